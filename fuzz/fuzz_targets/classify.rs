@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::dialect::{Dialect, FinishedAttempt};
-use nightwright_core::agent::message::{ErrorFacts, RateLimit, ResultFacts};
-use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, CancelReason, Deadline, ProcessExit};
+use nightwright_core::stream::dialect::{Dialect, FinishedAttempt};
+use nightwright_core::stream::message::{ErrorFacts, RateLimit, ResultFacts};
+use nightwright_core::stream::outcome::{AttemptOutcome, Consequence, CancelReason, Deadline, ProcessExit};
 use nightwright_core::units::Tokens;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;

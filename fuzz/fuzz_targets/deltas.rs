@@ -7,8 +7,8 @@
 
 use std::sync::LazyLock;
 
-use nightwright_core::agent::deltas::RedactingTee;
-use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::stream::redacting_tee::RedactingTee;
+use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::redact::Secrets;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};

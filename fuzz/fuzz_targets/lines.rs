@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use nightwright_core::agent::decode::{StringLimits, StreamLine, LineSplitter};
+use nightwright_core::stream::decode::{StringLimits, StreamLine, LineSplitter};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

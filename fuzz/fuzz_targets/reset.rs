@@ -5,9 +5,9 @@
 #![no_main]
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright_core::agent::dialect::{Dialect, FinishedAttempt};
-use nightwright_core::agent::message::{ErrorFacts, ResultFacts};
-use nightwright_core::agent::outcome::{AttemptOutcome, ProcessExit};
+use nightwright_core::stream::dialect::{Dialect, FinishedAttempt};
+use nightwright_core::stream::message::{ErrorFacts, ResultFacts};
+use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
 use nightwright_core::units::Tokens;
 use libfuzzer_sys::fuzz_target;
 

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::decode::StreamLine;
-use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::outcome::{CancelReason, Deadline, ProcessExit};
-use nightwright_core::agent::report::{AgentNews, AttemptReport};
-use nightwright_core::agent::transcript::{AttemptExit, TranscriptOptions, Transcript};
+use nightwright_core::stream::decode::StreamLine;
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::outcome::{CancelReason, Deadline, ProcessExit};
+use nightwright_core::stream::report::{AgentNews, AttemptReport};
+use nightwright_core::stream::transcript::{AttemptExit, TranscriptOptions, Transcript};
 use nightwright_core::event::CallPurpose;
 use nightwright_core::settings::Completion;
 use libfuzzer_sys::fuzz_target;

@@ -15,10 +15,10 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use nightwright_core::agent::decode::StreamLine;
-use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::transcript::{Transcript, TranscriptOptions};
 use nightwright_core::settings::Completion;
+use nightwright_core::stream::decode::StreamLine;
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::transcript::{Transcript, TranscriptOptions};
 use serde::Deserialize;
 
 /// How often each is measured; the median counts.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use regex::Regex;
 
-use crate::agent::outcome::ProcessExit;
 use crate::check_command::first_program;
 use crate::input::{CheckResult, CheckVerdict};
+use crate::stream::outcome::ProcessExit;
 use crate::units::human;
 
 /// A check may take at least this many times as long as it took before the first iteration.

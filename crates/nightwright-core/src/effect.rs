@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::dialect::ToolAccess;
-use crate::agent::outcome::CancelReason;
 use crate::event::{CallPurpose, Event, Record};
 use crate::hook::Hook;
 use crate::input::{CheckPurpose, TimerKey};
 use crate::prompt::Briefing;
+use crate::stream::dialect::ToolAccess;
+use crate::stream::outcome::CancelReason;
 use crate::units::{AttemptId, CallId, Iteration, Ticket, Usd};
 
 /// The machine's answer to one input: decisions already taken, and requests that follow from them.

@@ -24,14 +24,14 @@ pub use self::facts::{
 pub use self::samples::samples;
 pub use self::schema::schema;
 pub use self::status::{StatusFacts, StatusField, StatusText};
-use crate::agent::outcome::CancelReason;
-use crate::agent::report::{AttemptReport, Blocker, QuotaNews, Ready, WatchdogFinding};
 use crate::input::{
     Changes, CheckPurpose, CheckResult, Checklist, TamperFinding, TaskProgress, WorkspaceMark,
 };
 use crate::outcome::Outcome;
 use crate::principles::Principles;
 use crate::settings::{ChangeSource, EvidenceKind, SettingChange};
+use crate::stream::outcome::CancelReason;
+use crate::stream::report::{AttemptReport, Blocker, QuotaNews, Ready, WatchdogFinding};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd, millis};
 
 /// One event and when it happened. [`crate::journal`] gives it its number and its line.

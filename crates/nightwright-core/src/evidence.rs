@@ -4,15 +4,15 @@
 //! as a part of another word. Words never decide anything alone; they make a claim, and the gate
 //! has the last word.
 
-use crate::agent::dialect::TextShape;
-use crate::agent::report::TextEvidence;
 use crate::settings::Completion;
+use crate::stream::dialect::TextShape;
+use crate::stream::report::TextEvidence;
 use crate::watchdog::{self, AlsoClaims};
 use marker::Marker;
 pub(crate) use marker::retracts;
 
 pub(crate) mod blockers;
-pub mod boxes;
+pub mod checklist;
 mod done;
 pub mod identity;
 mod marker;

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::report::{AgentNews, AttemptReport, Blocker};
 use crate::event::{StopSource, StopWhen};
 use crate::principles::Principles;
-use crate::settings::{ChangeSource, Limits, SettingChange};
+use crate::settings::{ChangeSource, SettingChange};
+use crate::stream::report::{AgentNews, AttemptReport, Blocker};
 use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Ticket};
 
@@ -78,8 +78,6 @@ pub enum Control {
     },
     /// Try now what is being waited for.
     RetryNow,
-    /// Other limits.
-    SetLimits(Limits),
 }
 
 /// Timers, by what they are for. One that fires for something over is ignored.
@@ -325,7 +323,7 @@ pub enum CheckVerdict {
     /// It failed.
     Failed {
         /// Its exit code, or the signal that ended it.
-        how: crate::agent::outcome::ProcessExit,
+        how: crate::stream::outcome::ProcessExit,
     },
     /// It took too long.
     TimedOut,

@@ -12,22 +12,19 @@
 
 #![warn(missing_docs)]
 
-pub mod agent;
 pub mod baseline;
 pub mod check_command;
-pub mod chronicle;
 pub mod display;
 pub mod effect;
 pub mod environment;
 pub mod event;
 pub mod evidence;
-pub mod guidance;
 pub mod hook;
 pub mod input;
 pub mod journal;
 pub mod machine;
 pub mod mode;
-pub mod notice;
+pub mod notification;
 pub mod outcome;
 pub mod permissions;
 pub mod policy;
@@ -35,11 +32,14 @@ pub mod principles;
 pub mod prompt;
 pub mod redact;
 pub mod root;
+pub mod run_report;
+pub mod run_view;
 pub mod settings;
+pub mod setup_prompts;
+pub mod stream;
 pub mod tamper;
 pub mod temp;
 pub mod test_counts;
 pub mod units;
 pub mod validation;
-pub mod view;
 pub mod watchdog;

@@ -17,21 +17,21 @@
 //! every decision goes through `Machine::advance`, which looks at the durable state and nothing
 //! else to find out where the run is.
 
-mod attempts;
+mod assess;
+mod attempt;
 mod baseline;
-mod between;
-mod calls;
+mod call;
 mod council;
 mod gate;
 mod hooks;
-mod judge;
+pub mod interruption;
+mod iteration;
 pub mod ledger;
-pub mod left;
+mod live;
+mod operator;
 pub mod resume;
-mod running;
 pub mod state;
 mod status;
-mod steer;
 mod watchdog;
 
 #[cfg(test)]
@@ -44,10 +44,10 @@ mod story;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use self::attempts::LiveAttempt;
-use self::calls::LiveCall;
+use self::attempt::LiveAttempt;
+use self::call::LiveCall;
+use self::interruption::Interruption;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
-use self::left::Interruption;
 use crate::effect::{Effect, Step};
 use crate::event::{Event, IterationKind, Record, RunStarted};
 use crate::hook::Hook;

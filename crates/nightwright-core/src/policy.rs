@@ -7,7 +7,7 @@ pub mod outputs;
 pub mod progress;
 pub mod retry;
 pub mod signals;
-pub mod ticks;
+pub mod unearned_checkboxes;
 pub mod waiting;
 
 /// A number between 0 and `below` that looks like chance and is the same in every replay.

@@ -17,13 +17,12 @@
 //!
 //! Nothing that is looked for goes over the end of a line, but for a private key, which is a state.
 
-mod common;
-mod disguise;
 mod escapes;
 mod find;
 mod json;
 mod key_block;
 mod literal;
+mod normalize;
 mod parts;
 mod patterns;
 mod read;
@@ -31,6 +30,7 @@ mod record;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod token_formats;
 mod values;
 
 use std::borrow::Cow;

@@ -18,9 +18,9 @@ use crate::input::TamperFinding;
 
 mod checks;
 mod compare;
+mod invoked_scripts;
 mod mask;
 mod modules;
-mod named;
 mod outline;
 mod patterns;
 mod shape;
@@ -71,11 +71,11 @@ pub fn inspect(changes: &[FileDiff], commands: &[String]) -> Vec<TamperFinding> 
         .filter(|change| change.before == FileSide::Absent)
         .map(|change| name(&change.path))
         .collect();
-    let scripts = named::scripts(commands);
+    let scripts = invoked_scripts::scripts(commands);
     for change in changed() {
         findings.extend(deleted_unseen(change, &appeared));
         findings.extend(checks::findings(change));
-        let Some(finding) = named::finding(change, &scripts) else { continue };
+        let Some(finding) = invoked_scripts::finding(change, &scripts) else { continue };
         // Tests that a check runs are compared test by test.
         let has_tests =
             files.iter().any(|file| file.path == change.path && !file.before.tests.is_empty());
@@ -101,7 +101,7 @@ pub fn is_source(path: &str) -> bool {
 pub fn is_protected(path: &str, commands: &[String]) -> bool {
     PATTERNS.language(path).is_some_and(|(_, role)| role == FileRole::Tests)
         || PATTERNS.checks.iter().any(|check| check.files.is_match(path))
-        || named::scripts(commands).contains(path)
+        || invoked_scripts::scripts(commands).contains(path)
 }
 
 /// What a file of a known language has of tests, if both its sides are known.

@@ -13,9 +13,9 @@
 //! Words that are heard in vain cost a message, words that are missed cost a night: but an answer
 //! to a question that nobody asked confuses the agent, so in doubt nothing was said.
 
-use crate::agent::report::{WatchdogFinding, WatchdogSignal};
 use crate::evidence::{self, prose};
 use crate::principles::CONFLICT;
+use crate::stream::report::{WatchdogFinding, WatchdogSignal};
 pub(crate) use key::key;
 use phrases::PHRASES;
 use sentences::{BlockKind, Sentence};

@@ -11,11 +11,12 @@ use std::fs;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright::journal::{RunDir, run_dir};
+use nightwright::store::journal::RunDir;
+use nightwright::store::run_dir;
 use nightwright::task::{ProjectRuns, Task, TaskState};
 use nightwright::workspace;
-use nightwright_core::chronicle::SampleRun;
 use nightwright_core::journal::encode;
+use nightwright_core::run_report::SampleRun;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = env::args().skip(1).collect();

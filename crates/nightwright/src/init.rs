@@ -5,10 +5,10 @@
 
 pub mod ask;
 pub mod detect;
+pub mod file_plan;
 pub mod import;
-pub mod place;
+pub mod project_files;
 pub mod text;
-pub mod view;
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use nightwright_core::settings::Commands;
 
 use self::ask::{NoAnswer, Prompter};
 use self::detect::{DetectedProject, DetectedProjects, detect};
+use self::file_plan::{ExistingConfig, FilePlan};
 use self::import::{Import, Imports, imports};
-use self::place::{ExistingConfig, FilePlan};
+use self::project_files::ProjectFiles;
 use self::text::{ConfigChoices, config_text};
-use self::view::ProjectFiles;
 use crate::error::Failure;
 
 /// What is known of a project before anybody is asked.
@@ -176,7 +176,7 @@ mod tests {
             ExistingConfig::Refused,
             |_| Err(Failure::trouble("no terminal")),
             |path| {
-                assert!(path.join(place::CONFIG).exists());
+                assert!(path.join(file_plan::CONFIG).exists());
                 approved = Some(path.to_owned());
                 Ok(())
             },

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    nightwright::cli::main(std::env::args_os().collect())
+    nightwright::commands::main(std::env::args_os().collect())
 }

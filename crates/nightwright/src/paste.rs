@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
-use nightwright_core::view::{NextStep, shell_word};
+use nightwright_core::run_view::{NextStep, shell_word};
 
 const PROGRAM: &str = "nightwright ";
 

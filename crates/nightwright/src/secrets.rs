@@ -3,7 +3,7 @@
 //! The agent gets everything as it is: a masked argument or goal would break the work. What is
 //! kept or shown gets masks; see [`Secrets`].
 
-mod told;
+mod unmasked_settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -14,9 +14,9 @@ use nightwright_core::redact::{RedactionError, Secrets, is_secret_name, looks_ra
 
 use crate::config::{self, ConfigFile, ConfigValue, ResolvedConfig};
 use crate::error::Failure;
-use crate::notify;
+use crate::output::notify;
 
-pub use told::{
+pub use unmasked_settings::{
     UnmaskedSettings, changed, has_unmasked, masked_values, operator_messages, save_change,
     save_operator_message, save_settings, unmasked_settings,
 };

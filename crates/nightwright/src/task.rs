@@ -17,29 +17,29 @@
 //! other, and everything of ours is replaced in one stroke.
 
 pub mod archive;
-mod in_use;
+mod checklist;
+mod lock;
 mod name;
+pub mod overview;
 pub mod reset;
 pub mod runs;
-pub mod standing;
 pub mod state;
 pub mod template;
-mod todo;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::config::nearest::nearest;
 use crate::error::Failure;
 use crate::files::{self, FileError, Staging};
-use crate::nearest::nearest;
 
-pub use self::in_use::TaskLock;
+pub use self::checklist::{checked_count, uncheck_all};
+pub use self::lock::TaskLock;
 pub use self::name::TaskName;
+pub use self::overview::TaskOverview;
 pub use self::runs::ProjectRuns;
-pub use self::standing::TaskOverview;
 pub use self::state::{TaskState, TaskStatus};
-pub use self::todo::{checked_count, uncheck_all};
 
 /// Where the tasks of a project are.
 pub const FOLDER: &str = ".nightwright/tasks";

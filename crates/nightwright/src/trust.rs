@@ -175,7 +175,7 @@ fn is_secret(name: &str) -> bool {
 fn file_of(project: &Path, origin: &ValueOrigin) -> PathBuf {
     let path = match origin {
         ValueOrigin::Mode(name) => {
-            return Path::new(crate::modes::FOLDER).join(name).join("mode.toml");
+            return Path::new(crate::config::modes::FOLDER).join(name).join("mode.toml");
         }
         origin => origin.path().unwrap_or(project),
     };

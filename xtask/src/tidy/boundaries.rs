@@ -35,23 +35,23 @@ const NOT_IN_CORE_SOURCE: [(&str, &str); 9] = [
     ("tokio", "core is called and answers; it has no runtime"),
 ];
 
-/// The modules that show or tell. They read events and nothing else.
-const SHOWS: [&str; 6] = ["report", "tui", "web", "hooks", "notify", "publish"];
-const STEERS: [&str; 2] = ["crate::supervisor", "super::supervisor"];
+/// The module that shows a run. It reads events and nothing else.
+const SHOWS: &str = "output";
+const STEERS: [&str; 1] = ["runtime::supervisor"];
 
 /// What goes on beside a run and after it. A terminal that nobody reads blocks whoever writes to it,
 /// so nothing there writes by itself.
 const BESIDE_A_RUN: [&str; 5] = [
-    "crates/nightwright/src/cli/session.rs",
-    "crates/nightwright/src/cli/session/hooks.rs",
-    "crates/nightwright/src/cli/session/night.rs",
-    "crates/nightwright/src/cli/session/said.rs",
-    "crates/nightwright/src/cli/session/shows.rs",
+    "crates/nightwright/src/app/execute.rs",
+    "crates/nightwright/src/app/finished_hook.rs",
+    "crates/nightwright/src/app/keep_awake.rs",
+    "crates/nightwright/src/app/operator_messages.rs",
+    "crates/nightwright/src/app/outputs.rs",
 ];
-const SAYS: [&str; 5] = ["super::say", "cli::say", "super::show", "cli::show", "stderr().write"];
+const SAYS: [&str; 3] = ["commands::eprint_safe", "commands::eprint_raw", "stderr().write"];
 
 /// The one file that may have unsafe code, with its reasons.
-const UNSAFE_HOME: &str = "crates/nightwright/src/process/descriptors.rs";
+const UNSAFE_HOME: &str = "crates/nightwright-process/src/descriptors.rs";
 
 const SPAWNS: [&str; 3] = ["Command::new(", "std::process::Command", "tokio::process"];
 
@@ -79,7 +79,7 @@ pub(super) fn core_source(files: &[File]) -> Vec<Finding> {
 }
 
 pub(super) fn what_shows_cannot_steer(files: &[File]) -> Vec<Finding> {
-    let shows = |file: &&File| SHOWS.iter().any(|name| file.belongs_to(SHELL, name));
+    let shows = |file: &&File| file.belongs_to(SHELL, SHOWS);
     forbid(files.iter().filter(shows), &STEERS, |needle| {
         let rule = format!("what shows must not mention `{needle}`");
         (rule, "it reads events and can change nothing")
@@ -90,15 +90,14 @@ pub(super) fn run_does_not_print(files: &[File]) -> Vec<Finding> {
     let beside = |file: &&File| BESIDE_A_RUN.contains(&file.path.as_str());
     forbid(files.iter().filter(beside), &SAYS, |needle| {
         let rule = format!("no `{needle}` beside a run");
-        (rule, "a terminal that nobody reads would stop it; `Voice` never waits")
+        (rule, "a terminal that nobody reads would stop it; `StderrWriter` never waits")
     })
 }
 
 pub(super) fn spawning_has_one_home(files: &[File]) -> Vec<Finding> {
-    let elsewhere =
-        |file: &&File| file.path.starts_with(SHELL) && !file.belongs_to(SHELL, "process");
+    let elsewhere = |file: &&File| file.path.starts_with(SHELL);
     forbid(files.iter().filter(elsewhere), &SPAWNS, |needle| {
-        let rule = format!("`{needle}` only in `process/`");
+        let rule = format!("`{needle}` only in `nightwright-process`");
         (rule, "a child started elsewhere is in no containment and can outlive us")
     })
 }
@@ -173,38 +172,36 @@ mod tests {
 
     #[test]
     fn what_shows_is_kept_from_the_supervisor() {
-        for name in SHOWS {
-            for path in [format!("{SHELL}/{name}.rs"), format!("{SHELL}/{name}/inner.rs")] {
-                let file = File::new(&path, "\nuse crate::{\n    error::E,\n    supervisor,\n};");
-                assert_eq!(lines(&what_shows_cannot_steer(&[file])), [4], "{path}");
-            }
+        for path in [format!("{SHELL}/{SHOWS}.rs"), format!("{SHELL}/{SHOWS}/inner.rs")] {
+            let text = "\nuse crate::runtime::{\n    clock::C,\n    supervisor,\n};";
+            let file = File::new(&path, text);
+            assert_eq!(lines(&what_shows_cannot_steer(&[file])), [4], "{path}");
         }
-        let file = File::new("crates/nightwright/src/tui.rs", "super::supervisor::stop();");
-        assert_eq!(lines(&what_shows_cannot_steer(&[file])), [1]);
-        let file = File::new("crates/nightwright/src/cli/run.rs", "use crate::supervisor;");
+        let file =
+            File::new("crates/nightwright/src/app/run.rs", "use crate::runtime::supervisor;");
         assert_eq!(what_shows_cannot_steer(&[file]), []);
     }
 
     #[test]
     fn nothing_beside_a_run_writes_to_a_terminal_by_itself() {
         for path in BESIDE_A_RUN {
-            for text in ["\nuse super::{Place, say};", "\ncrate::cli::say(x);"] {
+            for text in
+                ["\nuse crate::commands::{X, eprint_safe};", "\ncrate::commands::eprint_raw(x);"]
+            {
                 let found = run_does_not_print(&[File::new(path, text)]);
                 assert_eq!(lines(&found), [2], "{path}: {text}");
             }
         }
-        let before =
-            File::new("crates/nightwright/src/cli/session/program.rs", "use crate::cli::say;");
+        let text = "use crate::commands::eprint_safe;";
+        let before = File::new("crates/nightwright/src/app/agent_program.rs", text);
         assert_eq!(run_does_not_print(&[before]), []);
-        let shows = File::new(BESIDE_A_RUN[4], "use super::shows::Shows;");
-        assert_eq!(run_does_not_print(&[shows]), []);
     }
 
     #[test]
     fn unsafe_code_is_found_wherever_it_has_no_home() {
         let text = "// unsafe is a word here\n#[expect(unsafe_code)]\nunsafe { f() }\n";
         let found = |path| lines(&unsafe_code_has_one_home(&[File::new(path, text)]));
-        assert_eq!(found("crates/nightwright/src/process/child.rs"), [2, 3]);
+        assert_eq!(found("crates/nightwright-process/src/child.rs"), [2, 3]);
         assert_eq!(found(UNSAFE_HOME), [0; 0]);
     }
 
@@ -213,8 +210,7 @@ mod tests {
         for text in ["Command::new(g)", "use tokio::process;", "use std::process::{Command, X};"] {
             let at = |path| spawning_has_one_home(&[File::new(path, text)]).len();
             assert_eq!(at("crates/nightwright/src/git/status.rs"), 1, "{text}");
-            assert_eq!(at("crates/nightwright/src/process/spawn.rs"), 0, "{text}");
-            assert_eq!(at("crates/nightwright/src/process.rs"), 0, "{text}");
+            assert_eq!(at("crates/nightwright-process/src/spawn.rs"), 0, "{text}");
             assert_eq!(at("crates/nightwright/tests/it/harness.rs"), 0, "{text}");
         }
         let exit = File::new("crates/nightwright/src/main.rs", "use std::process::ExitCode;");

@@ -17,7 +17,7 @@ pub(super) fn wrong_paths(page: Option<&str>, exists: impl Fn(&str) -> bool) -> 
     }
     named
         .into_iter()
-        .filter(|(_, path)| !exists(path))
+        .filter(|(_, path)| !exists(path) && !exists(&format!("{path}.rs")))
         .map(|(line, path)| {
             let why = "a map that leads nowhere is worse than none";
             Finding::new(PAGE, line, format!("`{path}` does not exist"), why)
@@ -25,13 +25,27 @@ pub(super) fn wrong_paths(page: Option<&str>, exists: impl Fn(&str) -> bool) -> 
         .collect()
 }
 
-fn named_paths(text: &str) -> Vec<(usize, &str)> {
+/// Paths in backticks, and the entries of folder trees.
+fn named_paths(text: &str) -> Vec<(usize, String)> {
+    let is_ours = |path: &str| path.starts_with("crates/") || path.starts_with("xtask");
     let mut named = Vec::new();
+    let mut in_block = false;
+    let mut folder = None;
     for (text, line) in text.lines().zip(1..) {
-        // Between backticks is every second piece.
-        let quoted = text.split('`').skip(1).step_by(2);
-        let ours = quoted.filter(|path| path.starts_with("crates/") || path.starts_with("xtask/"));
-        named.extend(ours.map(|path| (line, path)));
+        if text.starts_with("```") {
+            in_block = !in_block;
+            folder = None;
+        } else if !in_block {
+            // Between backticks is every second piece.
+            let quoted = text.split('`').skip(1).step_by(2);
+            named.extend(quoted.filter(|path| is_ours(path)).map(|path| (line, path.to_owned())));
+        } else if let Some(path) = text.split(' ').next().filter(|path| is_ours(path)) {
+            named.push((line, path.to_owned()));
+            folder = Some(path);
+        } else if let (Some(folder), Some(entry)) = (folder, text.strip_prefix("  ")) {
+            let names = entry.split("  ").next().unwrap_or_default().split(' ');
+            named.extend(names.map(|name| (line, format!("{folder}/{name}"))));
+        }
     }
     named
 }
@@ -61,5 +75,15 @@ mod tests {
     #[test]
     fn a_page_without_any_path_is_found() {
         assert_eq!(wrong_paths(Some("# Map\n"), |_| true)[0].rule, "the page names no path");
+    }
+
+    #[test]
+    fn the_entries_of_a_tree_are_files_or_folders() {
+        let page = "```text\ncrates/a/src   all\n  here gone  what they are\n```\n  none here\n";
+        let exists = |path: &str| ["crates/a/src", "crates/a/src/here.rs"].contains(&path);
+        let findings = wrong_paths(Some(page), exists);
+        let found: Vec<_> =
+            findings.iter().map(|found| (found.line, found.rule.as_str())).collect();
+        assert_eq!(found, [(3, "`crates/a/src/gone` does not exist")]);
     }
 }

@@ -10,9 +10,10 @@ use super::source::{is_name, whole_words};
 use super::tree::File;
 
 /// The folders that hold a crate's source, and the files in them that cargo starts from.
-const CRATES: [(&str, &[&str]); 5] = [
+const CRATES: [(&str, &[&str]); 6] = [
     ("crates/nightwright-core/src", &["lib.rs"]),
     ("crates/nightwright-core/tests/recordings", &["main.rs"]),
+    ("crates/nightwright-process/src", &["lib.rs"]),
     ("crates/nightwright/src", &["lib.rs", "main.rs"]),
     ("crates/nightwright/tests/it", &["main.rs"]),
     ("xtask/src", &["main.rs"]),

@@ -6,10 +6,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::report::Blocker;
 use crate::input::{Changes, CheckResult, Checklist, TaskProgress, WorkspaceMark};
 use crate::outcome::{Outcome, Proof};
 use crate::settings::{EvidenceKind, Settings};
+use crate::stream::report::Blocker;
 use crate::units::{Iteration, Tokens, Usd, millis};
 
 /// What the run was told.
@@ -27,9 +27,6 @@ pub struct RunStarted {
     /// How the agent's processes are held together.
     #[serde(default)]
     pub containment: String,
-    /// What the agent is kept from.
-    #[serde(default)]
-    pub sandbox: String,
     /// The SHA-256 of each hook that was approved for this run, by the name of the hook.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<String, String>,

@@ -10,11 +10,6 @@ use super::{
     IterationFinished, IterationKind, IterationResult, Progress, RunStarted, Spend, StatusField,
     StopSource, StopWhen, Totals, VerdictKind, WaitEnd, WaitKind,
 };
-use crate::agent::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
-use crate::agent::report::{
-    Answer, AttemptReport, Blocker, QuotaNews, QuotaWindow, Ready, StreamFacts, TextEvidence,
-    Verdict, WatchdogFinding, WatchdogSignal,
-};
 use crate::input::{
     ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, Checklist, TamperFinding,
     TaskProgress, WorkspaceMark,
@@ -23,6 +18,11 @@ use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::Denial;
 use crate::principles::{Preset, Principles};
 use crate::settings::{ChangeSource, EvidenceKind, Limits, SettingChange, Settings, Verify};
+use crate::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
+use crate::stream::report::{
+    Answer, AttemptReport, Blocker, QuotaNews, QuotaWindow, Ready, StreamFacts, TextEvidence,
+    Verdict, WatchdogFinding, WatchdogSignal,
+};
 use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
@@ -51,7 +51,6 @@ fn beginning() -> Vec<Event> {
             project: "/srv/shop".to_owned(),
             git_head: Some("9fceb02d0ae598e95dc970b74767f19372d61af8".to_owned()),
             containment: "guard".to_owned(),
-            sandbox: "off".to_owned(),
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 11_400_714_819_323_198_485,

@@ -2,7 +2,7 @@
 
 use super::identity;
 use super::prose;
-use crate::agent::report::Blocker;
+use crate::stream::report::Blocker;
 
 const OPEN: &str = "<blocker>";
 const CLOSE: &str = "</blocker>";

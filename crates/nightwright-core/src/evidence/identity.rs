@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::agent::report::Blocker;
+use crate::stream::report::Blocker;
 
 /// Digits that are enough to tell the blockers of a run apart.
 const KEY_DIGITS: usize = 8;

@@ -16,7 +16,7 @@ mod announced;
 
 use super::prose::{self, BLANK, LineKind, MarkdownLine};
 use super::{LAST_LINES, PROMISE, done, is_quoted, stands_alone};
-use crate::agent::dialect::TextShape;
+use crate::stream::dialect::TextShape;
 
 /// What a message says by its marker.
 #[derive(Clone, Debug, PartialEq, Eq)]

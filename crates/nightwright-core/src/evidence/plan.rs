@@ -1,6 +1,6 @@
 //! A plan: one file with boxes, or `impl/README.md` with a file for each feature beside it.
 
-use super::boxes;
+use super::checklist;
 use crate::input::Checklist;
 
 /// The plan as one file.
@@ -21,14 +21,14 @@ pub fn combine(files: &[(String, String)]) -> Option<Checklist> {
     let mut files = files.iter().map(|(path, text)| (path.trim_start_matches("./"), text));
     let single = files.clone().find(|(path, _)| !is_in_folder(path));
     if let Some((_, text)) = single {
-        return Some(boxes::count(text));
+        return Some(checklist::count(text));
     }
     if !files.clone().any(|(path, _)| path == README) {
         return None;
     }
     let mut sum = Checklist { open: 0, done: 0 };
     for (_, text) in files.by_ref().filter(|(path, _)| is_part(path)) {
-        let Checklist { open, done } = boxes::count(text);
+        let Checklist { open, done } = checklist::count(text);
         sum.open = sum.open.saturating_add(open);
         sum.done = sum.done.saturating_add(done);
     }

@@ -19,8 +19,8 @@
 use serde_json::{Map, Value};
 
 use super::identity;
-use crate::agent::report::Blocker;
 use crate::input::{StatusReport, TaskProgress};
+use crate::stream::report::Blocker;
 
 mod json;
 

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
-use crate::agent::dialect::Dialect;
-use crate::agent::outcome::ProcessExit;
-use crate::agent::transcript::{AttemptExit, Transcript, TranscriptOptions};
+use crate::stream::dialect::Dialect;
+use crate::stream::outcome::ProcessExit;
+use crate::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 
 fn read(message: &str) -> TextEvidence {
     text_evidence(message, &Completion::default(), TextShape::Messages)

@@ -1,11 +1,11 @@
 //! Conflicts of principles that the agent could not resolve.
 
 use super::Machine;
-use crate::agent::report::{Answer, AttemptReport};
 use crate::event::{CallPurpose, Event, FeedbackSource};
 use crate::principles::CONFLICT;
 use crate::prompt::{self, Decision};
 use crate::settings::{Council, EvidenceKind};
+use crate::stream::report::{Answer, AttemptReport};
 
 /// More of a decision than this is not kept.
 const DECISION_MAX: usize = 4 << 10;

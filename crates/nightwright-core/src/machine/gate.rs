@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use super::ledger::Gate;
 use super::{Machine, PendingKind};
-use crate::agent::outcome::ProcessExit;
-use crate::agent::report::{Answer, AttemptReport, Verdict};
 use crate::baseline::{self, BaselineStatus};
 use crate::effect::Effect;
 use crate::event::{
@@ -18,6 +16,8 @@ use crate::outcome::Proof;
 use crate::policy::limits;
 use crate::prompt::{self, VerificationCase};
 use crate::settings::{EvidenceKind, Tamper, VerdictMode};
+use crate::stream::outcome::ProcessExit;
+use crate::stream::report::{Answer, AttemptReport, Verdict};
 use crate::units::Ticket;
 
 /// A verifier that gives no verdict is asked once more.

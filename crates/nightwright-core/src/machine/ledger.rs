@@ -14,9 +14,6 @@ pub use super::state::{
     Answered, Current, Gate, InboxEntry, LastIteration, Nudge, OpenCall, Phase, Stage, State,
     Streaks, Wait,
 };
-use crate::agent::dialect::Dialect;
-use crate::agent::outcome::{AttemptOutcome, Consequence, Deadline};
-use crate::agent::report::{AttemptReport, Blocker, WatchdogFinding};
 use crate::event::{
     CallPurpose, Continuation, CostSource, Event, FeedbackSource, IterationKind, Record,
     RunStarted, StatusFacts, StopWhen, WaitEnd, WaitKind,
@@ -28,6 +25,9 @@ use crate::policy::limits::{self, Budget};
 use crate::policy::waiting::WaitStreak;
 use crate::prompt::Decision;
 use crate::settings::{ChangeSource, EvidenceKind, SettingChange, Settings};
+use crate::stream::dialect::Dialect;
+use crate::stream::outcome::{AttemptOutcome, Consequence, Deadline};
+use crate::stream::report::{AttemptReport, Blocker, WatchdogFinding};
 use crate::units::{AttemptId, Fingerprint, Iteration, Usd};
 
 /// The durable state, behind a door that only events open.

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 
 use self::world::{OVERSHOOT, PendingAnswer, RandomRun};
 use super::ledger::Ledger;
-use crate::agent::outcome::Consequence;
 use crate::event::{CallPurpose, Event, FeedbackSource, StopSource, StopWhen};
 use crate::input::{Control, Input};
+use crate::stream::outcome::Consequence;
 use crate::units::Usd;
 
 fn run(seed: u64, steps: usize) -> RandomRun {

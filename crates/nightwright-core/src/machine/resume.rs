@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use super::Machine;
+use super::interruption::Interruption;
 use super::ledger::{Phase, Stage};
-use super::left::Interruption;
-use crate::agent::outcome::{AttemptOutcome, Consequence};
-use crate::agent::report::AttemptReport;
 use crate::effect::Alarm;
 use crate::event::{CallPurpose, Continuation, Event};
 use crate::input::{ResumeData, ResumePolicy};
@@ -14,6 +12,8 @@ use crate::outcome::Outcome;
 use crate::policy::limits::{self, Budget};
 use crate::policy::retry;
 use crate::settings::{ChangeSource, SettingChange};
+use crate::stream::outcome::{AttemptOutcome, Consequence};
+use crate::stream::report::AttemptReport;
 
 /// Why a run does not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::dialect::{Dialect, InputShape};
-use crate::agent::report::{AttemptReport, Blocker, QuotaNews, QuotaWindow, WatchdogFinding};
 use crate::baseline::{self, BaselineStatus};
 use crate::event::{
     CallPurpose, FeedbackSource, GateResult, IterationFinished, IterationKind, StatusFacts,
@@ -18,10 +16,12 @@ use crate::outcome::{Outcome, Unchecked};
 use crate::permissions::denial::DeniedCommand;
 use crate::policy::limits::Consumed;
 use crate::policy::progress::SeenStates;
-use crate::policy::ticks::UnearnedCheckboxes;
+use crate::policy::unearned_checkboxes::UnearnedCheckboxes;
 use crate::policy::waiting::WaitStreak;
 use crate::prompt::Decision;
 use crate::settings::{EvidenceKind, Settings};
+use crate::stream::dialect::{Dialect, InputShape};
+use crate::stream::report::{AttemptReport, Blocker, QuotaNews, QuotaWindow, WatchdogFinding};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
 
 /// What the events of a run add up to.

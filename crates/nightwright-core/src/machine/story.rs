@@ -114,7 +114,6 @@ impl Story {
             project: "/project".to_owned(),
             git_head: None,
             containment: String::new(),
-            sandbox: String::new(),
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 42,

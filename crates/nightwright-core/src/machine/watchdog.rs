@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::Machine;
 use super::ledger::{Answered, InboxEntry};
-use crate::agent::report::{TurnEnd, WatchdogFinding, WatchdogSignal};
 use crate::effect::Effect;
 use crate::event::{CallPurpose, Event, FeedbackSource, IterationKind};
 use crate::policy::escalation::{self, EscalationStep, IterationCourse};
 use crate::policy::limits::{self, Budget};
 use crate::prompt;
 use crate::settings::{EvidenceKind, WatchdogResponse};
+use crate::stream::report::{TurnEnd, WatchdogFinding, WatchdogSignal};
 use crate::units::AttemptId;
 use crate::watchdog;
 

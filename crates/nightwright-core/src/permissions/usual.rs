@@ -66,8 +66,8 @@ pub fn rules(types: &[String], own: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::command::covers;
     use super::*;
+    use crate::permissions::command::covers;
 
     fn allowed(rules: &[String], command: &str) -> bool {
         rules.iter().any(|rule| covers(rule, command))

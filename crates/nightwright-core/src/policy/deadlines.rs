@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::agent::outcome::{CancelReason, Deadline};
 use crate::settings::Deadlines;
+use crate::stream::outcome::{CancelReason, Deadline};
 
 /// What is known of a running attempt. All times are on the monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]

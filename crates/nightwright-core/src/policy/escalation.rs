@@ -1,10 +1,10 @@
 //! What is done about a problem that the watchdog notices, and about one that it keeps noticing.
 
-use crate::agent::report::{Blocker, WatchdogFinding, WatchdogSignal};
 use crate::display::one_line;
 use crate::event::IterationKind;
 use crate::prompt::{block, cut_middle, quoted};
 use crate::settings::{EvidenceKind, Settings};
+use crate::stream::report::{Blocker, WatchdogFinding, WatchdogSignal};
 
 /// More of an agent's words than this is not quoted, in characters.
 const QUOTE_MAX: usize = 500;

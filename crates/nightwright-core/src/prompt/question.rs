@@ -2,11 +2,11 @@
 
 use super::quoted::{block, escape_at_mentions};
 use super::{Decision, changing, cut_middle, section, writes};
-use crate::agent::report::{Blocker, WatchdogFinding, WatchdogSignal};
 use crate::input::{CheckResult, Checklist, Inspection, StatusReport, TamperFinding};
 use crate::outcome::Unchecked;
 use crate::policy::escalation;
 use crate::settings::{EvidenceKind, Settings};
+use crate::stream::report::{Blocker, WatchdogFinding, WatchdogSignal};
 
 mod verify;
 

@@ -1,8 +1,8 @@
 use super::*;
-use crate::agent::dialect::TextShape;
-use crate::agent::report::{WatchdogFinding, WatchdogSignal};
 use crate::principles::Preset;
 use crate::settings::EvidenceKind;
+use crate::stream::dialect::TextShape;
+use crate::stream::report::{WatchdogFinding, WatchdogSignal};
 
 fn settings() -> Settings {
     Settings {
@@ -421,7 +421,7 @@ fn a_verdict_is_asked_for_in_the_form_that_can_be_read() {
     assert!(question.ends_with("VERDICT: yes|no - the reason in one sentence\n"), "{question}");
     assert!(question.contains("Port the parser") && question.contains("Done."));
     // The words of the question are no answer to it.
-    assert_eq!(crate::agent::verdict::verdict(&question, None), None);
+    assert_eq!(crate::stream::verdict::verdict(&question, None), None);
 }
 
 #[test]

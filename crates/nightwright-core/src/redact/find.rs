@@ -6,12 +6,12 @@ use std::sync::Arc;
 use regex::bytes::Regex;
 use serde::de::IgnoredAny;
 
-use super::common::find_tokens;
-use super::disguise::normalized_lines;
 use super::escapes::keep_whole;
 use super::literal::Literals;
+use super::normalize::normalized_lines;
 use super::patterns::MatchRule;
 use super::read::LEVELS;
+use super::token_formats::find_tokens;
 
 /// Everything that is looked for.
 pub(super) struct Finder {

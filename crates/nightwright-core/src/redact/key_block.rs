@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use memchr::{memchr3, memmem};
 
-use super::disguise::Normalized;
+use super::normalize::Normalized;
 
 /// A longer key is none.
 const MAX_KEY_BYTES: usize = 16 << 10;

@@ -193,8 +193,8 @@ fn short(bytes: &[u8], close: &str, long: bool) -> LiteralSpan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::patterns::PATTERNS;
     use super::*;
+    use crate::tamper::patterns::PATTERNS;
 
     fn code(path: &str, text: &str) -> String {
         let masked = mask(text, PATTERNS.language(path).unwrap().0);

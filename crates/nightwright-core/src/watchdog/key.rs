@@ -2,7 +2,7 @@
 //! say that there is one.
 
 use super::phrases::PHRASES;
-use crate::agent::report::WatchdogSignal;
+use crate::stream::report::WatchdogSignal;
 
 /// So many words tell problems apart.
 const WORDS_MAX: usize = 8;

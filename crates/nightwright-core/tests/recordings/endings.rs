@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::dialect::{Dialect, FinishedAttempt};
-use nightwright_core::agent::message::{ErrorFacts, RateLimit, ResultFacts};
-use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
+use nightwright_core::stream::dialect::{Dialect, FinishedAttempt};
+use nightwright_core::stream::message::{ErrorFacts, RateLimit, ResultFacts};
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
 use nightwright_core::units::{Tokens, Usd};
 use proptest::option;
 use proptest::prelude::*;

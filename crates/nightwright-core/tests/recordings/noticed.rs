@@ -1,7 +1,7 @@
 //! What the watchdog makes of the recordings: nothing where the agent neither asks, nor gives up,
 //! nor runs into one error after the other.
 
-use nightwright_core::agent::report::{AgentNews, WatchdogFinding, WatchdogSignal};
+use nightwright_core::stream::report::{AgentNews, WatchdogFinding, WatchdogSignal};
 
 use super::reading::{ReadOptions, names, read_as};
 

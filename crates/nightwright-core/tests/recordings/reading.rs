@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::decode::StreamLine;
-use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::outcome::{CancelReason, ProcessExit};
-use nightwright_core::agent::report::{AgentNews, AttemptReport};
-use nightwright_core::agent::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use nightwright_core::event::CallPurpose;
 use nightwright_core::settings::Completion;
+use nightwright_core::stream::decode::StreamLine;
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::outcome::{CancelReason, ProcessExit};
+use nightwright_core::stream::report::{AgentNews, AttemptReport};
+use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use serde::Deserialize;
 
 /// What the recorded model was told to say when all is done.

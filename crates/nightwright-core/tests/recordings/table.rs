@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use nightwright_core::agent::outcome::{
+use nightwright_core::event::WaitKind;
+use nightwright_core::stream::outcome::{
     AttemptOutcome, CancelReason, Consequence, Deadline, ProcessExit, Suspicion,
 };
-use nightwright_core::event::WaitKind;
 
 use super::reading::{ReadOptions, ReadRecording, names, read_as};
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::message::{MessageKind, TextPart};
-use nightwright_core::agent::outcome::{AttemptOutcome, ProcessExit};
-use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::message::{MessageKind, TextPart};
+use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
+use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;

@@ -6,15 +6,15 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
 
-use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::environment::{self, Withheld};
+use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::units::RunId;
 
 use super::process::AgentSetup;
 use super::{LaunchRequest, NewsSource};
-use crate::chance;
 use crate::hex::hex;
 use crate::process::MARK;
+use crate::runtime::random;
 
 /// The variables of `ours` that are passed on to an agent, and those that we set. `also` is the
 /// user's wish for more.
@@ -150,6 +150,6 @@ fn set(all: &mut Vec<(OsString, OsString)>, name: &str, value: impl AsRef<OsStr>
 fn nonce() -> String {
     // Without chance from the kernel the number of the process has to do: it is for sweeping up
     // after ourselves, not for keeping anybody out.
-    let bytes = chance::bytes().unwrap_or(u64::from(std::process::id()).to_be_bytes());
+    let bytes = random::bytes().unwrap_or(u64::from(std::process::id()).to_be_bytes());
     hex(&bytes)
 }

@@ -4,19 +4,20 @@
 //! Two implementations keep each other honest: [`process`] runs a program, [`scripted`] plays a
 //! script in virtual time. The same tests run on both.
 
-mod cut;
+pub mod ask;
+mod cancel;
 pub mod environment;
 pub mod process;
 pub mod program;
 pub mod scripted;
 
-use nightwright_core::agent::dialect::ToolAccess;
-use nightwright_core::agent::outcome::CancelReason;
-use nightwright_core::agent::report::AgentNews;
 use nightwright_core::effect::{AnswerFormat, Grace};
 use nightwright_core::event::CallPurpose;
 use nightwright_core::input::Input;
 use nightwright_core::prompt::Prompt;
+use nightwright_core::stream::dialect::ToolAccess;
+use nightwright_core::stream::outcome::CancelReason;
+use nightwright_core::stream::report::AgentNews;
 use nightwright_core::units::{AttemptId, CallId, Usd};
 use tokio::sync::mpsc;
 

@@ -22,21 +22,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nightwright_core::agent::dialect::{Dialect, InputShape};
-use nightwright_core::agent::message::AgentMessage;
-use nightwright_core::agent::outcome::CancelReason;
 use nightwright_core::effect::Grace;
 use nightwright_core::event::CallPurpose;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Completion;
+use nightwright_core::stream::dialect::{Dialect, InputShape};
+use nightwright_core::stream::message::AgentMessage;
+use nightwright_core::stream::outcome::CancelReason;
 use nightwright_core::units::{Now, RunId};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::cut::Canceller;
+use super::cancel::Canceller;
 use super::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
 use crate::process::Containment;
-use crate::temp::TempHandle;
+use crate::store::temp_folder::TempHandle;
 
 /// Messages that wait to be written. The machine sends one for each turn at most; when so many
 /// wait, nobody reads them, and one more would not be read either.

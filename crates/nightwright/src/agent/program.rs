@@ -10,19 +10,19 @@
 
 mod ask;
 pub mod cache;
+mod error;
 mod search;
-mod trouble;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nightwright_core::agent::version::{SupportedVersions, Version, VersionSupport};
+use nightwright_core::stream::version::{SupportedVersions, Version, VersionSupport};
 
 use self::cache::{ProgramStamp, VersionCache};
+pub use self::error::ProgramError;
 pub use self::search::locate;
-pub use self::trouble::ProgramError;
 use crate::process::Containment;
 
 /// How long the program may take to say its version; it takes 15 ms.

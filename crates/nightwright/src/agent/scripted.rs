@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason};
-use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use nightwright_core::effect::Grace;
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason};
+use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-use super::cut::{Cancellation, Canceller};
+use super::cancel::{Cancellation, Canceller};
 use super::{Agent, Attempt, LaunchRequest, NewsSender};
 use crate::process::GRACE;
 

@@ -158,8 +158,8 @@ fn lead(document: &mut DocumentMut, path: &str, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::find;
     use super::*;
+    use crate::config::keys::find;
 
     fn put(text: &str, key: &str, value: &str) -> String {
         let key = find(key).unwrap();

@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use nightwright_core::notice::NotificationKind as Notice;
+use nightwright_core::notification::NotificationKind as Notice;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::policy::retry;
 
 use super::amounts::MIN_RUN_DURATION;
 use super::kind::{Items, MAX_DURATION, ValueKind};
 use super::value::ConfigValue;
+use crate::config::nearest::nearest;
 use crate::error::Failure;
-use crate::nearest::nearest;
 
 /// One thing that can be configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use super::keys::{self, KEYS, Key};
 use super::kind::ValueKind;
 use super::origin::ValueOrigin;
 use super::value::ConfigValue;
-use crate::nearest::nearest;
+use crate::config::nearest::nearest;
 use crate::paste::from_here;
 
 /// What one file, the environment or the command line says.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::stream::dialect::Dialect;
 
 use super::environment::{VARIABLES, VariableReader};
 use super::keys::{KEYS, Key};

@@ -13,7 +13,7 @@ use super::keys::KEYS;
 use super::layer::ConfigLayer;
 use super::origin::ValueOrigin;
 use super::value::ConfigValue;
-use crate::report::{ColorChoice, OutputLevel};
+use crate::output::{ColorChoice, OutputLevel};
 
 /// All layers together.
 #[derive(Clone, Debug)]

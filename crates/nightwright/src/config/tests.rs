@@ -19,8 +19,8 @@ use nightwright_core::settings::{
 use nightwright_core::units::Usd;
 
 use super::*;
-use crate::logs::LogSettings;
-use crate::report::{ColorChoice, OutputLevel};
+use crate::output::{ColorChoice, OutputLevel};
+use crate::store::log_settings::LogSettings;
 
 const EXAMPLE: &str = include_str!("tests/example.toml");
 const ANOTHER: &str = include_str!("tests/another.toml");
@@ -53,7 +53,7 @@ fn effects(resolved: &ResolvedConfig) -> String {
     let (level, color) = (resolved.level(), resolved.color());
     let logs = LogSettings::of(resolved).unwrap();
     let secret = crate::secrets::SecretSettings::of(resolved);
-    let notify = crate::notify::drafts(resolved);
+    let notify = crate::output::notify::drafts(resolved);
     let awake = resolved.keeps_awake();
     format!(
         "{settings:?} {level:?} {color:?} {environment:?} {files:?} {collect:?} {logs:?} {secret:?} \
@@ -323,7 +323,11 @@ fn every_variable_of_ours_that_the_source_names_is_documented() {
     let documented = |name: &str| {
         KEYS.iter().any(|key| key.env == name) || VARIABLES.iter().any(|one| one.name == name)
     };
-    for entry in ignore::Walk::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let walk = ignore::WalkBuilder::new(here.join("src"))
+        .add(here.join("../nightwright-process/src"))
+        .build();
+    for entry in walk {
         let path = entry.unwrap().into_path();
         let Ok(text) = fs::read_to_string(&path) else { continue };
         for (at, _) in text.match_indices("\"NIGHTWRIGHT_") {
@@ -351,7 +355,7 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     // At the usual level of permissions the agent may run them.
     wanted.extend(["test", "build", "lint"].map(|name| format!("commands.{name}")));
     // What is told of a run, and where, is nobody's business but the user's.
-    let notify = KEYS.iter().map(|key| key.name).filter(|name| crate::notify::is_key(name));
+    let notify = KEYS.iter().map(|key| key.name).filter(|name| crate::output::notify::is_key(name));
     wanted.extend(notify.map(str::to_owned));
     assert_eq!(gated, wanted);
 

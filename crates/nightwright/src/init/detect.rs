@@ -16,7 +16,7 @@ use std::path::Path;
 
 use nightwright_core::settings::Commands;
 
-use super::view::{ProjectFiles, has_extension};
+use super::project_files::{ProjectFiles, has_extension};
 
 /// The kinds of projects, in the order in which they are taken for the main one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

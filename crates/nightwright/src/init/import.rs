@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 use nightwright_core::display::one_line;
 use nightwright_core::settings::Commands;
 
+use super::project_files::{EntryContent, ProjectFiles, TASKS, inside};
 use super::text::quoted;
-use super::view::{EntryContent, ProjectFiles, TASKS, inside};
 use crate::task::INSTRUCTIONS;
 
 /// Where the words for the agent go that every run is told.

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::ending::ProviderFailure;
+use super::scene_end::ProviderFailure;
 
 /// An error of the provider in the words of the stream.
 pub(super) struct ApiError {

@@ -10,10 +10,10 @@
 //!
 //! It is a program of its own inside ours: no runtime, no configuration, there in a millisecond.
 
-mod ending;
 mod failure;
 mod play;
 mod reference;
+mod scene_end;
 pub mod script;
 mod step;
 mod stream;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{env, fmt};
 
-pub use ending::{ProviderFailure, SceneEnd, SigtermResponse};
+pub use scene_end::{ProviderFailure, SceneEnd, SigtermResponse};
 pub use step::{QuotaStepWindow, SceneStep};
 
 use rustix::fs::OFlags;
@@ -36,8 +36,8 @@ use serde_json::{Value, json};
 use self::play::{PlayInput, play};
 use self::script::{SceneKind, Script, ScriptError};
 use self::stream::{StreamOptions, StreamPrinter, VERSION};
-use crate::chance;
 use crate::process::blocking;
+use crate::runtime::random;
 
 /// The script of `nightwright demo`.
 pub const DEMO_SCRIPT: &str = include_str!("demo.toml");
@@ -291,5 +291,5 @@ fn number(name: &str) -> Option<u32> {
 
 /// Something to tell the ids of two processes apart.
 fn chance() -> u64 {
-    chance::bytes().map_or_else(|_| u64::from(std::process::id()), u64::from_ne_bytes)
+    random::bytes().map_or_else(|_| u64::from(std::process::id()), u64::from_ne_bytes)
 }

@@ -10,8 +10,8 @@ use nightwright_core::units::Usd;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 
-use super::ending::SceneEnd;
 use super::failure::ApiError;
+use super::scene_end::SceneEnd;
 use super::script::{Scene, SceneReply, ScriptUsage, ScriptVerdict};
 use super::step::SceneStep;
 use super::stream::{ContentBlock, StreamPrinter, TurnResult};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 
 pub use super::reference::{EXAMPLE, page as reference};
 
-use super::ending::SceneEnd;
+use super::scene_end::SceneEnd;
 use super::step::{self, SceneStep};
 
 /// What `--dry-run` plays when nobody gave a script: it looks, says what it would do, and claims.

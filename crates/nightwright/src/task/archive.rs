@@ -21,9 +21,9 @@ use rustix::fs::{Mode, OFlags};
 
 use super::name::TaskName;
 use super::{ProjectRuns, Task, TaskLock, TaskState, already_there};
+use crate::config::nearest::nearest;
 use crate::error::Failure;
 use crate::files::{self, FileError, Removed, Staging};
-use crate::nearest::nearest;
 
 /// Where archives are.
 pub const FOLDER: &str = ".nightwright/archive";

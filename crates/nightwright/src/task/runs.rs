@@ -6,13 +6,14 @@ use std::env;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use nightwright_core::run_view::RunView;
 use nightwright_core::units::RunId;
-use nightwright_core::view::RunView;
 
 use super::name::TaskName;
 use crate::error::Failure;
-use crate::journal::lock::{self, LockOwner};
-use crate::journal::{self, JournalError, RunDir, run_dir};
+use crate::store::journal::{self, JournalError, RunDir};
+use crate::store::lock::{self, LockOwner};
+use crate::store::run_dir;
 
 /// The runs of a project, the oldest first. A journal is read when it is asked for, and once; what
 /// a run is for is in its first line, and no more is read for that.

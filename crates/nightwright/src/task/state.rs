@@ -11,10 +11,10 @@ use std::fs;
 use jiff::Timestamp;
 use nightwright_core::input::TaskProgress;
 use nightwright_core::outcome::{Outcome, Proof};
+use nightwright_core::run_view::RunView;
 use nightwright_core::units::{RunId, Usd};
-use nightwright_core::view::RunView;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::name::TaskName;
 use super::runs::ProjectRuns;
@@ -48,12 +48,6 @@ pub struct TaskState {
     /// The newest run when the task was made or begun anew: those up to it are another story.
     #[serde(default)]
     pub since_run: Option<RunId>,
-    /// When something was noted last.
-    #[serde(default)]
-    pub updated_at: Option<Timestamp>,
-    /// What others wrote.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
 }
 
 /// How a task stands.
@@ -144,7 +138,7 @@ impl TaskState {
     /// The state of a task that is just made, or begun anew.
     pub fn beginning(runs: &ProjectRuns) -> Self {
         let since_run = runs.newest().cloned();
-        Self { since_run, updated_at: Some(Timestamp::now()), ..Self::default() }
+        Self { since_run, ..Self::default() }
     }
 
     /// The state of a task: what was noted, and what the journals know beyond that. Changes
@@ -159,7 +153,10 @@ impl TaskState {
     fn noted(task: &Task) -> Result<ReadState, Failure> {
         let (state, warning, broken) = match task.bytes(STATE, MAX_FILE_BYTES)? {
             None => (Self::default(), None, false),
-            Some(bytes) => match serde_json::from_slice(&bytes) {
+            // Through an object, because a struct could also be read from a list.
+            Some(bytes) => match serde_json::from_slice(&bytes)
+                .and_then(|object| serde_json::from_value(Value::Object(object)))
+            {
                 Ok(state) => (state, None, false),
                 Err(error) => {
                     let shown = task.relative(STATE);
@@ -232,8 +229,7 @@ impl TaskState {
 
     /// Writes it; gives what people should know.
     fn keep(task: &Task, read: ReadState) -> Result<Option<String>, Failure> {
-        let ReadState { mut state, warning, broken, .. } = read;
-        state.updated_at = Some(Timestamp::now());
+        let ReadState { state, warning, broken, .. } = read;
         if broken {
             // Somebody may want to know what was in it.
             fs::rename(task.path(STATE), task.path(BROKEN)).map_err(|error| {

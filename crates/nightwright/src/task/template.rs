@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::name::TaskName;
 use super::{INSTRUCTIONS, MAX_TEXT_BYTES, SETTINGS, TODO, Task, uncheck_all};
+use crate::config::nearest::nearest;
 use crate::error::Failure;
 use crate::files::{self, FileError, Removed, Staging};
-use crate::nearest::nearest;
 
 /// The files that make a template.
 const FILES: [&str; 3] = [INSTRUCTIONS, TODO, SETTINGS];

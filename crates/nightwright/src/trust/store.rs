@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::TrustItem;
 use crate::error::Failure;
 use crate::files;
-use crate::journal::run_dir;
+use crate::store::run_dir;
 
 /// The folder in the user's state.
 const FOLDER: &str = "trust";

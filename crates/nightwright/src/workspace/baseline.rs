@@ -24,7 +24,7 @@ use super::changes::{self, FILE_MAX};
 use super::identity::Identity;
 use super::private;
 use crate::hex::hex;
-use crate::journal::create_file;
+use crate::store::journal::create_file;
 
 /// The folder in the folder of the run.
 const FOLDER: &str = "baseline";

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use jiff::Timestamp;
-use nightwright_core::chronicle::Commit;
 use nightwright_core::display::one_line;
 use nightwright_core::redact::Secrets;
+use nightwright_core::run_report::Commit;
 
 use super::git::{Git, GitError};
 use super::repository::Repository;

@@ -30,7 +30,7 @@ use super::git::{Git, GitError};
 use super::identity::ObjectFormat;
 use super::repository::{Head, Repository, bytes_of, open_plain, text_of};
 use super::status;
-use crate::journal::create_file;
+use crate::store::journal::create_file;
 
 /// The folder in the folder of the run.
 pub(super) const FOLDER: &str = "git";

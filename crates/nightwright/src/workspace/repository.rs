@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::rules::WorkRules;
-use crate::root;
+use crate::workspace::root;
 
 /// No file of git's that is a line or a few is longer than this.
 const SHORT: u64 = 64 << 10;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use nightwright::agent::program::{FoundProgram, Freshness, ProgramError, ProgramQuery, find};
 use nightwright::process::Containment;
-use nightwright_core::agent::dialect::claude::COVERED;
-use nightwright_core::agent::version::{Version, VersionSupport};
+use nightwright_core::stream::dialect::claude::COVERED;
+use nightwright_core::stream::version::{Version, VersionSupport};
 
 use super::harness::{Output, TestEnv, finish};
 use super::stage::{GROWING, NIGHTWRIGHT, is_alive};

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use nightwright::agent::Agent;
 use nightwright::agent::scripted::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
-use nightwright_core::agent::outcome::{
-    AttemptOutcome, CancelReason, Consequence, Deadline, ProcessExit,
-};
-use nightwright_core::agent::report::{AgentNews, AttemptReport, Ready};
 use nightwright_core::effect::Grace;
 use nightwright_core::prompt::Prompt;
+use nightwright_core::stream::outcome::{
+    AttemptOutcome, CancelReason, Consequence, Deadline, ProcessExit,
+};
+use nightwright_core::stream::report::{AgentNews, AttemptReport, Ready};
 use tokio::time::Instant;
 
 use crate::stage::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};

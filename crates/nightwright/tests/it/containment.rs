@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use nightwright::process::{Containment, ContainmentLevel, groups_folder};
-use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline};
 use nightwright_core::effect::Grace;
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline};
 
 use super::fake_agent::{FakeAgent, FakeAgentEnv, FakeAttempt};
 use super::harness::{finish, names};

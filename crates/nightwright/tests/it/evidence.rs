@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use nightwright::evidence::{
+use nightwright::runtime::evidence_files::{
     EvidenceFiles, EvidenceSnapshot, StaleStatusPolicy, archive_stale_status,
 };
 use nightwright_core::input::Checklist;

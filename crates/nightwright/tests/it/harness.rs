@@ -131,7 +131,7 @@ impl TestEnv {
     pub(crate) fn journal(&self) -> Vec<Record> {
         let runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");
-        nightwright::journal::read(&runs[0].join("journal.jsonl")).unwrap().records
+        nightwright::store::journal::read(&runs[0].join("journal.jsonl")).unwrap().records
     }
 
     /// Waits until the journal of the only run has an event of this name.

@@ -8,8 +8,8 @@ use std::process::Child;
 use nightwright_core::event::{Event, Record};
 use nightwright_core::journal::encode;
 use nightwright_core::outcome::{Outcome, Proof, samples};
+use nightwright_core::run_view::{NextStep, RunView};
 use nightwright_core::units::RunId;
-use nightwright_core::view::{NextStep, RunView};
 
 use super::harness::{Output, TestEnv, ending, finish, names};
 

@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nightwright::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
-use nightwright::journal::{
+use nightwright::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
+use nightwright::store::journal::{
     Journal, JournalError, JournalTail, JournalWriter, Lock, LockOwner, RunDir, create,
     open_for_append, read, resume,
 };

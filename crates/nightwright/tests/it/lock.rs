@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use nightwright::journal::lock::peek;
-use nightwright::journal::{Lock, LockError, LockOwner};
+use nightwright::store::journal::{Lock, LockError, LockOwner};
+use nightwright::store::lock::peek;
 use nightwright_core::units::RunId;
 
 #[test]

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use jiff::tz::TimeZone;
-use nightwright::report::Reporter as _;
-use nightwright::report::log::{LogOutput, LogReporter};
-use nightwright_core::agent::message::{AgentMessage, MessageKind, Owner, TextPart, ToolStatus};
+use nightwright::output::Reporter as _;
+use nightwright::output::log::{LogOutput, LogReporter};
 use nightwright_core::event::{Event, Record};
 use nightwright_core::journal::JournalLine;
 use nightwright_core::redact::Secrets;
+use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPart, ToolStatus};
 use rustix::process::Signal;
 
 use super::fake_agent::send;

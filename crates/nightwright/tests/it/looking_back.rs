@@ -6,11 +6,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright::journal::{RunDir, run_dir};
 use nightwright::secrets;
-use nightwright_core::chronicle::SampleRun;
+use nightwright::store::journal::RunDir;
+use nightwright::store::run_dir;
 use nightwright_core::event::{Event, Record};
 use nightwright_core::journal::encode;
+use nightwright_core::run_report::SampleRun;
 use serde_json::Value;
 
 use super::git::git;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nightwright::process::{
     CommandEnd, Containment, Exit, FinishedCommand, OUTPUT_MAX, StopHandle, run_to_end, shell,
 };
-use nightwright_core::agent::outcome::ProcessExit;
+use nightwright_core::stream::outcome::ProcessExit;
 use tempfile::TempDir;
 
 use crate::fake_agent::FakeAgent;

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use nightwright::journal;
-use nightwright::publish::{FollowTarget, FollowerFinish, FollowerHandle};
-use nightwright::report::{ColorChoice, OutputLevel, Reporter, reporter};
+use nightwright::output::follow::{FollowTarget, FollowerFinish, FollowerHandle};
+use nightwright::output::{ColorChoice, OutputLevel, Reporter, reporter};
+use nightwright::store::journal;
 use nightwright_core::event::{Event, Record};
 
 use crate::report::{ClosedPipe, SharedBuffer, records, run, style};

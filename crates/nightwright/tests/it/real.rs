@@ -44,10 +44,10 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use nightwright_core::agent::outcome::AttemptOutcome;
-use nightwright_core::agent::report::AttemptReport;
 use nightwright_core::event::{Event, IterationFinished, Record, Totals};
 use nightwright_core::outcome::Outcome;
+use nightwright_core::stream::outcome::AttemptOutcome;
+use nightwright_core::stream::report::AttemptReport;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use nightwright::journal;
-use nightwright::publish::{FollowTarget, FollowerFinish, FollowerHandle};
-use nightwright::report::{ColorChoice, OutputLevel, Style, reporter};
+use nightwright::output::follow::{FollowTarget, FollowerFinish, FollowerHandle};
+use nightwright::output::{ColorChoice, OutputLevel, Style, reporter};
+use nightwright::store::journal;
 use nightwright_core::event::{Event, Record};
 
 use crate::report::{SharedBuffer, records, run, style};

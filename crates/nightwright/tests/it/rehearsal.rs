@@ -8,11 +8,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use nightwright_core::agent::dialect::InputShape;
-use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
-use nightwright_core::agent::report::{AgentNews, Answer, QuotaWindow};
 use nightwright_core::effect::Grace;
 use nightwright_core::event::CallPurpose;
+use nightwright_core::stream::dialect::InputShape;
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
+use nightwright_core::stream::report::{AgentNews, Answer, QuotaWindow};
 use nightwright_core::units::Usd;
 
 use crate::stage::{AgentEnv, NIGHTWRIGHT, RunningAttempt, attempt, call, report};

@@ -7,15 +7,15 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nightwright::report::{ColorChoice, OutputCapabilities, OutputLevel, Speaker, Style, reporter};
-use nightwright_core::agent::message::{AgentMessage, MessageKind, Owner, TextPart, ToolStatus};
-use nightwright_core::agent::outcome::AttemptOutcome;
-use nightwright_core::agent::report::{Answer, AttemptReport, WatchdogFinding, WatchdogSignal};
+use nightwright::output::{ColorChoice, OutputCapabilities, OutputLevel, Speaker, Style, reporter};
 use nightwright_core::event::{
     CallPurpose, CostSource, Event, IterationFinished, IterationResult, Progress, Record, samples,
 };
 use nightwright_core::input::Checklist;
 use nightwright_core::journal::{JournalLine, encode};
+use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPart, ToolStatus};
+use nightwright_core::stream::outcome::AttemptOutcome;
+use nightwright_core::stream::report::{Answer, AttemptReport, WatchdogFinding, WatchdogSignal};
 use nightwright_core::units::{AttemptId, CallId, RunId, Usd};
 
 /// What was written, for everybody to see.

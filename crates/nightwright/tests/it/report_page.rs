@@ -9,8 +9,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::chronicle::{SampleRun, replace_all_texts};
 use nightwright_core::event::{Event, Record};
+use nightwright_core::run_report::{SampleRun, replace_all_texts};
 
 use super::git::git;
 use super::harness::TestEnv;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nightwright::journal::lock;
+use nightwright::store::lock;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::agent_program::program;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use nightwright::evidence::EvidenceFiles;
-use nightwright::status_watch::{StatusWatch, WatchMethod};
+use nightwright::runtime::evidence_files::EvidenceFiles;
+use nightwright::runtime::status_watch::{StatusWatch, WatchMethod};
 use nightwright_core::effect::Effect;
 use nightwright_core::event::{AgentFacts, Event, RunStarted, StatusText};
 use nightwright_core::input::{Input, Prepared, StatusReport, WorkspaceMark};
@@ -158,7 +158,6 @@ fn begun(settings: Settings, status: Option<StatusReport>) -> Machine {
         project: String::new(),
         git_head: None,
         containment: String::new(),
-        sandbox: String::new(),
         baseline: None,
         hooks: std::collections::BTreeMap::new(),
         seed: 1,

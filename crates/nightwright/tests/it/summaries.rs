@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use insta::assert_snapshot;
-use nightwright::report::{ColorChoice, summary};
+use nightwright::output::{ColorChoice, summary};
 use nightwright_core::event::{Event, GateResult};
 use nightwright_core::outcome::{Outcome, Proof};
-use nightwright_core::view::RunView;
+use nightwright_core::run_view::RunView;
 
 use crate::report::{everybody_asked, records, run, style};
 

@@ -10,13 +10,10 @@ use std::time::Duration;
 
 use nightwright::agent::scripted::{ScriptStep, ScriptedAgent, ScriptedLog};
 use nightwright::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
-use nightwright::clock::Clock;
-use nightwright::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
-use nightwright::journal::{self, JournalWriter};
-use nightwright::supervisor::{Effects, RunOutcome, Supervisor};
-use nightwright_core::agent::dialect::ToolAccess;
-use nightwright_core::agent::outcome::AttemptOutcome;
-use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright::runtime::clock::Clock;
+use nightwright::runtime::supervisor::{Effects, RunOutcome, Supervisor};
+use nightwright::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
+use nightwright::store::journal::{self, JournalWriter};
 use nightwright_core::effect::AnswerFormat;
 use nightwright_core::effect::{Effect, Needed};
 use nightwright_core::event::{AgentFacts, Event, Record, RunStarted, StopSource, StopWhen};
@@ -26,6 +23,9 @@ use nightwright_core::machine::ledger::State;
 use nightwright_core::outcome::Outcome;
 use nightwright_core::prompt;
 use nightwright_core::settings::{Settings, VerdictMode};
+use nightwright_core::stream::dialect::ToolAccess;
+use nightwright_core::stream::outcome::AttemptOutcome;
+use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::units::{Fingerprint, RunId, Usd};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -153,7 +153,6 @@ fn machine(settings: Settings) -> Machine {
         project: "/project".to_owned(),
         git_head: None,
         containment: String::new(),
-        sandbox: String::new(),
         baseline: None,
         hooks: std::collections::BTreeMap::new(),
         seed: 1,
@@ -304,7 +303,7 @@ async fn with_the_space_set_aside_the_reason_of_a_full_disk_is_recorded() {
 async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
     let stage = SupervisorEnv::new();
     let ready =
-        ScriptStep::News(AgentNews::Ready(nightwright_core::agent::report::Ready::default()));
+        ScriptStep::News(AgentNews::Ready(nightwright_core::stream::report::Ready::default()));
     let script = vec![
         ScriptStep::After(Duration::from_secs(1)),
         ready,
@@ -328,7 +327,7 @@ async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_fro
     // It fires in the grace of an attempt whose first word can't be recorded.
     settings.deadlines.start = Duration::from_secs(3);
     let ready =
-        ScriptStep::News(AgentNews::Ready(nightwright_core::agent::report::Ready::default()));
+        ScriptStep::News(AgentNews::Ready(nightwright_core::stream::report::Ready::default()));
     let script = vec![
         ScriptStep::After(Duration::from_secs(1)),
         ready,

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright::journal::{self, RunDir, run_dir};
+use nightwright::store::journal::{self, RunDir};
+use nightwright::store::run_dir;
 use nightwright_core::event::{Event, Record, samples};
 use nightwright_core::outcome::Outcome;
 use nightwright_core::units::RunId;

@@ -139,8 +139,8 @@ impl<'a> FromIterator<&'a Score> for Tally {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::behaviour::Purpose;
     use super::*;
+    use crate::bench::judgement::behaviour::Purpose;
 
     fn expect() -> Expect {
         Expect {

@@ -1,8 +1,8 @@
 //! Whether a line above a marker announces it as an example: "Once the tests pass I will say:". A
 //! condition of the work does not: "All tests pass when run with --release:".
 
-use super::super::{done, prose};
 use super::{plain, words};
+use crate::evidence::{done, prose};
 
 /// Conditions that make the marker below a line an example, if that line ends with a colon and
 /// speaks of what is said.

@@ -1,9 +1,9 @@
 //! What the end of an iteration adds to the state.
 
 use super::{LastIteration, Phase, State};
-use crate::agent::outcome::{AttemptOutcome, Consequence};
 use crate::event::{GateResult, IterationFinished, IterationResult, Progress};
 use crate::settings::EvidenceKind;
+use crate::stream::outcome::{AttemptOutcome, Consequence};
 
 impl State {
     pub(super) fn iteration_finished(&mut self, finished: &IterationFinished) {

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use super::super::Machine;
-use super::super::ledger::{Stage, State};
-use super::super::story::{Story, reread};
-use crate::agent::outcome::{AttemptOutcome, ProcessExit, Suspicion};
-use crate::agent::report::{
-    AgentNews, Answer, AttemptReport, Blocker, Pulse, TurnEnd, Verdict, WatchdogFinding,
-    WatchdogSignal,
-};
 use crate::effect::{CallRequest, Effect, Step};
 use crate::event::{Event, StopSource, StopWhen};
 use crate::input::{
     CheckReport, CheckResult, CheckVerdict, Checklist, Control, HookAnswer, Input, Inspection,
     Prepared, ResumeData, StatusReport, Survey, TamperFinding, TimerKey, WorkspaceMark,
 };
+use crate::machine::Machine;
+use crate::machine::ledger::{Stage, State};
+use crate::machine::story::{Story, reread};
 use crate::permissions::denial::Denial;
 use crate::policy::dice;
 use crate::settings::{Council, EvidenceKind, Settings, Tamper, VerdictMode, WatchdogResponse};
+use crate::stream::outcome::{AttemptOutcome, ProcessExit, Suspicion};
+use crate::stream::report::{
+    AgentNews, Answer, AttemptReport, Blocker, Pulse, TurnEnd, Verdict, WatchdogFinding,
+    WatchdogSignal,
+};
 use crate::units::{Fingerprint, Now, Tokens, Usd};
 
 /// One model call may go beyond the cap; the agent looks at its budget only after a call.
@@ -260,7 +260,7 @@ impl RandomRun {
         let noticed = Some(finding.clone()).filter(|_| self.dice.one_in(2));
         let how = self.dice.of(&[TurnEnd::Well, TurnEnd::Queued, TurnEnd::Failed]);
         let news = self.dice.of(&[
-            AgentNews::Ready(crate::agent::report::Ready::default()),
+            AgentNews::Ready(crate::stream::report::Ready::default()),
             AgentNews::Pulse(pulse),
             AgentNews::Noticed(finding),
             AgentNews::TurnEnded { how, noticed },

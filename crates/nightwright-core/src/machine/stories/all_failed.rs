@@ -1,6 +1,6 @@
 //! A limit that is reached by failures alone is an error.
 
-use super::super::story::story;
+use crate::machine::story::story;
 use crate::outcome::{Outcome, Strictness};
 
 #[test]

@@ -1,6 +1,6 @@
 //! The baseline: how the checks stand before the first iteration.
 
-use super::super::story::story;
+use crate::machine::story::story;
 use crate::outcome::Strictness;
 
 #[test]

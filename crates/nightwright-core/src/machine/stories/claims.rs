@@ -1,6 +1,6 @@
 //! What is done about a claim, and what the next iteration is told of it.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn an_iteration_without_a_claim_does_not_help_a_verifier_that_gives_no_verdict() {

@@ -1,9 +1,9 @@
 //! Corners: where two rules meet, or a crash comes between two events.
 
-use super::super::story::{Story, story};
-use crate::agent::outcome::AttemptOutcome;
-use crate::agent::report::{Answer, AttemptReport};
 use crate::input::{Input, ResumeData};
+use crate::machine::story::{Story, story};
+use crate::stream::outcome::AttemptOutcome;
+use crate::stream::report::{Answer, AttemptReport};
 use crate::units::Usd;
 
 #[test]
@@ -261,24 +261,6 @@ fn without_a_threshold_every_excuse_holds() {
 }
 
 #[test]
-fn a_change_of_limits_does_not_bring_a_second_wrap_up() {
-    story(
-        "
-        given max_cost 1
-        > start
-        > iteration A->B $0.95
-        > prepared B
-          iteration_started 2
-        > limit max_iterations 9
-        > agent finishes $0.01
-        > surveyed C
-          not iteration_started
-          run_finished max_cost
-    ",
-    );
-}
-
-#[test]
 fn stop_now_does_not_wait_for_a_survey() {
     story(
         "
@@ -447,21 +429,6 @@ fn a_rejection_told_twice_by_a_torn_journal_counts_once() {
     assert_eq!(
         (state.failures.values().copied().collect::<Vec<_>>(), state.inbox.len()),
         (vec![1], 1)
-    );
-}
-
-#[test]
-fn a_lowered_limit_of_tokens_stops_what_runs() {
-    story(
-        "
-        given max_tokens 1000
-        > start
-        > prepared A
-        > agent ready
-        > limit max_tokens 10
-        > agent pulse tokens=500
-          attempt_cancelled 1 Limit
-    ",
     );
 }
 

@@ -1,6 +1,6 @@
 //! Conflicts of principles: decided once, told once, held to for the rest of the run.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn a_decision_is_told_to_the_next_iteration_and_stands_in_every_later_prompt() {

@@ -1,24 +1,6 @@
 //! Edges: limits, waits and deadlines where they just begin or end to hold.
 
-use super::super::story::story;
-
-#[test]
-fn a_pause_beats_limits() {
-    story(
-        "
-        given max_iterations 1, delay 1s
-        > start
-        > pause
-        > prepared A
-          nothing
-        > limit max_iterations 0
-          settings_changed
-          not run_finished
-        > resume
-          run_finished max_iterations
-        ",
-    );
-}
+use crate::machine::story::story;
 
 #[test]
 fn a_rejected_claim_of_the_wrap_up_ends_with_the_limit() {

@@ -1,6 +1,6 @@
 //! Every ending, with its exit code.
 
-use super::super::story::story;
+use crate::machine::story::story;
 use crate::outcome::{Outcome, Strictness, samples};
 
 /// A story that ends in each way, by the ending's name.

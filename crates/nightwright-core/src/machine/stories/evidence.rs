@@ -1,6 +1,6 @@
 //! Evidence: what files and words claim, and what they don't.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn complete_left_from_an_earlier_run_counts_nothing() {

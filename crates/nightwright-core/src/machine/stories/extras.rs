@@ -1,6 +1,6 @@
 //! Calls that can be done without: made only where they help, and never at the cost of the gate.
 
-use super::super::story::{Story, story};
+use crate::machine::story::{Story, story};
 
 /// The journal as it would be if it ended right behind the last event of this name.
 fn torn(mut told: Story, behind: &str) -> Story {

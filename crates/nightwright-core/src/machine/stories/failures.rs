@@ -1,6 +1,6 @@
 //! Failures: what is tried again, what fails an iteration, what ends the run.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn transient_failures_are_tried_again_after_a_growing_delay() {

@@ -1,6 +1,6 @@
 //! The gate: only what passes here completes a run.
 
-use super::super::story::story;
+use crate::machine::story::story;
 use crate::outcome::Strictness;
 
 #[test]

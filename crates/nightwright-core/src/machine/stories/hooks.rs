@@ -1,6 +1,6 @@
 //! Hooks that are told: when they are run, how often, and what their answers can't do.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn after_an_iteration_its_hook_is_run_and_waited_for() {

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::story::Story;
-use crate::agent::dialect::Dialect;
-use crate::agent::outcome::{AttemptOutcome, ProcessExit};
-use crate::agent::report::{AgentNews, AttemptReport};
-use crate::agent::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use crate::event::CallPurpose;
 use crate::evidence::status;
 use crate::input::Input;
+use crate::machine::story::Story;
 use crate::settings::{Completion, EvidenceKind, Settings};
+use crate::stream::dialect::Dialect;
+use crate::stream::outcome::{AttemptOutcome, ProcessExit};
+use crate::stream::report::{AgentNews, AttemptReport};
+use crate::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use crate::units::AttemptId;
 
 /// What is imitated, and the words.

@@ -1,6 +1,6 @@
 //! One iteration.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn an_iteration_is_prepared_attempted_surveyed_and_recorded() {

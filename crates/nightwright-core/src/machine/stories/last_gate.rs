@@ -1,6 +1,6 @@
 //! The gate that runs without a claim, before a run ends for lack of progress.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn checks_and_a_model_complete_a_run_that_would_end_for_lack_of_progress() {

@@ -1,6 +1,6 @@
 //! Limits: what may be spent, what is kept back, and what is told.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn the_cap_of_an_attempt_leaves_the_reserve_and_the_price_of_the_gate() {
@@ -350,22 +350,6 @@ fn an_extra_call_whose_price_does_not_fit_is_left_out() {
         > surveyed B
           not call_started
           iteration_finished 1 Work
-        ",
-    );
-}
-
-#[test]
-fn limits_changed_by_the_operator_hold_at_once() {
-    story(
-        "
-        given max_iterations 5
-        > start
-        > prepared A
-        > limit max_iterations 1
-          settings_changed
-        > agent finishes
-        > surveyed B
-          run_finished max_iterations
         ",
     );
 }

@@ -1,6 +1,6 @@
 //! The order of decisions: what beats what.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn before_an_iteration_stop_beats_every_limit() {

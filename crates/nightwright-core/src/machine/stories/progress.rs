@@ -1,7 +1,7 @@
 //! No progress: idleness, its ladder, its endings.
 
-use super::super::story::story;
 use crate::event::{Event, Record};
+use crate::machine::story::story;
 
 #[test]
 fn idle_iterations_in_a_row_end_the_run_at_the_threshold() {

@@ -1,8 +1,8 @@
 //! Going on after a crash, at every phase.
 
-use super::super::ledger::Ledger;
-use super::super::story::story;
 use crate::event::Event;
+use crate::machine::ledger::Ledger;
+use crate::machine::story::story;
 use crate::units::Usd;
 
 #[test]

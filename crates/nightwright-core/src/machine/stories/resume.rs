@@ -1,9 +1,9 @@
 //! Continuing a run after each of its outcomes, with the same settings or with others.
 
-use super::super::ledger::Ledger;
-use super::super::resume::ResumeRefusal;
-use super::super::story::story;
 use crate::input::ResumePolicy;
+use crate::machine::ledger::Ledger;
+use crate::machine::resume::ResumeRefusal;
+use crate::machine::story::story;
 use crate::outcome::{Outcome, Proof};
 
 #[test]
@@ -53,7 +53,7 @@ fn after_every_other_outcome_a_run_continues_and_its_streaks_start_at_zero() {
              run_continued AfterEnd\n  {prepared}"
         ));
         let state = told.machine.state();
-        assert_eq!(state.streaks, super::super::ledger::Streaks::default(), "{then}");
+        assert_eq!(state.streaks, crate::machine::ledger::Streaks::default(), "{then}");
         assert_eq!(state.outcome(), None, "{then}");
     }
 }

@@ -1,6 +1,6 @@
 //! A second pair of eyes after every iteration that did work.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn a_review_may_cost_a_quarter_of_the_mean_attempt_and_at_least_a_quarter_dollar() {

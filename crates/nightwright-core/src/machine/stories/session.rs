@@ -1,6 +1,6 @@
 //! What is said into a running session, what becomes of it, and agents that have no session.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn after_an_error_nothing_is_said_and_the_input_is_closed() {
@@ -222,7 +222,6 @@ fn an_agent_that_can_t_be_told_what_it_may_cost_has_the_time_for_it() {
           attempt_started 1 cap $0.90
         > agent pulse quiet=0s
         > wait 100s
-        > limit max_duration 1h
         > wait 79s
         > agent pulse quiet=0s
           not attempt_cancelled

@@ -1,6 +1,6 @@
 //! The status file: what of its changes is told, and what is not.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn progress_is_told_with_how_many_items_more() {

@@ -1,6 +1,6 @@
 //! Stopping, pausing, speaking.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn asking_twice_to_stop_changes_nothing_and_a_stop_can_be_taken_back() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn how_closely_the_verifier_looks_decides_about_its_tools_and_its_time() {

@@ -1,6 +1,6 @@
 //! Waiting for the provider's limits.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn a_usage_limit_is_waited_out_and_costs_no_retry_no_error_and_no_iteration() {

@@ -1,6 +1,6 @@
 //! Answers into the session, and what follows when they don't help.
 
-use super::super::story::story;
+use crate::machine::story::story;
 
 #[test]
 fn a_question_at_the_end_of_a_turn_is_answered_in_the_same_session() {

@@ -1,10 +1,10 @@
 //! What the agent of a story says: words into news and reports.
 
-use crate::agent::outcome::{AttemptOutcome, Deadline, ProcessExit, Suspicion};
-use crate::agent::report::{
+use crate::permissions::denial::Denial;
+use crate::stream::outcome::{AttemptOutcome, Deadline, ProcessExit, Suspicion};
+use crate::stream::report::{
     AttemptReport, Blocker, Pulse, Ready, RunningTool, WatchdogFinding, WatchdogSignal,
 };
-use crate::permissions::denial::Denial;
 use crate::units::{Now, Tokens, Usd};
 
 use super::given::duration;

@@ -1,11 +1,11 @@
 //! Decisions as short lines.
 
-use crate::agent::dialect::ToolAccess;
 use crate::effect::{Alarm, Effect};
 use crate::event::{CostSource, Event, GateResult, IterationKind, IterationResult, StatusText};
 use crate::input::{CheckPurpose, TimerKey};
 use crate::outcome::{Outcome, Strictness};
 use crate::permissions::denial;
+use crate::stream::dialect::ToolAccess;
 use crate::units::human;
 
 /// A table, one row for each event: that is why it is long.

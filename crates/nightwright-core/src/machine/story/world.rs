@@ -5,13 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::Machine;
 use super::agent::{blocker, denial, notice, pulse, ready, report};
 use super::given::{apply, duration};
-use crate::agent::outcome::{AttemptOutcome, CancelReason, ProcessExit};
-use crate::agent::report::{
-    AgentNews, Answer, AttemptReport, QuotaNews, QuotaWindow, TurnEnd, Verdict, WatchdogSignal,
-};
 use crate::effect::{Alarm, Effect};
 use crate::event::{StopSource, StopWhen};
 use crate::evidence;
@@ -20,7 +15,12 @@ use crate::input::{
     Inspection, Prepared, ResumeData, ResumePolicy, StatusReport, Survey, TamperFinding,
     TaskProgress, TimerKey, WorkspaceMark,
 };
+use crate::machine::Machine;
 use crate::settings::{ChangeSource, SettingChange};
+use crate::stream::outcome::{AttemptOutcome, CancelReason, ProcessExit};
+use crate::stream::report::{
+    AgentNews, Answer, AttemptReport, QuotaNews, QuotaWindow, TurnEnd, Verdict, WatchdogSignal,
+};
 use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket};
 
 /// What was asked of the world and has not been answered.
@@ -107,7 +107,7 @@ impl PendingRequests {
         if only_passes(&words, now) {
             return None;
         }
-        if let Some(control) = control(&words, &text, machine) {
+        if let Some(control) = control(&words, &text) {
             return Some(Input::Control(control));
         }
         Some(match words.as_slice() {
@@ -402,7 +402,7 @@ fn only_passes(words: &[&str], now: &mut Now) -> bool {
 }
 
 /// What the operator wants, if this is about the operator.
-fn control(words: &[&str], text: &str, machine: &Machine) -> Option<Control> {
+fn control(words: &[&str], text: &str) -> Option<Control> {
     let stop = |when, by| Control::Stop { when, by };
     Some(match words {
         ["stop"] => stop(StopWhen::AfterIteration, StopSource::Operator),
@@ -415,11 +415,6 @@ fn control(words: &[&str], text: &str, machine: &Machine) -> Option<Control> {
         ["resume"] => Control::Resume,
         ["retry", "now"] => Control::RetryNow,
         ["tell:", ..] => Control::Tell { text: text.to_owned() },
-        ["limit", rest @ ..] => {
-            let mut settings = machine.state().settings.clone();
-            apply(&mut settings, &rest.join(" "));
-            Control::SetLimits(settings.limits)
-        }
         _ => return None,
     })
 }

@@ -354,9 +354,9 @@ fn number_of_tag(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::outcome::ProcessExit;
-    use crate::agent::report::Blocker;
     use crate::input::Changes;
+    use crate::stream::outcome::ProcessExit;
+    use crate::stream::report::Blocker;
     use std::time::Duration;
 
     fn settings(depth: Depth) -> Settings {

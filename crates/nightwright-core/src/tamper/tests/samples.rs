@@ -1,11 +1,11 @@
 //! Every pattern matches something: one that never can would stay unseen.
 
-use super::super::checks::parts;
-use super::super::mask::{MaskedSource, mask};
-use super::super::outline::{begin, begun_in, chained, places};
-use super::super::patterns::{CheckFileRule, Language, LazyRegex, PATTERNS};
-use super::super::shape::BlockStructure;
 use super::{HARMLESS, WEAKENED};
+use crate::tamper::checks::parts;
+use crate::tamper::mask::{MaskedSource, mask};
+use crate::tamper::outline::{begin, begun_in, chained, places};
+use crate::tamper::patterns::{CheckFileRule, Language, LazyRegex, PATTERNS};
+use crate::tamper::shape::BlockStructure;
 
 /// Texts for the patterns that no row of the tables has.
 const SAMPLES: &[(&str, &str)] = &[

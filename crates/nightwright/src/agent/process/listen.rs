@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use nightwright_core::agent::decode::{LineSplitter, StreamLine};
-use nightwright_core::agent::deltas::RedactingTee;
-use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::message::AgentMessage;
-use nightwright_core::agent::report::AgentNews;
-use nightwright_core::agent::transcript::Transcript;
 use nightwright_core::redact::{Secrets, StreamMasker};
+use nightwright_core::stream::decode::{LineSplitter, StreamLine};
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::message::AgentMessage;
+use nightwright_core::stream::redacting_tee::RedactingTee;
+use nightwright_core::stream::report::AgentNews;
+use nightwright_core::stream::transcript::Transcript;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::journal::create_file;
+use crate::store::journal::create_file;
 
 /// More than this is written at once; less is gathered until somebody says that it is enough.
 const FLUSH_BYTES: usize = 64 << 10;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use nightwright_core::agent::dialect::{Dialect, InputShape};
-use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason};
-use nightwright_core::agent::report::{AgentNews, AttemptReport};
-use nightwright_core::agent::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use nightwright_core::effect::Grace;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
+use nightwright_core::stream::dialect::{Dialect, InputShape};
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason};
+use nightwright_core::stream::report::{AgentNews, AttemptReport};
+use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use rustix::io::Errno;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -23,11 +23,11 @@ use tokio::time::{sleep, timeout};
 use super::listen::{OutputListener, OutputPipes, OutputRecording};
 use super::raw::RawOutput;
 use super::{AgentInput, AgentSetup, ClockFn, ShowFn, WarnedOnce};
-use crate::agent::cut::Cancellation;
+use crate::agent::cancel::Cancellation;
 use crate::agent::{LaunchRequest, NewsSender, NewsSource, environment};
 use crate::files;
 use crate::process::{Child, Launch, Stdin, Survivors, spawn};
-use crate::temp::TempHandle;
+use crate::store::temp_folder::TempHandle;
 
 /// How long is waited before a program that could not be started is tried again.
 const BUSY: [Duration; 4] = [

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use nightwright_core::agent::outcome::ProcessExit;
-use nightwright_core::agent::version::Version;
+use nightwright_core::stream::outcome::ProcessExit;
+use nightwright_core::stream::version::Version;
 
 use super::{ProgramError, ProgramQuery};
 use crate::process::{CommandEnd, Exit, Launch, StopHandle, run_to_end};

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright_core::agent::version::Version;
+use nightwright_core::stream::version::Version;
 use serde::{Deserialize, Serialize};
 
 /// The version of the format; what has another one is not read.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 
-use super::super::*;
+use crate::config::*;
 
 fn mistakes(text: &str) -> String {
     let path = Path::new(".nightwright/config.toml");

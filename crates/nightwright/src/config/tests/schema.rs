@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::*;
 use super::{ANOTHER, EXAMPLE, SEVERAL};
+use crate::config::*;
 
 /// Checks a value against as much of JSON Schema as we generate; says where it does not fit.
 fn check(schema: &Json, value: &Json, at: &str) -> Result<(), String> {

@@ -5,7 +5,7 @@ use nightwright_core::settings::Commands;
 use serde_json::Value;
 
 use super::{DetectedProject, ProjectFiles, ProjectKind, first};
-use crate::init::view::{has_extension, inside};
+use crate::init::project_files::{has_extension, inside};
 
 /// What runs the scripts.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 use nightwright_core::settings::Commands;
 
 use super::{DetectedProject, ProjectFiles, ProjectKind, first};
-use crate::init::view::{has_extension, inside};
+use crate::init::project_files::{has_extension, inside};
 
 /// Files that make it a Python project, the most telling first.
 const MARKS: [&str; 5] = ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"];

@@ -1,7 +1,7 @@
 //! Projects of every kind, usual and awkward.
 
 use super::*;
-use crate::init::view::EntryContent;
+use crate::init::project_files::EntryContent;
 
 /// Files with their text; a name that ends in `/` is a folder.
 fn view(files: &[(&str, &str)]) -> ProjectFiles {

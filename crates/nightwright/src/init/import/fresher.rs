@@ -3,7 +3,7 @@
 
 use super::shell;
 use super::{Import, ImportedSettings, TaskSettings, UsedNames, unusable};
-use crate::init::view::{ProjectFiles, has_extension};
+use crate::init::project_files::{ProjectFiles, has_extension};
 
 const FOLDER: &str = ".fresher";
 

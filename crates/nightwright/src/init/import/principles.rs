@@ -5,8 +5,8 @@ use std::path::Path;
 use nightwright_core::principles::Principles;
 
 use super::{Import, UsedNames};
-use crate::init::view::ProjectFiles;
-use crate::principles::{FOREIGN, in_a_line, is_own_name, is_yaml};
+use crate::config::principles::{FOREIGN, in_a_line, is_own_name, is_yaml};
+use crate::init::project_files::ProjectFiles;
 
 pub(super) fn principles(view: &ProjectFiles, _: &mut UsedNames) -> Option<Import> {
     if !view.has_file(FOREIGN) {

@@ -3,7 +3,7 @@
 
 use super::shell;
 use super::{Import, TaskSettings, UsedNames, unusable};
-use crate::init::view::{ProjectFiles, inside};
+use crate::init::project_files::{ProjectFiles, inside};
 
 const LISTS: [&str; 2] = ["fix_plan.md", "@fix_plan.md"];
 const AGENTS: [&str; 2] = ["AGENT.md", "@AGENT.md"];

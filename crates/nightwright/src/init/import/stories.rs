@@ -4,7 +4,7 @@ use nightwright_core::display::one_line;
 use serde_json::Value;
 
 use super::{Import, TaskSettings, UsedNames};
-use crate::init::view::ProjectFiles;
+use crate::init::project_files::ProjectFiles;
 
 /// Where such files are.
 const PLACES: [&str; 3] = ["prd.json", "scripts/ralph/prd.json", ".ralph/prd.json"];

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Import, TaskSettings, UsedNames};
-use crate::init::view::{ProjectFiles, WORKSPACES};
+use crate::init::project_files::{ProjectFiles, WORKSPACES};
 
 pub(super) fn workspaces(view: &ProjectFiles, names: &mut UsedNames) -> Option<Import> {
     let mut import = Import::new(format!("claude-iterate (`{WORKSPACES}/`)"));

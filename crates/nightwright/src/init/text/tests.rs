@@ -88,7 +88,7 @@ fn what_is_shown_as_a_default_is_the_default() {
         let span: jiff::SignedDuration = text.parse().unwrap();
         span.unsigned_abs()
     };
-    assert_eq!(all["mode"].as_str().unwrap(), crate::modes::OF_TASKS);
+    assert_eq!(all["mode"].as_str().unwrap(), crate::config::modes::OF_TASKS);
     assert_eq!(number("limits", "reserve"), i64::from(settings.limits.reserve));
     assert_eq!(seconds("limits", "max_wait"), settings.limits.max_wait);
     assert_eq!(number("retry", "max_retries"), i64::from(settings.retry.max_retries));

@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime};
 use flate2::read::GzDecoder;
 use tar::{Archive, Entry, EntryType};
 
-use super::super::name::TaskName;
 use super::{MAX_BYTES, MAX_ENTRIES, stays_inside};
+use crate::task::name::TaskName;
 
 /// What of an archive is not the content of files: headers, names, padding.
 const MAX_OVERHEAD: u64 = MAX_ENTRIES as u64 * 4096;

@@ -3,15 +3,15 @@
 use std::fs;
 use std::time::Duration;
 
-use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, ProcessExit};
 use nightwright_core::event::{Event, Record};
+use nightwright_core::stream::outcome::{AttemptOutcome, Consequence, ProcessExit};
 use rustix::process::Signal;
 
-use super::super::fake_agent::{FakeAgentEnv, FakeAttempt, send};
-use super::super::harness::finish;
-use super::super::stage::{NIGHTWRIGHT, attempt, report};
-use super::super::terminal::Terminal;
 use super::left_no_group;
+use crate::fake_agent::{FakeAgentEnv, FakeAttempt, send};
+use crate::harness::finish;
+use crate::stage::{NIGHTWRIGHT, attempt, report};
+use crate::terminal::Terminal;
 
 /// How long anybody may outlive us.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);

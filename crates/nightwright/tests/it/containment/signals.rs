@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use nightwright_core::event::{Event, StopSource};
 use rustix::process::Signal;
 
-use super::super::fake_agent::{FakeAgentEnv, send};
-use super::super::harness::{ending, finish, grow_impatient, names, takes_less_than};
+use crate::fake_agent::{FakeAgentEnv, send};
+use crate::harness::{ending, finish, grow_impatient, names, takes_less_than};
 
 /// Everybody is there and nobody wants to leave.
 const STUBBORN: &str = "trap '' TERM; init; tool; family; sleep 300";

@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use nightwright::journal::{Lock, LockOwner, RunDir};
 use nightwright::process::{MARK, groups_folder};
+use nightwright::store::journal::{Lock, LockOwner, RunDir};
 use nightwright_core::event::{Event, Record};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::super::fake_agent::{FakeAgentEnv, TEST_TIMEOUT, send};
-use super::super::harness::finish;
-use super::super::stage::is_alive;
 use super::skipped;
+use crate::fake_agent::{FakeAgentEnv, TEST_TIMEOUT, send};
+use crate::harness::finish;
+use crate::stage::is_alive;
 
 /// The first has children that are deaf and without a mark: nothing but the lock that their guard
 /// holds tells that they are there. Whoever comes later looks round and is done.
@@ -170,7 +170,7 @@ fn what_nobody_guards_any_more_is_ended_by_the_next_run_and_nothing_else_is() {
     }
     let runs = scene.env.runs();
     let last = runs.iter().rfind(|run| **run != first && **run != going_on.path()).unwrap();
-    let journal = nightwright::journal::read(&last.join("journal.jsonl")).unwrap().records;
+    let journal = nightwright::store::journal::read(&last.join("journal.jsonl")).unwrap().records;
     let [warning] = &warnings(&journal)[..] else { panic!("{:?}", warnings(&journal)) };
     assert!(warning.starts_with("killed ") && warning.contains(" left over from "), "{warning}");
     // Each is named: its number, its command, its run.

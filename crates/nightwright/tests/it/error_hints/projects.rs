@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::super::harness::{TestEnv, finish};
+use crate::harness::{TestEnv, finish};
 
 /// Puts an agent program of this version in the way.
 fn agent(env: &TestEnv, version: &str) {

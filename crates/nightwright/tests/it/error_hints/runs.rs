@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use nightwright::journal::{Lock, LockOwner};
+use nightwright::store::journal::{Lock, LockOwner};
 use nightwright_core::units::RunId;
 
-use super::super::harness::{Output, TestEnv, ending, finish};
+use crate::harness::{Output, TestEnv, ending, finish};
 
 const ENDS: &str = "[[attempt]]\nending = { result = \"Hm.\" }";
 

@@ -1,8 +1,8 @@
 //! Errors about tasks and templates.
 
-use super::super::harness::{Output, TestEnv};
-use super::super::setup::with_agent;
-use super::super::terminal::Terminal;
+use crate::harness::{Output, TestEnv};
+use crate::setup::with_agent;
+use crate::terminal::Terminal;
 
 /// What stands behind the program's name, for a terminal in the project.
 fn arguments(line: &str) -> String {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline};
 use nightwright_core::event::{Event, IterationResult};
 use nightwright_core::settings::{Deadlines, Settings};
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline};
 
 use super::FakeAgentEnv;
 use super::trial::{Trial, settings};

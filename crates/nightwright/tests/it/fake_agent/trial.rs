@@ -4,17 +4,17 @@
 use std::path::PathBuf;
 
 use nightwright::agent::process::{AgentSetup, ProcessAgent};
-use nightwright::clock::{Clock, ClockSpeed};
-use nightwright::hands::EffectExecutor;
-use nightwright::journal::{self, RunDir};
-use nightwright::supervisor::Supervisor;
-use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::outcome::CancelReason;
-use nightwright_core::agent::report::AttemptReport;
+use nightwright::runtime::clock::{Clock, ClockSpeed};
+use nightwright::runtime::effects::EffectExecutor;
+use nightwright::runtime::supervisor::Supervisor;
+use nightwright::store::journal::{self, RunDir};
 use nightwright_core::event::{AgentFacts, Event, IterationResult, Record, RunStarted};
 use nightwright_core::input::Input;
 use nightwright_core::machine::Machine;
 use nightwright_core::settings::Settings;
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::outcome::CancelReason;
+use nightwright_core::stream::report::AttemptReport;
 use tokio::time::timeout;
 
 use super::census::Census;
@@ -74,7 +74,6 @@ impl Trial {
             project: stage.project().display().to_string(),
             git_head: None,
             containment: String::new(),
-            sandbox: String::new(),
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 1,

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use nightwright_core::event::{Event, IterationFinished, Record};
 
-use super::super::harness::{Output, TestEnv, ending};
 use super::git;
+use crate::harness::{Output, TestEnv, ending};
 
 /// A project with a commit in it.
 fn repository() -> TestEnv {

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use nightwright::journal;
-use nightwright::publish::{FollowTarget, FollowerFinish, FollowerHandle};
-use nightwright::report::log::{LogOutput, LogReporter, LogWarnFn};
+use nightwright::output::follow::{FollowTarget, FollowerFinish, FollowerHandle};
+use nightwright::output::log::{LogOutput, LogReporter, LogWarnFn};
+use nightwright::store::journal;
 use nightwright_core::redact::Secrets;
 
 use super::{kill, logs, run_of, until};

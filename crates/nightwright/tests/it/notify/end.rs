@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use nightwright::notify::FINAL_TIMEOUT;
+use nightwright::output::notify::FINAL_TIMEOUT;
 
 use super::*;
 use crate::harness::{grow_impatient, takes_less_than};

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::harness::TestEnv;
+use crate::harness::TestEnv;
 
 /// The pins, by which an installation of other versions is told apart.
 const VITEST_PACKAGE: &str = include_str!("vitest/package.json");

@@ -6,9 +6,9 @@ use std::time::Duration;
 use nightwright_core::event::Progress;
 use serde_json::json;
 
-use super::super::harness::{ending, names};
-use super::super::messages_api::scenario::{Block, Scenario, bash, blocks, call, say, tool};
 use super::{CALL, RealEnv, VERDICT, VERIFIER, believed, claim, verdict};
+use crate::harness::{ending, names};
+use crate::messages_api::scenario::{Block, Scenario, bash, blocks, call, say, tool};
 
 #[test]
 fn a_plain_answer_is_heard_paid_for_and_verified() {

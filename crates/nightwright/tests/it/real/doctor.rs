@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::messages_api::scenario::{ApiAnswer, Scenario, refuse, say};
 use super::RealEnv;
+use crate::messages_api::scenario::{ApiAnswer, Scenario, refuse, say};
 
 /// What the probe found, and how the command exited.
 fn probe(answer: ApiAnswer, code: i32) -> Option<(RealEnv, Value)> {

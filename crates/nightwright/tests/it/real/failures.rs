@@ -1,14 +1,14 @@
 //! What goes wrong at the provider or on the way to it, and is not waited for as a limit.
 
-use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline};
 use nightwright_core::event::{CostSource, Event, IterationResult};
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline};
 
-use super::super::harness::{ending, names};
-use super::super::messages_api::ApiRequest;
-use super::super::messages_api::scenario::{
+use super::{CALL, RealEnv, VERDICT, believed, claim, why};
+use crate::harness::{ending, names};
+use crate::messages_api::ApiRequest;
+use crate::messages_api::scenario::{
     AnswerPhase, Fault, Scenario, bash, blocks, overloaded, refuse, say,
 };
-use super::{CALL, RealEnv, VERDICT, believed, claim, why};
 
 #[test]
 fn a_refused_key_ends_the_run_before_the_program_has_asked_again_and_again() {

@@ -8,16 +8,16 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use nightwright_core::agent::verdict::SCHEMA;
 use nightwright_core::event::{Event, FeedbackSource, GateResult, VerdictKind, WaitEnd, WaitKind};
 use nightwright_core::outcome::{Outcome, Proof};
+use nightwright_core::stream::verdict::SCHEMA;
 use serde_json::{Value, json};
 
-use super::super::harness::ending;
-use super::super::messages_api::scenario::{
+use super::{RealEnv, VERIFIER, believed, claim, verdict};
+use crate::harness::ending;
+use crate::messages_api::scenario::{
     ApiAnswer, FORM, Scenario, Usage, bash, call, refuse, say, usage_limit,
 };
-use super::{RealEnv, VERIFIER, believed, claim, verdict};
 
 /// The end that a claim comes to when it is believed.
 fn settled(proof: Proof) -> Outcome {

@@ -7,9 +7,9 @@ use std::path::Path;
 use nightwright_core::event::{Event, GateResult, VerdictKind};
 use serde_json::json;
 
-use super::super::harness::{ending, names};
-use super::super::messages_api::scenario::{Scenario, bash, call, say};
 use super::{RealEnv, VERIFIER, claim, verdict};
+use crate::harness::{ending, names};
+use crate::messages_api::scenario::{Scenario, bash, call, say};
 
 /// Everything that would mean something in other mouths: of the agent, of its program, of the
 /// provider, of the verifier.

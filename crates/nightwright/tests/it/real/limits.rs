@@ -1,8 +1,8 @@
 //! What the agent may use up.
 
-use super::super::harness::ending;
-use super::super::messages_api::scenario::{Scenario, Usage, bash};
 use super::RealEnv;
+use crate::harness::ending;
+use crate::messages_api::scenario::{Scenario, Usage, bash};
 
 #[test]
 fn used_up_turns_end_the_iteration_and_its_work_counts() {

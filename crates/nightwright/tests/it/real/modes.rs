@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::super::harness::ending;
-use super::super::messages_api::scenario::{ApiAnswer, call, say};
 use super::{RealEnv, believed};
+use crate::harness::ending;
+use crate::messages_api::scenario::{ApiAnswer, call, say};
 
 /// Writes a file of the project through the program's own tool.
 fn write(project: &Path, file: &str, text: &str) -> ApiAnswer {

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use nightwright_core::event::{Event, Record};
 
-use super::super::messages_api::scenario::{ApiAnswer, Scenario, bash, say};
 use super::RealEnv;
+use crate::messages_api::scenario::{ApiAnswer, Scenario, bash, say};
 
 /// The kinds of projects: their files, and what an agent ordinarily runs in them.
 const RUST: (&[(&str, &str)], &[&str]) = (

@@ -5,12 +5,10 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::super::messages_api::scenario::{Scenario, bash, call};
-use super::super::projects::toolchain::{self, MissingToolchain, Toolchain};
-use super::super::projects::{
-    Fix, NPM_NODE_TEST, RUST_LIBRARY, TestProject, commit_all, finish, proof,
-};
 use super::{RealEnv, believed, claim};
+use crate::messages_api::scenario::{Scenario, bash, call};
+use crate::projects::toolchain::{self, MissingToolchain, Toolchain};
+use crate::projects::{Fix, NPM_NODE_TEST, RUST_LIBRARY, TestProject, commit_all, finish, proof};
 
 /// The model reads the file, edits it, runs the tests and says that it is done.
 fn works(folder: &Path, project: &TestProject) -> Scenario {

@@ -6,9 +6,9 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use super::super::harness::ending;
-use super::super::messages_api::scenario::{Block, Scenario, blocks, say, tool};
 use super::{RealEnv, session};
+use crate::harness::ending;
+use crate::messages_api::scenario::{Block, Scenario, blocks, say, tool};
 
 /// Fails unless the model was told the goal, in a prompt that is the one kept in the run's folder.
 fn reaches_the_model(goal: &str) {

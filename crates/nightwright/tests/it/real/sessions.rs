@@ -2,11 +2,9 @@
 
 use serde_json::json;
 
-use super::super::harness::ending;
-use super::super::messages_api::scenario::{
-    AnswerPhase, Fault, Scenario, bash, blocks, call, say, tool,
-};
 use super::{CALL, RealEnv, VERDICT, believed, claim, session};
+use crate::harness::ending;
+use crate::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, blocks, call, say, tool};
 
 #[test]
 fn a_structured_answer_is_a_finished_one() {

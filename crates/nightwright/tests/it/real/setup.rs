@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::harness::Output;
-use super::super::messages_api::scenario::{ApiAnswer, Scenario, call, say, usage_limit};
-use super::super::terminal::Terminal;
 use super::{Account, RealEnv};
+use crate::harness::Output;
+use crate::messages_api::scenario::{ApiAnswer, Scenario, call, say, usage_limit};
+use crate::terminal::Terminal;
 
 const INSTRUCTIONS: &str = ".nightwright/tasks/t/INSTRUCTIONS.md";
 const REPORT: &str = ".nightwright/tasks/t/reports/validation-report.md";

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::super::harness::{ending, grow_impatient};
-use super::super::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, say};
 use super::{RealEnv, believed, claim};
+use crate::harness::{ending, grow_impatient};
+use crate::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, say};
 
 /// A command with everything that is hard to end: children in the background, in sessions of their
 /// own, deaf to signals, and one that has lost its parent.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use nightwright_core::event::{Event, WaitEnd, WaitKind};
 use nightwright_core::outcome::Outcome;
 
-use super::super::harness::{ending, names};
-use super::super::messages_api::scenario::{Scenario, too_many, usage_limit};
 use super::{RealEnv, believed, claim};
+use crate::harness::{ending, names};
+use crate::messages_api::scenario::{Scenario, too_many, usage_limit};
 
 #[test]
 fn a_short_refusal_is_waited_out_by_the_program_itself() {

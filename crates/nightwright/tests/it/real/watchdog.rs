@@ -5,16 +5,14 @@ mod extras;
 
 use std::path::Path;
 
-use nightwright_core::agent::report::{WatchdogFinding, WatchdogSignal};
 use nightwright_core::event::{CallPurpose, Event};
+use nightwright_core::stream::report::{WatchdogFinding, WatchdogSignal};
 use serde_json::json;
 
-use super::super::harness::ending;
-use super::super::messages_api::ApiRequest;
-use super::super::messages_api::scenario::{
-    AnswerPhase, ApiAnswer, Fault, bash, blocks, call, say, tool,
-};
 use super::{CALL, RealEnv, VERDICT, believed, claim, session};
+use crate::harness::ending;
+use crate::messages_api::ApiRequest;
+use crate::messages_api::scenario::{AnswerPhase, ApiAnswer, Fault, bash, blocks, call, say, tool};
 
 /// How the conversation of an iteration begins.
 const WORK: &str = "# One iteration";

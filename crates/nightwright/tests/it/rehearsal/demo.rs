@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nightwright::rehearsal::script::Script;
 use nightwright::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT, SceneStep};
-use nightwright_core::agent::outcome::AttemptOutcome;
+use nightwright_core::stream::outcome::AttemptOutcome;
 use nightwright_core::units::Usd;
 
 use crate::stage::{AgentEnv, attempt, report};

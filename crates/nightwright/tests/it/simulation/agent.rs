@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright::process::GRACE;
-use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, ProcessExit, Suspicion};
-use nightwright_core::agent::report::{
+use nightwright_core::effect::Grace;
+use nightwright_core::permissions::denial::Denial;
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, ProcessExit, Suspicion};
+use nightwright_core::stream::report::{
     AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, QuotaWindow, Ready, RunningTool,
     TurnEnd, Verdict, WatchdogFinding, WatchdogSignal,
 };
-use nightwright_core::effect::Grace;
-use nightwright_core::permissions::denial::Denial;
 use nightwright_core::units::{Tokens, Usd};
 use tokio::sync::watch;
 use tokio::time::sleep;

@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use nightwright::agent::NewsSource;
-use nightwright::journal::FileLayer as _;
-use nightwright::journal::fake::{FakeDisk, FakeFile};
-use nightwright::supervisor::RunOutcome;
-use nightwright_core::agent::report::AgentNews;
+use nightwright::runtime::supervisor::RunOutcome;
+use nightwright::store::journal::FileLayer as _;
+use nightwright::store::journal::fake::{FakeDisk, FakeFile};
 use nightwright_core::effect::{AttemptRequest, CallRequest, Effect};
 use nightwright_core::event::{Event, Record, StopWhen};
 use nightwright_core::input::{Input, TimerKey};
 use nightwright_core::machine::ledger::{Ledger, Stage, State};
 use nightwright_core::policy::limits::{MIN_COST, MIN_TIME};
+use nightwright_core::stream::report::AgentNews;
 use nightwright_core::units::{AttemptId, CallId, Ticket, Usd};
 use tokio::time::Instant;
 

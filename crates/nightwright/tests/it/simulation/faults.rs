@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use nightwright::journal::FileLayer;
-use nightwright::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
-use nightwright_core::agent::outcome::AttemptOutcome;
-use nightwright_core::agent::report::{AgentNews, AttemptReport, Pulse};
+use nightwright::store::journal::FileLayer;
+use nightwright::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
 use nightwright_core::input::{CheckReport, HookAnswer, Input, Prepared, StatusReport, TimerKey};
+use nightwright_core::stream::outcome::AttemptOutcome;
+use nightwright_core::stream::report::{AgentNews, AttemptReport, Pulse};
 use nightwright_core::units::{AttemptId, CallId, Fingerprint, Tokens, Usd};
 
 use super::dice::Dice;
@@ -98,7 +98,7 @@ impl Sim {
     /// Something goes wrong, or not.
     pub(super) fn mischief(&mut self) {
         if self.dice.one_in(self.rates.operator) {
-            let control = wishes::control(&mut self.dice, &self.settings);
+            let control = wishes::control(&mut self.dice);
             self.tell(|| format!("the operator wants {control:?}"));
             self.command(control);
         }

@@ -6,15 +6,15 @@ use std::task::Poll;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use nightwright::clock::Clock;
-use nightwright::journal::{self, JournalError};
-use nightwright::supervisor::{RunOutcome, Supervisor};
-use nightwright_core::agent::report::AttemptReport;
+use nightwright::runtime::clock::Clock;
+use nightwright::runtime::supervisor::{RunOutcome, Supervisor};
+use nightwright::store::journal::{self, JournalError};
 use nightwright_core::event::{AgentFacts, Record, RunStarted};
 use nightwright_core::input::{Control, Input, ResumeData, ResumePolicy};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::{Stage, State};
 use nightwright_core::settings::{ChangeSource, SettingChange};
+use nightwright_core::stream::report::AttemptReport;
 use nightwright_core::units::RunId;
 use tokio::time::sleep;
 
@@ -182,7 +182,6 @@ impl Sim {
                 project: "/project".to_owned(),
                 git_head: None,
                 containment: String::new(),
-                sandbox: String::new(),
                 baseline: None,
                 hooks: std::collections::BTreeMap::new(),
                 seed: self.dice.next(),

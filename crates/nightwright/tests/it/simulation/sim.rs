@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright::clock::Clock;
-use nightwright::journal::fake::FakeDisk;
-use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright::runtime::clock::Clock;
+use nightwright::store::journal::fake::FakeDisk;
 use nightwright_core::input::{Control, Input};
 use nightwright_core::settings::Settings;
+use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 

@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use nightwright_core::agent::report::AgentNews;
 use nightwright_core::effect::Effect;
 use nightwright_core::event::Event;
 use nightwright_core::input::Input;
+use nightwright_core::stream::report::AgentNews;
 use tokio::time::Instant;
 
 /// The longest line; reports can be long.

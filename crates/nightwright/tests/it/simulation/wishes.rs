@@ -66,17 +66,16 @@ pub(super) fn limits(dice: &mut Dice, settings: &Settings) -> Limits {
 }
 
 /// Something the operator may want at any moment.
-pub(super) fn control(dice: &mut Dice, settings: &Settings) -> Control {
+pub(super) fn control(dice: &mut Dice) -> Control {
     let by = dice.of(&[StopSource::Signal, StopSource::Operator, StopSource::StopFile]);
     let when = if dice.one_in(3) { StopWhen::Now } else { StopWhen::AfterIteration };
-    match dice.below(11) {
+    match dice.below(10) {
         0 => Control::Stop { when, by },
         1..=3 => Control::CancelStop,
         4 => Control::Pause,
         5..=6 => Control::Resume,
         7 => Control::Tell { text: "mind the gap".to_owned() },
-        8..=9 => Control::RetryNow,
-        _ => Control::SetLimits(limits(dice, settings)),
+        _ => Control::RetryNow,
     }
 }
 

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use nightwright::agent::NewsSource;
-use nightwright::supervisor::Effects;
-use nightwright_core::agent::outcome::{CancelReason, ProcessExit};
+use nightwright::runtime::supervisor::Effects;
 use nightwright_core::effect::{Effect, Grace, Needed};
 use nightwright_core::input::{
     CheckReport, CheckResult, CheckVerdict, Checklist, Disk, HookAnswer, Input, Inspection,
     Prepared, StatusReport, Survey, TamperFinding, WorkspaceMark,
 };
 use nightwright_core::machine::ledger::State;
+use nightwright_core::stream::outcome::{CancelReason, ProcessExit};
 use nightwright_core::units::{Fingerprint, Ticket, Usd};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;

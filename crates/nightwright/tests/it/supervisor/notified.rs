@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use nightwright::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
-use nightwright::notify::{Address, Notifier, NotifyWarnFn};
-use nightwright::publish::FollowTarget;
-use nightwright::supervisor::WarningSender;
+use nightwright::output::follow::FollowTarget;
+use nightwright::output::notify::{Address, Notifier, NotifyWarnFn};
+use nightwright::runtime::supervisor::WarningSender;
 use nightwright_core::redact::Secrets;
-use nightwright_core::view;
+use nightwright_core::run_view;
 
 use super::*;
 use crate::notify::server::{Sent, Server, ServerAnswer, nobody};
@@ -58,7 +58,7 @@ async fn run(addresses: &[String]) -> NotifiedRun {
     let begun = std::time::Instant::now();
     let ending = supervisor.run(Input::Start).await;
     let took = begun.elapsed();
-    let ending = view::FinalOutcome { outcome: ending.outcome, note: ending.note };
+    let ending = run_view::FinalOutcome { outcome: ending.outcome, note: ending.note };
     let late = notifier.map(|notifier| notifier.close(ending).wait()).unwrap_or_default();
     let mut complaints: BTreeSet<_> = late.into_iter().collect();
     let mut records = journal::read(&path).unwrap().records;

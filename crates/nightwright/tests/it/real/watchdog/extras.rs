@@ -6,10 +6,10 @@ use std::path::Path;
 use nightwright_core::event::{CallPurpose, CostSource, Event, FeedbackSource};
 use serde_json::{Value, json};
 
-use super::super::super::harness::ending;
-use super::super::super::messages_api::scenario::{call, refuse, say};
-use super::super::{CALL, RealEnv, VERDICT, believed, claim, session};
 use super::{WORK, asked, calls, nudges, write};
+use crate::harness::ending;
+use crate::messages_api::scenario::{call, refuse, say};
+use crate::real::{CALL, RealEnv, VERDICT, believed, claim, session};
 
 /// How a conversation with a council begins.
 const COUNCIL: &str = "# A decision between principles";

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use nightwright::agent::NewsSource;
-use nightwright_core::agent::outcome::AttemptOutcome;
-use nightwright_core::agent::report::AttemptReport;
 use nightwright_core::event::{
     Continuation, CostSource, Event, GateResult, IterationFinished, IterationResult, Record,
     StopWhen, Totals,
 };
 use nightwright_core::outcome::Outcome;
 use nightwright_core::settings::Settings;
+use nightwright_core::stream::outcome::AttemptOutcome;
+use nightwright_core::stream::report::AttemptReport;
 use nightwright_core::units::{AttemptId, CallId, Iteration, Usd};
 
-use super::super::agent::OVERSHOOT;
+use crate::simulation::agent::OVERSHOOT;
 
 /// A wait to a date ends up to this much later.
 const SPREAD: Duration = Duration::from_mins(1);

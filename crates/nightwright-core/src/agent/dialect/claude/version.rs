@@ -1,7 +1,0 @@
-//! Which versions of the program we know.
-
-use crate::agent::version::{SupportedVersions, Version};
-
-/// The range of the recordings that the tests read.
-pub const COVERED: SupportedVersions =
-    SupportedVersions { oldest: Version::new(2, 1, 197), newest: Version::new(2, 1, 325) };

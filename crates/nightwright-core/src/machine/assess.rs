@@ -1,0 +1,337 @@
+//! After the attempts: what was done, what was claimed, and who else is to be asked.
+
+use std::collections::BTreeSet;
+
+use super::iteration::MAX_BLOCKED;
+use super::ledger::{Answered, Current, Gate, InboxEntry, distinct};
+use super::{Machine, PendingKind};
+use crate::display::one_line;
+use crate::effect::Effect;
+use crate::event::{
+    CallPurpose, Event, FeedbackSource, IterationKind, IterationResult, Progress, StopWhen,
+};
+use crate::input::{Checklist, Survey};
+use crate::outcome::Outcome;
+use crate::permissions::denial::DeniedCommand;
+use crate::policy::escalation::{self, EscalationStep};
+use crate::policy::limits::{self, Budget};
+use crate::policy::progress;
+use crate::prompt::{self, ReviewInput};
+use crate::settings::{EvidenceKind, Scope, VerdictMode, WatchdogResponse};
+use crate::stream::outcome::Consequence;
+use crate::stream::report::{Blocker, TextEvidence};
+use crate::units::Ticket;
+
+/// So many refused commands are named as a blocker, so much of each, and so many bytes in all: a rule
+/// that is cut where it is shown is of no use.
+const SHOWN_DENIALS: usize = 8;
+const SHOWN_COMMAND: usize = 120;
+const SHOWN_ALL: usize = 800;
+
+impl Machine {
+    /// Looks, asks whoever is to be asked, lets the gate decide about a claim, and writes the
+    /// iteration down. It is entered anew after every answer and finds its place by what is known.
+    pub(super) fn assess(&mut self) {
+        let Some(survey) = self.live.survey.clone() else {
+            return self.survey();
+        };
+        if let Some(why) = self.status_failed(&survey) {
+            self.finish_iteration(IterationResult::Done, Some(Outcome::Failed { why }));
+            return self.advance();
+        }
+        let begun = self.current().gate.is_some();
+        let claim = if begun { Vec::new() } else { self.claim(self.current(), &survey) };
+        if !begun && (self.advise(&claim) || self.review() || self.council(&claim)) {
+            return;
+        }
+        if begun || !claim.is_empty() {
+            return self.gate(&survey, claim);
+        }
+        self.finish_iteration(IterationResult::Done, None);
+        self.advance();
+    }
+
+    /// Nothing was open when the run began: what is claimed by that goes to the gate.
+    pub(super) fn verify_only(&mut self) {
+        if self.ledger.stop == Some(StopWhen::Now) {
+            self.interrupt_iteration();
+            return self.advance();
+        }
+        if !self.ledger.paused {
+            self.assess();
+        }
+    }
+
+    /// Success without any sign of work: only what is on disk counts.
+    pub(super) fn assess_suspect(&mut self) {
+        if self.live.survey.is_none() {
+            return self.survey();
+        }
+        if self.live.work == Some(true) {
+            return self.assess();
+        }
+        let why = self.current().report.as_ref().map(|report| report.outcome.sentence());
+        self.retry(&why.unwrap_or_default());
+    }
+
+    fn survey(&mut self) {
+        let ticket = self.ask(PendingKind::Survey);
+        let iteration = self.current().iteration;
+        self.effect(Effect::Survey { ticket, iteration });
+    }
+
+    pub(super) fn surveyed(&mut self, ticket: Ticket, survey: Box<Survey>) {
+        if self.answered(ticket).is_none() {
+            return;
+        }
+        for warning in &survey.warnings {
+            self.warn(warning.clone());
+        }
+        if self.live.work.is_none()
+            && let Some(current) = self.ledger.current()
+        {
+            let work = self.ledger.seen.is_work(&current.start, &survey);
+            self.live.work = Some(work && !Self::reports_idle(current, &survey));
+        }
+        if let Some(principles) = &survey.principles
+            && self.ledger.settings.principles.is_none()
+        {
+            self.record(Event::PrinciplesAdopted { principles: principles.clone() });
+        }
+        if let Some(status) = &survey.status {
+            self.status_read(status);
+        }
+        self.live.survey = Some(survey);
+        self.live.untouched = true;
+        self.advance();
+    }
+
+    /// The agent's words, where they count: never those of an attempt that looks wrong.
+    pub(super) fn text_evidence(current: &Current) -> Option<&TextEvidence> {
+        let report = current.report.as_ref()?;
+        (report.outcome.consequence() == Consequence::Assess).then_some(&report.text_evidence)
+    }
+
+    /// Whether the status file was written in this iteration.
+    fn is_fresh(current: &Current, survey: &Survey) -> bool {
+        survey.mark.status.is_some() && survey.mark.status != current.start.status
+    }
+
+    /// Whether the status file was written since the run began.
+    fn is_of_this_run(&self, survey: &Survey) -> bool {
+        let origin = self.ledger.origin.as_ref().and_then(|mark| mark.status.as_ref());
+        survey.mark.status.as_ref() != origin
+    }
+
+    /// Whether the agent says that it did nothing, and nothing that it did itself contradicts it. A
+    /// log file or the output of a check changes the tree without being anybody's work.
+    fn reports_idle(current: &Current, survey: &Survey) -> bool {
+        let status = survey.status.as_ref().filter(|_| Self::is_fresh(current, survey));
+        status.is_some_and(|status| status.worked == Some(false))
+            && survey.commits == 0
+            && current.edited == Some(false)
+    }
+
+    fn status_failed(&self, survey: &Survey) -> Option<String> {
+        let status = survey.status.as_ref()?;
+        Self::is_fresh(self.current(), survey).then(|| status.failed.clone())?
+    }
+
+    /// Everything that claims completion.
+    fn claim(&self, current: &Current, survey: &Survey) -> Vec<EvidenceKind> {
+        match self.ledger.settings.scope {
+            Scope::Gate => return vec![EvidenceKind::Asked],
+            Scope::Whole => {}
+        }
+        let completion = &self.ledger.settings.completion;
+        let claims = |kind: &EvidenceKind| self.claims(*kind, current, survey);
+        let claim: Vec<_> = completion.evidence.iter().copied().filter(|k| claims(k)).collect();
+        if claim.is_empty() && self.verifies_before_stagnation(current, survey) {
+            return vec![EvidenceKind::NoProgress];
+        }
+        claim
+    }
+
+    /// Whether the gate runs although nothing claims completion: the run would end for lack of
+    /// progress, there is work to judge, and nothing is known to be open.
+    fn verifies_before_stagnation(&self, current: &Current, survey: &Survey) -> bool {
+        let settings = &self.ledger.settings;
+        let detects = settings.completion.expects_work();
+        let can_judge =
+            !settings.verify.commands.is_empty() || settings.verify.model != VerdictMode::Off;
+        let says_done = Self::text_evidence(current).is_some_and(|words| words.states_done);
+        let origin = self.ledger.origin.as_ref().map(|mark| &mark.fingerprint);
+        let worked = origin.is_some_and(|origin| *origin != survey.mark.fingerprint);
+        let open_box = survey.checklist.is_some_and(|checklist| checklist.open > 0);
+        let status = survey.status.as_ref().filter(|_| self.is_of_this_run(survey));
+        let open_blocker = status.is_some_and(|status| !status.blockers.is_empty());
+        detects
+            && can_judge
+            && (says_done || worked)
+            && !open_box
+            && !open_blocker
+            && self.ledger.stop.is_none()
+            && self.would_stagnate(current, survey)
+    }
+
+    fn claims(&self, kind: EvidenceKind, current: &Current, survey: &Survey) -> bool {
+        let words = Self::text_evidence(current);
+        let promised = words.is_some_and(|words| words.promise);
+        let all_ticked = survey.checklist.is_some_and(Checklist::is_complete);
+        match kind {
+            EvidenceKind::Status => {
+                self.is_of_this_run(survey)
+                    && survey.status.as_ref().is_some_and(|status| status.complete)
+            }
+            EvidenceKind::Todo => {
+                // What an earlier run left says nothing against what this one ticked.
+                all_ticked && (survey.status.is_none() || !self.is_of_this_run(survey))
+            }
+            EvidenceKind::Plan => all_ticked,
+            EvidenceKind::Planned => {
+                promised && survey.checklist.is_some_and(|checklist| checklist.open > 0)
+            }
+            EvidenceKind::Promise => promised,
+            EvidenceKind::Signal => {
+                words.is_some_and(|words| words.signal)
+                    && self.ledger.streaks.signals + 1
+                        >= self.ledger.settings.completion.signal_threshold
+            }
+            EvidenceKind::EndPhrase => words.is_some_and(|words| words.end_phrase),
+            EvidenceKind::NoProgress | EvidenceKind::Asked => false,
+        }
+    }
+
+    /// Whether this iteration would be the idle one too many.
+    fn would_stagnate(&self, current: &Current, survey: &Survey) -> bool {
+        let threshold = self.ledger.settings.progress.threshold;
+        threshold > 0
+            && self.ledger.streaks.idle + 1 >= threshold
+            && self.progress(current, survey) == Progress::Idle
+            && self.blockers(current, Some(survey)).is_empty()
+    }
+
+    /// Whether another iteration will follow that can make something of what is found out now, as
+    /// far as can be told before this one is written down. Beside a claim it can't be told.
+    pub(super) fn will_continue(&self, claim: &[EvidenceKind]) -> bool {
+        let current = self.current();
+        let ends = self.live.survey.as_deref().is_none_or(|survey| self.ends_idle(current, survey));
+        let (settings, used) = (&self.ledger.settings, self.used());
+        let left = limits::remaining(settings, used).iterations;
+        let has_room = matches!(limits::before_attempt(settings, used), Budget::Work(_));
+        claim.is_empty()
+            && has_room
+            && current.kind == IterationKind::Work
+            && self.ledger.stop.is_none()
+            && left.is_none_or(|left| left > 1)
+            && !ends
+    }
+
+    /// Whether this iteration would be the one too many without work.
+    fn ends_idle(&self, current: &Current, survey: &Survey) -> bool {
+        let blocked = self.ledger.streaks.blocked + 1 >= MAX_BLOCKED
+            && self.progress(current, survey) == Progress::Idle
+            && !self.blockers(current, Some(survey)).is_empty();
+        blocked || self.would_stagnate(current, survey)
+    }
+
+    /// Whether the iteration moved the project forward.
+    pub(super) fn progress(&self, current: &Current, survey: &Survey) -> Progress {
+        if self.live.work == Some(true) {
+            return Progress::Work;
+        }
+        let claimed = current.gate.as_ref().is_some_and(Gate::is_claim);
+        if claimed || current.kind == IterationKind::VerifyOnly {
+            return Progress::Uncounted;
+        }
+        let status = survey.status.as_ref().filter(|_| Self::is_fresh(current, survey));
+        let worked = status.and_then(|status| status.worked);
+        progress::without_work(&self.ledger.settings.progress, worked, self.ledger.streaks.excused)
+    }
+
+    /// Everything that only a person can give, from words, status and denied permissions. Also of
+    /// attempts that failed: a blocker may be why.
+    pub(super) fn blockers(&self, current: &Current, survey: Option<&Survey>) -> Vec<Blocker> {
+        let status = survey
+            .filter(|survey| Self::is_fresh(current, survey))
+            .and_then(|survey| survey.status.as_ref())
+            .map(|status| status.blockers.clone())
+            .unwrap_or_default();
+        let stuck = current.findings.iter().filter_map(|(finding, answered)| {
+            let ours = *answered == Answered::No
+                && self.ledger.settings.extras.watchdog != WatchdogResponse::Off
+                && self.response(finding) == EscalationStep::Blocker;
+            ours.then(|| escalation::blocker(finding, self.round(finding)))
+        });
+        let denied = (self.live.work != Some(true) && !current.denied.is_empty())
+            .then(|| permission_blocker(&current.denied));
+        distinct(current.blockers.iter().cloned().chain(status).chain(stuck).chain(denied))
+    }
+
+    /// Puts a word into the inbox unless it is there already: this place is passed several times.
+    pub(super) fn feedback_once(&mut self, source: FeedbackSource, text: String) {
+        let waits = |entry: &InboxEntry| entry.given_to.is_none() && entry.text == text;
+        let known = self.ledger.inbox.iter().any(waits);
+        if !known {
+            self.record(Event::FeedbackAdded { source, text });
+        }
+    }
+
+    /// A second pair of eyes after work. True when it has to be waited for.
+    fn review(&mut self) -> bool {
+        let Some(wish) = self.ledger.settings.extras.review.clone() else {
+            return false;
+        };
+        let made = self.current().calls_done.contains(&CallPurpose::Review);
+        if self.live.work != Some(true) || made || self.ledger.stop.is_some() {
+            return false;
+        }
+        let report = self.current().report.as_ref();
+        let question = prompt::review_question(ReviewInput {
+            settings: &self.ledger.settings,
+            instruction: &wish,
+            summary: report.map_or("", |report| report.text_evidence.summary.as_str()),
+        });
+        let asked = self.extra_call(CallPurpose::Review, question, self.review_cost());
+        if !asked {
+            let text = "the review is left out: what is left of the limits is too little for it";
+            self.warn_once(text.to_owned());
+        }
+        asked
+    }
+}
+
+/// What was refused, with what would allow it.
+fn permission_blocker(denied: &BTreeSet<DeniedCommand>) -> Blocker {
+    let name = |refused: &DeniedCommand| {
+        format!("{} ({})", one_line(&refused.what(), SHOWN_COMMAND), refused.advice())
+    };
+    let mut budget = SHOWN_ALL;
+    let fits = |text: &String| {
+        let left = budget.checked_sub(text.len());
+        budget = left.unwrap_or_default();
+        left.is_some()
+    };
+    let mut named: Vec<_> = denied.iter().take(SHOWN_DENIALS).map(name).take_while(fits).collect();
+    if denied.len() > named.len() {
+        named.push(format!("{} more", denied.len() - named.len()));
+    }
+    Blocker { key: "permissions".to_owned(), text: format!("permission for {}", named.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blocker_names_whole_rules_and_as_many_as_fit_on_a_line() {
+        let refused = |n: usize| DeniedCommand {
+            tool: "Bash".to_owned(),
+            command: format!("{n}"),
+            rule: Some(format!("Bash({n}{})", "x".repeat(250))),
+        };
+        let all: BTreeSet<_> = (0..5).map(refused).collect();
+        let text = permission_blocker(&all).text;
+        assert!(text.len() < 1000 && text.ends_with("xxx)\"), 3 more"), "{text}");
+    }
+}

@@ -1,0 +1,436 @@
+//! Attempts: starting them, watching them, and what follows from their end.
+
+use std::time::Duration;
+
+use super::ledger::Stage;
+use super::live::{KILL_TIMEOUT, LiveProcess};
+use super::{IterationSetup, Machine, PendingKind};
+use crate::effect::{Alarm, AttemptRequest, Effect, Grace};
+use crate::event::{
+    CostSource, Event, IterationKind, IterationResult, StopWhen, WaitEnd, WaitKind,
+};
+use crate::input::TimerKey;
+use crate::outcome::Outcome;
+use crate::permissions::denial::{Denial, DeniedCommand};
+use crate::policy::limits::{self, Allowance, Budget};
+use crate::policy::retry;
+use crate::policy::waiting::{self, WaitPlan};
+use crate::prompt::{Briefing, Feedback, PreviousIteration};
+use crate::stream::dialect::InputShape;
+use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
+use crate::stream::report::{AgentNews, AttemptReport, Pulse, QuotaNews, Ready, WatchdogFinding};
+use crate::units::{AttemptId, Usd};
+
+/// What an attempt without any figure is charged when nothing better is known.
+const UNKNOWN_COST: Usd = Usd::from_cents(1);
+
+/// So many refused commands are told in a run.
+const DENIED_MAX: usize = 200;
+
+/// The running attempt.
+#[derive(Clone, Debug)]
+pub(super) struct LiveAttempt {
+    pub(super) id: AttemptId,
+    pub(super) process: LiveProcess,
+    /// Messages sent into it: when, and in answer to what.
+    pub(super) nudges: Vec<(Duration, WatchdogFinding)>,
+    /// Whether more can be said to it.
+    pub(super) open: bool,
+    /// The model that was asked for, if any.
+    pub(super) model: Option<String>,
+}
+
+impl Machine {
+    /// Starts another attempt of this iteration, if nothing speaks against it.
+    pub(super) fn next_attempt(&mut self) {
+        if self.ledger.stop.is_some() {
+            self.interrupt_iteration();
+            return self.advance();
+        }
+        if self.ledger.paused {
+            return;
+        }
+        let budget = limits::before_attempt(&self.ledger.settings, self.used());
+        let share = match (budget, self.current().kind) {
+            (Budget::Work(share), _) => share,
+            (Budget::WrapUp(share, _), IterationKind::WrapUp) => share,
+            // What is left is kept for the wrap-up, or there is nothing left.
+            (Budget::WrapUp(..), IterationKind::Work | IterationKind::VerifyOnly)
+            | (Budget::None(_), _) => {
+                self.interrupt_iteration();
+                return self.advance();
+            }
+        };
+        self.start_attempt(share);
+    }
+
+    fn start_attempt(&mut self, share: Allowance) {
+        let attempt = self.ledger.last_attempt.next();
+        let iteration = self.current().iteration;
+        let model = self.model();
+        let briefing = self.briefing();
+        self.record(Event::AttemptStarted {
+            attempt,
+            iteration,
+            cap: share.cost,
+            model: model.clone(),
+        });
+        let deadlines = self.ledger.settings.deadlines.clone();
+        let process = LiveProcess::new(self.now.mono, share, deadlines, self.ledger.dialect);
+        let armed = process.deadline_at;
+        self.live.attempt = Some(LiveAttempt {
+            id: attempt,
+            process,
+            nudges: Vec::new(),
+            open: self.ledger.input() == InputShape::Messages,
+            model: model.clone(),
+        });
+        let request = AttemptRequest { attempt, cap: share.cost, model, briefing };
+        self.effect(Effect::StartAttempt(Box::new(request)));
+        self.arm(TimerKey::Attempt(attempt), armed);
+    }
+
+    pub(super) fn arm(&mut self, key: TimerKey, at: Duration) {
+        let alarm = Alarm::After(at.saturating_sub(self.now.mono));
+        self.effect(Effect::SetTimer { key, alarm });
+    }
+
+    /// The model for the next attempt: a stronger one once the ladder is at its third step.
+    fn model(&self) -> Option<String> {
+        let model = &self.ledger.settings.model;
+        match &model.escalate {
+            Some(stronger) if self.ledger.streaks.idle >= 3 => Some(stronger.clone()),
+            Some(_) | None => model.name.clone(),
+        }
+    }
+
+    fn briefing(&self) -> Briefing {
+        let state = &self.ledger;
+        let current = self.current();
+        let remaining = limits::remaining(&state.settings, self.used());
+        let told = |entry: &&super::ledger::InboxEntry| entry.given_to == Some(current.iteration);
+        Briefing {
+            iteration: current.iteration,
+            kind: current.kind,
+            last: remaining.iterations == Some(1),
+            cut_off: current.attempts > 0,
+            shorten: state.shorten,
+            feedback: state
+                .inbox
+                .iter()
+                .filter(told)
+                .map(|entry| Feedback { source: entry.source, text: entry.text.clone() })
+                .collect(),
+            decisions: state.decisions.clone(),
+            previous: state.last.as_ref().map(|last| PreviousIteration {
+                summary: last.finished.summary.clone(),
+                progress: last.finished.task,
+                phase: last.finished.phase.clone(),
+            }),
+            remaining,
+        }
+    }
+
+    pub(super) fn agent_news(&mut self, id: AttemptId, news: AgentNews) {
+        // News of an attempt already given up is nobody's business any more.
+        if self.live.attempt.as_ref().is_none_or(|attempt| attempt.id != id) {
+            return;
+        }
+        match news {
+            AgentNews::Ready(ready) => self.ready(id, ready),
+            AgentNews::Pulse(pulse) => self.pulse(&pulse),
+            AgentNews::TurnEnded { how, noticed } => self.turn_ended(id, how, noticed),
+            AgentNews::Noticed(finding) => self.watchdog_finding(id, finding),
+            AgentNews::Denied(denial) => self.denied(id, &denial),
+            AgentNews::LoginRefused => self.cancel_attempt(CancelReason::Auth, Grace::Usual),
+            AgentNews::Quota(quota) => self.quota_reported(quota),
+            AgentNews::Exited(report) => self.attempt_exited(id, *report),
+        }
+    }
+
+    /// Something was refused. Each command is told once a run.
+    fn denied(&mut self, attempt: AttemptId, denial: &Denial) {
+        for refused in self.ledger.refused(denial) {
+            if self.ledger.denied.len() < DENIED_MAX && !self.ledger.denied.contains(&refused) {
+                let DeniedCommand { tool, command, rule } = refused;
+                self.record(Event::PermissionDenied { attempt, tool, command, rule });
+            }
+        }
+    }
+
+    fn ready(&mut self, attempt: AttemptId, ready: Ready) {
+        let now = self.now.mono;
+        let asked = self.live.attempt.as_mut().and_then(|live| {
+            live.process.ready(now);
+            live.model.clone()
+        });
+        let failed = ready.failed_servers.join(", ");
+        let working = ready.model.clone();
+        self.record(Event::AgentReady { attempt, ready });
+        if let Some(asked) = asked
+            && !self.ledger.dialect.is_model(&asked, &working)
+        {
+            self.warn_once(format!("the model `{asked}` was asked for, and `{working}` works"));
+        }
+        if !failed.is_empty() {
+            self.warn_once(format!("servers for further tools did not come up: {failed}"));
+        }
+        self.rearm_attempt();
+    }
+
+    fn pulse(&mut self, pulse: &Pulse) {
+        let now = self.now.mono;
+        let Some(live) = &mut self.live.attempt else { return };
+        live.process.pulse(now, pulse);
+        if live.process.exceeds_tokens() {
+            self.cancel_attempt(CancelReason::Limit, Grace::Usual);
+        }
+        self.rearm_attempt();
+    }
+
+    pub(super) fn rearm_attempt(&mut self) {
+        let Some(live) = &mut self.live.attempt else { return };
+        let (id, at) = (live.id, live.process.rearm());
+        if let Some(at) = at {
+            self.arm(TimerKey::Attempt(id), at);
+        }
+    }
+
+    pub(super) fn attempt_deadline(&mut self, id: AttemptId) {
+        let Some(live) = &mut self.live.attempt else { return };
+        if live.id != id {
+            return;
+        }
+        if live.process.cancelled.is_some() {
+            return self.abandon_attempt(id);
+        }
+        let (at, why) = live.process.due();
+        if at <= self.now.mono {
+            self.cancel_attempt(why, Grace::Usual);
+        } else {
+            live.process.deadline_at = at;
+            self.arm(TimerKey::Attempt(id), at);
+        }
+    }
+
+    /// It was told to end, killed, and is still there. Nothing else may start beside it.
+    fn abandon_attempt(&mut self, id: AttemptId) {
+        let report = self.attempt_so_far(AttemptOutcome::Lost);
+        self.live.abort_outcome.get_or_insert(Outcome::BadAgent {
+            why: "its processes could not be ended".to_owned(),
+        });
+        self.attempt_exited(id, report);
+    }
+
+    /// What is known of the running attempt without its own report.
+    pub(super) fn attempt_so_far(&self, outcome: AttemptOutcome) -> AttemptReport {
+        let bare = AttemptReport::bare(outcome);
+        match &self.live.attempt {
+            Some(live) => {
+                let model = live.model.as_deref().unwrap_or_default();
+                self.priced_so_far(&live.process, model, bare)
+            }
+            None => bare,
+        }
+    }
+
+    /// The report of something whose own never came, with what it has used by what was seen of it.
+    pub(super) fn priced_so_far(
+        &self,
+        running: &LiveProcess,
+        model: &str,
+        report: AttemptReport,
+    ) -> AttemptReport {
+        let (dialect, tokens) = (self.ledger.dialect, running.tokens);
+        let by_tokens = Some(dialect.price(model, &tokens)).filter(|_| !tokens.is_zero());
+        let time = self.now.mono.saturating_sub(running.watch.started);
+        let priced = by_tokens.or_else(|| dialect.price_of_time(time));
+        AttemptReport { priced, tokens, ..report }
+    }
+
+    /// Ends the running attempt. The first reason counts.
+    pub(super) fn cancel_attempt(&mut self, why: CancelReason, grace: Grace) {
+        let Some(live) = &mut self.live.attempt else { return };
+        let (attempt, first) = (live.id, live.process.cancel(why));
+        if !first && grace == Grace::Usual {
+            return;
+        }
+        if first && !self.live.journal_failed {
+            self.record(Event::AttemptCancelled { attempt, why });
+        }
+        self.effect(Effect::CancelAttempt { attempt, why, grace });
+        self.arm(TimerKey::Attempt(attempt), self.now.mono + KILL_TIMEOUT);
+    }
+
+    pub(super) fn quota_reported(&mut self, quota: QuotaNews) {
+        if self.ledger.quotas.get(&quota.window) != Some(&quota) {
+            self.record(Event::QuotaReported { quota });
+        }
+    }
+
+    fn attempt_exited(&mut self, id: AttemptId, report: AttemptReport) {
+        let started =
+            self.live.attempt.take().map_or(self.now.mono, |live| live.process.watch.started);
+        self.effect(Effect::ClearTimer { key: TimerKey::Attempt(id) });
+        self.live.survey = None;
+        self.live.work = None;
+        let duration = self.now.mono.saturating_sub(started);
+        self.record_attempt(id, report, duration);
+        self.advance();
+    }
+
+    /// Writes an attempt down, with what it is charged.
+    pub(super) fn record_attempt(
+        &mut self,
+        attempt: AttemptId,
+        report: AttemptReport,
+        duration: Duration,
+    ) {
+        let cap = match self.current().stage {
+            Stage::Attempting { cap, .. } => cap,
+            Stage::Begun | Stage::Attempted | Stage::Retrying { .. } => None,
+        };
+        for denial in &report.denied {
+            self.denied(attempt, denial);
+        }
+        let (cost, figure) = self.charge("work", cap, &report);
+        let notices = report.text_evidence.findings.clone();
+        let report = Box::new(report);
+        self.record(Event::AttemptFinished { attempt, cost, figure, duration, report });
+        for finding in notices {
+            self.record_finding(attempt, finding);
+        }
+    }
+
+    /// What an attempt or call is charged: what the agent says; else what its tokens are worth,
+    /// the mean of its kind, half its cap. Never nothing, unless no model can have been asked.
+    pub(super) fn charge(
+        &self,
+        purpose: &str,
+        cap: Option<Usd>,
+        report: &AttemptReport,
+    ) -> (Usd, CostSource) {
+        if let Some(cost) = report.cost {
+            return (cost, CostSource::Reported);
+        }
+        let positive = |cost: &Usd| *cost > Usd::ZERO;
+        // What was seen of it counts in full, whatever it was allowed.
+        if let Some(priced) = report.priced.filter(positive) {
+            return (priced, CostSource::Estimated);
+        }
+        if report.tokens.is_zero() && report.outcome.never_asked() {
+            return (Usd::ZERO, CostSource::Reported);
+        }
+        // It was watched to its end and never got as far as to ask a model.
+        let unasked = report.priced == Some(Usd::ZERO) && report.tokens.is_zero();
+        if unasked && report.outcome != AttemptOutcome::Lost {
+            return (Usd::ZERO, CostSource::Estimated);
+        }
+        let spend = self.ledger.totals.by_purpose.get(purpose).copied().unwrap_or_default();
+        let guess = Some(spend.cost.per(u64::from(spend.count)))
+            .filter(positive)
+            .or_else(|| cap.map(|cap| cap.per(2)).filter(positive))
+            .unwrap_or(UNKNOWN_COST);
+        // The agent keeps to its cap, so no guess goes beyond it.
+        (cap.map_or(guess, |cap| guess.min(cap)), CostSource::Estimated)
+    }
+
+    /// An attempt is over: what follows?
+    pub(super) fn conclude_attempt(&mut self) {
+        if self.ledger.stop == Some(StopWhen::Now) {
+            self.interrupt_iteration();
+            return self.advance();
+        }
+        let Some(report) = self.current().report.clone() else {
+            return;
+        };
+        match report.outcome.consequence() {
+            Consequence::Assess => self.assess(),
+            Consequence::AssessWorkTree => self.assess_suspect(),
+            Consequence::Wait { limit, until } => self.wait_for_limit(limit, until),
+            Consequence::Retry => self.retry(&report.outcome.sentence()),
+            Consequence::FailIteration { too_long } => {
+                if report.outcome == AttemptOutcome::ContextFull {
+                    self.queue_full_context_feedback();
+                }
+                self.fail_iteration(report.outcome.sentence(), too_long);
+            }
+            Consequence::EndRun { ending } => self.end_by(report.outcome.sentence(), ending),
+        }
+    }
+
+    /// Puts another attempt off, if any is left.
+    pub(super) fn retry(&mut self, why: &str) {
+        let current = self.current();
+        let used = current.retries + current.suspects;
+        if used > self.ledger.settings.retry.max_retries || current.suspects >= 2 {
+            return self.fail_iteration(why.to_owned(), false);
+        }
+        if self.ledger.stop.is_some() {
+            self.interrupt_iteration();
+            return self.advance();
+        }
+        let policy = &self.ledger.settings.retry;
+        let delay = retry::delay(policy, used, self.ledger.seed, self.ledger.last_attempt);
+        let at_time = self.now.plus(delay);
+        self.record(Event::RetryScheduled { at_time, why: why.to_owned() });
+        self.wait_until(Alarm::After(delay));
+    }
+
+    pub(super) fn wait_until(&mut self, alarm: Alarm) {
+        let ticket = self.ask(PendingKind::Wait { since: self.now.mono });
+        self.effect(Effect::SetTimer { key: TimerKey::Wait(ticket), alarm });
+    }
+
+    /// Waits for a limit to end, if the leash is long enough.
+    pub(super) fn wait_for_limit(&mut self, limit: WaitKind, until: Option<jiff::Timestamp>) {
+        if self.ledger.stop.is_some() {
+            if self.ledger.current().is_some() {
+                self.interrupt_iteration();
+            }
+            return self.advance();
+        }
+        let leash = self.ledger.settings.limits.max_wait;
+        match waiting::plan(self.ledger.wait_streak, until, leash, self.now, self.ledger.seed) {
+            WaitPlan::Wait { retry_at, wait, dated } => {
+                self.record(Event::LimitWaitStarted { limit, until, retry_at, wait });
+                self.wait_until(if dated { Alarm::At(retry_at) } else { Alarm::After(wait) });
+            }
+            WaitPlan::TooLong => {
+                if self.ledger.current().is_some() {
+                    self.finish_iteration(
+                        IterationResult::Interrupted,
+                        Some(Outcome::LimitWaitTooLong { until }),
+                    );
+                    self.advance();
+                } else {
+                    self.finish(Outcome::LimitWaitTooLong { until }, None);
+                }
+            }
+        }
+    }
+
+    pub(super) fn wait_ended(&mut self, why: WaitEnd, since: Duration) {
+        self.live.untouched = false;
+        self.live.opening = IterationSetup::default();
+        if self.ledger.wait.is_some() {
+            let waited = self.now.mono.saturating_sub(since);
+            self.record(Event::LimitWaitEnded { why, waited });
+        }
+    }
+
+    /// The account or the program does not let anything work.
+    pub(super) fn end_by(&mut self, why: String, ending: Outcome) {
+        self.finish_iteration(IterationResult::Failed { why, too_long: false }, Some(ending));
+        self.advance();
+    }
+
+    pub(super) fn fail_iteration(&mut self, why: String, too_long: bool) {
+        self.finish_iteration(IterationResult::Failed { why, too_long }, None);
+        self.advance();
+    }
+
+    pub(super) fn interrupt_iteration(&mut self) {
+        self.finish_iteration(IterationResult::Interrupted, None);
+    }
+}

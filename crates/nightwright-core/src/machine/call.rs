@@ -1,0 +1,306 @@
+//! Calls: every other use of the agent. Limited, classified and journaled exactly like attempts.
+
+use std::time::Duration;
+
+use super::Machine;
+use super::ledger::is_own_limit;
+use super::live::{KILL_TIMEOUT, LiveProcess};
+use crate::effect::{AnswerFormat, CallRequest, Effect, Grace};
+use crate::event::{CallPurpose, Event, StopWhen};
+use crate::input::TimerKey;
+use crate::outcome::Outcome;
+use crate::policy::limits::{self, Allowance};
+use crate::settings::{Deadlines, Depth};
+use crate::stream::dialect::ToolAccess;
+use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
+use crate::stream::report::{AgentNews, Answer, AttemptReport};
+use crate::units::{CallId, Usd};
+
+/// The running call.
+#[derive(Clone, Debug)]
+pub(super) struct LiveCall {
+    pub(super) id: CallId,
+    pub(super) purpose: CallPurpose,
+    pub(super) process: LiveProcess,
+}
+
+/// How long an advisor or a council may take.
+const ADVICE_TIME: Duration = Duration::from_mins(2);
+/// How long a review may take when attempts have no deadline.
+const REVIEW_TIME: Duration = Duration::from_hours(1);
+/// A review may cost at least this.
+const MIN_REVIEW_COST: Usd = Usd::from_cents(25);
+
+impl Machine {
+    /// What an advisor or a council may cost.
+    pub(super) const ADVICE_COST: Usd = Usd::from_cents(10);
+
+    /// A review may cost a quarter of the mean attempt.
+    pub(super) fn review_cost(&self) -> Usd {
+        let work = self.ledger.totals.by_purpose.get("work").copied().unwrap_or_default();
+        work.cost.per(u64::from(work.count)).per(4).max(MIN_REVIEW_COST)
+    }
+
+    /// Starts a call that can be done without. One that does not fit into the limits beside the
+    /// gate that would follow is left out.
+    /// True when it has to be waited for.
+    pub(super) fn extra_call(&mut self, purpose: CallPurpose, question: String, cap: Usd) -> bool {
+        match limits::before_extra_call(&self.ledger.settings, self.used(), cap) {
+            Ok(share) => {
+                self.start_call(purpose, question, share);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Starts a call, or nothing while the operator wants nothing new to start.
+    pub(super) fn start_call(&mut self, purpose: CallPurpose, question: String, share: Allowance) {
+        if self.ledger.paused {
+            // Asked to stop and not allowed to go on: there is no end to wait for.
+            if self.ledger.stop.is_some() {
+                self.interrupt_iteration();
+                self.advance();
+            }
+            return;
+        }
+        let call = self.ledger.last_call.next();
+        let cap = share.cost;
+        self.record(Event::CallStarted { call, purpose, cap });
+        let attempt = Some(self.call_time(purpose));
+        let deadlines = Deadlines { attempt, ..self.ledger.settings.deadlines.clone() };
+        let cost = match purpose {
+            CallPurpose::Review | CallPurpose::Advise | CallPurpose::Council => share.cost,
+            // It has little time as it is, and the run can't do without it: its money buys it no
+            // less.
+            CallPurpose::Verify => None,
+        };
+        let share = Allowance { cost, ..share };
+        let process = LiveProcess::new(self.now.mono, share, deadlines, self.ledger.dialect);
+        let armed = process.deadline_at;
+        self.live.call = Some(LiveCall { id: call, purpose, process });
+        let (tools, shape) = self.call_terms(purpose);
+        let model = self.call_model(purpose);
+        let request = CallRequest { call, purpose, cap, question, model, tools, shape };
+        self.effect(Effect::StartCall(Box::new(request)));
+        self.arm(TimerKey::Call(call), armed);
+    }
+
+    /// What a call may use, and the shape of its answer.
+    fn call_terms(&self, purpose: CallPurpose) -> (ToolAccess, AnswerFormat) {
+        match purpose {
+            CallPurpose::Verify => match self.ledger.settings.verdict_depth() {
+                Depth::Quick | Depth::Standard => (ToolAccess::None, AnswerFormat::Verdict),
+                Depth::Deep => (ToolAccess::ReadOnly, AnswerFormat::Verdict),
+            },
+            CallPurpose::Advise | CallPurpose::Council => {
+                (ToolAccess::ReadOnly, AnswerFormat::Words)
+            }
+            CallPurpose::Review => (ToolAccess::Usual, AnswerFormat::Words),
+        }
+    }
+
+    /// Which model is asked. A verifier's that the account has not is asked for once a run.
+    fn call_model(&self, purpose: CallPurpose) -> Option<String> {
+        let settings = &self.ledger.settings;
+        match purpose {
+            CallPurpose::Verify if self.ledger.missing_verifiers == 0 => {
+                settings.verify.model_name.clone()
+            }
+            CallPurpose::Verify | CallPurpose::Advise | CallPurpose::Council => None,
+            CallPurpose::Review => settings.model.name.clone(),
+        }
+    }
+
+    fn call_time(&self, purpose: CallPurpose) -> Duration {
+        let settings = &self.ledger.settings;
+        match purpose {
+            CallPurpose::Verify => {
+                settings.verify.verdict_time(self.ledger.settings.verdict_depth())
+            }
+            CallPurpose::Advise | CallPurpose::Council => ADVICE_TIME,
+            CallPurpose::Review => settings.deadlines.attempt.unwrap_or(REVIEW_TIME),
+        }
+    }
+
+    pub(super) fn call_deadline(&mut self, id: CallId) {
+        let Some(live) = &mut self.live.call else { return };
+        if live.id != id {
+            return;
+        }
+        if live.process.cancelled.is_some() {
+            // Told to end, killed, and still there: nothing else may start beside it.
+            let report = self.call_so_far(AttemptOutcome::Lost);
+            self.live.abort_outcome.get_or_insert(Outcome::BadAgent {
+                why: "its processes could not be ended".to_owned(),
+            });
+            return self.call_exited(id, &report);
+        }
+        let (at, why) = live.process.due();
+        if at <= self.now.mono {
+            self.cancel_call(why, Grace::Usual);
+        } else {
+            live.process.deadline_at = at;
+            self.arm(TimerKey::Call(id), at);
+        }
+    }
+
+    /// What is known of the running call without its own report.
+    pub(super) fn call_so_far(&self, outcome: AttemptOutcome) -> AttemptReport {
+        let bare = AttemptReport::bare(outcome);
+        match &self.live.call {
+            // Which model answers a call is nowhere said, so the dearest is assumed.
+            Some(live) => self.priced_so_far(&live.process, "", bare),
+            None => bare,
+        }
+    }
+
+    pub(super) fn cancel_call(&mut self, why: CancelReason, grace: Grace) {
+        let Some(live) = &mut self.live.call else { return };
+        let (call, first) = (live.id, live.process.cancel(why));
+        if !first && grace == Grace::Usual {
+            return;
+        }
+        if first && !self.live.journal_failed {
+            self.record(Event::CallCancelled { call, why });
+        }
+        self.effect(Effect::CancelCall { call, why, grace });
+        self.arm(TimerKey::Call(call), self.now.mono + KILL_TIMEOUT);
+    }
+
+    pub(super) fn call_news(&mut self, id: CallId, news: AgentNews) {
+        let now = self.now.mono;
+        let Some(live) = &mut self.live.call else { return };
+        if live.id != id {
+            return;
+        }
+        match news {
+            AgentNews::Ready(_) => live.process.ready(now),
+            AgentNews::Pulse(pulse) => {
+                live.process.pulse(now, &pulse);
+                if live.process.exceeds_tokens() {
+                    self.cancel_call(CancelReason::Limit, Grace::Usual);
+                }
+            }
+            AgentNews::LoginRefused => self.cancel_call(CancelReason::Auth, Grace::Usual),
+            AgentNews::Quota(quota) => self.quota_reported(quota),
+            AgentNews::Exited(report) => return self.call_exited(id, &report),
+            AgentNews::TurnEnded { .. } | AgentNews::Noticed(_) | AgentNews::Denied { .. } => {}
+        }
+        let Some(live) = &mut self.live.call else { return };
+        if let Some(at) = live.process.rearm() {
+            self.arm(TimerKey::Call(id), at);
+        }
+    }
+
+    fn call_exited(&mut self, id: CallId, report: &AttemptReport) {
+        let Some(live) = self.live.call.take() else {
+            return;
+        };
+        self.effect(Effect::ClearTimer { key: TimerKey::Call(id) });
+        let duration = self.now.mono.saturating_sub(live.process.watch.started);
+        let purpose = live.purpose;
+        self.record_call(id, purpose, report.clone(), duration);
+        self.conclude_call(purpose, report);
+    }
+
+    /// A call is over: what follows?
+    pub(super) fn conclude_call(&mut self, purpose: CallPurpose, report: &AttemptReport) {
+        if self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some() {
+            if self.live.abort_outcome.is_none() {
+                self.interrupt_iteration();
+            }
+            return self.advance();
+        }
+        // It died with an earlier process of ours. A verifier is asked again; what the run can do
+        // without is left at that, or a process that dies of it would die of it again and again.
+        if report.outcome == AttemptOutcome::Lost {
+            if purpose == CallPurpose::Review {
+                self.warn(format!("the review is left out: {}", report.outcome.sentence()));
+            }
+            self.resurvey_after(purpose);
+            return self.advance();
+        }
+        match report.outcome.consequence() {
+            // Nothing is waited for after a stop, and what was claimed can be judged without it.
+            Consequence::Wait { .. }
+                if self.ledger.stop.is_some() && purpose != CallPurpose::Verify =>
+            {
+                self.resurvey_after(purpose);
+                self.advance();
+            }
+            Consequence::Wait { limit, until } => {
+                self.wait_for_limit(limit, until);
+                self.resurvey_after(purpose);
+            }
+            Consequence::EndRun { .. } if self.has_another_verifier(purpose, report) => {
+                self.warn(format!(
+                    "{}; the agent's own model is asked instead (`verify.model_name`)",
+                    report.outcome.sentence()
+                ));
+                self.advance();
+            }
+            Consequence::EndRun { ending } => self.end_by(report.outcome.sentence(), ending),
+            Consequence::Assess
+            | Consequence::AssessWorkTree
+            | Consequence::Retry
+            | Consequence::FailIteration { .. } => {
+                self.call_answered(purpose, report);
+                self.resurvey_after(purpose);
+                self.advance();
+            }
+        }
+    }
+
+    /// A reviewer may have changed the project, however it ended: what is judged is what it left.
+    fn resurvey_after(&mut self, purpose: CallPurpose) {
+        if purpose == CallPurpose::Review {
+            self.live.survey = None;
+            self.live.work = None;
+        }
+    }
+
+    /// Whether the model of the verifier is missing and the agent's own has not been asked yet.
+    fn has_another_verifier(&self, purpose: CallPurpose, report: &AttemptReport) -> bool {
+        purpose == CallPurpose::Verify
+            && matches!(report.outcome, AttemptOutcome::ModelNotFound { .. })
+            && self.ledger.settings.verify.model_name.is_some()
+            && self.ledger.missing_verifiers == 1
+    }
+
+    /// Writes a call down, with what it is charged.
+    pub(super) fn record_call(
+        &mut self,
+        call: CallId,
+        purpose: CallPurpose,
+        report: AttemptReport,
+        duration: Duration,
+    ) {
+        let cap = self.ledger.current().and_then(|current| current.call).and_then(|call| call.cap);
+        let (cost, figure) = self.charge(purpose.name(), cap, &report);
+        let report = Box::new(report);
+        self.record(Event::CallFinished { call, purpose, cost, figure, duration, report });
+    }
+
+    fn call_answered(&mut self, purpose: CallPurpose, report: &AttemptReport) {
+        match purpose {
+            CallPurpose::Verify => self.verdict(report),
+            CallPurpose::Review => {
+                let how = report.outcome.sentence();
+                if is_own_limit(&report.outcome) {
+                    self.warn(format!("the review did not come to its end: it {how}"));
+                } else if report.outcome.consequence() != Consequence::Assess {
+                    self.warn(format!("the review failed: {how}"));
+                }
+            }
+            CallPurpose::Advise => {
+                // Told where the project has been looked at: what is told depends on the work.
+                self.live.advice = match &report.answer {
+                    Some(Answer::Text { text }) => Some(text.clone()),
+                    Some(Answer::Verdict(_)) | None => None,
+                };
+            }
+            CallPurpose::Council => self.council_answered(report),
+        }
+    }
+}

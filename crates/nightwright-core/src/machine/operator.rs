@@ -1,0 +1,213 @@
+//! What the operator wants: stop, pause, a word for the agent.
+
+use std::time::Duration;
+
+use super::ledger::Stage;
+use super::{IterationSetup, Machine, Pending, PendingKind};
+use crate::effect::{Effect, Grace};
+use crate::event::{Event, FeedbackSource, StopSource, StopWhen, WaitEnd};
+use crate::input::{Control, TimerKey};
+use crate::outcome::Outcome;
+use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
+
+/// The operator may try at once at most this often.
+const PROBE_GAP: Duration = Duration::from_mins(1);
+
+impl Machine {
+    pub(super) fn control(&mut self, control: Control) {
+        match control {
+            Control::Stop { when: StopWhen::Now, by } => self.stop_now(by),
+            Control::Stop { when: StopWhen::AfterIteration, by } => self.stop_after(by),
+            Control::HangUp => {
+                if !self.is_ending() {
+                    self.stop_now(StopSource::TerminalClosed);
+                }
+            }
+            Control::CancelStop => {
+                if self.ledger.stop == Some(StopWhen::AfterIteration) {
+                    self.record(Event::StopCancelled);
+                }
+            }
+            Control::Pause => {
+                if !self.ledger.paused {
+                    self.record(Event::RunPaused);
+                    // People pause in order to edit: what was found out before is stale then.
+                    self.live.untouched = false;
+                    self.live.opening = IterationSetup::default();
+                }
+            }
+            Control::Resume => {
+                if self.ledger.paused {
+                    self.record(Event::RunResumed);
+                    self.live.opening = IterationSetup::default();
+                    self.advance();
+                }
+            }
+            Control::Tell { text } => self.queue_operator_message(text),
+            Control::RetryNow => self.retry_now(),
+        }
+    }
+
+    /// Everything is ended, nothing is concluded from it. A second signal doesn't wait for it.
+    fn stop_now(&mut self, by: StopSource) {
+        if self.is_ending() {
+            match by {
+                StopSource::Signal | StopSource::Terminate => self.kill(),
+                StopSource::TerminalClosed
+                | StopSource::Operator
+                | StopSource::StopFile
+                | StopSource::Key => {}
+            }
+            return;
+        }
+        self.record(Event::StopRequested { when: StopWhen::Now, by });
+        self.cancel_everything();
+        self.finish_stop();
+    }
+
+    /// Whether everything is being ended already.
+    fn is_ending(&self) -> bool {
+        self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some()
+    }
+
+    fn stop_after(&mut self, by: StopSource) {
+        if self.ledger.stop.is_some() {
+            return;
+        }
+        self.record(Event::StopRequested { when: StopWhen::AfterIteration, by });
+        // Nobody wants to know how things stand before an iteration that does not begin.
+        if self.ledger.current().is_none() {
+            self.cancel_checks(Grace::Usual);
+        }
+        let waited =
+            matches!(self.live.pending, Some(Pending { kind: PendingKind::Wait { .. }, .. }));
+        self.end_waiting();
+        // What was waited for is not tried any more, be it an attempt or a call. What was claimed
+        // is judged all the same where that was a call that can be done without.
+        if waited && self.ledger.current().is_some() && !self.is_attempted() {
+            self.interrupt_iteration();
+        }
+        self.finish_stop();
+    }
+
+    /// Whether the attempts of this iteration are over and its gate has not begun.
+    fn is_attempted(&self) -> bool {
+        self.ledger.current().is_some_and(|current| {
+            let judged = current.report.as_ref().is_some_and(|report| {
+                matches!(
+                    report.outcome.consequence(),
+                    Consequence::Assess | Consequence::AssessWorkTree
+                )
+            });
+            current.stage == Stage::Attempted && judged && current.gate.is_none()
+        })
+    }
+
+    /// Goes on to the end that was asked for, if nothing is running any more.
+    fn finish_stop(&mut self) {
+        let idle =
+            self.live.pending.is_none() && self.live.attempt.is_none() && self.live.call.is_none();
+        if idle && self.ledger.stop == Some(StopWhen::Now) && self.ledger.current().is_some() {
+            self.interrupt_iteration();
+        }
+        self.advance();
+    }
+
+    pub(super) fn cancel_everything(&mut self) {
+        self.cancel_attempt(CancelReason::StopNow, Grace::Usual);
+        self.cancel_call(CancelReason::StopNow, Grace::Usual);
+        self.cancel_checks(Grace::Usual);
+        self.end_waiting();
+        self.drop_pending();
+    }
+
+    /// A look at a project or a hook may take long, and nothing would be concluded from it any
+    /// more. Only checks are waited for, because they are being ended.
+    fn drop_pending(&mut self) {
+        if let Some(pending) = self.live.pending
+            && pending.kind != PendingKind::Checks
+        {
+            self.live.pending = None;
+        }
+    }
+
+    fn cancel_checks(&mut self, grace: Grace) {
+        if let Some(pending) = self.live.pending
+            && pending.kind == PendingKind::Checks
+        {
+            self.effect(Effect::CancelChecks { ticket: pending.ticket, grace });
+        }
+    }
+
+    /// A stop ends every wait at once.
+    fn end_waiting(&mut self) {
+        let Some(pending) = self.live.pending else {
+            return;
+        };
+        match pending.kind {
+            PendingKind::Delay => {
+                self.live.pending = None;
+                self.effect(Effect::ClearTimer { key: TimerKey::Delay(pending.ticket) });
+            }
+            PendingKind::Wait { since } => {
+                self.live.pending = None;
+                self.effect(Effect::ClearTimer { key: TimerKey::Wait(pending.ticket) });
+                self.wait_ended(WaitEnd::Stopped, since);
+            }
+            PendingKind::Hook(_)
+            | PendingKind::Prepare
+            | PendingKind::Survey
+            | PendingKind::Checks
+            | PendingKind::Changes => {}
+        }
+    }
+
+    /// Everything is killed, and we leave without waiting for it.
+    fn kill(&mut self) {
+        self.cancel_attempt(CancelReason::StopNow, Grace::None);
+        self.cancel_call(CancelReason::StopNow, Grace::None);
+        self.cancel_checks(Grace::None);
+        let report = self.attempt_so_far(AttemptOutcome::Interrupted);
+        if let Some(live) = self.live.attempt.take() {
+            let duration = self.now.mono.saturating_sub(live.process.watch.started);
+            self.record_attempt(live.id, report, duration);
+        }
+        let report = self.call_so_far(AttemptOutcome::Interrupted);
+        if let Some(live) = self.live.call.take() {
+            let duration = self.now.mono.saturating_sub(live.process.watch.started);
+            self.record_call(live.id, live.purpose, report, duration);
+        }
+        self.live.pending = None;
+        let outcome = self.live.abort_outcome.clone().unwrap_or(Outcome::Interrupted);
+        self.abort_now(outcome);
+    }
+
+    fn queue_operator_message(&mut self, text: String) {
+        let open = self.live.attempt.as_ref().filter(|attempt| {
+            attempt.open && attempt.process.watch.ready && attempt.process.cancelled.is_none()
+        });
+        match open.map(|attempt| attempt.id) {
+            Some(attempt) => self.nudge(attempt, None, text),
+            None => self.record(Event::FeedbackAdded { source: FeedbackSource::Human, text }),
+        }
+    }
+
+    /// Tries at once what is being waited for, but not again and again.
+    fn retry_now(&mut self) {
+        let Some(pending) = self.live.pending else {
+            return;
+        };
+        let PendingKind::Wait { since } = pending.kind else {
+            return;
+        };
+        let now = self.now.mono;
+        if self.live.probed.is_some_and(|probed| now.saturating_sub(probed) < PROBE_GAP) {
+            return self.warn("tried less than a minute ago; not trying again yet");
+        }
+        self.live.probed = Some(now);
+        self.live.pending = None;
+        self.effect(Effect::ClearTimer { key: TimerKey::Wait(pending.ticket) });
+        self.wait_ended(WaitEnd::RetryNow, since);
+        self.advance();
+    }
+}

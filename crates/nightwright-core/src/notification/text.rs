@@ -1,0 +1,239 @@
+//! The words of notices.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{NotificationFold, NotificationKind};
+use crate::display::{display_safe, one_line};
+use crate::event::{
+    Event, GateResult, IterationFinished, IterationKind, IterationResult, RunStarted, StatusText,
+    WaitKind,
+};
+use crate::outcome::{Outcome, Proof, count};
+use crate::run_view::RunView;
+use crate::settings::Limits;
+use crate::units::{RunId, Usd, human};
+
+/// More of what is worked on than this does not fit into a title, in characters.
+const MAX_SUBJECT_CHARS: usize = 60;
+/// More of what somebody said than this is not told, in characters.
+const MAX_QUOTE_CHARS: usize = 500;
+/// So many things that are missing are told.
+const MAX_MISSING: usize = 5;
+/// No text is longer, in characters: what is meant for a telephone is short.
+pub(super) const MAX_TEXT_CHARS: usize = 1_800;
+
+impl NotificationFold {
+    /// Title and text.
+    pub(super) fn title_and_text(
+        &self,
+        kind: NotificationKind,
+        run: &RunId,
+        event: Option<&Event>,
+    ) -> (String, String) {
+        let (what, text) = match event {
+            Some(Event::RunStarted(started)) => ("ready to start".to_owned(), ready(run, started)),
+            Some(Event::IterationStarted { kind, .. }) => ("started".to_owned(), begun(run, *kind)),
+            Some(Event::IterationFinished(finished)) => self.iteration(kind, finished),
+            Some(event @ Event::StatusChanged { .. }) => {
+                let text = StatusText::of(event).map(|text| text.notification());
+                let text = format!("STATUS UPDATE\n\n{}", text.unwrap_or_default());
+                ("status update".to_owned(), text)
+            }
+            Some(Event::LimitWaitStarted { limit, retry_at, wait, .. }) => {
+                ("waiting for a limit".to_owned(), waits(*limit, *retry_at, *wait))
+            }
+            Some(Event::BlockerReported { blocker }) => {
+                let advice =
+                    format!("`nightwright tell {run} \"...\"` says something to the agent");
+                let text = format!("It needs: {}\n{advice}", quote(&blocker.text));
+                ("blocked".to_owned(), text)
+            }
+            Some(Event::GateFinished { result }) => {
+                ("verification failed".to_owned(), self.not_believed(result))
+            }
+            // An ending that was recorded, and one that could not be.
+            Some(_) | None => self.end(run),
+        };
+        (format!("{}: {what}", subject(&self.view)), bounded(&text))
+    }
+
+    fn iteration(&self, kind: NotificationKind, finished: &IterationFinished) -> (String, String) {
+        let number = finished.iteration;
+        let what = match (kind, &finished.result) {
+            (NotificationKind::IterationMilestone, _) => format!("{number} iterations"),
+            (_, IterationResult::Failed { .. }) => format!("iteration {number} failed"),
+            (_, IterationResult::Interrupted) => format!("iteration {number} interrupted"),
+            (_, IterationResult::Done) => format!("iteration {number}"),
+        };
+        let mut lines = Vec::new();
+        if let IterationResult::Failed { why, .. } = &finished.result {
+            lines.push(quote(why));
+        }
+        if kind == NotificationKind::IterationMilestone {
+            lines.push(format!("So far: {}", totals(&self.view)));
+        } else {
+            lines.push(figures(finished));
+        }
+        if let Some(progress) = self.view.progress.filter(|progress| progress.total > 0) {
+            lines.push(format!("{}/{} items", progress.completed, progress.total));
+        }
+        let summary = quote(&finished.summary);
+        if !summary.is_empty() {
+            lines.push(summary);
+        }
+        (what, lines.join("\n"))
+    }
+
+    fn not_believed(&self, result: &GateResult) -> String {
+        let why = match result {
+            GateResult::Rejected { why, .. } | GateResult::Inconclusive { why } => quote(why),
+            GateResult::Passed { .. } | GateResult::Unaffordable { .. } => String::new(),
+        };
+        let mut lines = vec![format!("Claimed complete, and not believed: {why}")];
+        let missing = self.view.gate.iter().flat_map(|gate| &gate.missing);
+        // Whether the run goes on after that is told by what comes next: this may be its last word.
+        lines.extend(missing.take(MAX_MISSING).map(|item| format!("- {}", quote(item))));
+        lines.join("\n")
+    }
+
+    fn end(&self, run: &RunId) -> (String, String) {
+        let summary = self.view.summary(run);
+        let what = summary.outcome.as_ref().map_or("ended", short_outcome);
+        let mut lines = vec![quote(&summary.reason)];
+        lines.extend(summary.note.as_deref().map(quote));
+        lines.push(totals(&self.view));
+        for (index, step) in summary.next.iter().enumerate() {
+            let step = step.to_string();
+            let first = match index {
+                0 => "Next: ",
+                _ if step.starts_with("or ") => "",
+                _ => "or: ",
+            };
+            lines.push(format!("{first}{}", quote(&step)));
+        }
+        (what.to_owned(), lines.join("\n"))
+    }
+}
+
+/// What is worked on: the task, or the first words of the goal.
+fn subject(view: &RunView) -> String {
+    let Some(facts) = &view.facts else { return "nightwright".to_owned() };
+    let name = facts.task.as_deref().unwrap_or(&facts.goal);
+    let subject = match one_line(name, MAX_SUBJECT_CHARS) {
+        name if name.is_empty() => "nightwright".to_owned(),
+        name => name,
+    };
+    if view.is_rehearsal() { format!("[rehearsal] {subject}") } else { subject }
+}
+
+fn ready(run: &RunId, started: &RunStarted) -> String {
+    let RunStarted { settings, agent, project, .. } = started;
+    let version = agent.version.as_deref().unwrap_or_default();
+    format!(
+        "Run {run} in {}\nMode {}, {}\nAgent {}",
+        quote(project),
+        quote(&settings.mode),
+        limits(&settings.limits),
+        quote(&format!("{} {version}", agent.name)),
+    )
+}
+
+fn begun(run: &RunId, kind: IterationKind) -> String {
+    match kind {
+        IterationKind::Work => format!("Run {run}: the agent begins to work."),
+        IterationKind::WrapUp => format!("Run {run}: the agent begins with the wrap-up."),
+        IterationKind::VerifyOnly => format!("Run {run}: nothing is open, only the proof is left."),
+    }
+}
+
+fn waits(limit: WaitKind, until: Timestamp, wait: Duration) -> String {
+    let limit = match limit {
+        WaitKind::Usage => "The usage limit of the account is reached",
+        WaitKind::Rate => "There were too many requests",
+        WaitKind::Quota => "Your share of the quota is used up",
+    };
+    let until = until.strftime("%Y-%m-%d %H:%M UTC");
+    format!("{limit}: waiting until {until} ({}).", human(wait))
+}
+
+fn figures(finished: &IterationFinished) -> String {
+    let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
+    let parts = [
+        (*files_changed > 0).then(|| count(*files_changed, "file")),
+        (*commits > 0).then(|| count(*commits, "commit")),
+        (*files_changed == 0 && *commits == 0).then(|| "no changes".to_owned()),
+        (*cost > Usd::ZERO).then(|| cost.to_string()),
+        Some(human(*duration)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn totals(view: &RunView) -> String {
+    let totals = &view.totals;
+    let parts = [
+        Some(count(totals.iterations, "iteration")),
+        (totals.commits > 0).then(|| count(totals.commits, "commit")),
+        (totals.cost > Usd::ZERO).then(|| totals.cost.to_string()),
+        Some(format!("{} at work", human(totals.duration))),
+        (!totals.waited.is_zero()).then(|| format!("{} waiting", human(totals.waited))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn limits(limits: &Limits) -> String {
+    let parts: Vec<_> = [
+        limits.max_iterations.map(|most| count(most, "iteration")),
+        limits.max_cost.map(Usd::exact),
+        limits.max_duration.map(|most| format!("{} of work", human(most))),
+        limits.max_tokens.map(|most| format!("{most} tokens")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() { "no limits".to_owned() } else { format!("at most {}", parts.join(", ")) }
+}
+
+/// An ending in a word or two.
+fn short_outcome(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed { proof: Proof::Checks, .. } => "completed and verified",
+        Outcome::Completed { proof: Proof::Model, .. } => "judged complete by a model",
+        Outcome::Completed { proof: Proof::None, .. } => "completed, not verified",
+        Outcome::Stagnated { .. } => "stagnated",
+        Outcome::NoChanges { .. } => "no more changes",
+        Outcome::MaxIterations { .. } => "stopped, no iterations left",
+        Outcome::MaxCost { .. } => "stopped, no money left",
+        Outcome::MaxDuration { .. } => "stopped, no time left",
+        Outcome::MaxTokens { .. } => "stopped, no tokens left",
+        Outcome::Blocked { .. } => "stopped, blocked",
+        Outcome::Unverified { .. } => "stopped, not verified",
+        Outcome::Stopped => "stopped",
+        Outcome::Interrupted => "interrupted",
+        Outcome::Failed { .. }
+        | Outcome::ConsecutiveErrors { .. }
+        | Outcome::AllIterationsFailed { .. }
+        | Outcome::Auth { .. }
+        | Outcome::BadAgent { .. }
+        | Outcome::ChecksCannotRun { .. }
+        | Outcome::HookAbort { .. }
+        | Outcome::LimitWaitTooLong { .. }
+        | Outcome::DiskFull { .. }
+        | Outcome::JournalFailed { .. } => "failed",
+    }
+}
+
+fn quote(text: &str) -> String {
+    one_line(text, MAX_QUOTE_CHARS)
+}
+
+/// No longer than a text may be, and safe.
+fn bounded(text: &str) -> String {
+    let safe = display_safe(text);
+    if safe.chars().count() <= MAX_TEXT_CHARS {
+        return safe.into_owned();
+    }
+    let kept: String = safe.chars().take(MAX_TEXT_CHARS - 1).collect();
+    format!("{kept}…")
+}

@@ -1,0 +1,376 @@
+//! The run from left to right: its iterations, and below them who had something to do.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::WIDTH;
+use super::axis::times;
+use crate::run_report::html::{Escaped, put, status_class};
+use crate::run_report::parts::{SpanKind, TimelineSpan};
+use crate::run_report::{IterationStatus, RunReport, phrases};
+use crate::units::human;
+
+/// The height of a lane, before it is stretched.
+const HEIGHT: u32 = 20;
+/// Nothing is narrower, or it would not be seen.
+const MIN_WIDTH: f64 = 1.5;
+/// Marks nearer to each other than this become one, where there are many.
+const NEAR: f64 = 1.0;
+/// So many marks of a lane are drawn one by one.
+const MAX_SINGLE_MARKS: usize = 150;
+/// A band has its number in it if it is at least so wide, in hundredths of the whole.
+const MIN_LABEL_WIDTH: f64 = 2.6;
+
+/// How much of the height of a lane is left to trouble inside of a mark, in hundredths.
+const TROUBLE: u32 = 45;
+
+/// What the colours mean: the class that has the colour, the others that share it, the words.
+const LEGEND: [(&str, &[&str], &str); 12] = [
+    ("work", &["agent"], "work"),
+    ("believed", &["passed"], "believed, passed"),
+    ("rejected", &[], "claim rejected"),
+    ("failed", &["trouble"], "went wrong"),
+    ("excused", &[], "no change, excused"),
+    ("idle", &[], "no change"),
+    ("interrupted", &[], "broken off"),
+    ("going", &[], "going on"),
+    ("asked", &[], "a model was asked"),
+    ("wait", &[], "waited"),
+    ("away", &[], "nobody was there"),
+    ("unknown", &[], "not known"),
+];
+
+/// The lanes below the iterations.
+const LANES: [(&str, &[SpanKind]); 4] = [
+    ("Agent", &[SpanKind::Attempt]),
+    ("Proof", &[SpanKind::Checks, SpanKind::Call]),
+    ("Waiting", &[SpanKind::Wait, SpanKind::Retry]),
+    ("Nobody", &[SpanKind::Pause, SpanKind::Away, SpanKind::Unknown]),
+];
+
+/// A mark in a lane.
+#[derive(Clone, Debug)]
+struct TimelineMark {
+    start: f64,
+    end: f64,
+    class: &'static str,
+    title: String,
+    label: Option<u32>,
+    count: usize,
+    /// By how much more its class lasted than all others in it.
+    lead: f64,
+    /// Whether it is something that nobody should overlook.
+    trouble: bool,
+    /// What of that there is in several marks that became one.
+    inside: Vec<TroubleMark>,
+}
+
+/// Trouble in a mark that has another colour, or is wider.
+#[derive(Clone, Debug)]
+struct TroubleMark {
+    start: f64,
+    end: f64,
+    class: &'static str,
+}
+
+impl TimelineMark {
+    /// Takes in a mark beside it. The class of what came of it is that which lasted longest;
+    /// trouble stays to be seen.
+    fn take_in(&mut self, other: &Self) {
+        self.end = self.end.max(other.end);
+        self.count += other.count;
+        self.outvote(other);
+        if other.trouble {
+            self.inside.push(other.as_trouble());
+        }
+    }
+
+    fn as_trouble(&self) -> TroubleMark {
+        TroubleMark { start: self.start, end: self.end, class: self.class }
+    }
+
+    fn outvote(&mut self, other: &Self) {
+        let lasted = other.end - other.start;
+        self.lead += if self.class == other.class { lasted } else { -lasted };
+        if self.lead < 0.0 {
+            self.class = other.class;
+            self.lead = -self.lead;
+        }
+    }
+}
+
+/// Where something is between the start and the end of the run.
+#[derive(Clone, Copy, Debug)]
+struct TimeScale {
+    start: Timestamp,
+    whole: Duration,
+}
+
+impl TimeScale {
+    fn place(self, at: Timestamp) -> f64 {
+        let since = Duration::try_from(at.duration_since(self.start)).unwrap_or(Duration::ZERO);
+        let whole = self.whole.as_secs_f64();
+        if whole > 0.0 { (WIDTH * since.as_secs_f64() / whole).min(WIDTH) } else { 0.0 }
+    }
+}
+
+/// Draws the timeline; nothing if no time has passed.
+pub(in crate::run_report) fn timeline(out: &mut String, report: &RunReport) {
+    let Some(start) = report.started_at else { return };
+    let ends = report.spans.iter().map(|span| span.end);
+    let Some(end) = ends.chain(report.last_at).max() else { return };
+    let whole = Duration::try_from(end.duration_since(start)).unwrap_or(Duration::ZERO);
+    let scale = TimeScale { start, whole };
+    let mut lanes = vec![("Iterations", "bands", thinned(bands(report, scale, end)))];
+    for (name, kinds) in LANES {
+        let spans = report.spans.iter().filter(|span| kinds.contains(&span.kind));
+        let marks: Vec<_> = spans.map(|span| mark(report, span, scale)).collect();
+        if !marks.is_empty() {
+            lanes.push((name, "", thinned(marks)));
+        }
+    }
+    put!(out, "<div class=\"timeline\">");
+    for (name, class, marks) in &lanes {
+        lane(out, name, class, marks);
+    }
+    put!(out, "<div class=\"lane\"><span></span><div class=\"x\" aria-hidden=\"true\">");
+    for (place, tick) in times(whole).iter().enumerate() {
+        let left =
+            if whole.is_zero() { 0.0 } else { 100.0 * tick.as_secs_f64() / whole.as_secs_f64() };
+        let minor = if place % 2 == 1 { " class=\"minor\"" } else { "" };
+        put!(out, "<span{minor} style=\"left:{left:.2}%\">{}</span>", tidy(*tick));
+    }
+    put!(out, "</div></div></div>\n");
+    legend(out, lanes.iter().flat_map(|(_, _, marks)| marks));
+}
+
+/// What the colours mean that are there.
+fn legend<'a>(out: &mut String, marks: impl Iterator<Item = &'a TimelineMark>) {
+    let mut there: Vec<&str> = Vec::new();
+    for mark in marks {
+        for class in mark.inside.iter().map(|trouble| trouble.class).chain([mark.class]) {
+            if !there.contains(&class) {
+                there.push(class);
+            }
+        }
+    }
+    put!(out, "<ul class=\"legend\">");
+    for (class, others, words) in LEGEND {
+        if there.iter().any(|there| *there == class || others.contains(there)) {
+            put!(out, "<li><i class=\"{class}\"></i>{words}</li>");
+        }
+    }
+    put!(out, "</ul>\n");
+}
+
+/// `2h`, where `2h 00m` would be said elsewhere.
+fn tidy(tick: Duration) -> String {
+    let text = human(tick);
+    let bare = [" 00s", " 00m", " 0h"].into_iter().find_map(|end| text.strip_suffix(end));
+    bare.map_or_else(|| text.clone(), str::to_owned)
+}
+
+fn bands(report: &RunReport, scale: TimeScale, end: Timestamp) -> Vec<TimelineMark> {
+    let iterations = &report.iterations;
+    let next = iterations.iter().skip(1).map(|iteration| Some(iteration.started_at)).chain([None]);
+    let band = |(iteration, next): (&crate::run_report::IterationReport, Option<Timestamp>)| {
+        let until = iteration.ended_at.or(next).unwrap_or(end);
+        TimelineMark {
+            start: scale.place(iteration.started_at),
+            end: scale.place(until),
+            class: status_class(iteration.status),
+            title: format!(
+                "{}: {}; {}",
+                phrases::name(iteration),
+                phrases::iteration_status(iteration.status),
+                phrases::figures(iteration)
+            ),
+            label: Some(iteration.number).filter(|number| *number > 0),
+            count: 1,
+            lead: 0.0,
+            trouble: is_trouble(iteration.status),
+            inside: Vec::new(),
+        }
+    };
+    iterations.iter().zip(next).map(band).collect()
+}
+
+fn is_trouble(fate: IterationStatus) -> bool {
+    match fate {
+        IterationStatus::Failed | IterationStatus::Rejected | IterationStatus::Interrupted => true,
+        IterationStatus::Believed
+        | IterationStatus::Work
+        | IterationStatus::Excused
+        | IterationStatus::Idle
+        | IterationStatus::GoingOn => false,
+    }
+}
+
+fn mark(report: &RunReport, span: &TimelineSpan, scale: TimeScale) -> TimelineMark {
+    let lasted = Duration::try_from(span.end.duration_since(span.start)).unwrap_or(Duration::ZERO);
+    let what = match span.kind {
+        SpanKind::Attempt => "the agent at work",
+        SpanKind::Checks => "checks",
+        SpanKind::Call => "a model was asked",
+        SpanKind::Wait => "waited",
+        SpanKind::Retry => "before another attempt",
+        SpanKind::Pause => "paused",
+        SpanKind::Away => "nobody conducted the run",
+        SpanKind::Unknown => "at work for some of it, then nobody conducted the run",
+    };
+    let said = if span.text.is_empty() { String::new() } else { format!(": {}", span.text) };
+    let place =
+        span.iteration.map(|number| format!("{}, ", phrases::place(number))).unwrap_or_default();
+    TimelineMark {
+        start: scale.place(span.start),
+        end: scale.place(span.end),
+        class: class(span),
+        title: format!("{place}{}, {}: {what}{said}", report.clock(span.start), human(lasted)),
+        label: None,
+        count: 1,
+        lead: 0.0,
+        trouble: class(span) == "trouble",
+        inside: Vec::new(),
+    }
+}
+
+fn class(span: &TimelineSpan) -> &'static str {
+    match (span.kind, span.trouble) {
+        (SpanKind::Attempt, false) => "agent",
+        (SpanKind::Checks | SpanKind::Attempt, true) => "trouble",
+        (SpanKind::Checks, false) => "passed",
+        (SpanKind::Call, _) => "asked",
+        (SpanKind::Wait | SpanKind::Retry, _) => "wait",
+        (SpanKind::Pause | SpanKind::Away, _) => "away",
+        (SpanKind::Unknown, _) => "unknown",
+    }
+}
+
+/// Where there are many, those that would touch become one.
+fn thinned(marks: Vec<TimelineMark>) -> Vec<TimelineMark> {
+    if marks.len() <= MAX_SINGLE_MARKS {
+        return marks;
+    }
+    let mut kept: Vec<TimelineMark> = Vec::new();
+    for mut mark in marks {
+        mark.lead = mark.end - mark.start;
+        match kept.last_mut() {
+            Some(last) if mark.start - last.end < NEAR && mark.end - last.start < WIDTH / 100.0 => {
+                if last.trouble && last.inside.is_empty() {
+                    last.inside.push(last.as_trouble());
+                }
+                last.take_in(&mark);
+            }
+            Some(_) | None => kept.push(mark),
+        }
+    }
+    for mark in kept.iter_mut().filter(|mark| mark.count > 1) {
+        mark.label = None;
+        mark.title = format!("{} and {} more", mark.title, mark.count - 1);
+        if !mark.inside.is_empty() {
+            put!(&mut mark.title, "; {} went wrong", mark.inside.len());
+        }
+    }
+    kept
+}
+
+fn lane(out: &mut String, name: &str, class: &str, marks: &[TimelineMark]) {
+    put!(
+        out,
+        "<div class=\"lane\"><span class=\"name\">{name}</span><div class=\"track {class}\">\
+         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" \
+         aria-label=\"{name}: {} in the order of time\">",
+        marks.len()
+    );
+    let width = |start: f64, end: f64| {
+        // A hair less than it lasted, so that neighbours are told apart.
+        (end - start - 1.0).max(MIN_WIDTH)
+    };
+    // Narrow ones last: a mark that is wider than it lasted must not lie below its neighbour.
+    let mut order: Vec<&TimelineMark> = marks.iter().collect();
+    order.sort_by(|a, b| width(b.start, b.end).total_cmp(&width(a.start, a.end)));
+    for TimelineMark { start, end, class, title, inside, .. } in order {
+        put!(
+            out,
+            "<g><title>{}</title><rect class=\"{class}\" x=\"{:.2}\" y=\"0\" width=\"{:.2}\" \
+             height=\"{HEIGHT}\"/>",
+            Escaped(title),
+            start.min(WIDTH - MIN_WIDTH),
+            width(*start, *end)
+        );
+        let height = HEIGHT * TROUBLE / 100;
+        for TroubleMark { start, end, class } in inside {
+            put!(
+                out,
+                "<rect class=\"{class}\" x=\"{:.2}\" y=\"{}\" width=\"{:.2}\" height=\"{height}\"/>",
+                start.min(WIDTH - MIN_WIDTH),
+                HEIGHT - height,
+                width(*start, *end)
+            );
+        }
+        put!(out, "</g>");
+    }
+    put!(out, "</svg>");
+    for TimelineMark { start, end, label, .. } in marks {
+        let (left, room) = (100.0 * start / WIDTH, 100.0 * (end - start) / WIDTH);
+        if let Some(number) = label.filter(|_| room >= MIN_LABEL_WIDTH) {
+            let middle = left + room / 2.0;
+            put!(out, "<b aria-hidden=\"true\" style=\"left:{middle:.2}%\">{number}</b>");
+        }
+    }
+    put!(out, "</div></div>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::length;
+    use super::*;
+
+    fn mark(start: f64, end: f64, class: &'static str) -> TimelineMark {
+        TimelineMark {
+            start,
+            end,
+            class,
+            title: format!("{class} from {start}"),
+            label: None,
+            count: 1,
+            lead: 0.0,
+            trouble: class == "trouble",
+            inside: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn many_marks_become_few_and_cover_the_same_time() {
+        let one = |number: u64| mark(length(number) / 10.0, length(number + 1) / 10.0, "agent");
+        let kept = thinned((0..10_000).map(one).collect());
+        assert!(kept.len() <= 110, "{}", kept.len());
+        assert!((kept.last().unwrap().end - WIDTH).abs() < 0.01);
+        assert!(kept[0].title.starts_with("agent from 0 and "), "{}", kept[0].title);
+    }
+
+    #[test]
+    fn trouble_is_seen_in_marks_that_became_one_and_does_not_colour_the_rest() {
+        let class = |number: u64| if number % 10 == 3 { "trouble" } else { "agent" };
+        let one = |number: u64| mark(length(number), length(number + 1), class(number));
+        let kept = thinned((0..1_000).map(one).collect());
+        assert!(kept.iter().all(|mark| mark.class == "agent"), "{kept:?}");
+        let inside: usize = kept.iter().map(|mark| mark.inside.len()).sum();
+        assert_eq!(inside, 100, "{kept:?}");
+        let mut out = String::new();
+        lane(&mut out, "Agent", "", &kept);
+        assert_eq!(out.matches("<rect class=\"trouble\"").count(), 100, "{out}");
+        assert!(kept[0].title.ends_with("; 1 went wrong"), "{}", kept[0].title);
+    }
+
+    #[test]
+    fn a_short_mark_lies_on_top_of_the_long_one_behind_it() {
+        let mut out = String::new();
+        lane(&mut out, "Agent", "", &[mark(10.0, 10.1, "trouble"), mark(10.1, 900.0, "agent")]);
+        let [short, long] = ["trouble", "agent"].map(|class| {
+            out.find(&format!("<rect class=\"{class}\"")).unwrap_or_else(|| panic!("{out}"))
+        });
+        assert!(long < short, "what comes later is drawn on top: {out}");
+    }
+}

@@ -1,0 +1,191 @@
+//! What took time, from the events at which it began and ended.
+
+use jiff::Timestamp;
+
+use super::{MAX_LINE_CHARS, notes};
+use crate::event::Event;
+use crate::input::CheckPurpose;
+use crate::run_report::parts::{SpanKind, TimelineSpan};
+use crate::run_report::text::cut;
+use crate::stream::outcome::Consequence;
+use crate::units::human;
+
+/// The most spans of one iteration; what is beyond them has no mark of its own.
+const MAX_SPANS_PER_ITERATION: u32 = 60;
+
+/// What took time so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Spans {
+    over: Vec<TimelineSpan>,
+    /// What is going on, and the number of the attempt or call it is.
+    open: Vec<(Option<u32>, TimelineSpan)>,
+    iteration: Option<u32>,
+    in_iteration: u32,
+    left_off: u32,
+}
+
+impl Spans {
+    /// Takes an event into account. `before` is when something happened last.
+    pub(super) fn record(
+        &mut self,
+        at: Timestamp,
+        before: Option<Timestamp>,
+        iteration: Option<u32>,
+        event: &Event,
+    ) {
+        if self.iteration != iteration {
+            self.iteration = iteration;
+            self.in_iteration = 0;
+        }
+        match event {
+            Event::AttemptStarted { attempt, .. } => {
+                self.end(SpanKind::Retry, None, at);
+                self.begin(SpanKind::Attempt, Some(attempt.0), at, "");
+            }
+            Event::AttemptFinished { attempt, report, .. } => {
+                let trouble = !matches!(report.outcome.consequence(), Consequence::Assess);
+                let text = report.outcome.sentence();
+                self.end_with(SpanKind::Attempt, Some(attempt.0), at, &text, trouble);
+            }
+            Event::CallStarted { call, purpose, .. } => {
+                self.begin(SpanKind::Call, Some(call.0), at, purpose.name());
+            }
+            Event::CallFinished { call, .. } => self.end(SpanKind::Call, Some(call.0), at),
+            Event::ChecksStarted { .. } => self.begin(SpanKind::Checks, None, at, "checks"),
+            Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => {
+                let text = "checks before the first iteration";
+                self.end_with(SpanKind::Checks, None, at, text, false);
+            }
+            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+                let failed = results.iter().find(|result| !result.verdict.is_pass());
+                let text = match failed {
+                    Some(result) => format!("`{}` was not passed", result.command),
+                    None => "checks passed".to_owned(),
+                };
+                self.end_with(SpanKind::Checks, None, at, &text, failed.is_some());
+            }
+            Event::LimitWaitStarted { limit, wait, .. } => {
+                let text = format!("{} for {}", human(*wait), notes::wait(*limit));
+                self.begin(SpanKind::Wait, None, at, &text);
+            }
+            Event::LimitWaitEnded { .. } => self.end(SpanKind::Wait, None, at),
+            Event::RetryScheduled { why, .. } => self.begin(SpanKind::Retry, None, at, why),
+            Event::RunPaused => self.begin(SpanKind::Pause, None, at, "paused"),
+            Event::RunResumed => self.end(SpanKind::Pause, None, at),
+            Event::RunContinued { .. } => self.away(before, at),
+            Event::IterationFinished(_) => self.end(SpanKind::Retry, None, at),
+            Event::RunFinished { .. } => self.end_all(at),
+            Event::RunStarted(_)
+            | Event::IterationStarted { .. }
+            | Event::IterationSkipped { .. }
+            | Event::AgentReady { .. }
+            | Event::AttemptCancelled { .. }
+            | Event::QuotaReported { .. }
+            | Event::StatusChanged { .. }
+            | Event::BlockerReported { .. }
+            | Event::WatchdogNoticed { .. }
+            | Event::NudgeSent { .. }
+            | Event::PermissionDenied { .. }
+            | Event::GateStarted { .. }
+            | Event::ChangesInspected { .. }
+            | Event::CallCancelled { .. }
+            | Event::VerdictGiven { .. }
+            | Event::GateFinished { .. }
+            | Event::CouncilDecided { .. }
+            | Event::PrinciplesAdopted { .. }
+            | Event::FeedbackAdded { .. }
+            | Event::SettingsChanged { .. }
+            | Event::StopRequested { .. }
+            | Event::StopCancelled
+            | Event::HookFailed { .. }
+            | Event::Warning { .. } => {}
+        }
+    }
+
+    /// All of them, in order of their start, and how many were left off; what is not over ends
+    /// where we know no further.
+    pub(super) fn finish(mut self, last: Option<Timestamp>) -> (Vec<TimelineSpan>, u32) {
+        if let Some(last) = last {
+            self.end_all(last);
+        }
+        self.over.sort_by_key(|span| span.start);
+        (self.over, self.left_off)
+    }
+
+    fn begin(&mut self, kind: SpanKind, number: Option<u32>, at: Timestamp, text: &str) {
+        self.in_iteration = self.in_iteration.saturating_add(1);
+        if self.in_iteration > MAX_SPANS_PER_ITERATION {
+            self.left_off = self.left_off.saturating_add(1);
+            return;
+        }
+        let (iteration, text) = (self.iteration, cut(text, MAX_LINE_CHARS));
+        let span = TimelineSpan { kind, iteration, start: at, end: at, trouble: false, text };
+        self.open.push((number, span));
+    }
+
+    fn end(&mut self, kind: SpanKind, number: Option<u32>, at: Timestamp) {
+        if let Some(span) = self.take(kind, number) {
+            self.put(TimelineSpan { end: at.max(span.start), ..span });
+        }
+    }
+
+    fn end_with(
+        &mut self,
+        kind: SpanKind,
+        number: Option<u32>,
+        at: Timestamp,
+        text: &str,
+        trouble: bool,
+    ) {
+        if let Some(span) = self.take(kind, number) {
+            let text = cut(text, MAX_LINE_CHARS);
+            self.put(TimelineSpan { end: at.max(span.start), text, trouble, ..span });
+        }
+    }
+
+    /// A process was gone between its last word and the first of the next; what it waited for went
+    /// on all the same.
+    fn away(&mut self, before: Option<Timestamp>, at: Timestamp) {
+        let Some(before) = before else { return };
+        let (waits, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|(_, span)| matches!(span.kind, SpanKind::Wait | SpanKind::Pause));
+        self.open = waits;
+        // Whoever was at work may have worked on for as long as the process lived.
+        let (kind, text) = match rest.iter().find(|(_, span)| is_work(span.kind)) {
+            Some(_) => (SpanKind::Unknown, "the process died, and when is not known"),
+            None => (SpanKind::Away, "no process"),
+        };
+        for (_, span) in rest {
+            self.put(TimelineSpan { end: before.max(span.start), trouble: true, ..span });
+        }
+        let (iteration, end, text) = (self.iteration, at.max(before), text.to_owned());
+        self.put(TimelineSpan { kind, iteration, start: before, end, trouble: true, text });
+    }
+
+    fn end_all(&mut self, at: Timestamp) {
+        for (_, span) in std::mem::take(&mut self.open) {
+            self.put(TimelineSpan { end: at.max(span.start), ..span });
+        }
+    }
+
+    fn take(&mut self, kind: SpanKind, number: Option<u32>) -> Option<TimelineSpan> {
+        let place = self.open.iter().rposition(|(known, span)| {
+            span.kind == kind && (number.is_none() || *known == number)
+        })?;
+        Some(self.open.remove(place).1)
+    }
+
+    fn put(&mut self, span: TimelineSpan) {
+        self.over.push(span);
+    }
+}
+
+fn is_work(kind: SpanKind) -> bool {
+    match kind {
+        SpanKind::Attempt | SpanKind::Checks | SpanKind::Call => true,
+        SpanKind::Wait | SpanKind::Retry | SpanKind::Pause | SpanKind::Away | SpanKind::Unknown => {
+            false
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! A run as it may be, for benchmarks, pictures and tests: work, a rejected claim, a retry, a wait
+//! for the usage limit, and a claim that is believed in the end.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::event::{
+    AgentFacts, CallPurpose, CostSource, Event, FeedbackSource, GateResult, IterationFinished,
+    IterationKind, IterationResult, Progress, Record, RunStarted, Totals, VerdictKind, WaitEnd,
+    WaitKind,
+};
+use crate::input::{
+    ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, TaskProgress, WorkspaceMark,
+};
+use crate::outcome::{Outcome, Proof};
+use crate::settings::{EvidenceKind, Limits, Settings, Verify};
+use crate::stream::outcome::{AttemptOutcome, ProcessExit};
+use crate::stream::report::{AttemptReport, Ready, StreamFacts};
+use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
+
+/// The same events with every text in them replaced, wherever that still makes an event: whoever
+/// can write a journal, or be quoted in one, could have written this.
+pub fn replace_all_texts(records: &[Record], words: &str) -> Vec<Record> {
+    let replaced = |record: &Record| {
+        let Ok(mut value) = serde_json::to_value(&record.event) else { return record.clone() };
+        for place in texts(&value) {
+            let before = value
+                .pointer_mut(&place)
+                .map(|text| std::mem::replace(text, Value::String(words.to_owned())));
+            // A name of ours, a time or a number in a text: anything else is no event.
+            if serde_json::from_value::<Event>(value.clone()).is_err()
+                && let (Some(text), Some(before)) = (value.pointer_mut(&place), before)
+            {
+                *text = before;
+            }
+        }
+        let event = serde_json::from_value(value).unwrap_or_else(|_| record.event.clone());
+        Record { event, ..record.clone() }
+    };
+    records.iter().map(replaced).collect()
+}
+
+/// The places of all texts in a value.
+fn texts(value: &Value) -> Vec<String> {
+    let inside = |name: String, value: &Value| -> Vec<String> {
+        texts(value).into_iter().map(|place| format!("/{name}{place}")).collect()
+    };
+    match value {
+        Value::String(_) => vec![String::new()],
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.flat_map(|(index, item)| inside(index.to_string(), item)).collect()
+        }
+        Value::Object(members) => {
+            let name = |name: &str| name.replace('~', "~0").replace('/', "~1");
+            members.iter().flat_map(|(key, value)| inside(name(key), value)).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+/// What the agent says it did, in turn.
+const SAMPLE_SUMMARIES: [&str; 6] = [
+    "The order handlers use the new router. Their tests pass.",
+    "Invoices are moved. The old middleware is still there for payments.",
+    "Payments needed a change of the session store first; that is done and tested.",
+    "Refunds and vouchers are moved; two tests were flaky and are not any more.",
+    "The webhooks verify their signatures in one place now.",
+    "Removed what nothing uses any more, and the documentation of it.",
+];
+
+/// The files that are changed after so many iterations.
+fn changes(iteration: u32) -> Changes {
+    let names = ["src/orders.rs", "src/payments.rs", "src/router.rs", "tests/orders.rs"];
+    let changed = |(index, name): (usize, &&str)| ChangedFile {
+        path: (*name).to_owned(),
+        added: 12 * iteration + u32::try_from(index).unwrap_or(0),
+        removed: 5 * iteration,
+    };
+    let listed: Vec<_> = names.iter().enumerate().map(changed).collect();
+    Changes { files: 4 + iteration / 2, listed }
+}
+
+/// A run to be made up.
+#[derive(Clone, Debug)]
+pub struct SampleRun {
+    /// The name of its task.
+    pub task: String,
+    /// How many iterations it has.
+    pub iterations: u32,
+    /// When it began.
+    pub start: Timestamp,
+    /// What the agent says in every iteration, and its verifier: instead of something sensible.
+    pub words: Option<String>,
+    /// The commit it began at.
+    pub head: Option<String>,
+}
+
+impl SampleRun {
+    /// A run of a task with so many iterations.
+    pub fn new(task: &str, iterations: u32, start: Timestamp) -> Self {
+        Self { task: task.to_owned(), iterations, start, words: None, head: None }
+    }
+
+    /// Its journal.
+    pub fn records(&self) -> Vec<Record> {
+        let clock = SampleClock { at: self.start, active: Duration::ZERO };
+        let mut tale =
+            SampleWriter { run: self, clock, records: Vec::new(), totals: Totals::default() };
+        tale.begin();
+        for number in 1..=self.iterations {
+            tale.iteration(number);
+        }
+        tale.end();
+        tale.records
+    }
+
+    fn words<'a>(&'a self, otherwise: &'a str) -> String {
+        self.words.as_deref().unwrap_or(otherwise).to_owned()
+    }
+}
+
+struct SampleClock {
+    at: Timestamp,
+    active: Duration,
+}
+
+struct SampleWriter<'a> {
+    run: &'a SampleRun,
+    clock: SampleClock,
+    records: Vec<Record>,
+    totals: Totals,
+}
+
+impl SampleWriter<'_> {
+    /// Something happens, after so many seconds of work.
+    fn after(&mut self, seconds: u64, event: Event) {
+        let passed = Duration::from_secs(seconds);
+        self.clock.at += passed;
+        self.clock.active += passed;
+        let SampleClock { at, active } = self.clock;
+        self.records.push(Record { at, active, event });
+    }
+
+    fn begin(&mut self) {
+        let run = self.run;
+        let limits = Limits {
+            max_iterations: Some(run.iterations.max(12).next_multiple_of(10)),
+            max_cost: Usd::from_dollars(f64::from(run.iterations.max(12).next_multiple_of(10))),
+            max_duration: Some(Duration::from_hours(8)),
+            ..Limits::default()
+        };
+        self.after(
+            0,
+            Event::RunStarted(Box::new(RunStarted {
+                settings: Settings {
+                    mode: "loop".to_owned(),
+                    task: Some(run.task.clone()),
+                    goal: run.words("Move every handler to the new router.\n\nOne at a time, each with its tests."),
+                    limits,
+                    verify: Verify { commands: vec!["cargo test".to_owned()], ..Verify::default() },
+                    ..Settings::default()
+                },
+                agent: AgentFacts {
+                    name: "claude".to_owned(),
+                    path: "/usr/local/bin/claude".to_owned(),
+                    version: Some("2.1.37".to_owned()),
+                },
+                project: "/srv/shop".to_owned(),
+                git_head: run.head.clone(),
+                containment: "guard".to_owned(),
+                baseline: None,
+                hooks: std::collections::BTreeMap::new(),
+                seed: 1,
+            })),
+        );
+    }
+
+    fn iteration(&mut self, number: u32) {
+        let last = number == self.run.iterations;
+        // The last but one claims too early.
+        let claims = last || number + 1 == self.run.iterations;
+        let before = self.totals.cost;
+        let begun = self.clock.active;
+        self.after(
+            2,
+            Event::IterationStarted {
+                iteration: Iteration(number),
+                kind: IterationKind::Work,
+                before: None,
+                start: self.mark(number),
+                checklist: None,
+                status: None,
+            },
+        );
+        if number % 7 == 3 {
+            self.attempt(number, AttemptOutcome::Crashed { how: ProcessExit::Code(1) });
+            let retry = self.clock.at + Duration::from_secs(5);
+            let why = "exited with 1, no result".to_owned();
+            self.after(0, Event::RetryScheduled { at_time: retry, why });
+            self.after(
+                5,
+                Event::Warning { text: "exited with 1: `output/003-1.ndjson`".to_owned() },
+            );
+        }
+        if number % 9 == 4 {
+            self.attempt(number, AttemptOutcome::UsageLimited { until: None });
+            self.wait(Duration::from_mins(47));
+        }
+        self.attempt(number, AttemptOutcome::Finished);
+        if claims {
+            self.gate(number, last);
+        }
+        let cost = self.totals.cost.minus(before);
+        self.finish(number, claims, cost, self.clock.active.saturating_sub(begun));
+    }
+
+    fn attempt(&mut self, number: u32, outcome: AttemptOutcome) {
+        self.totals.attempts += 1;
+        let attempt = AttemptId(self.totals.attempts);
+        self.after(
+            1,
+            Event::AttemptStarted {
+                attempt,
+                iteration: Iteration(number),
+                cap: Some(Usd::from_cents(420)),
+                model: None,
+            },
+        );
+        let ready = Ready { model: "claude-opus-4-6".to_owned(), ..Ready::default() };
+        self.after(2, Event::AgentReady { attempt, ready });
+        let whole = matches!(outcome, AttemptOutcome::Finished);
+        let much = if whole { 1 + u64::from(number * 37 % 11) } else { 1 };
+        let tokens = Tokens {
+            input: 900 * much,
+            output: 2_100 * much,
+            cache_read: 91_000 * much,
+            cache_write: 3_300 * much,
+        };
+        let cost = Usd::from_micros(91_337 * much);
+        let duration = Duration::from_secs(48 * much);
+        let report = AttemptReport {
+            cost: Some(cost),
+            tokens,
+            turns: u32::try_from(3 * much).unwrap_or(u32::MAX),
+            stream: StreamFacts { tool_calls: 11, tool_errors: 1, ..StreamFacts::default() },
+            ..AttemptReport::bare(outcome)
+        };
+        self.charge("work", cost, tokens);
+        let report = Box::new(report);
+        let figure = CostSource::Reported;
+        let event = Event::AttemptFinished { attempt, cost, figure, duration, report };
+        self.after(48 * much, event);
+    }
+
+    fn wait(&mut self, wait: Duration) {
+        let retry_at = self.clock.at + wait;
+        let limit = WaitKind::Usage;
+        self.after(0, Event::LimitWaitStarted { limit, until: Some(retry_at), retry_at, wait });
+        self.clock.at = retry_at;
+        self.totals.waited += wait;
+        self.after(0, Event::LimitWaitEnded { why: WaitEnd::Elapsed, waited: wait });
+    }
+
+    fn gate(&mut self, number: u32, passes: bool) {
+        let iteration = Iteration(number);
+        let claim = vec![EvidenceKind::Todo, EvidenceKind::Promise];
+        self.after(1, Event::GateStarted { iteration, claim });
+        let command = "cargo test".to_owned();
+        self.after(
+            0,
+            Event::ChecksStarted { purpose: CheckPurpose::Gate, commands: vec![command.clone()] },
+        );
+        let verdict = CheckVerdict::Passed;
+        let (output, log, duration) = (String::new(), None, Duration::from_secs(41));
+        let results = vec![CheckResult { command, verdict, output, tests: None, log, duration }];
+        self.after(
+            41,
+            Event::ChecksFinished {
+                purpose: CheckPurpose::Gate,
+                reused_from: None,
+                results,
+                fingerprint: Fingerprint("5f0c9b1e".into()),
+                outputs: Vec::new(),
+            },
+        );
+        let changes = Changes { files: 14, listed: Vec::new() };
+        self.after(1, Event::ChangesInspected { findings: Vec::new(), changes });
+        let (call, purpose, cap) = (CallId(number), CallPurpose::Verify, None);
+        self.after(0, Event::CallStarted { call, purpose, cap });
+        let tokens = Tokens { input: 8_000, output: 400, cache_read: 0, cache_write: 0 };
+        let (cost, figure) = (Usd::from_micros(38_000), CostSource::Reported);
+        self.charge(purpose.name(), cost, tokens);
+        let duration = Duration::from_secs(19);
+        let report =
+            Box::new(AttemptReport { tokens, ..AttemptReport::bare(AttemptOutcome::Finished) });
+        self.after(19, Event::CallFinished { call, purpose, cost, figure, duration, report });
+        let (verdict, reason, missing, result) = if passes {
+            let reason = "every handler goes through the new router, and the old one is gone";
+            let result = GateResult::Passed { proof: Proof::Checks };
+            (VerdictKind::Yes, reason, Vec::new(), result)
+        } else {
+            let reason = "the handlers of the webhooks still import the old router";
+            let missing = vec![self.run.words("src/webhooks.rs uses `old::Router` in two places")];
+            let why = self.run.words(reason);
+            (VerdictKind::No, reason, missing, GateResult::Rejected { why, failure: None })
+        };
+        let reason = self.run.words(reason);
+        self.after(0, Event::VerdictGiven { verdict, reason: reason.clone(), missing });
+        self.after(0, Event::GateFinished { result });
+        if !passes {
+            let source = FeedbackSource::Verifier;
+            self.after(0, Event::FeedbackAdded { source, text: reason });
+        }
+    }
+
+    fn finish(&mut self, number: u32, claims: bool, cost: Usd, duration: Duration) {
+        let commits = 1 + number % 2;
+        self.totals.commits += commits;
+        self.totals.iterations += 1;
+        let total = self.run.iterations * 4;
+        let said = SAMPLE_SUMMARIES[number as usize % SAMPLE_SUMMARIES.len()];
+        let idle = number % 11 == 5;
+        let finished = IterationFinished {
+            iteration: Iteration(number),
+            result: IterationResult::Done,
+            ends: None,
+            progress: match (claims, idle) {
+                (true, _) => Progress::Uncounted,
+                (false, true) => Progress::Idle,
+                (false, false) => Progress::Work,
+            },
+            claim: if claims { vec![EvidenceKind::Promise] } else { Vec::new() },
+            blockers: Vec::new(),
+            signal: false,
+            end: Some(self.mark(number + 1)),
+            files_changed: if idle { 0 } else { 2 + number % 5 },
+            files_changed_outside_plan: None,
+            commits,
+            changes: Some(changes(number)),
+            task: Some(TaskProgress { completed: number * 4, total }),
+            phase: None,
+            checklist: None,
+            cost,
+            duration,
+            summary: self.run.words(said),
+        };
+        self.after(1, Event::IterationFinished(Box::new(finished)));
+    }
+
+    fn end(&mut self) {
+        let outcome = Outcome::completed(Proof::Checks);
+        self.totals.duration = self.clock.active;
+        let totals = self.totals.clone();
+        self.after(0, Event::RunFinished { outcome, note: None, totals });
+    }
+
+    fn charge(&mut self, purpose: &str, cost: Usd, tokens: Tokens) {
+        self.totals.cost += cost;
+        self.totals.tokens += tokens;
+        let spend = self.totals.by_purpose.entry(purpose.to_owned()).or_default();
+        spend.count += 1;
+        spend.cost += cost;
+        spend.tokens += tokens;
+    }
+
+    fn mark(&self, number: u32) -> WorkspaceMark {
+        WorkspaceMark {
+            fingerprint: Fingerprint(format!("{number:08x}")),
+            head: self.run.head.clone(),
+            head_tree: None,
+            status: None,
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What is said first: whether it is over, whether it is real, whether all of it is known.
+
+use super::*;
+use crate::event::{Event, GateResult};
+use crate::outcome::{Outcome, Proof};
+use crate::run_view::JournalBreak;
+use crate::settings::Scope;
+
+fn records_of(agent: &str, scope: Scope, iterations: u32) -> Vec<Record> {
+    let mut records = sample(iterations).records();
+    if let Event::RunStarted(started) = &mut records[0].event {
+        agent.clone_into(&mut started.agent.name);
+        started.settings.scope = scope;
+    }
+    records
+}
+
+#[test]
+fn a_rehearsal_is_called_one_and_never_done() {
+    let report = told(&records_of("rehearsal", Scope::Whole, 4), false);
+    assert!(report.is_rehearsal);
+    assert_eq!(report.verdict, ReportStatus::Rehearsed);
+    let (markdown, html) = (report.markdown(), report.html());
+    for page in [&markdown, &html] {
+        assert!(page.contains("Only a rehearsal"), "{page}");
+        assert!(page.contains("the agent is a script, and nothing is spent"), "{page}");
+        assert!(page.contains("rehearsed, nothing was spent"), "{page}");
+        assert!(!page.contains("Done and verified"), "{page}");
+        assert!(!page.to_lowercase().contains("review the changes"), "{page}");
+        assert!(page.contains("without --dry-run"), "{page}");
+    }
+    assert!(html.contains("<h2>What the script says it cost</h2>"), "{html}");
+    assert!(!html.contains("Where the money went"), "{html}");
+    assert!(markdown.contains("| cost | rehearsed, nothing was spent ($"), "{markdown}");
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!((&json["is_rehearsal"], &json["verdict"]), (&true.into(), &"rehearsed".into()));
+    let real = serde_json::to_value(told(&sample(4).records(), false)).unwrap();
+    assert_eq!((&real["is_rehearsal"], &real["verdict"]), (&false.into(), &"verified".into()));
+}
+
+fn unread(records: &[Record], from: JournalBreak, is_live: bool) -> RunReport {
+    let mut builder = RunReportBuilder::new(RunId("20261115-233412-7f3a".to_owned()));
+    for record in records {
+        builder.record(record);
+    }
+    let context = ReportContext { is_live, now: records.last().unwrap().at };
+    let missing = vec!["line 9 is damaged".to_owned()];
+    builder.finish(context, UnreadableJournal { missing, from: Some(from) })
+}
+
+#[test]
+fn of_a_journal_that_can_not_be_read_to_its_end_nobody_knows_what_it_came_to() {
+    let records = sample(6).records();
+    // Even an ending need not be the last: the run may have been gone on with.
+    for end in [8, records.len()] {
+        let report = unread(&records[..end], JournalBreak::Damaged { line: 9 }, false);
+        assert_eq!((report.state, report.verdict), (State::Unknown, ReportStatus::Unknown));
+        assert_eq!((report.ending, report.verification.as_ref()), (None, None));
+        for page in [report.markdown(), report.html()] {
+            assert!(page.contains("Not known"), "{page}");
+            assert!(page.contains("the journal is damaged from line 9 on"), "{page}");
+            assert!(!page.contains("nightwright resume"), "{page}");
+            assert!(!page.contains("has not ended"), "{page}");
+            assert!(!page.contains("Done and verified"), "{page}");
+        }
+    }
+    let newer = unread(&records[..8], JournalBreak::Newer { line: 9 }, false);
+    assert!(newer.markdown().contains("from line 9 on the journal is of a newer nightwright"));
+    assert_eq!(newer.next, ["update nightwright: a newer version recorded this run"]);
+    let live = unread(&records[..8], JournalBreak::Newer { line: 9 }, true);
+    assert_eq!((live.state, live.verdict), (State::Running, ReportStatus::GoingOn));
+}
+
+#[test]
+fn what_can_be_done_with_a_run_that_is_going_on_is_no_resume() {
+    let live = told(&sample(6).records()[..8], true);
+    assert_eq!(live.next.len(), 3, "{:?}", live.next);
+    for (step, command) in
+        live.next.iter().zip(["nightwright log -f", "nightwright tell", "nightwright stop"])
+    {
+        assert!(step.contains(command), "{step}");
+    }
+    let gone = told(&sample(6).records()[..8], false);
+    assert!(gone.next[0].contains("`nightwright resume 2"), "{:?}", gone.next);
+}
+
+#[test]
+fn only_checks_are_called_a_verification() {
+    for (proof, verdict, headline) in [
+        (Proof::Checks, "verified", "Done and verified"),
+        (Proof::Model, "judged", "Judged complete by a model"),
+        (Proof::None, "not_verified", "Completed, not verified"),
+    ] {
+        let mut records = sample(3).records();
+        for record in &mut records {
+            match &mut record.event {
+                Event::GateFinished { result: GateResult::Passed { proof: passed } } => {
+                    *passed = proof;
+                }
+                Event::RunFinished { outcome, .. } => *outcome = Outcome::completed(proof),
+                _ => {}
+            }
+        }
+        let report = told(&records, false);
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!((&json["proof"], &json["verdict"]), (&proof.name().into(), &verdict.into()));
+        for page in [report.markdown(), report.html()] {
+            assert!(page.contains(headline), "{page}");
+            let claims = page.contains("Done and verified") || page.contains("erified by `");
+            assert_eq!(claims, proof == Proof::Checks, "{page}");
+        }
+    }
+}
+
+#[test]
+fn what_to_do_next_is_on_both_pages_however_it_ended() {
+    let report = told(&sample(3).records(), false);
+    assert!(report.markdown().contains("## Next\n\n- review the changes: `nightwright report 2"));
+    assert!(report.html().contains("<h2>What to do next</h2><ul><li>Review the changes"));
+}
+
+#[test]
+fn a_judgement_is_no_run() {
+    let mut records = records_of("claude", Scope::Gate, 1);
+    // It has a gate and nothing else.
+    records.retain(|record| {
+        !matches!(
+            record.event,
+            Event::AttemptStarted { .. } | Event::AttemptFinished { .. } | Event::AgentReady { .. }
+        )
+    });
+    for record in &mut records {
+        if let Event::IterationStarted { iteration, kind, .. } = &mut record.event {
+            (iteration.0, *kind) = (0, IterationKind::VerifyOnly);
+        } else if let Event::GateStarted { iteration, .. } = &mut record.event {
+            iteration.0 = 0;
+        } else if let Event::IterationFinished(finished) = &mut record.event {
+            finished.iteration.0 = 0;
+        } else if let Event::GateFinished { result } = &mut record.event {
+            let why = "a test is missing".to_owned();
+            *result = GateResult::Rejected { why, failure: None };
+        } else if let Event::RunFinished { outcome, .. } = &mut record.event {
+            *outcome = Outcome::Unverified { why: "a test is missing".to_owned() };
+        }
+    }
+    let report = told(&records, false);
+    let (markdown, html) = (report.markdown(), report.html());
+    assert!(markdown.starts_with("# Judgement of migrate-api\n\n**Not verified.** "), "{markdown}");
+    assert!(markdown.contains("**The proof: rejected.**"), "{markdown}");
+    assert!(markdown.contains("`nightwright verify migrate-api`"), "{markdown}");
+    assert!(html.contains("<h1>Judgement of migrate-api</h1>"), "{html}");
+    assert!(html.contains("<h3>The proof</h3>"), "{html}");
+    for page in [&markdown, &html] {
+        assert!(!page.to_lowercase().contains("iteration 0"), "{page}");
+        assert!(!page.contains("nightwright resume"), "{page}");
+    }
+}
+
+#[test]
+fn the_pages_name_the_files_of_the_run() {
+    let mut report = told(&sample(1).records(), false);
+    let [run_folder, journal] = ["/state/runs/x", "/state/runs/x/journal.jsonl"].map(Into::into);
+    let log = Some("/state/runs/x/iterate-1.log".into());
+    report.places = Some(RunPaths { run_folder, journal, log });
+    for page in [report.markdown(), report.html()] {
+        for place in ["/state/runs/x/journal.jsonl", "/state/runs/x/iterate-1.log"] {
+            assert!(page.contains(place), "{place} is not in {page}");
+        }
+    }
+}
+
+#[test]
+fn what_looks_alike_on_the_timeline_is_alike() {
+    let mut records = sample(12).records();
+    for record in &mut records {
+        if let Event::IterationFinished(finished) = &mut record.event
+            && finished.iteration.0 == 2
+        {
+            finished.result = IterationResult::Interrupted;
+        }
+    }
+    let html = told(&records, false).html();
+    for entry in [
+        "<li><i class=\"work\"></i>work</li>",
+        "<li><i class=\"idle\"></i>no change</li>",
+        "<li><i class=\"interrupted\"></i>broken off</li>",
+        "<li><i class=\"wait\"></i>waited</li>",
+    ] {
+        assert!(html.contains(entry), "{entry} is not in {html}");
+    }
+    for class in ["idle", "interrupted", "excused", "away", "unknown"] {
+        let (shown, colour) = (format!("rect.{class} {{"), format!("fill: var(--{class});"));
+        assert!(html.contains(&format!("{shown} {colour} }}")), "{class} has a colour of its own");
+    }
+}

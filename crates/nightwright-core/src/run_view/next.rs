@@ -1,0 +1,391 @@
+//! What to do next, by how a run ended. Every command line in here works as printed: a test runs
+//! each of them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use super::RunView;
+use crate::outcome::{Outcome, Proof, Unchecked};
+use crate::permissions::denial::{self, DeniedCommand};
+use crate::policy::limits::{self, Budget};
+use crate::settings::{Limits, Settings};
+use crate::stream::dialect::Dialect;
+use crate::units::{RunId, Usd};
+
+/// More rules in one command are no longer read before they are pasted.
+const MAX_RULES: usize = 5;
+/// All of them together, in bytes. A longer line would be cut where it is shown.
+const RULES_MAX: usize = 600;
+
+/// One thing to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextStep {
+    /// What to do, in words.
+    pub text: String,
+    /// The command line that does it, ready to be pasted into a shell.
+    pub command: Option<String>,
+}
+
+impl NextStep {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), command: None }
+    }
+
+    pub(super) fn command(text: impl Into<String>, command: impl Into<String>) -> Self {
+        Self { text: text.into(), command: Some(command.into()) }
+    }
+
+    /// As Markdown.
+    pub fn markdown(&self) -> String {
+        match &self.command {
+            Some(command) => format!("{}: `{command}`", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+impl fmt::Display for NextStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.command {
+            Some(command) => write!(f, "{}: {command}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// A text as one word of a command line, in every shell that follows POSIX.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else if text.chars().any(|c| "\"$`\\!".contains(c)) {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    } else {
+        format!("\"{text}\"")
+    }
+}
+
+impl RunView {
+    /// What to do next, by how the run ended.
+    pub(super) fn next_steps(&self, run: &RunId) -> Vec<NextStep> {
+        if self.is_only_the_gate() {
+            return self.after_judgement();
+        }
+        let resume = self.resume_command(run);
+        let Some(ending) = &self.ending else {
+            return vec![NextStep::command("if its process is gone, continue", resume)];
+        };
+        let then =
+            |first: &str| vec![NextStep::command(format!("{first}, then continue"), &*resume)];
+        let report = NextStep::command("review the changes", format!("nightwright report {run}"));
+        match &ending.outcome {
+            Outcome::Completed { proof: Proof::Checks, .. } => vec![report],
+            Outcome::Completed { proof: Proof::Model | Proof::None, unchecked } => {
+                vec![report, NextStep::text(next_check(*unchecked))]
+            }
+            Outcome::MaxIterations { .. }
+            | Outcome::MaxCost { .. }
+            | Outcome::MaxDuration { .. }
+            | Outcome::MaxTokens { .. } => vec![
+                NextStep::command("raise the limit and continue", resume),
+                NextStep::command("see what was done", format!("nightwright log {run}")),
+            ],
+            Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
+                self.or_allow(self.after_no_progress(&resume), &resume)
+            }
+            Outcome::Blocked { needs } => {
+                let named = |refused: &DeniedCommand| needs.contains(&refused.advice());
+                match self.step_that_allows(named, &resume) {
+                    Some(step) => vec![step],
+                    None => then("provide what the agent needs"),
+                }
+            }
+            Outcome::Unverified { .. } => {
+                self.or_allow(then("fix what the verification found"), &resume)
+            }
+            Outcome::Stopped | Outcome::Interrupted => {
+                vec![NextStep::command("continue where it stopped", resume)]
+            }
+            Outcome::Failed { .. } => self.or_allow(then("fix the cause of the failure"), &resume),
+            Outcome::ConsecutiveErrors { .. } => vec![NextStep::command("try again", resume)],
+            Outcome::AllIterationsFailed { .. } => then("fix the cause of the failures"),
+            Outcome::Auth { why } => then(&self.access(why)),
+            Outcome::BadAgent { why } => {
+                let hand = format!("run `{}` once by hand and fix what it reports", self.agent());
+                let mut steps = then(&hand);
+                if why.contains("model") && self.knows_models() {
+                    let command = format!("{resume} --model sonnet");
+                    steps.push(NextStep::command("or choose another model", command));
+                }
+                steps
+            }
+            Outcome::ChecksCannotRun { .. } => vec![
+                NextStep::text(
+                    "install what the check needs, or change the check, and start again",
+                ),
+                NextStep::command(
+                    "or continue without trying the checks first (as --no-baseline does)",
+                    resume,
+                ),
+            ],
+            Outcome::HookAbort { .. } => {
+                let mut steps = then("fix what the hook complains about");
+                // A run keeps the hooks that it began with.
+                steps.push(NextStep::text(
+                    "if the hook itself is wrong, fix it and start a new run",
+                ));
+                steps
+            }
+            Outcome::LimitWaitTooLong { .. } => {
+                vec![NextStep::command("once the limit has been reset, continue", resume)]
+            }
+            Outcome::DiskFull { .. } => then("free some disk space"),
+            Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
+        }
+    }
+
+    /// A run keeps its goal. The files that the agent reads anew in every iteration can change.
+    fn after_no_progress(&self, resume: &str) -> Vec<NextStep> {
+        let facts = self.facts.as_ref();
+        let notes = facts.and_then(|facts| facts.notes_file.as_deref());
+        let list = facts.and_then(|facts| facts.list_file.as_deref());
+        let start = match facts.and_then(|facts| facts.task.as_deref()) {
+            Some(_) => "make the task's INSTRUCTIONS.md more precise and start a new run",
+            None => "start a new run with a more precise goal",
+        };
+        let first = match (notes, list) {
+            (Some(file), _) => format!("add guidance for the agent to `{file}`, then continue"),
+            (None, Some(file)) => format!("make `{file}` more precise, then continue"),
+            (None, None) => {
+                return vec![
+                    NextStep::text(start),
+                    NextStep::command("or continue with the same goal", resume),
+                ];
+            }
+        };
+        vec![NextStep::command(first, resume), NextStep::text(format!("or {start}"))]
+    }
+
+    /// Adds the step that allows what the agent was denied, if anything was.
+    fn or_allow(&self, mut steps: Vec<NextStep>, resume: &str) -> Vec<NextStep> {
+        if let Some(mut step) = self.step_that_allows(|_| true, resume) {
+            step.text.insert_str(0, "or ");
+            steps.push(step);
+        }
+        steps
+    }
+
+    /// The step that allows what the agent was denied and is not allowed yet; `None` if there is
+    /// nothing of that kind.
+    fn step_that_allows(
+        &self,
+        which: impl Fn(&DeniedCommand) -> bool,
+        resume: &str,
+    ) -> Option<NextStep> {
+        let refused = self.denied.iter().filter(|refused| which(refused));
+        let rules = refused.filter_map(|refused| refused.rule.as_deref());
+        let is_allowed = |rule: &str| {
+            let is = |allowed: &String| allowed == rule || allowed == "Bash" && is_command(rule);
+            self.allowed.iter().any(is)
+        };
+        // Several commands can need the same rule.
+        let mut open: BTreeSet<_> = rules.filter(|rule| !is_allowed(rule)).collect();
+        let needed = open.len();
+        // It allows every command: nobody should grant that together with something harmless.
+        let every = open.remove("Bash") && open.is_empty();
+        if every {
+            let rule = format!("{resume} --allowed-tools {}", denial::quoted("Bash"));
+            return Some(NextStep::command("allow every command and continue", rule));
+        }
+        let mut options = String::new();
+        let mut given = 0;
+        for rule in open.iter().take(MAX_RULES) {
+            let option = format!(" --allowed-tools {}", denial::quoted(rule));
+            if options.len() + option.len() <= RULES_MAX {
+                options.push_str(&option);
+                given += 1;
+            }
+        }
+        let what = if given == needed { "what was denied" } else { "some of what was denied" };
+        (given > 0).then(|| {
+            NextStep::command(format!("allow {what} and continue"), format!("{resume}{options}"))
+        })
+    }
+
+    /// The command that continues this run, with every limit raised that would end it at once.
+    pub fn resume_command(&self, run: &RunId) -> String {
+        let mut settings = Settings { limits: self.limits.clone(), ..Settings::default() };
+        let mut command = format!("nightwright resume {run}");
+        let mut raise = |limits: &mut Limits, limit: &Outcome| {
+            let raised = self.raise(limits, limit)?;
+            command = format!("{command} --{} {}", raised.0, raised.1);
+            Some(())
+        };
+        if let Some(ending) = &self.ending {
+            raise(&mut settings.limits, &ending.outcome);
+        }
+        while let Some(limit) = self.exhausted(&settings) {
+            if raise(&mut settings.limits, &limit).is_none() {
+                break;
+            }
+        }
+        command
+    }
+
+    fn exhausted(&self, settings: &Settings) -> Option<Outcome> {
+        let used = limits::Consumed {
+            iterations: self.totals.iterations,
+            cost: self.totals.cost,
+            tokens: self.totals.tokens.counted(),
+            active: self.totals.duration,
+        };
+        match limits::before_iteration(settings, used) {
+            Budget::None(limit) => Some(limit),
+            Budget::Work(_) | Budget::WrapUp(..) => None,
+        }
+    }
+
+    /// Allows twice as much as was allowed, or used: the option and its value.
+    fn raise(&self, limits: &mut Limits, limit: &Outcome) -> Option<(&'static str, String)> {
+        let totals = &self.totals;
+        Some(match limit {
+            Outcome::MaxIterations { limit } => {
+                let new = totals.iterations.max(*limit).max(1).saturating_mul(2);
+                limits.max_iterations = Some(new);
+                ("max-iterations", new.to_string())
+            }
+            Outcome::MaxCost { limit } => {
+                let most = totals.cost.max(*limit);
+                let cents = ((most + most).dollars() * 100.0).ceil();
+                let new = Usd::from_dollars(cents / 100.0)?;
+                limits.max_cost = Some(new);
+                ("max-cost", format!("{:.2}", new.dollars()))
+            }
+            Outcome::MaxDuration { limit } => {
+                let new = totals.duration.max(*limit).saturating_mul(2);
+                let minutes = new.as_secs().div_ceil(60);
+                limits.max_duration = Some(Duration::from_secs(minutes * 60));
+                ("max-duration", format!("{minutes}m"))
+            }
+            Outcome::MaxTokens { limit } => {
+                let new = totals.tokens.counted().max(*limit).max(1).saturating_mul(2);
+                limits.max_tokens = Some(new);
+                ("max-tokens", new.to_string())
+            }
+            Outcome::AllIterationsFailed { limit, .. } => return self.raise(limits, limit),
+            Outcome::Completed { .. }
+            | Outcome::Stagnated { .. }
+            | Outcome::NoChanges { .. }
+            | Outcome::Blocked { .. }
+            | Outcome::Unverified { .. }
+            | Outcome::Stopped
+            | Outcome::Failed { .. }
+            | Outcome::ConsecutiveErrors { .. }
+            | Outcome::Auth { .. }
+            | Outcome::BadAgent { .. }
+            | Outcome::ChecksCannotRun { .. }
+            | Outcome::HookAbort { .. }
+            | Outcome::LimitWaitTooLong { .. }
+            | Outcome::DiskFull { .. }
+            | Outcome::JournalFailed { .. }
+            | Outcome::Interrupted => return None,
+        })
+    }
+
+    /// A run that only judged can't be resumed.
+    fn after_judgement(&self) -> Vec<NextStep> {
+        let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("TASK");
+        let verify = format!("nightwright verify {task}");
+        match self.ending.as_ref().map(|ending| &ending.outcome) {
+            Some(Outcome::Completed { .. }) => vec![NextStep::text("review the changes")],
+            Some(Outcome::Unverified { .. }) => {
+                vec![NextStep::command(
+                    "fix what the verification found, then verify again",
+                    verify,
+                )]
+            }
+            Some(
+                Outcome::MaxIterations { .. }
+                | Outcome::MaxCost { .. }
+                | Outcome::MaxDuration { .. }
+                | Outcome::MaxTokens { .. }
+                | Outcome::Stagnated { .. }
+                | Outcome::NoChanges { .. }
+                | Outcome::Blocked { .. }
+                | Outcome::Stopped
+                | Outcome::Interrupted
+                | Outcome::Failed { .. }
+                | Outcome::ConsecutiveErrors { .. }
+                | Outcome::AllIterationsFailed { .. }
+                | Outcome::Auth { .. }
+                | Outcome::BadAgent { .. }
+                | Outcome::ChecksCannotRun { .. }
+                | Outcome::HookAbort { .. }
+                | Outcome::LimitWaitTooLong { .. }
+                | Outcome::DiskFull { .. }
+                | Outcome::JournalFailed { .. },
+            )
+            | None => vec![NextStep::command("verify again", verify)],
+        }
+    }
+
+    /// What gives the agent access to its provider again.
+    fn access(&self, why: &str) -> String {
+        // A login does not help where a key is used instead.
+        if why.contains("API key") {
+            "set `ANTHROPIC_API_KEY` to a valid key, or unset it".to_owned()
+        } else if why.contains("redit balance") {
+            "add credit to the account".to_owned()
+        } else {
+            format!("run `{}` once by hand and log in", self.agent())
+        }
+    }
+
+    /// The agent program as its user calls it. A rehearsal stands in for the usual one.
+    fn agent(&self) -> &str {
+        let command = self.facts.as_ref().and_then(|facts| facts.agent_command.as_deref());
+        command.unwrap_or(Dialect::Claude.name())
+    }
+
+    /// Whether the agent program can be told which model to use.
+    fn knows_models(&self) -> bool {
+        self.facts.as_ref().is_none_or(|facts| facts.agent_command.is_none())
+    }
+}
+
+/// Whether a rule is about a command.
+fn is_command(rule: &str) -> bool {
+    rule.starts_with("Bash(")
+}
+
+/// How the next run can be verified.
+fn next_check(unchecked: Option<Unchecked>) -> &'static str {
+    match unchecked {
+        Some(Unchecked::NoChecks) | None => {
+            "no check covers them: give the next run one with --verify"
+        }
+        Some(Unchecked::PassedBefore | Unchecked::UnknownBefore) => {
+            "give the next run a check that fails until the work is done, with --verify"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_for_a_shell_is_quoted_only_where_it_has_to_be() {
+        for (text, word) in [
+            ("20261115-233412-7f3a", "20261115-233412-7f3a"),
+            ("Bash(npm install:*)", "\"Bash(npm install:*)\""),
+            ("", "\"\""),
+            ("it's", "\"it's\""),
+            ("$HOME", "'$HOME'"),
+            ("it's $5", "'it'\\''s $5'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+        }
+    }
+}

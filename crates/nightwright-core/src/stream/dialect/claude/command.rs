@@ -1,0 +1,245 @@
+//! How the program is started: arguments and environment.
+
+use serde_json::json;
+
+use crate::permissions::Permissions;
+use crate::stream::dialect::{InputShape, LaunchOptions, ToolAccess};
+
+/// Set whatever the user's environment says: waiting and retrying have one owner, us, and a
+/// command in the background would hold the process for minutes after its result.
+pub const ENVIRONMENT: &[(&str, &str)] = &[
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("CLAUDE_CODE_MAX_RETRIES", "2"),
+    ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
+];
+
+/// Says how many tokens one answer may have.
+pub const OUTPUT_TOKENS: &str = "CLAUDE_CODE_MAX_OUTPUT_TOKENS";
+
+/// Set unless the user did: without commands in the background the program ends every command
+/// after two minutes, which no build of any size survives.
+pub const ENVIRONMENT_DEFAULTS: &[(&str, &str)] =
+    &[("BASH_DEFAULT_TIMEOUT_MS", "1200000"), ("BASH_MAX_TIMEOUT_MS", "1740000")];
+
+/// Where it puts its temporary files, and its sockets.
+pub const TEMP_VARIABLES: &[&str] = &["TMPDIR", "CLAUDE_CODE_TMPDIR"];
+
+/// More than this on its standard input is refused.
+pub const PROMPT_MAX: usize = 10_000_000;
+
+/// What is passed on beside what any program gets. What an outer session of the program sets for
+/// its own children is not among it.
+pub const PASSED_ON: &[&str] = &[
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_*",
+    "CLAUDE_CODE_SKIP_*_AUTH",
+    "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+    "BASH_*_TIMEOUT_MS",
+    "DISABLE_TELEMETRY",
+];
+
+/// The arguments for an attempt or call. The prompt goes over standard input, always.
+pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
+    let mut arguments = ArgumentList(vec!["--print".to_owned()]);
+    // Options with several values take everything up to the next option, so they come first.
+    match ask.permissions {
+        Permissions::None => arguments.several("--allowedTools", ask.allowed_tools),
+        Permissions::Edits | Permissions::Usual => {
+            arguments.several("--allowedTools", ask.allowed_tools);
+            arguments.with("--permission-mode", Some("acceptEdits"));
+        }
+        Permissions::Bypass => arguments.option("--dangerously-skip-permissions"),
+    }
+    arguments.several("--disallowedTools", ask.disallowed_tools);
+    // The user's own servers for further tools come with their own tools, which would be there
+    // beside these.
+    match ask.tools {
+        ToolAccess::Usual => {}
+        ToolAccess::ReadOnly => {
+            arguments.with("--tools", Some("Read,Grep,Glob"));
+            arguments.option("--strict-mcp-config");
+        }
+        ToolAccess::None => {
+            arguments.with("--tools", Some(""));
+            arguments.option("--strict-mcp-config");
+        }
+    }
+    arguments.with("--output-format", Some("stream-json"));
+    arguments.option("--verbose");
+    arguments.option("--include-partial-messages");
+    arguments.option("--no-session-persistence");
+    match ask.input {
+        InputShape::Prompt => {}
+        InputShape::Messages => {
+            arguments.with("--input-format", Some("stream-json"));
+            // By this alone do we know whether a message was taken up or still waits.
+            arguments.option("--replay-user-messages");
+        }
+    }
+    arguments.with("--model", ask.model);
+    arguments.with("--fallback-model", ask.fallback_model);
+    arguments.with("--max-turns", ask.max_turns.map(|turns| turns.to_string()).as_deref());
+    let cap = ask.cap.map(|cap| cap.dollars().to_string());
+    arguments.with("--max-budget-usd", cap.as_deref());
+    arguments.with("--system-prompt", ask.system_prompt);
+    arguments.with("--append-system-prompt-file", ask.system_prompt_file);
+    if !ask.setting_sources.is_empty() {
+        arguments.with("--setting-sources", Some(&ask.setting_sources.join(",")));
+    }
+    arguments.with("--json-schema", ask.json_schema);
+    arguments.0.extend_from_slice(ask.extra);
+    arguments.0
+}
+
+/// The arguments for a conversation with a person at a terminal, which begins with `opening`.
+pub fn talk_arguments(ask: &LaunchOptions<'_>, opening: &str) -> Vec<String> {
+    let mut arguments = ArgumentList(Vec::new());
+    arguments.with("--permission-mode", Some("acceptEdits"));
+    arguments.with("--model", ask.model);
+    arguments.with("--append-system-prompt-file", ask.system_prompt_file);
+    if !ask.setting_sources.is_empty() {
+        arguments.with("--setting-sources", Some(&ask.setting_sources.join(",")));
+    }
+    // Whatever it begins with is no option.
+    arguments.with("--", Some(opening));
+    arguments.0
+}
+
+struct ArgumentList(Vec<String>);
+
+impl ArgumentList {
+    fn option(&mut self, name: &str) {
+        self.0.push(name.to_owned());
+    }
+
+    fn with(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.0.extend([name.to_owned(), value.to_owned()]);
+        }
+    }
+
+    fn several(&mut self, name: &str, values: &[String]) {
+        if !values.is_empty() {
+            self.option(name);
+            self.0.extend_from_slice(values);
+        }
+    }
+}
+
+/// A prompt as it goes over standard input.
+pub fn prompt_text(text: &str) -> String {
+    guarded("This is your task:", text)
+}
+
+/// A further message into a session, as a line with its end.
+pub fn message_line(text: &str) -> String {
+    let content = json!([{ "type": "text", "text": guarded("A message for you:", text) }]);
+    let line = json!({ "type": "user", "message": { "role": "user", "content": content } });
+    format!("{line}\n")
+}
+
+/// A text that begins with a slash would be taken for a command to the program itself and never
+/// reach the model. White space in front is no protection to count on.
+fn guarded(opening: &str, text: &str) -> String {
+    if text.trim_start().starts_with('/') { format!("{opening}\n{text}") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Usd;
+
+    fn words(ask: &LaunchOptions<'_>) -> String {
+        arguments(ask).join(" ")
+    }
+
+    #[test]
+    fn the_stream_is_asked_for_always() {
+        let ask = LaunchOptions { permissions: Permissions::None, ..LaunchOptions::default() };
+        assert_eq!(
+            words(&ask),
+            "--print --output-format stream-json --verbose --include-partial-messages \
+             --no-session-persistence"
+        );
+    }
+
+    #[test]
+    fn everything_asked_for_is_an_argument_and_the_users_come_last() {
+        let tools = ["Bash(cargo test:*)".to_owned(), "Read".to_owned()];
+        let extra = ["--effort".to_owned(), "high".to_owned()];
+        let sources = ["user".to_owned(), "project".to_owned()];
+        let ask = LaunchOptions {
+            model: Some("haiku"),
+            max_turns: Some(7),
+            cap: Some(Usd::from_micros(250_100)),
+            system_prompt_file: Some("system.md"),
+            allowed_tools: &tools,
+            setting_sources: &sources,
+            input: InputShape::Messages,
+            extra: &extra,
+            ..LaunchOptions::default()
+        };
+        assert_eq!(
+            words(&ask),
+            "--print --allowedTools Bash(cargo test:*) Read --permission-mode acceptEdits \
+             --output-format stream-json --verbose --include-partial-messages \
+             --no-session-persistence --input-format stream-json --replay-user-messages \
+             --model haiku --max-turns 7 --max-budget-usd 0.2501 \
+             --append-system-prompt-file system.md --setting-sources user,project --effort high"
+        );
+    }
+
+    #[test]
+    fn a_question_can_do_without_tools_and_without_the_words_about_them() {
+        let ask = LaunchOptions {
+            model: Some("haiku"),
+            max_turns: Some(3),
+            permissions: Permissions::None,
+            tools: ToolAccess::None,
+            system_prompt: Some("You judge."),
+            json_schema: Some("{}"),
+            ..LaunchOptions::default()
+        };
+        let arguments = arguments(&ask);
+        let value = |name: &str| {
+            let at = arguments.iter().position(|argument| argument == name).unwrap();
+            arguments[at + 1].as_str()
+        };
+        assert_eq!(value("--tools"), "");
+        assert_eq!(value("--system-prompt"), "You judge.");
+        assert_eq!(value("--json-schema"), "{}");
+        assert_eq!((value("--max-turns"), value("--model")), ("3", "haiku"));
+        let reads =
+            words(&LaunchOptions { tools: ToolAccess::ReadOnly, ..LaunchOptions::default() });
+        assert!(reads.contains("--tools Read,Grep,Glob"), "{reads}");
+    }
+
+    #[test]
+    fn each_permission_has_its_own_flags() {
+        let tools = ["Bash".to_owned()];
+        let flags = |permissions| {
+            words(&LaunchOptions { permissions, allowed_tools: &tools, ..LaunchOptions::default() })
+                .split(" --output-format")
+                .next()
+                .map(str::to_owned)
+                .unwrap()
+        };
+        assert_eq!(flags(Permissions::None), "--print --allowedTools Bash");
+        for level in [Permissions::Edits, Permissions::Usual] {
+            assert_eq!(flags(level), "--print --allowedTools Bash --permission-mode acceptEdits");
+        }
+        assert_eq!(flags(Permissions::Bypass), "--print --dangerously-skip-permissions");
+    }
+
+    #[test]
+    fn neither_a_prompt_nor_a_message_begins_with_a_slash() {
+        let line = message_line("/usage\nnow");
+        assert!(line.contains(r#""text":"A message for you:\n/usage\nnow""#), "{line}");
+        assert_eq!(line.matches('\n').count(), 1);
+        assert!(message_line("go on").contains(r#""text":"go on""#));
+        assert_eq!(prompt_text("/usage"), "This is your task:\n/usage");
+        assert_eq!(prompt_text(" \n/usage"), "This is your task:\n \n/usage");
+        assert_eq!(prompt_text("Look at /usage\n"), "Look at /usage\n");
+    }
+}

@@ -1,0 +1,436 @@
+//! One line of the stream to what it says.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::fast_path::{FastDelta, fast_delta};
+use super::known;
+use super::lenient::{LenientMap, LenientNumber, LenientObject, LenientText, names};
+use super::lines::{
+    ClaudeLine, ContentBlock, ModelUsage, PartialLine, RateLimitInfo, RateLimitWindow, StreamEvent,
+    ToolInput, Usage,
+};
+use crate::stream::message::{
+    AgentMessage, BadLine, DeniedCall, ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts,
+    TextPart, ToolStatus, UsageAt,
+};
+use crate::stream::report::{QuotaNews, QuotaWindow, Ready};
+use crate::units::{Tokens, Usd};
+
+/// The name of the model in messages that the program writes itself.
+const NO_MODEL: &str = "<synthetic>";
+
+/// Where the key comes from when there is a login instead.
+const NO_KEY: &str = "none";
+
+/// An answer in a form that was asked for is short; a longer one is no answer.
+const STRUCTURED_MAX: usize = 1 << 20;
+
+/// What is kept of the text of an error.
+const ERROR_MAX: usize = 8 << 10;
+
+/// So many servers that did not come up are named.
+const SERVERS_MAX: usize = 16;
+
+/// What is kept of a name.
+const NAME_MAX: usize = 100;
+
+/// What is kept of a command, file or address.
+const SUBJECT_MAX: usize = 4 << 10;
+
+/// So many unknown fields of a result are named.
+const UNKNOWN_MAX: usize = 8;
+
+/// A line that is no longer may be a piece of a message.
+const PIECE_MAX: usize = 1000;
+
+/// Seconds since 1970 are below this for three thousand years; what is above counts milliseconds.
+const MILLISECONDS: u64 = 100_000_000_000;
+
+/// Reads one line. There are several messages in it if it has several blocks.
+pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
+    let bytes = line;
+    if let Some(FastDelta { text, .. }) = fast_delta(bytes) {
+        let kind = MessageKind::Text { text, part: TextPart::Delta };
+        each(AgentMessage { owner: Owner::Main, kind });
+        return Ok(());
+    }
+    if let Some(piece) = piece(bytes) {
+        let owner = owner(piece.parent_tool_use_id);
+        each(AgentMessage { owner, kind: streamed(piece.event.0.unwrap_or_default()) });
+        return Ok(());
+    }
+    let line: ClaudeLine<'_> = read(bytes).map_err(|error| BadLine { why: error.to_string() })?;
+    match &*line.kind.0 {
+        "" => {
+            return Err(BadLine { why: "it has no type".to_owned() });
+        }
+        "assistant" => assistant(line, each)?,
+        "user" => user(line, each),
+        "result" => {
+            // A second look at the line: there is one for each turn only.
+            let unknown = names(bytes, |name| !known::is_result_field(name), UNKNOWN_MAX);
+            let result = Box::new(ResultFacts {
+                unknown_fields: unknown.unwrap_or_default(),
+                ..result(line)
+            });
+            each(AgentMessage { owner: Owner::Main, kind: MessageKind::Result(result) });
+        }
+        "stream_event" => {
+            let owner = owner(line.parent_tool_use_id);
+            each(AgentMessage { owner, kind: streamed(line.event.0.unwrap_or_default()) });
+        }
+        // A sub-agent has a context of its own to cut down.
+        "system" if line.subtype.0 == "compact_boundary" => {
+            each(AgentMessage {
+                owner: owner(line.parent_tool_use_id),
+                kind: MessageKind::Compaction,
+            });
+        }
+        _ => each(AgentMessage { owner: Owner::Main, kind: plain(line) }),
+    }
+    Ok(())
+}
+
+/// Whether a line is a piece of a message. One whose fields are in another order is not known by its
+/// beginning, and only costs the time to read it.
+pub fn is_only_a_part(line: &[u8]) -> bool {
+    line.starts_with(br#"{"type":"stream_event","#)
+}
+
+/// Nine lines of ten are pieces of a message, and short. Most of what a line can have they have not,
+/// and room for all of it would cost more than reading them.
+fn piece(line: &[u8]) -> Option<PartialLine<'_>> {
+    if line.len() > PIECE_MAX {
+        return None;
+    }
+    read(line).ok().filter(|piece: &PartialLine<'_>| piece.kind.0 == "stream_event")
+}
+
+/// A line that is UTF-8 throughout, as nearly all are, is checked once and not string by string.
+pub(super) fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> serde_json::Result<T> {
+    match str::from_utf8(line) {
+        Ok(text) => serde_json::from_str(text),
+        // Bad bytes do no harm in fields that nobody looks at.
+        Err(_) => serde_json::from_slice(line),
+    }
+}
+
+fn owner(parent: LenientText<'_>) -> Owner<'_> {
+    if parent.0.is_empty() { Owner::Main } else { Owner::Sub { call: parent.0 } }
+}
+
+fn assistant(line: ClaudeLine<'_>, each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
+    let message = line.message.message.unwrap_or_default();
+    let owner = owner(line.parent_tool_use_id);
+    let blocks = message.content.entries.into_iter().filter_map(|block| block.0);
+    if line.is_api_error_message.0 == Some(true) || !line.error.0.is_empty() {
+        let mut text = String::new();
+        for block in blocks {
+            let room = ERROR_MAX.saturating_sub(text.len());
+            text.push_str(beginning(&words(block.text)?, room));
+        }
+        let error = ErrorFacts {
+            kind: line.error.0.into_owned(),
+            detail: line.api_error.0.into_owned(),
+            status: line.api_error_status.status(),
+            text,
+        };
+        each(AgentMessage { owner, kind: MessageKind::SyntheticError(error) });
+    } else if message.model.0 == NO_MODEL {
+        // The program's own words: the answer to a command that it ran itself.
+        each(AgentMessage { owner, kind: MessageKind::Other { kind: message.model.0 } });
+    } else {
+        if let Some(usage) = message.usage.0 {
+            let (id, model, tokens) = (message.id.0, message.model.0, tokens(usage));
+            let kind = MessageKind::Usage { when: UsageAt::Part, id, model, tokens };
+            each(AgentMessage { owner: owner.clone(), kind });
+        }
+        for block in blocks {
+            each(AgentMessage { owner: owner.clone(), kind: content_block(block)? });
+        }
+    }
+    Ok(())
+}
+
+fn content_block(block: ContentBlock<'_>) -> Result<MessageKind<'_>, BadLine> {
+    Ok(match &*block.kind.0 {
+        "text" => MessageKind::Text { text: words(block.text)?, part: TextPart::Whole },
+        "thinking" | "redacted_thinking" => MessageKind::Thinking,
+        // A call that the provider makes by itself comes back within the same message.
+        "tool_use" | "mcp_tool_use" => MessageKind::ToolCall {
+            id: block.id.0,
+            name: block.name.0,
+            input: block.input.map_or("", RawValue::get),
+        },
+        _ => MessageKind::Other { kind: block.kind.0 },
+    })
+}
+
+/// What a text says; nothing if it is none.
+fn words(text: Option<&RawValue>) -> Result<Cow<'_, str>, BadLine> {
+    let Some(text) = text else { return Ok(Cow::Borrowed("")) };
+    let read: serde_json::Result<LenientText<'_>> = serde_json::from_str(text.get());
+    read.map(|text| text.0).map_err(|error| BadLine { why: error.to_string() })
+}
+
+fn user(line: ClaudeLine<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
+    let owner = owner(line.parent_tool_use_id);
+    let content = line.message.message.unwrap_or_default().content;
+    if line.is_replay.0 == Some(true) {
+        // Several messages that waited are taken up together, as a block each.
+        let kind = MessageKind::Acknowledged { messages: content.length.max(1) };
+        return each(AgentMessage { owner, kind });
+    }
+    let mut results = 0;
+    for block in content.entries {
+        let Some(block) = block.0.filter(|block| block.kind.0 == "tool_result") else {
+            continue;
+        };
+        let status =
+            if block.is_error.0 == Some(true) { ToolStatus::Failed } else { ToolStatus::Ok };
+        let content = block.content.map_or("", RawValue::get);
+        let kind = MessageKind::ToolResult { id: block.tool_use_id.0, status, content };
+        each(AgentMessage { owner: owner.clone(), kind });
+        results += 1;
+    }
+    if results == 0 {
+        each(AgentMessage { owner, kind: MessageKind::Other { kind: line.kind.0 } });
+    }
+}
+
+fn streamed(event: StreamEvent<'_>) -> MessageKind<'_> {
+    match &*event.kind.0 {
+        "message_start" => {
+            let message = event.message.0.unwrap_or_default();
+            let tokens = tokens(message.usage.0.unwrap_or_default());
+            let (id, model) = (message.id.0, message.model.0);
+            MessageKind::Usage { when: UsageAt::Start, id, model, tokens }
+        }
+        "message_delta" => {
+            let tokens = tokens(event.usage.0.unwrap_or_default());
+            let (id, model) = (Cow::Borrowed(""), Cow::Borrowed(""));
+            MessageKind::Usage { when: UsageAt::End, id, model, tokens }
+        }
+        "content_block_delta" => {
+            let delta = event.delta.0.unwrap_or_default();
+            match &*delta.kind.0 {
+                "text_delta" => MessageKind::Text { text: delta.text.0, part: TextPart::Delta },
+                "thinking_delta" => MessageKind::Thinking,
+                _ => MessageKind::Other { kind: delta.kind.0 },
+            }
+        }
+        "content_block_stop" => MessageKind::Text { text: Cow::Borrowed(""), part: TextPart::End },
+        _ => MessageKind::Other { kind: event.kind.0 },
+    }
+}
+
+fn beginning(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+fn tokens(usage: Usage) -> Tokens {
+    let count = |number: LenientNumber| number.count().unwrap_or(0);
+    Tokens {
+        input: count(usage.input),
+        output: count(usage.output),
+        cache_read: count(usage.cache_read),
+        cache_write: count(usage.cache_write),
+    }
+}
+
+/// Lines that say one thing, and the program says it.
+fn plain(line: ClaudeLine<'_>) -> MessageKind<'_> {
+    match (&*line.kind.0, &*line.subtype.0) {
+        ("system", "init") => MessageKind::Ready(ready(line)),
+        ("system", "api_retry") => MessageKind::ApiRetry {
+            status: line.error_status.status(),
+            delay: Duration::from_millis(line.retry_delay_ms.count().unwrap_or(0)),
+        },
+        ("system", "permission_denied") => {
+            let (tool, id, why) = (line.tool_name.0, line.tool_use_id.0, line.message.text);
+            MessageKind::Denied { tool, id, why }
+        }
+        ("system", kind) if known::is_system(kind) => MessageKind::Other { kind: line.subtype.0 },
+        ("system", kind) => MessageKind::Unknown { kind: Cow::Owned(format!("system/{kind}")) },
+        ("rate_limit_event", _) => {
+            MessageKind::RateLimit(line.rate_limit_info.0.map(rate_limit).unwrap_or_default())
+        }
+        ("tool_progress", _) => MessageKind::Heartbeat { id: beating(line) },
+        (kind, _) if known::is_type(kind) => MessageKind::Other { kind: line.kind.0 },
+        (_, _) => MessageKind::Unknown { kind: line.kind.0 },
+    }
+}
+
+/// The call that a heartbeat belongs to. The heartbeat has an id of its own.
+fn beating(line: ClaudeLine<'_>) -> Cow<'_, str> {
+    if line.parent_tool_use_id.0.is_empty() {
+        line.tool_use_id.0
+    } else {
+        line.parent_tool_use_id.0
+    }
+}
+
+fn ready(line: ClaudeLine<'_>) -> Ready {
+    let servers = line.mcp_servers.entries.into_iter().filter_map(|server| server.0);
+    Ready {
+        model: line.model.0.into_owned(),
+        version: line.claude_code_version.0.into_owned(),
+        permission_mode: line.permission_mode.0.into_owned(),
+        tools: line.tools.length,
+        api_key: Some(&*line.api_key_source.0)
+            .filter(|source| *source != NO_KEY)
+            .map(|source| beginning(source, NAME_MAX).to_owned())
+            .unwrap_or_default(),
+        failed_servers: servers
+            .filter(|server| server.status.0 == "failed")
+            .take(SERVERS_MAX)
+            .map(|server| beginning(&server.name.0, NAME_MAX).to_owned())
+            .collect(),
+    }
+}
+
+fn result(line: ClaudeLine<'_>) -> ResultFacts {
+    // Whatever else it says: only what is called a success can be one.
+    let is_error = line.is_error.0 == Some(true) || line.subtype.0 != "success";
+    let (turn_tokens, turn_cost) = summed(line.model_usage_since_last_result);
+    let (total_tokens, _) = summed(line.model_usage);
+    let text = line.result.map(|text| text.0.into_owned());
+    ResultFacts {
+        subtype: line.subtype.0.into_owned(),
+        is_error,
+        errors: line.errors.entries.into_iter().map(|text| text.0.into_owned()).collect(),
+        stop_reason: line.stop_reason.0.into_owned(),
+        terminal_reason: line.terminal_reason.0.into_owned(),
+        error: ErrorFacts {
+            kind: String::new(),
+            detail: line.api_error.0.into_owned(),
+            status: line.api_error_status.status(),
+            text: text.clone().filter(|_| is_error).unwrap_or_default(),
+        },
+        text,
+        startup_failure: line.startup_failure_reason.0.into_owned(),
+        structured: line
+            .structured_output
+            .map(RawValue::get)
+            .filter(|text| text.len() <= STRUCTURED_MAX)
+            .map(str::to_owned),
+        turns: line.num_turns.small(),
+        took: Duration::from_millis(line.duration_ms.count().unwrap_or(0)),
+        turn_cost,
+        turn_tokens,
+        total_cost: line.total_cost_usd.dollars(),
+        total_tokens,
+        denied: line
+            .permission_denials
+            .entries
+            .into_iter()
+            .filter_map(|denial| denial.0)
+            .map(|denied| DeniedCall {
+                id: beginning(&denied.id.0, NAME_MAX).to_owned(),
+                tool: beginning(&denied.name.0, NAME_MAX).to_owned(),
+                input: denied.input.0.map(subject).unwrap_or_default(),
+            })
+            .collect(),
+        index: line.result_index.small(),
+        unknown_fields: Vec::new(),
+    }
+}
+
+/// What a call of a tool is about: the command, file or address.
+pub fn subject_of(input: &str) -> String {
+    read::<LenientObject<ToolInput<'_>>>(input.as_bytes())
+        .ok()
+        .and_then(|input| input.0)
+        .map(subject)
+        .unwrap_or_default()
+}
+
+fn subject(input: ToolInput<'_>) -> String {
+    let ToolInput { command, file_path, notebook_path, url, path, query } = input;
+    let all = [command, file_path, notebook_path, url, path, query];
+    let first = all.into_iter().find(|text| !text.0.is_empty());
+    first.map(|text| beginning(&text.0, SUBJECT_MAX).to_owned()).unwrap_or_default()
+}
+
+/// Tokens and cost of all models. An empty list is a figure too: nothing was used. Where the cost of a
+/// model that was used is missing, that of all is unknown.
+fn summed(models: LenientMap<LenientObject<ModelUsage>>) -> (Option<Tokens>, Option<Usd>) {
+    let Some(models) = models.0 else {
+        return (None, None);
+    };
+    let mut sum = Tokens::default();
+    let mut cost = Some(0.0);
+    for usage in models.into_iter().filter_map(|(_, usage)| usage.0) {
+        let used = tokens(Usage {
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+        });
+        sum += used;
+        // What has neither tokens nor a cost is no model.
+        let own = usage.cost.value().or(used.is_zero().then_some(0.0));
+        cost = cost.zip(own).map(|(sum, own)| sum + own);
+    }
+    (Some(sum), cost.and_then(Usd::from_dollars))
+}
+
+fn rate_limit(limits: RateLimitInfo<'_>) -> RateLimit {
+    let whole = RateLimitWindow {
+        status: limits.status,
+        resets_at: limits.resets_at,
+        utilization: limits.utilization,
+    };
+    let rejected = whole.status.0 == "rejected";
+    let resets_at = moment(whole.resets_at);
+    let mut windows: Vec<_> = limits
+        .unified_windows
+        .0
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(name, window)| quota(&name, &window.0?))
+        .collect();
+    if let Some(news) = quota(&limits.rate_limit_type.0, &whole)
+        && !windows.iter().any(|known| known.window == news.window)
+    {
+        windows.push(news);
+    }
+    RateLimit { rejected, resets_at, windows }
+}
+
+/// What is used of a window. A window that refuses is used up, whether it says so or not.
+fn quota(name: &str, window: &RateLimitWindow<'_>) -> Option<QuotaNews> {
+    let name = match name {
+        "five_hour" => QuotaWindow::FiveHour,
+        "seven_day" => QuotaWindow::SevenDay,
+        // Windows of single models say nothing about the account.
+        _ => return None,
+    };
+    let used = match window.utilization.value() {
+        Some(fraction) => fraction,
+        None if window.status.0 == "rejected" => 1.0,
+        None => return None,
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and 100 after the clamp"
+    )]
+    let used = (used * 100.0).round().clamp(0.0, 100.0) as u8;
+    Some(QuotaNews { window: name, used, resets_at: moment(window.resets_at) })
+}
+
+fn moment(epoch: LenientNumber) -> Option<Timestamp> {
+    let epoch = epoch.count().filter(|epoch| *epoch > 0)?;
+    let whole = i64::try_from(epoch).ok()?;
+    if epoch < MILLISECONDS {
+        Timestamp::from_second(whole).ok()
+    } else {
+        Timestamp::from_millisecond(whole).ok()
+    }
+}

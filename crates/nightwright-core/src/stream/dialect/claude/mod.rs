@@ -1,0 +1,34 @@
+//! Claude Code: everything about it that no other program shares.
+//!
+//! Its stream changes every few days. Only `type`, `subtype` and `is_error` are counted on; every
+//! other field may be missing or of another kind, and what is unknown is a sign of life.
+
+mod classify;
+mod command;
+mod decode;
+mod deltas;
+mod edits;
+mod fast_path;
+mod known;
+mod lenient;
+mod lines;
+mod model;
+mod price;
+mod reset;
+mod version;
+
+pub use classify::classify;
+pub use command::{
+    ENVIRONMENT, ENVIRONMENT_DEFAULTS, OUTPUT_TOKENS, PASSED_ON, PROMPT_MAX, TEMP_VARIABLES,
+    arguments, message_line, prompt_text, talk_arguments,
+};
+pub use decode::{decode, is_only_a_part, subject_of};
+pub use deltas::{ends_turn, streamed};
+pub use edits::edited_file;
+pub use lines::{SHOWN_STRINGS, STRINGS};
+pub use model::is_model;
+pub use price::price;
+pub use version::COVERED;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,547 @@
+//! An attempt as it is heard: line by line while it goes on, and as a report when it is over.
+//!
+//! However long an attempt talks, only its last words, its last result, its first few blockers and
+//! the tool calls that are going on are kept.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::dialect::{Dialect, FinishedAttempt, TextShape};
+use super::message::{
+    AgentMessage, DeniedCall, ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts, TextPart,
+    UsageAt,
+};
+use super::outcome::{AttemptOutcome, CancelReason, Consequence, ProcessExit};
+use super::report::{
+    AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, StreamFacts, TextEvidence,
+    TurnEnd, WatchdogFinding,
+};
+use super::verdict::verdict;
+use crate::event::CallPurpose;
+use crate::evidence::{self, blockers};
+use crate::permissions::denial::Denial;
+use crate::settings::Completion;
+use last_text::{LastText, TEXT_MAX, end_of};
+use loop_detector::LoopDetector;
+use spend::{MessageUsage, SpendTracker};
+use tools::{CallOwner, ToolTracker};
+use turns::TurnState;
+use unknown::UnknownEvents;
+
+mod last_text;
+mod loop_detector;
+mod spend;
+mod tools;
+mod turns;
+mod unknown;
+
+/// The most that is kept of an answer in words.
+const ANSWER_MAX: usize = 16 << 10;
+
+/// Further uses of tools that were denied are left out: the first few say what has to be allowed.
+const DENIED_MAX: usize = 64;
+
+/// What is kept of the reason for a denial.
+const REASON_MAX: usize = 8 << 10;
+
+/// The status of an answer to somebody who is not logged in.
+const UNAUTHORIZED: u16 = 401;
+
+/// How an attempt is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct TranscriptOptions<'a> {
+    /// The language it speaks.
+    pub dialect: Dialect,
+    /// What its words are searched for.
+    pub completion: &'a Completion,
+    /// What it is for; `None` = the work itself.
+    pub purpose: Option<CallPurpose>,
+    /// Whether its input stays open after the prompt.
+    pub live: bool,
+    /// When it was started, by the clock that never goes back.
+    pub started: Duration,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AttemptExit<'a> {
+    /// How the process ended; `None` = nobody saw it.
+    pub exit: Option<ProcessExit>,
+    /// Why we ended it, if we did.
+    pub cut: Option<CancelReason>,
+    /// The end of standard error.
+    pub stderr: &'a str,
+    /// Bytes on standard output.
+    pub stdout_bytes: u64,
+    /// Bytes on standard error.
+    pub stderr_bytes: u64,
+    /// The time zone of the machine, if it is known.
+    pub zone: Option<&'a TimeZone>,
+}
+
+/// An attempt that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedTranscript {
+    /// What the machine wants to know of it.
+    pub report: AttemptReport,
+    /// What the agent said last, the end of it if it is very long; empty if it said nothing.
+    pub final_text: String,
+}
+
+/// What was heard of an attempt or call so far.
+#[derive(Debug)]
+pub struct Transcript {
+    dialect: Dialect,
+    completion: Completion,
+    purpose: Option<CallPurpose>,
+    started: Duration,
+    turn_state: TurnState,
+    /// When the last line came, or the attempt was started.
+    last_line: Duration,
+    /// Whether a line came.
+    has_output: bool,
+    bad_lines: u64,
+    unknown: UnknownEvents,
+    was_ready: bool,
+    /// Where the key comes from that it works with.
+    api_key: String,
+    login_refused: bool,
+    tools: ToolTracker,
+    loop_detector: LoopDetector,
+    spend: SpendTracker,
+    turns: u32,
+    result: Option<ResultFacts>,
+    /// The error that belongs to the result.
+    error_of_result: Option<ErrorFacts>,
+    /// The error that came since.
+    error: Option<ErrorFacts>,
+    rate_limit: Option<RateLimit>,
+    quotas: Vec<QuotaNews>,
+    denied: Vec<Denial>,
+    /// The calls that these are about.
+    denied_calls: Vec<String>,
+    last_text: LastText,
+    /// The words of the last turn, if a message of ours was waiting when it ended.
+    queued: Option<QueuedTurn>,
+    /// The same of the turn before the last one.
+    before: Option<QueuedTurn>,
+    /// What it said it can't go on without, in any of its messages: an attempt that is cut off has
+    /// no last one.
+    blockers: Vec<Blocker>,
+}
+
+/// A turn that ended while a message of ours was waiting.
+#[derive(Debug)]
+struct QueuedTurn {
+    /// Tool calls until then.
+    calls: u32,
+    /// What its last words amount to.
+    text_evidence: TextEvidence,
+}
+
+impl Transcript {
+    /// Nothing was heard yet.
+    pub fn new(reading: TranscriptOptions<'_>) -> Self {
+        Self {
+            dialect: reading.dialect,
+            completion: reading.completion.clone(),
+            purpose: reading.purpose,
+            started: reading.started,
+            turn_state: TurnState::new(reading.live),
+            last_line: reading.started,
+            has_output: false,
+            bad_lines: 0,
+            unknown: UnknownEvents::default(),
+            was_ready: false,
+            api_key: String::new(),
+            login_refused: false,
+            tools: ToolTracker::default(),
+            loop_detector: LoopDetector::default(),
+            spend: SpendTracker::default(),
+            turns: 0,
+            result: None,
+            error_of_result: None,
+            error: None,
+            rate_limit: None,
+            quotas: Vec::new(),
+            denied: Vec::new(),
+            denied_calls: Vec::new(),
+            last_text: LastText::default(),
+            queued: None,
+            before: None,
+            blockers: Vec::new(),
+        }
+    }
+
+    /// Takes one line: shows what it says, and tells what matters to the machine.
+    pub fn line(
+        &mut self,
+        mono: Duration,
+        line: &[u8],
+        tell: &mut impl FnMut(AgentNews),
+        show: &mut impl FnMut(&AgentMessage<'_>),
+    ) {
+        self.last_line = mono;
+        self.has_output = true;
+        let dialect = self.dialect;
+        let read = dialect.decode(line, &mut |message| {
+            show(&message);
+            self.fold(mono, message, tell);
+        });
+        if read.is_err() {
+            self.bad_lines += 1;
+        }
+    }
+
+    /// A line came that was too long to be read: a sign of life and no more.
+    pub fn unreadable(&mut self, mono: Duration) {
+        self.last_line = mono;
+        self.has_output = true;
+        self.bad_lines += 1;
+    }
+
+    /// The input was closed: after the next result only the exit is missing.
+    pub fn close_input_noted(&mut self) {
+        self.turn_state.close();
+    }
+
+    /// A further message was sent: the agent will take it up, sooner or later.
+    pub fn nudge_noted(&mut self) {
+        self.turn_state.message_sent();
+    }
+
+    /// A sign of life.
+    pub fn pulse(&self, mono: Duration) -> Pulse {
+        Pulse {
+            quiet: mono.saturating_sub(self.last_line),
+            tool: self.tools.running(mono),
+            exiting: self.turn_state.is_exiting(),
+            tokens: self.spend.tokens(),
+        }
+    }
+
+    /// The report of an attempt that is over and whose processes are gone.
+    pub fn finish(
+        self,
+        mono: Duration,
+        wall: Timestamp,
+        closing: AttemptExit<'_>,
+    ) -> AttemptReport {
+        self.conclude(mono, wall, closing).report
+    }
+
+    /// The same, with what was said last.
+    pub fn conclude(
+        self,
+        mono: Duration,
+        wall: Timestamp,
+        closing: AttemptExit<'_>,
+    ) -> FinishedTranscript {
+        let tokens = self.spend.tokens();
+        let result = self.current_result();
+        let outcome = self.dialect.classify(&FinishedAttempt {
+            cut: closing.cut,
+            exit: closing.exit,
+            result,
+            error: self.error.as_ref().or(result.and(self.error_of_result.as_ref())),
+            rate_limit: self.rate_limit.as_ref(),
+            api_key: &self.api_key,
+            tool_calls: self.tools.calls(),
+            tokens,
+            saw_stdout: self.has_output,
+            stderr: closing.stderr,
+            now: wall,
+            zone: closing.zone,
+        });
+        let text = self.final_message();
+        let text_evidence = self.text_evidence(&outcome, closing.cut, text);
+        let answer = self.answer(&outcome, text);
+        let final_text = text.to_owned();
+        let worked = self.was_ready
+            || !self.dialect.announces_itself()
+            || self.result.is_some()
+            || self.tools.calls() > 0
+            || !self.last_text.as_str().is_empty();
+        let bill = self.spend.bill(self.dialect, worked);
+        let by_time = || self.dialect.price_of_time(mono.saturating_sub(self.started));
+        let report = AttemptReport {
+            outcome,
+            cost: bill.cost,
+            priced: bill.priced.or_else(by_time),
+            tokens: bill.tokens,
+            turns: self.turns,
+            text_evidence,
+            denied: self.denied,
+            edited: self.dialect.shows_tools().then(|| self.tools.edited().to_vec()),
+            answer,
+            acknowledged: self.turn_state.acknowledged(),
+            stream: StreamFacts {
+                stdout_bytes: closing.stdout_bytes,
+                stderr_bytes: closing.stderr_bytes,
+                bad_lines: self.bad_lines,
+                unknown_events: self.unknown.events(),
+                results: self.turn_state.results(),
+                tool_calls: self.tools.calls(),
+                tool_errors: self.tools.errors(),
+                quiet: mono.saturating_sub(self.last_line),
+            },
+            unknown: self.unknown.into_kinds(),
+        };
+        FinishedTranscript { report, final_text }
+    }
+
+    fn fold(
+        &mut self,
+        mono: Duration,
+        message: AgentMessage<'_>,
+        tell: &mut impl FnMut(AgentNews),
+    ) {
+        let AgentMessage { owner, kind: said } = message;
+        match said {
+            MessageKind::Ready(ready) => {
+                self.turn_state.begin_turn();
+                self.api_key.clone_from(&ready.api_key);
+                if !std::mem::replace(&mut self.was_ready, true) {
+                    tell(AgentNews::Ready(ready));
+                }
+            }
+            MessageKind::Text { text, part: TextPart::Whole } if owner.is_main() => {
+                match self.dialect.text_shape() {
+                    TextShape::Messages => {
+                        blockers::collect(&text, &mut self.blockers);
+                        self.last_text.replace(&text);
+                    }
+                    TextShape::OneText => self.last_text.append(&text),
+                }
+            }
+            MessageKind::ToolCall { id, name, input } => {
+                let is_main = owner.is_main();
+                let subject = self.dialect.subject_of(input);
+                let is_new = self.tools.begin(mono, &id, (&name, subject), CallOwner::new(owner));
+                if is_new && let Some(path) = self.dialect.edited_file(&name, input) {
+                    self.tools.note_edit(path);
+                }
+                if is_main && is_new {
+                    self.watch(|rhythm| rhythm.call(&name, input), tell);
+                }
+            }
+            MessageKind::ToolResult { id, status: went, content: _ } => {
+                let name = self.tools.end(&id, went).unwrap_or_default();
+                if owner.is_main() {
+                    self.watch(|rhythm| rhythm.result(&id, &name, went), tell);
+                }
+            }
+            MessageKind::Compaction if owner.is_main() => {
+                self.watch(LoopDetector::compaction, tell);
+            }
+            MessageKind::Heartbeat { id } => self.tools.beat(mono, &id),
+            MessageKind::ApiRetry { status, .. } => self.retry(status, tell),
+            MessageKind::RateLimit(limit) => self.limited(limit, tell),
+            MessageKind::Denied { tool, id, why } => {
+                self.loop_detector.denied(&id);
+                let input = self.tools.subject(&id).unwrap_or_default().to_owned();
+                let why = why[..why.floor_char_boundary(REASON_MAX.min(why.len()))].to_owned();
+                self.deny(&id, Denial { tool: tool.into_owned(), input, why }, tell);
+            }
+            MessageKind::Usage { when, id, model, tokens } => {
+                if when == UsageAt::Start && owner == Owner::Main {
+                    self.turn_state.begin_turn();
+                    self.tools.main_is_running();
+                }
+                let seen = MessageUsage { owner: &owner, when, id: &id, model: &model, tokens };
+                self.spend.message(self.dialect, seen);
+            }
+            MessageKind::SyntheticError(error) if owner.is_main() => self.error = Some(error),
+            MessageKind::Result(result) => self.turn_ended(*result, tell),
+            MessageKind::Acknowledged { messages } => self.turn_state.acknowledge(messages),
+            MessageKind::Unknown { kind } => self.unknown.event(&kind),
+            MessageKind::Text { .. }
+            | MessageKind::SyntheticError(_)
+            | MessageKind::Thinking
+            | MessageKind::Compaction
+            | MessageKind::Other { .. } => {}
+        }
+    }
+
+    /// Follows the rhythm of work. Calls are short, and nobody would answer them.
+    fn watch(
+        &mut self,
+        see: impl FnOnce(&mut LoopDetector) -> Option<WatchdogFinding>,
+        tell: &mut impl FnMut(AgentNews),
+    ) {
+        if self.purpose.is_none()
+            && let Some(finding) = see(&mut self.loop_detector)
+        {
+            tell(AgentNews::Noticed(finding));
+        }
+    }
+
+    /// The program would go on asking for minutes; the machine knows better what to do.
+    fn retry(&mut self, status: Option<u16>, tell: &mut impl FnMut(AgentNews)) {
+        if status == Some(UNAUTHORIZED) && !std::mem::replace(&mut self.login_refused, true) {
+            tell(AgentNews::LoginRefused);
+        }
+    }
+
+    fn limited(&mut self, limit: RateLimit, tell: &mut impl FnMut(AgentNews)) {
+        for news in &limit.windows {
+            if !self.quotas.contains(news) {
+                self.quotas.retain(|known| known.window != news.window);
+                self.quotas.push(*news);
+                tell(AgentNews::Quota(*news));
+            }
+        }
+        self.rate_limit = Some(limit);
+    }
+
+    /// A call is told of twice: when it is denied, and at the end of the turn. The first has the
+    /// reason.
+    fn deny(&mut self, call: &str, denial: Denial, tell: &mut impl FnMut(AgentNews)) {
+        let is_told = !call.is_empty() && self.denied_calls.iter().any(|told| told == call);
+        if is_told || self.denied_calls.len() >= DENIED_MAX {
+            return;
+        }
+        self.denied_calls.push(call.to_owned());
+        if !self.denied.contains(&denial) {
+            self.denied.push(denial.clone());
+            tell(AgentNews::Denied(denial));
+        }
+    }
+
+    fn turn_ended(&mut self, mut result: ResultFacts, tell: &mut impl FnMut(AgentNews)) {
+        self.spend.result(self.dialect, &result);
+        self.unknown.fields(&std::mem::take(&mut result.unknown_fields));
+        self.turns = self.turns.saturating_add(result.turns.unwrap_or(0));
+        for DeniedCall { id, tool, input } in std::mem::take(&mut result.denied) {
+            self.deny(&id, Denial { tool, input, why: String::new() }, tell);
+        }
+        self.error_of_result = self.error.take().filter(|_| result.is_error);
+        if let Some(text) = &mut result.text {
+            *text = end_of(text, TEXT_MAX).to_owned();
+        }
+        self.tools.clear();
+        self.turn_state.end_turn();
+        self.before = None;
+        if self.turn_state.is_open() {
+            let how = match result.is_error {
+                true => TurnEnd::Failed,
+                false if self.turn_state.waiting() > 0 => TurnEnd::Queued,
+                false => TurnEnd::Well,
+            };
+            let text = result.text.as_deref().unwrap_or(self.last_text.as_str());
+            let text_evidence = self.turn_evidence(how, text);
+            let noticed = text_evidence
+                .as_ref()
+                .and_then(|text_evidence| text_evidence.findings.first().cloned());
+            self.before = self.queued.take();
+            if how == TurnEnd::Queued {
+                self.queued = text_evidence
+                    .map(|text_evidence| QueuedTurn { calls: self.tools.calls(), text_evidence });
+            }
+            tell(AgentNews::TurnEnded { how, noticed });
+        }
+        self.result = Some(result);
+    }
+
+    /// What the last words of a turn amount to. After an error they are none of the agent's.
+    fn turn_evidence(&self, how: TurnEnd, text: &str) -> Option<TextEvidence> {
+        match how {
+            TurnEnd::Well | TurnEnd::Queued if self.purpose.is_none() => {
+                Some(evidence::text_evidence(text, &self.completion, self.dialect.text_shape()))
+            }
+            TurnEnd::Well | TurnEnd::Queued | TurnEnd::Failed => None,
+        }
+    }
+
+    /// A claim stands when all that came after it was an answer in words to something that we had
+    /// said before: the agent said it once, and did nothing since.
+    fn with_claim_before(&self, mut words: TextEvidence, text: &str) -> TextEvidence {
+        if let Some(QueuedTurn { calls, text_evidence: before }) = &self.before
+            && *calls == self.tools.calls()
+            && words.findings.is_empty()
+            && words.blockers.is_empty()
+            && words.conflict.is_none()
+            && !evidence::retracts(text)
+        {
+            words.promise |= before.promise;
+            words.signal |= before.signal;
+            words.end_phrase |= before.end_phrase;
+            words.states_done |= before.states_done;
+            if words.promise {
+                words.marker_ignored = None;
+            }
+        }
+        words
+    }
+
+    /// The last result, unless it was overtaken: an agent that died over a further message of
+    /// ours has not come to its end.
+    fn current_result(&self) -> Option<&ResultFacts> {
+        self.result.as_ref().filter(|_| !self.turn_state.is_answering())
+    }
+
+    /// What the agent said last: in its result, or where that is none of its own, before.
+    fn final_message(&self) -> &str {
+        let good = self.current_result().filter(|result| !result.is_error);
+        good.and_then(|result| result.text.as_deref()).unwrap_or(self.last_text.as_str())
+    }
+
+    /// Only an attempt that came to an end can claim anything. What it needs it may have said
+    /// before it was cut off, unless somebody wanted it stopped: then nothing is concluded.
+    fn text_evidence(
+        &self,
+        outcome: &AttemptOutcome,
+        cut: Option<CancelReason>,
+        text: &str,
+    ) -> TextEvidence {
+        let mut words = match outcome.consequence() {
+            Consequence::Assess if self.purpose.is_none() => {
+                let words =
+                    evidence::text_evidence(text, &self.completion, self.dialect.text_shape());
+                self.with_claim_before(words, text)
+            }
+            Consequence::Assess
+            | Consequence::AssessWorkTree
+            | Consequence::Wait { .. }
+            | Consequence::Retry
+            | Consequence::FailIteration { .. }
+            | Consequence::EndRun { .. } => {
+                TextEvidence { summary: evidence::summary(text), ..TextEvidence::default() }
+            }
+        };
+        if self.purpose.is_some() || cut == Some(CancelReason::StopNow) {
+            words.blockers.clear();
+            return words;
+        }
+        let mut heard = self.blockers.clone();
+        if self.dialect.text_shape() == TextShape::OneText {
+            blockers::collect(self.last_text.as_str(), &mut heard);
+        }
+        blockers::add(std::mem::take(&mut words.blockers), &mut heard);
+        TextEvidence { blockers: heard, ..words }
+    }
+
+    fn answer(&self, outcome: &AttemptOutcome, text: &str) -> Option<Answer> {
+        let purpose = self.purpose?;
+        if outcome.consequence() != Consequence::Assess {
+            return None;
+        }
+        let structured = self.current_result().and_then(|result| result.structured.as_deref());
+        match purpose {
+            CallPurpose::Verify => verdict(text, structured).map(Answer::Verdict),
+            // Who ran out of money or turns was not through: what it said last is no decision.
+            CallPurpose::Advise | CallPurpose::Council if *outcome != AttemptOutcome::Finished => {
+                None
+            }
+            CallPurpose::Review | CallPurpose::Advise | CallPurpose::Council => {
+                let text = end_of(text.trim(), ANSWER_MAX);
+                (!text.is_empty()).then(|| Answer::Text { text: text.to_owned() })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

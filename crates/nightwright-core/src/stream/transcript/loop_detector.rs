@@ -1,0 +1,268 @@
+//! The rhythm of an attempt: whether it goes in circles, runs into errors, or forgets as fast as it
+//! reads. Only what the main agent does counts, and each is told once.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::stream::message::ToolStatus;
+use crate::stream::report::{WatchdogFinding, WatchdogSignal};
+use crate::watchdog;
+
+/// The same call so often is going in circles.
+const SAME_CALLS: u32 = 20;
+
+/// So many calls in a row that failed.
+const ERRORS_IN_A_ROW: usize = 5;
+
+/// So often the context may be cut down; the next time is one too many.
+const COMPACTIONS: u32 = 3;
+
+/// So many different calls are remembered. Then all are forgotten: an agent that comes that far does
+/// something new all the time.
+const CALLS_MAX: usize = 4096;
+
+/// What is shown of an input, in bytes, before it is cut to what people read.
+const SHOWN_MAX: usize = 2048;
+
+/// What is shown of a tool's name, in characters.
+const NAME_MAX: usize = 40;
+
+/// So many calls that were not allowed can be on their way back.
+const DENIED_MAX: usize = 256;
+
+/// What was seen of the rhythm so far.
+#[derive(Debug, Default)]
+pub(super) struct LoopDetector {
+    /// The calls that were made, by the hash of name and input.
+    calls: HashMap<u64, CallCount>,
+    /// How many of them were made for the first time: each starts all counts anew.
+    news: u32,
+    /// The tools whose last calls failed, one after the other.
+    failed: Vec<String>,
+    /// The calls that were not allowed and did not come back yet.
+    denied: VecDeque<String>,
+    compactions: u32,
+    warned: WarnedOf,
+}
+
+/// How often a call was made since something new was done.
+#[derive(Clone, Copy, Debug)]
+struct CallCount {
+    since: u32,
+    times: u32,
+}
+
+/// What has been told.
+#[derive(Debug, Default)]
+struct WarnedOf {
+    repetition: bool,
+    errors: bool,
+    compaction: bool,
+}
+
+impl LoopDetector {
+    /// A tool is called with this input.
+    pub(super) fn call(&mut self, name: &str, input: &str) -> Option<WatchdogFinding> {
+        let mut hasher = DefaultHasher::new();
+        (name, input).hash(&mut hasher);
+        if self.calls.len() >= CALLS_MAX {
+            self.calls.clear();
+        }
+        let news = self.news;
+        let made = self
+            .calls
+            .entry(hasher.finish())
+            .and_modify(|made| {
+                let times = if made.since == news { made.times.saturating_add(1) } else { 1 };
+                *made = CallCount { since: news, times };
+            })
+            .or_insert(CallCount { since: news.wrapping_add(1), times: 1 });
+        self.news = made.since;
+        if made.times < SAME_CALLS || std::mem::replace(&mut self.warned.repetition, true) {
+            return None;
+        }
+        let input = &input[..input.floor_char_boundary(SHOWN_MAX)];
+        let signal = WatchdogSignal::Repetition;
+        let key = watchdog::key(signal, &format!("{name} {input}"));
+        let text = format!("{name} was called {SAME_CALLS} times with {input}");
+        Some(WatchdogFinding { signal, key, text: watchdog::shown(&text), context: String::new() })
+    }
+
+    /// A call is not allowed. That it fails then is told in another way.
+    pub(super) fn denied(&mut self, id: &str) {
+        if id.is_empty() {
+            return;
+        }
+        if self.denied.len() >= DENIED_MAX {
+            self.denied.pop_front();
+        }
+        self.denied.push_back(id.to_owned());
+    }
+
+    /// A call of this tool came back. What it gave is nobody's words that the agent should hear
+    /// from us: only the tools are named.
+    pub(super) fn result(
+        &mut self,
+        id: &str,
+        name: &str,
+        went: ToolStatus,
+    ) -> Option<WatchdogFinding> {
+        if let Some(at) = self.denied.iter().position(|denied| denied == id) {
+            self.denied.remove(at);
+            return None;
+        }
+        match went {
+            ToolStatus::Ok => {
+                self.failed.clear();
+                return None;
+            }
+            ToolStatus::Failed if self.warned.errors => return None,
+            ToolStatus::Failed => self.failed.push(plain(name)),
+        }
+        if self.failed.len() < ERRORS_IN_A_ROW {
+            return None;
+        }
+        self.warned.errors = true;
+        let signal = WatchdogSignal::ToolErrors;
+        let tools = std::mem::take(&mut self.failed).join(", ");
+        let text = format!("{ERRORS_IN_A_ROW} tool calls in a row failed: {tools}");
+        Some(WatchdogFinding {
+            signal,
+            key: watchdog::key(signal, ""),
+            text,
+            context: String::new(),
+        })
+    }
+
+    /// The context was cut down.
+    pub(super) fn compaction(&mut self) -> Option<WatchdogFinding> {
+        self.compactions = self.compactions.saturating_add(1);
+        if self.compactions <= COMPACTIONS || std::mem::replace(&mut self.warned.compaction, true) {
+            return None;
+        }
+        let signal = WatchdogSignal::Compaction;
+        let text = format!("The context was cut down {} times in one attempt", self.compactions);
+        Some(WatchdogFinding {
+            signal,
+            key: watchdog::key(signal, ""),
+            text,
+            context: String::new(),
+        })
+    }
+}
+
+/// A tool's name, of which an agent may have made up any: what belongs into one, and no more.
+fn plain(name: &str) -> String {
+    let belongs = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    let plain: String = name.chars().filter(belongs).take(NAME_MAX).collect();
+    if plain.is_empty() { "?".to_owned() } else { plain }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signals(notices: impl IntoIterator<Item = Option<WatchdogFinding>>) -> Vec<WatchdogSignal> {
+        notices.into_iter().flatten().map(|finding| finding.signal).collect()
+    }
+
+    #[test]
+    fn the_twentieth_time_of_the_same_call_is_told_once() {
+        let mut rhythm = LoopDetector::default();
+        let first = (0..19).map(|_| rhythm.call("Bash", r#"{"command":"ls"}"#)).collect::<Vec<_>>();
+        assert_eq!(signals(first), []);
+        let finding = rhythm.call("Bash", r#"{"command":"ls"}"#).unwrap();
+        assert_eq!(finding.signal, WatchdogSignal::Repetition);
+        assert_eq!(finding.text, r#"Bash was called 20 times with {"command":"ls"}"#);
+        assert_eq!(finding.key, "repetition bash command ls");
+        let later = (0..100).map(|_| rhythm.call("Bash", r#"{"command":"ls"}"#));
+        assert_eq!(signals(later.collect::<Vec<_>>()), []);
+    }
+
+    #[test]
+    fn going_round_between_a_few_calls_is_going_in_circles_too() {
+        let mut rhythm = LoopDetector::default();
+        let round =
+            |rhythm: &mut LoopDetector| ["a", "b", "c"].map(|input| rhythm.call("Read", input));
+        let told: Vec<_> = (0..20).flat_map(|_| round(&mut rhythm)).collect();
+        // The first round counts from its last new call on.
+        assert_eq!(signals(told), [WatchdogSignal::Repetition]);
+    }
+
+    #[test]
+    fn something_new_starts_the_count_anew() {
+        let mut rhythm = LoopDetector::default();
+        let mut told = Vec::new();
+        for number in 0..50 {
+            told.extend((0..19).map(|_| rhythm.call("Bash", "test")));
+            told.push(rhythm.call("Edit", &number.to_string()));
+        }
+        assert_eq!(signals(told), []);
+        // Another tool with the same input is another call.
+        let mixed = (0..19).flat_map(|_| ["x", "y"]).map(|name| rhythm.call(name, "same"));
+        assert_eq!(signals(mixed.collect::<Vec<_>>()), []);
+    }
+
+    #[test]
+    fn however_many_calls_are_made_only_so_many_are_remembered() {
+        let mut rhythm = LoopDetector::default();
+        for number in 0..3 * CALLS_MAX {
+            assert_eq!(rhythm.call("Bash", &number.to_string()), None);
+            assert!(rhythm.calls.len() <= CALLS_MAX);
+        }
+    }
+
+    /// Calls of a shell that went wrong.
+    fn fail(rhythm: &mut LoopDetector, times: usize) -> Vec<Option<WatchdogFinding>> {
+        (0..times).map(|_| rhythm.result("id", "Bash", ToolStatus::Failed)).collect()
+    }
+
+    #[test]
+    fn five_errors_in_a_row_are_told_by_the_names_of_the_tools() {
+        let mut rhythm = LoopDetector::default();
+        let mut told = Vec::new();
+        for _ in 0..10 {
+            told.extend(fail(&mut rhythm, 4));
+            told.push(rhythm.result("id", "Bash", ToolStatus::Ok));
+        }
+        told.extend(fail(&mut rhythm, 3));
+        told.push(rhythm.result("id", "", ToolStatus::Failed));
+        assert_eq!(signals(told), []);
+        let odd = format!("mcp__x\n**Skip** all \"tests\" {}", "y".repeat(100));
+        let finding = rhythm.result("id", &odd, ToolStatus::Failed).unwrap();
+        let long = format!("mcp__xSkipalltests{}", "y".repeat(22));
+        let text = format!("5 tool calls in a row failed: Bash, Bash, Bash, ?, {long}");
+        assert_eq!((finding.text, finding.context), (text, String::new()));
+        assert_eq!((finding.signal, &*finding.key), (WatchdogSignal::ToolErrors, "tool_errors"));
+        assert_eq!(signals(fail(&mut rhythm, 50)), []);
+        assert!(rhythm.failed.is_empty());
+    }
+
+    #[test]
+    fn a_call_that_was_not_allowed_neither_counts_as_an_error_nor_ends_a_row_of_them() {
+        let mut rhythm = LoopDetector::default();
+        let mut told = Vec::new();
+        for number in 0..3 * DENIED_MAX {
+            let id = number.to_string();
+            rhythm.denied(&id);
+            told.push(rhythm.result(&id, "Bash", ToolStatus::Failed));
+        }
+        told.extend(fail(&mut rhythm, 4));
+        rhythm.denied("one");
+        rhythm.denied("two");
+        told.push(rhythm.result("two", "Bash", ToolStatus::Failed));
+        told.push(rhythm.result("one", "Bash", ToolStatus::Failed));
+        assert_eq!(signals(told), []);
+        assert_eq!(signals(fail(&mut rhythm, 1)), [WatchdogSignal::ToolErrors]);
+        (0..3 * DENIED_MAX).for_each(|number| rhythm.denied(&number.to_string()));
+        assert_eq!(rhythm.denied.len(), DENIED_MAX);
+    }
+
+    #[test]
+    fn the_fourth_compaction_is_told() {
+        let mut rhythm = LoopDetector::default();
+        let told: Vec<_> = (0..8).map(|_| rhythm.compaction()).collect();
+        let at = told.iter().position(Option::is_some);
+        assert_eq!((at, signals(told)), (Some(3), vec![WatchdogSignal::Compaction]));
+    }
+}

@@ -1,0 +1,275 @@
+//! What an attempt has used: the program's own figures where it gave any, and an estimate for
+//! what it did not live to report.
+
+use crate::stream::dialect::Dialect;
+use crate::stream::message::{Owner, ResultFacts, UsageAt};
+use crate::units::{Tokens, Usd};
+
+/// The last messages of so many agents at once are followed; those of more are counted at their
+/// first figures.
+const FOLLOWED_MAX: usize = 64;
+
+/// The figures so far.
+#[derive(Debug, Default)]
+pub(super) struct SpendTracker {
+    /// Of turns that are over, as reported.
+    reported: ReportedUsage,
+    /// Of turns whose results gave no figures.
+    unreported: EstimatedUsage,
+    /// Of messages that ended since the last result.
+    since: EstimatedUsage,
+    /// The last message of each agent that is at work.
+    followed: Vec<TrackedMessage>,
+}
+
+#[derive(Debug, Default)]
+struct ReportedUsage {
+    results: u32,
+    /// Sums over the turns that gave figures of their own.
+    turns: Option<UsageTotals>,
+    /// What the totals had in them before the first turn: a session that was taken up again
+    /// counts on from where it was.
+    carried: UsageTotals,
+    /// What the last result said of all turns.
+    total_tokens: Option<Tokens>,
+    total_cost: Option<Usd>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct UsageTotals {
+    tokens: Tokens,
+    cost: Usd,
+}
+
+impl UsageTotals {
+    fn is_zero(&self) -> bool {
+        self.tokens.is_zero() && self.cost == Usd::ZERO
+    }
+}
+
+/// By how much the totals have grown with a result, as far as it gave them.
+#[derive(Clone, Copy, Debug)]
+struct UsageGrowth {
+    tokens: Option<Tokens>,
+    cost: Option<Usd>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct EstimatedUsage {
+    tokens: Tokens,
+    price: Usd,
+}
+
+#[derive(Debug)]
+struct TrackedMessage {
+    /// The call that started the sub-agent; `None` for the main agent.
+    call: Option<String>,
+    id: String,
+    model: String,
+    /// What it has used that is not in the estimate yet.
+    tokens: Tokens,
+}
+
+/// A message of the model, as it begins, goes on or ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MessageUsage<'a> {
+    pub(super) owner: &'a Owner<'a>,
+    pub(super) when: UsageAt,
+    pub(super) id: &'a str,
+    pub(super) model: &'a str,
+    pub(super) tokens: Tokens,
+}
+
+/// What it came to in the end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SpendTotal {
+    /// The program's figure.
+    pub(super) cost: Option<Usd>,
+    /// Ours.
+    pub(super) priced: Option<Usd>,
+    pub(super) tokens: Tokens,
+}
+
+impl SpendTracker {
+    /// A message of the model began, went on or ended.
+    pub(super) fn message(&mut self, dialect: Dialect, seen: MessageUsage<'_>) {
+        let MessageUsage { owner, when, id, model, tokens } = seen;
+        let call = match owner {
+            Owner::Main => None,
+            Owner::Sub { call } => Some(&**call),
+        };
+        let position = self.followed.iter().position(|message| message.call.as_deref() == call);
+        let last = position.map(|position| self.followed.swap_remove(position));
+        let next = match (when, last) {
+            // The figures on a part of a message are known from its beginning.
+            (UsageAt::Part, Some(last)) if last.id == id => last,
+            (UsageAt::Start | UsageAt::Part, last) => {
+                // A message that never ended was broken off, and was paid for all the same.
+                if let Some(last) = last {
+                    self.since.add(dialect, &last.model, last.tokens);
+                }
+                TrackedMessage {
+                    call: call.map(str::to_owned),
+                    id: id.to_owned(),
+                    model: model.to_owned(),
+                    tokens,
+                }
+            }
+            (UsageAt::End, Some(last)) => {
+                self.since.add(dialect, &last.model, larger(last.tokens, tokens));
+                TrackedMessage { tokens: Tokens::default(), ..last }
+            }
+            (UsageAt::End, None) => return self.since.add(dialect, model, tokens),
+        };
+        self.follow(dialect, next);
+    }
+
+    fn follow(&mut self, dialect: Dialect, message: TrackedMessage) {
+        if self.followed.len() >= FOLLOWED_MAX {
+            // Rather one that has ended; else one that will end without being noticed.
+            let ended = self.followed.iter().position(|message| message.tokens.is_zero());
+            let left = self.followed.swap_remove(ended.unwrap_or(0));
+            self.since.add(dialect, &left.model, left.tokens);
+        }
+        self.followed.push(message);
+    }
+
+    /// A turn is over, and the result says what it used.
+    pub(super) fn result(&mut self, dialect: Dialect, result: &ResultFacts) {
+        self.settle(dialect);
+        let turn = std::mem::take(&mut self.since);
+        let own = result.turn_tokens.zip(result.turn_cost);
+        let own = own.map(|(tokens, cost)| UsageTotals { tokens, cost });
+        let grown = self.reported.result(own, result);
+        let said = own.unwrap_or_default();
+        let mut open = self.unreported;
+        if said.is_zero() {
+            // Where a turn is broken off before its figures are added up, a model was asked all
+            // the same.
+            open.more(turn);
+        }
+        // Totals that have grown by as much are also about turns that gave no figures. Without
+        // figures of this turn, totals that have grown at all are about this one.
+        let all_tokens = said.tokens.counted().saturating_add(open.tokens.counted());
+        let covers_tokens = grown.tokens.is_some_and(|grown| grown.counted() >= all_tokens);
+        let covers_cost =
+            grown.cost.is_some_and(|grown| covers_tokens || grown >= said.cost + open.price);
+        let has_tokens = own.is_none() && grown.tokens.is_some_and(|grown| !grown.is_zero());
+        let has_cost = own.is_none() && grown.cost.is_some_and(|grown| grown > Usd::ZERO);
+        if covers_tokens {
+            self.unreported.tokens = Tokens::default();
+        } else if !has_tokens {
+            self.unreported.tokens = open.tokens;
+        }
+        if covers_cost {
+            self.unreported.price = Usd::ZERO;
+        } else if !has_cost {
+            self.unreported.price = open.price;
+        }
+    }
+
+    /// Tokens seen so far.
+    pub(super) fn tokens(&self) -> Tokens {
+        let mut tokens = self.reported.tokens();
+        tokens += self.unreported.tokens;
+        tokens += self.since.tokens;
+        for message in &self.followed {
+            tokens += message.tokens;
+        }
+        tokens
+    }
+
+    /// What it came to. `worked` is whether the program got as far as to ask a model.
+    pub(super) fn bill(mut self, dialect: Dialect, worked: bool) -> SpendTotal {
+        self.settle(dialect);
+        let tokens = self.tokens();
+        let estimate = self.unreported.price + self.since.price;
+        let is_all = estimate == Usd::ZERO;
+        match self.reported.cost() {
+            Some(cost) if is_all => SpendTotal { cost: Some(cost), priced: None, tokens },
+            Some(cost) => SpendTotal { cost: None, priced: Some(cost + estimate), tokens },
+            None if !is_all => SpendTotal { cost: None, priced: Some(estimate), tokens },
+            None => SpendTotal { cost: None, priced: (!worked).then_some(Usd::ZERO), tokens },
+        }
+    }
+
+    /// No message goes on any more.
+    fn settle(&mut self, dialect: Dialect) {
+        for message in std::mem::take(&mut self.followed) {
+            self.since.add(dialect, &message.model, message.tokens);
+        }
+    }
+}
+
+impl ReportedUsage {
+    /// Takes a result, and tells by how much the totals have grown.
+    fn result(&mut self, own: Option<UsageTotals>, result: &ResultFacts) -> UsageGrowth {
+        // Of results that came before the first we have heard of, only the totals know.
+        let is_first = self.results == 0 && result.index.unwrap_or(0) == 0;
+        if let (true, Some(own)) = (is_first, own) {
+            self.carried = UsageTotals {
+                tokens: beyond(result.total_tokens.unwrap_or_default(), own.tokens),
+                cost: result.total_cost.unwrap_or_default().minus(own.cost),
+            };
+        }
+        if let Some(own) = own {
+            let sum = self.turns.get_or_insert_default();
+            sum.tokens += own.tokens;
+            sum.cost += own.cost;
+        }
+        self.results = self.results.saturating_add(1);
+        let tokens = self.total_tokens.unwrap_or(self.carried.tokens);
+        let cost = self.total_cost.unwrap_or(self.carried.cost);
+        let grown = UsageGrowth {
+            tokens: result.total_tokens.map(|total| beyond(total, tokens)),
+            cost: result.total_cost.map(|total| total.minus(cost)),
+        };
+        self.total_tokens = result.total_tokens.or(self.total_tokens);
+        self.total_cost = result.total_cost.or(self.total_cost);
+        grown
+    }
+
+    /// The sum over the turns, unless the totals know of more: of a result that was lost.
+    fn cost(&self) -> Option<Usd> {
+        let total = self.total_cost.map(|total| total.minus(self.carried.cost));
+        self.turns.map(|turns| turns.cost).max(total)
+    }
+
+    fn tokens(&self) -> Tokens {
+        let total = self.total_tokens.map(|total| beyond(total, self.carried.tokens));
+        larger(self.turns.unwrap_or_default().tokens, total.unwrap_or_default())
+    }
+}
+
+impl EstimatedUsage {
+    fn more(&mut self, other: Self) {
+        self.tokens += other.tokens;
+        self.price += other.price;
+    }
+
+    fn add(&mut self, dialect: Dialect, model: &str, tokens: Tokens) {
+        if !tokens.is_zero() {
+            self.tokens += tokens;
+            self.price += dialect.price(model, &tokens);
+        }
+    }
+}
+
+/// Figures at the end may leave out what was already said at the beginning.
+fn larger(start: Tokens, end: Tokens) -> Tokens {
+    Tokens {
+        input: start.input.max(end.input),
+        output: start.output.max(end.output),
+        cache_read: start.cache_read.max(end.cache_read),
+        cache_write: start.cache_write.max(end.cache_write),
+    }
+}
+
+fn beyond(all: Tokens, part: Tokens) -> Tokens {
+    Tokens {
+        input: all.input.saturating_sub(part.input),
+        output: all.output.saturating_sub(part.output),
+        cache_read: all.cache_read.saturating_sub(part.cache_read),
+        cache_write: all.cache_write.saturating_sub(part.cache_write),
+    }
+}

@@ -1,0 +1,371 @@
+//! The guard: our own binary as a hidden command, between us and a program that we start.
+//!
+//! A program can leave its process group, its session and its parent; what it can't leave is its
+//! line of ancestors. The guard is the *subreaper* of everything below it: whoever loses its
+//! parent becomes the guard's child. So the guard knows all of them, and when it has no child left
+//! there is nobody left.
+//!
+//! ```text
+//!   nightwright ──┬── socket: order, requests ▶   ◀ words ──┐
+//!             │                                       guard ── subreaper, holds `tree.lock`
+//!             └── pipes: stdin, stdout, stderr ──┐      │
+//!                                                └── the program ── its tools ── their children
+//! ```
+//!
+//! A program of the user's own (a hook) may leave something running on purpose: its guard ends only
+//! those that have no session of their own, and stays as long as the others do, so that they never
+//! come to us.
+//!
+//! It ends all of them when the program is dead, when it is asked to, and when the other end of
+//! the socket is closed, which the kernel does for us however we die. It has neither a runtime nor
+//! settings, a name that no `pkill` for us or for the agent finds, and nothing of the agent in
+//! its arguments and environment.
+
+mod cgroup;
+mod state;
+pub(super) mod wire;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nightwright_core::stream::outcome::ProcessExit;
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, setsid, wait};
+
+use self::cgroup::Cgroup;
+pub(super) use self::cgroup::{KILL, MEMBERS};
+pub(super) use self::state::GRACE;
+use self::state::{GuardAction, GuardEvent, GuardState};
+use self::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, ORDER_MAX};
+use super::process_table::{self, Process, ProcessStat};
+use super::tree_lock;
+
+/// The name of the command, and of the process in lists of processes.
+pub const NAME: &str = "nw-guard";
+
+/// How often everybody is looked for again before a signal counts as sent to all: between two
+/// looks a parent can die, and its child is in neither place.
+const SIGNAL_ROUNDS: u32 = 3;
+/// How often it is looked whether those without a session of their own are gone.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// News that wait to be heard. The guard hears faster than processes die.
+const NEWS_MAX: usize = 16;
+
+/// The whole life of a guard. Its standard input is the socket; its two outputs are the program's.
+pub fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // There is nobody to tell: the other end sees that nothing more comes.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn run() -> io::Result<()> {
+    prepare()?;
+    let socket = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
+    let (order, input) = receive(&socket)?;
+    let mut socket = Some(socket);
+    let (word, begun) = match begin(&order, input) {
+        Ok(begun) => (GuardMessage::Started, Some(begun)),
+        Err(word) => (word, None),
+    };
+    send(&mut socket, word);
+    let Some(mut begun) = begun else { return Ok(()) };
+    let hearing = socket.as_ref().map(UnixStream::try_clone).transpose()?;
+    let news = listen(begun.program, hearing);
+    let below = watch(&mut begun, order.kill_scope, &news, &mut socket);
+    begun.group.remove();
+    match below {
+        Descendants::None => {}
+        Descendants::Some => {
+            drop(begun.lock);
+            // Those that may go on would come to somebody who takes them for lost.
+            while let Ok(news) = news.recv() {
+                match news {
+                    GuardEvent::NobodyLeft => break,
+                    GuardEvent::Alone => begun.outputs.drain(),
+                    GuardEvent::Died(_) | GuardEvent::Asked(_) => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Leaves the terminal and its group behind, and becomes the one to whom orphans come.
+fn prepare() -> io::Result<()> {
+    // It leads a group already only where it was started by hand.
+    let _ = setsid();
+    rustix::thread::set_name(c"nw-guard")?;
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    // A guard that was stopped hears of our death only if something wakes it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
+    Ok(())
+}
+
+/// The order, and the standard input of the program that comes beside it.
+fn receive(mut socket: &UnixStream) -> io::Result<(GuardOrder, OwnedFd)> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let mut length = [0; 4];
+    let received =
+        recvmsg(socket, &mut [io::IoSliceMut::new(&mut length)], &mut beside, RecvFlags::empty())?;
+    let input = beside.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    if let Some(input) = &input {
+        // Nobody else was started yet who could have it. Not every system can do both at once.
+        rustix::io::fcntl_setfd(input, rustix::io::FdFlags::CLOEXEC)?;
+    }
+    socket.read_exact(&mut length[received.bytes..])?;
+    let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+    let (Some(input), ..=ORDER_MAX) = (input, length) else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body)?;
+    let order = GuardOrder::decode(&body).ok_or(io::ErrorKind::InvalidData)?;
+    Ok((order, input))
+}
+
+/// A program that runs, and what is held for it.
+struct GuardedProgram {
+    program: Pid,
+    group: Cgroup,
+    lock: Option<File>,
+    outputs: ProgramOutputs,
+}
+
+/// The other ends of what the program prints to. As long as whoever holds us reads, we don't.
+struct ProgramOutputs(Vec<File>);
+
+impl ProgramOutputs {
+    /// Those of our own outputs, which are the program's, where the system lets them be had.
+    fn of(kill_scope: KillScope) -> Self {
+        match kill_scope {
+            KillScope::AllDescendants => Self(Vec::new()),
+            KillScope::Session => {
+                let ends = ["/proc/self/fd/1", "/proc/self/fd/2"];
+                Self(ends.iter().filter_map(|end| File::open(end).ok()).collect())
+            }
+        }
+    }
+
+    /// Nobody else reads any more: what is printed goes nowhere, and nobody is stopped by that.
+    fn drain(&mut self) {
+        for mut output in self.0.drain(..) {
+            // An error on a pipe is its end.
+            thread::spawn(move || drop(io::copy(&mut output, &mut io::sink())));
+        }
+    }
+}
+
+/// Starts the program. From then on only it has its pipes.
+fn begin(order: &GuardOrder, input: OwnedFd) -> Result<GuardedProgram, GuardMessage> {
+    let errno = |error: io::Error| error.raw_os_error().unwrap_or(0);
+    let unprepared = |error| GuardMessage::Unprepared { errno: errno(error) };
+    let nothing = File::options().read(true).write(true).open("/dev/null").map_err(unprepared)?;
+    let none = order.lock.as_os_str().is_empty();
+    let share = || tree_lock::share(&order.lock).map_err(unprepared);
+    let lock = if none { None } else { Some(share()?) };
+    let mut group = Cgroup::enter(&order.group);
+    let outputs = ProgramOutputs::of(order.kill_scope);
+    let spawned = Command::new(&order.program)
+        .args(&order.arguments)
+        .env_clear()
+        .envs(order.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(&order.directory)
+        .stdin(Stdio::from(input))
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .process_group(0)
+        .spawn();
+    group.leave();
+    let mut child = spawned.map_err(|error| {
+        group.remove();
+        GuardMessage::NotStarted { errno: errno(error) }
+    })?;
+    let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    match (number, close_pipes(&nothing)) {
+        (Some(program), Ok(())) => Ok(GuardedProgram { program, group, lock, outputs }),
+        // Nobody would ever see the end of its output. We wait for its death, and what it
+        // started in this instant comes to whoever started us.
+        (_, done) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(unprepared(done.err().map_or_else(|| io::ErrorKind::Other.into(), Into::into)))
+        }
+    }
+}
+
+fn close_pipes(nothing: &File) -> Result<(), Errno> {
+    rustix::stdio::dup2_stdin(nothing)?;
+    rustix::stdio::dup2_stdout(nothing)?;
+    rustix::stdio::dup2_stderr(nothing)
+}
+
+/// Listens to the kernel and to whoever holds us, a thread for each.
+fn listen(program: Pid, socket: Option<UnixStream>) -> mpsc::Receiver<GuardEvent> {
+    let (sender, news) = mpsc::sync_channel(NEWS_MAX);
+    let deaths = sender.clone();
+    thread::spawn(move || reap_all(program, &deaths));
+    thread::spawn(move || read_requests(socket, &sender));
+    news
+}
+
+/// Takes note of every death below us, and tells of the program's and of the last.
+fn reap_all(program: Pid, news: &mpsc::SyncSender<GuardEvent>) {
+    let mut last = false;
+    while !last {
+        let told = match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == program => Some(GuardEvent::Died(death(status))),
+            Ok(_) | Err(Errno::INTR) => None,
+            Err(_) => {
+                last = true;
+                Some(GuardEvent::NobodyLeft)
+            }
+        };
+        if let Some(told) = told {
+            // The main thread listens until it hears that nobody is left.
+            let _ = news.send(told);
+        }
+    }
+}
+
+fn death(status: WaitStatus) -> ProcessExit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => ProcessExit::Code(code),
+        (None, Some(signal)) => ProcessExit::Signal(signal),
+        // Neither can be said only of a process that was stopped, which is not waited for.
+        (None, None) => ProcessExit::Code(-1),
+    }
+}
+
+fn read_requests(socket: Option<UnixStream>, news: &mpsc::SyncSender<GuardEvent>) {
+    let mut byte = [0];
+    if let Some(mut socket) = socket {
+        while socket.read_exact(&mut byte).is_ok() {
+            let Some(request) = GuardRequest::from_byte(byte[0]) else { break };
+            if news.send(GuardEvent::Asked(request)).is_err() {
+                return;
+            }
+        }
+    }
+    // The main thread is gone only when all is over.
+    let _ = news.send(GuardEvent::Alone);
+}
+
+/// Who is left below a guard that has ended whom it had to.
+enum Descendants {
+    None,
+    /// Those that may go on, if there are any.
+    Some,
+}
+
+/// The guard's loop: hears, decides, acts, until nobody is left who has to be ended.
+fn watch(
+    begun: &mut GuardedProgram,
+    kill_scope: KillScope,
+    news: &mpsc::Receiver<GuardEvent>,
+    socket: &mut Option<UnixStream>,
+) -> Descendants {
+    let begin = Instant::now();
+    let mut state = GuardState::Watching;
+    let mut died = false;
+    loop {
+        let now = begin.elapsed();
+        // Nobody tells of the death of the last one in a session.
+        let look = (died && kill_scope == KillScope::Session).then(|| now + POLL_INTERVAL);
+        let heard = match state.due().into_iter().chain(look).min() {
+            None => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(due) => news.recv_timeout(due.saturating_sub(now)),
+        };
+        let now = begin.elapsed();
+        if heard == Ok(GuardEvent::Alone) {
+            begun.outputs.drain();
+        }
+        let acts = match heard {
+            Ok(news) => state.handle(now, news),
+            Err(RecvTimeoutError::Timeout) => state.wake(now).into_iter().collect(),
+            // Both threads have died, which they never do before the end.
+            Err(RecvTimeoutError::Disconnected) => vec![GuardAction::Kill, GuardAction::Leave],
+        };
+        for act in acts {
+            match act {
+                GuardAction::Send(word) => {
+                    died |= matches!(word, GuardMessage::Died(_));
+                    send(socket, word);
+                }
+                GuardAction::Terminate => signal_all(begun.program, kill_scope, Signal::TERM),
+                GuardAction::Kill => {
+                    begun.group.kill();
+                    signal_all(begun.program, kill_scope, Signal::KILL);
+                }
+                GuardAction::Leave => return Descendants::None,
+            }
+        }
+        // Twice: while the list is read, a parent can die whose child is not in it yet.
+        let over = || within(kill_scope).is_empty() && within(kill_scope).is_empty();
+        if died && kill_scope == KillScope::Session && over() {
+            send(socket, GuardMessage::Empty);
+            return Descendants::Some;
+        }
+    }
+}
+
+/// One word to whoever holds us; if nobody does any more, to nobody.
+fn send(socket: &mut Option<UnixStream>, word: GuardMessage) {
+    if let Some(open) = socket
+        && open.write_all(&word.to_bytes()).is_err()
+    {
+        *socket = None;
+    }
+}
+
+/// Everybody below us who is to be ended.
+fn within(kill_scope: KillScope) -> Vec<Process> {
+    let us = getpid();
+    let all =
+        process_table::below(&process_table::all(), &BTreeSet::from([us.as_raw_nonzero().get()]));
+    match (kill_scope, ProcessStat::of(us)) {
+        (KillScope::AllDescendants, _) | (KillScope::Session, None) => all,
+        (KillScope::Session, Some(own)) => {
+            all.into_iter().filter(|process| process.stat.session == own.session).collect()
+        }
+    }
+}
+
+/// Signals everybody below us who is to be ended, each once, until a look finds nobody new.
+fn signal_all(program: Pid, kill_scope: KillScope, signal: Signal) {
+    let mut reached = BTreeSet::new();
+    if !process_table::is_there() {
+        return signal_group(program, signal);
+    }
+    for _ in 0..SIGNAL_ROUNDS {
+        let new: Vec<_> = within(kill_scope)
+            .into_iter()
+            .filter(|process| reached.insert((process.pid.as_raw_nonzero(), process.stat.started)))
+            .collect();
+        if new.is_empty() {
+            return;
+        }
+        for process in new {
+            process.signal(signal);
+        }
+    }
+}
+
+fn signal_group(program: Pid, signal: Signal) {
+    // Gone already, which is what is wanted.
+    let _ = rustix::process::kill_process_group(program, signal);
+}

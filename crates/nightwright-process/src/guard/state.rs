@@ -1,0 +1,230 @@
+//! What a guard decides: whom to end and when. Pure, so that every rule can be tried without a
+//! process.
+//!
+//! ```text
+//!              the program died, a request, we are alone
+//!   Watching ───────────────────────────────────────────▶ Asked ───────▶ Killing
+//!       └──────────────── a request to kill ─────────────────┴──────────────▲
+//!       └──────── a leash ──▶ Leashed ───────── its end ────────────────────┘
+//! ```
+//!
+//! Wherever it is, the end comes when no process is left.
+
+use std::time::Duration;
+
+use nightwright_core::stream::outcome::ProcessExit;
+
+use super::wire::{GuardMessage, GuardRequest};
+
+/// What processes have between SIGTERM and SIGKILL.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+/// The same when whoever held the guard is gone: nobody waits any more, and somebody may be about
+/// to take over.
+const GRACE_ALONE: Duration = Duration::from_secs(2);
+/// What a program has that is left running when whoever held the guard leaves.
+const HOOK_GRACE: Duration = Duration::from_secs(5);
+/// How often the survivors of a SIGKILL get another: they may have been born in between.
+const KILL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What a guard hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GuardEvent {
+    /// The program is dead.
+    Died(ProcessExit),
+    /// No child is left, and so no descendant.
+    NobodyLeft,
+    /// A request.
+    Asked(GuardRequest),
+    /// Whoever held the guard is gone.
+    Alone,
+}
+
+/// What a guard does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GuardAction {
+    /// Tells whoever holds it.
+    Send(GuardMessage),
+    /// Asks every descendant to leave.
+    Terminate,
+    /// Kills every descendant.
+    Kill,
+    /// Its work is done.
+    Leave,
+}
+
+/// The state of a guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GuardState {
+    /// Nothing has to end.
+    Watching,
+    /// Nobody waits for the program any more, and it has until then.
+    LeftRunning { until: Duration },
+    /// Everybody was asked to leave and has until then.
+    Asked { until: Duration },
+    /// Nobody has any time left.
+    Killing { next: Duration },
+}
+
+impl GuardState {
+    /// Takes news; `now` is any clock that never goes back.
+    pub(super) fn handle(&mut self, now: Duration, news: GuardEvent) -> Vec<GuardAction> {
+        match news {
+            GuardEvent::Died(death) => {
+                let mut acts = vec![GuardAction::Send(GuardMessage::Died(death))];
+                acts.extend(self.ask(now, GRACE));
+                acts
+            }
+            GuardEvent::NobodyLeft => {
+                vec![GuardAction::Send(GuardMessage::Empty), GuardAction::Leave]
+            }
+            GuardEvent::Asked(GuardRequest::Terminate) => {
+                self.ask(now, GRACE).into_iter().collect()
+            }
+            GuardEvent::Asked(GuardRequest::Kill) => vec![self.kill(now)],
+            GuardEvent::Asked(GuardRequest::LeaveRunning) => {
+                if *self == Self::Watching {
+                    *self = Self::LeftRunning { until: now + HOOK_GRACE };
+                }
+                Vec::new()
+            }
+            // That is what the leash is for.
+            GuardEvent::Alone if matches!(self, Self::LeftRunning { .. }) => Vec::new(),
+            GuardEvent::Alone => self.ask(now, GRACE_ALONE).into_iter().collect(),
+        }
+    }
+
+    /// When to call [`GuardState::wake`] if no news comes before.
+    pub(super) fn due(self) -> Option<Duration> {
+        match self {
+            Self::Watching => None,
+            Self::LeftRunning { until } | Self::Asked { until } => Some(until),
+            Self::Killing { next } => Some(next),
+        }
+    }
+
+    /// Its time has come.
+    pub(super) fn wake(&mut self, now: Duration) -> Option<GuardAction> {
+        (self.due()? <= now).then(|| self.kill(now))
+    }
+
+    /// Grace that is going on can only become shorter.
+    fn ask(&mut self, now: Duration, grace: Duration) -> Option<GuardAction> {
+        match self {
+            Self::Watching | Self::LeftRunning { .. } => {
+                *self = Self::Asked { until: now + grace };
+                Some(GuardAction::Terminate)
+            }
+            Self::Asked { until } => {
+                *until = (*until).min(now + grace);
+                None
+            }
+            Self::Killing { .. } => None,
+        }
+    }
+
+    fn kill(&mut self, now: Duration) -> GuardAction {
+        *self = Self::Killing { next: now + KILL_INTERVAL };
+        GuardAction::Kill
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Duration = Duration::from_secs(100);
+    const EXIT: GuardEvent = GuardEvent::Died(ProcessExit::Code(0));
+    const TOLD: GuardAction = GuardAction::Send(GuardMessage::Died(ProcessExit::Code(0)));
+
+    fn after(millis: u64) -> Duration {
+        START + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_guard_does_nothing_while_the_program_works() {
+        assert_eq!(GuardState::Watching.due(), None);
+        assert_eq!(GuardState::Watching.wake(after(1_000_000)), None);
+    }
+
+    #[test]
+    fn what_a_finished_program_left_running_is_asked_to_leave_and_then_killed() {
+        let mut state = GuardState::Watching;
+        assert_eq!(state.handle(START, EXIT), [TOLD, GuardAction::Terminate]);
+        assert_eq!(state.wake(after(4999)), None);
+        assert_eq!(state.wake(after(5000)), Some(GuardAction::Kill));
+        assert_eq!(state.wake(after(5049)), None);
+        assert_eq!(state.wake(after(5050)), Some(GuardAction::Kill));
+        let done = [GuardAction::Send(GuardMessage::Empty), GuardAction::Leave];
+        assert_eq!(state.handle(after(5060), GuardEvent::NobodyLeft), done);
+    }
+
+    #[test]
+    fn a_program_that_left_nothing_running_costs_no_time() {
+        let mut state = GuardState::Watching;
+        state.handle(START, EXIT);
+        let done = [GuardAction::Send(GuardMessage::Empty), GuardAction::Leave];
+        assert_eq!(state.handle(START, GuardEvent::NobodyLeft), done);
+    }
+
+    #[test]
+    fn asking_twice_gives_no_more_time_and_being_alone_takes_some_away() {
+        let mut state = GuardState::Watching;
+        assert_eq!(
+            state.handle(START, GuardEvent::Asked(GuardRequest::Terminate)),
+            [GuardAction::Terminate]
+        );
+        assert_eq!(state.handle(after(1000), GuardEvent::Asked(GuardRequest::Terminate)), []);
+        assert_eq!(state.due(), Some(after(5000)));
+        assert_eq!(state.handle(after(1000), GuardEvent::Alone), []);
+        assert_eq!(state.due(), Some(after(3000)));
+        assert_eq!(state.handle(after(2000), GuardEvent::Alone), []);
+        assert_eq!(state.due(), Some(after(3000)));
+    }
+
+    #[test]
+    fn a_guard_that_is_alone_ends_everything_within_two_seconds() {
+        let mut state = GuardState::Watching;
+        assert_eq!(state.handle(START, GuardEvent::Alone), [GuardAction::Terminate]);
+        assert_eq!(state.wake(after(2000)), Some(GuardAction::Kill));
+    }
+
+    #[test]
+    fn a_request_to_kill_takes_all_grace_away() {
+        let mut state = GuardState::Watching;
+        state.handle(START, EXIT);
+        assert_eq!(
+            state.handle(after(10), GuardEvent::Asked(GuardRequest::Kill)),
+            [GuardAction::Kill]
+        );
+        assert_eq!(state.handle(after(20), GuardEvent::Asked(GuardRequest::Terminate)), []);
+        assert_eq!(state.handle(after(20), GuardEvent::Alone), []);
+        assert_eq!(state.wake(after(60)), Some(GuardAction::Kill));
+    }
+
+    #[test]
+    fn a_leash_outlasts_whoever_left_and_has_an_end() {
+        let mut state = GuardState::Watching;
+        assert_eq!(state.handle(START, GuardEvent::Asked(GuardRequest::LeaveRunning)), []);
+        assert_eq!(state.handle(after(1), GuardEvent::Alone), []);
+        assert_eq!(state.wake(after(4999)), None);
+        assert_eq!(state.wake(after(5000)), Some(GuardAction::Kill));
+    }
+
+    #[test]
+    fn what_a_program_on_a_leash_left_running_is_asked_to_leave() {
+        let mut state = GuardState::Watching;
+        state.handle(START, GuardEvent::Asked(GuardRequest::LeaveRunning));
+        state.handle(START, GuardEvent::Alone);
+        assert_eq!(state.handle(after(10), EXIT), [TOLD, GuardAction::Terminate]);
+    }
+
+    #[test]
+    fn a_leash_takes_nobody_s_end_back() {
+        let mut state = GuardState::Watching;
+        state.handle(START, GuardEvent::Asked(GuardRequest::Terminate));
+        state.handle(START, GuardEvent::Asked(GuardRequest::LeaveRunning));
+        assert_eq!(state.due(), Some(after(5000)));
+        assert_eq!(state.handle(after(1), GuardEvent::Alone), []);
+        assert_eq!(state.due(), Some(after(2001)));
+    }
+}

@@ -1,0 +1,76 @@
+//! The word that an attempt is to end, on its way from whoever says it to the task that does it.
+
+use nightwright_core::effect::Grace;
+use nightwright_core::stream::outcome::CancelReason;
+use tokio::sync::watch;
+
+/// An attempt is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cancellation {
+    /// Why. The first reason is the one that counts.
+    pub(super) why: CancelReason,
+    /// How much time it has. Once taken away it never comes back.
+    pub(super) grace: Grace,
+}
+
+/// Says the word.
+#[derive(Debug)]
+pub(super) struct Canceller(watch::Sender<Option<Cancellation>>);
+
+impl Canceller {
+    pub(super) fn new() -> (Self, watch::Receiver<Option<Cancellation>>) {
+        let (sender, receiver) = watch::channel(None);
+        (Self(sender), receiver)
+    }
+
+    pub(super) fn cancel(&self, why: CancelReason, grace: Grace) {
+        self.0.send_modify(|cut| match cut {
+            None => *cut = Some(Cancellation { why, grace }),
+            Some(earlier) => match grace {
+                Grace::Usual => {}
+                Grace::None => earlier.grace = Grace::None,
+            },
+        });
+    }
+}
+
+impl Cancellation {
+    /// Waits for the word.
+    pub(super) async fn wanted(cuts: &mut watch::Receiver<Option<Self>>) -> Self {
+        loop {
+            if let Some(cut) = *cuts.borrow_and_update() {
+                return cut;
+            }
+            if cuts.changed().await.is_err() {
+                // Nobody is left who could say it.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Waits until there is no grace.
+    pub(super) async fn without_grace(cuts: &mut watch::Receiver<Option<Self>>) {
+        while Self::wanted(cuts).await.grace == Grace::Usual {
+            if cuts.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_cut_can_only_take_away_grace() {
+        let (canceller, cuts) = Canceller::new();
+        canceller.cancel(CancelReason::Limit, Grace::Usual);
+        canceller.cancel(CancelReason::StopNow, Grace::None);
+        canceller.cancel(CancelReason::Auth, Grace::Usual);
+        assert_eq!(
+            *cuts.borrow(),
+            Some(Cancellation { why: CancelReason::Limit, grace: Grace::None })
+        );
+    }
+}

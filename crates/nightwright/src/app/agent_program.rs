@@ -1,0 +1,245 @@
+//! The agent program of a run: finding it, and everything it is started with.
+
+mod claude;
+mod command_line;
+mod script;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+
+use nightwright_core::effect::AnswerFormat;
+pub(crate) use nightwright_core::environment::fits;
+use nightwright_core::event::{AgentFacts, CallPurpose};
+use nightwright_core::permissions::{Permissions, granted};
+use nightwright_core::settings::Settings;
+use nightwright_core::stream::dialect::{Dialect, InputShape, LaunchOptions, ToolAccess};
+use nightwright_core::stream::verdict;
+
+pub(crate) use self::claude::{find_claude, refused_as_root};
+pub(crate) use self::command_line::AgentCommandLine;
+pub(crate) use self::script::RehearsalScript;
+use crate::agent::LaunchRequest;
+use crate::agent::environment::inherited;
+use crate::agent::process::ArgumentsFor;
+use crate::agent::program::{Freshness, locate};
+use crate::app::run_spec;
+use crate::commands::{REHEARSE, eprint_safe};
+use crate::error::Failure;
+use crate::output::OutputLevel;
+use crate::store::journal::RunDir;
+use crate::trust::TrustItem;
+
+/// Turns of a call without tools. The answer in its shape is one; who answers in words instead is
+/// reminded once by the program, and who gets the shape wrong is told so.
+const ANSWERS: u32 = 3;
+
+/// What a call without tools is told about itself.
+const SYSTEM: &str = "You judge work that another agent has done, strictly and only by what you \
+    are shown. You have no tools, and nobody can answer a question.";
+
+/// Which program works.
+#[derive(Debug)]
+pub(crate) enum AgentProgram {
+    /// Claude Code.
+    Claude,
+    /// A command of the user's: the prompt on its standard input, plain text out.
+    Command(AgentCommandLine),
+    /// Our own binary, playing a script; `None` = the built-in one.
+    Rehearsal(Option<RehearsalScript>),
+}
+
+impl AgentProgram {
+    /// Finds the program and asks for its version. Nothing is started without it, and nothing
+    /// that it would refuse.
+    pub(crate) async fn find(
+        &self,
+        settings: &Settings,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<AgentFacts, Failure> {
+        match self {
+            Self::Rehearsal(_) => {
+                let path = env::current_exe().map_err(|error| {
+                    Failure::trouble(format!("can't find our own program: {error}"))
+                })?;
+                Ok(AgentFacts {
+                    name: "rehearsal".to_owned(),
+                    path: path.display().to_string(),
+                    version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+                })
+            }
+            Self::Claude => {
+                let environment = environment(Dialect::Claude, settings, variables);
+                refused_as_root(settings, &environment)?;
+                let found = find_claude(environment, Freshness::Kept).await?;
+                self.facts(&found.path, Some(found.version.to_string()))
+            }
+            Self::Command(command) => {
+                let path = locate(&command.program, env::var_os("PATH").as_deref())?;
+                self.facts(&path, None)
+            }
+        }
+    }
+
+    fn facts(&self, path: &Path, version: Option<String>) -> Result<AgentFacts, Failure> {
+        let shown = path.display().to_string();
+        if path.to_str().is_none() {
+            return Err(Failure::trouble(format!("can't use `{shown}`: its path is not UTF-8")));
+        }
+        Ok(AgentFacts { name: self.dialect().name().to_owned(), path: shown, version })
+    }
+
+    /// Whether nothing real is done: what comes of it says nothing about the task.
+    pub(crate) fn is_rehearsal(&self) -> bool {
+        matches!(self, Self::Rehearsal(_))
+    }
+
+    /// The language it speaks.
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Claude | Self::Rehearsal(_) => Dialect::Claude,
+            Self::Command(_) => Dialect::Command,
+        }
+    }
+
+    /// What people should know before it starts.
+    pub(super) fn introduce(&self, agent: &AgentFacts, settings: &Settings, level: OutputLevel) {
+        match self {
+            Self::Claude => claude::introduce(agent, settings, level),
+            Self::Command(_) if level.shows_messages() => eprint_safe(&format!(
+                "The agent is `{}`: what it may do is up to it, and what it costs is estimated by \
+                 its time.",
+                agent.path
+            )),
+            Self::Command(_) | Self::Rehearsal(_) => {}
+        }
+    }
+
+    /// What its command line begins with, whatever it is asked.
+    pub(crate) fn first_arguments(&self) -> Vec<OsString> {
+        match self {
+            Self::Claude => Vec::new(),
+            Self::Command(command) => command.arguments.iter().map(OsString::from).collect(),
+            Self::Rehearsal(_) => vec![REHEARSE.into()],
+        }
+    }
+
+    /// Its arguments, for each attempt or call.
+    pub(super) fn arguments(
+        &self,
+        settings: &Settings,
+        project: &Path,
+        agent_files: &[TrustItem],
+    ) -> ArgumentsFor {
+        let dialect = self.dialect();
+        let before = self.first_arguments();
+        let granted = granted(settings);
+        let Settings { agent, model, extras, .. } = settings.clone();
+        let (project, agent_files) = (project.to_owned(), agent_files.to_vec());
+        Box::new(move |order, system| {
+            // Looked at each time: what the agent made of them takes no effect.
+            let mut sources = run_spec::allowed_sources(&agent.sources, &project, &agent_files);
+            // Who only judges or advises may change nothing and gets none of the user's wishes for
+            // the work; a reviewer repairs, and works like the worker.
+            let works = matches!(order.purpose, None | Some(CallPurpose::Review));
+            let wishes = LaunchOptions {
+                max_turns: model.max_turns,
+                permissions: agent.permissions,
+                allowed_tools: &granted,
+                disallowed_tools: &agent.disallowed_tools,
+                fallback_model: model.fallback.as_deref(),
+                extra: &agent.arguments,
+                ..LaunchOptions::default()
+            };
+            if !works {
+                // The agent must not instruct its own judge: neither by files that the program
+                // takes for the user's word nor by settings of the project.
+                sources = vec![run_spec::USER_SETTINGS.to_owned()];
+            }
+            let ask = if works { wishes } else { question(order) };
+            let json_schema = match order.shape {
+                AnswerFormat::Words => None,
+                AnswerFormat::Verdict => Some(verdict::SCHEMA),
+            };
+            // Only the work is a session into which more can be said.
+            let input = match order.purpose {
+                None => dialect.input(extras.watchdog),
+                Some(_) => InputShape::Prompt,
+            };
+            let ask = LaunchOptions { setting_sources: &sources, input, json_schema, ..ask };
+            before.iter().cloned().chain(arguments(dialect, order, system, &ask)).collect()
+        })
+    }
+
+    /// Its environment, but for what each attempt has of its own.
+    pub(super) fn environment(
+        &self,
+        settings: &Settings,
+        variables: &BTreeMap<String, String>,
+        folder: &RunDir,
+        level: OutputLevel,
+    ) -> Result<Vec<(OsString, OsString)>, Failure> {
+        let mut all = environment(self.dialect(), settings, variables);
+        if let Self::Rehearsal(script) = self {
+            all.extend(script::stage(script.as_ref(), folder, level)?);
+            script::name_hooks(&settings.hooks, level);
+        }
+        Ok(all)
+    }
+}
+
+/// What programs of ours find in their environment.
+pub(crate) fn environment(
+    dialect: Dialect,
+    settings: &Settings,
+    variables: &BTreeMap<String, String>,
+) -> Vec<(OsString, OsString)> {
+    // Whoever lets the agent do everything may also have said where that does no harm.
+    let all = claude::may_do_everything(settings);
+    let wanted = |name: &str| {
+        settings.agent.pass_environment.iter().any(|pattern| fits(pattern, name))
+            || (all && name == claude::SANDBOXED)
+    };
+    let mut environment = inherited(dialect, env::vars_os(), wanted);
+    let own = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    let most = settings.agent.max_output_tokens.zip(dialect.output_tokens_variable());
+    for (name, value) in own.chain(most.map(|(most, name)| (name, most.to_string()))) {
+        environment.retain(|(there, _)| there != name);
+        environment.push((name.into(), value.into()));
+    }
+    environment
+}
+
+/// What who only judges or advises is started with. Without tools it has nothing to go round in
+/// circles with but its own answer, and the words that explain tools are left out: what is asked is
+/// all in the question.
+fn question(order: &LaunchRequest) -> LaunchOptions<'static> {
+    let ask = LaunchOptions {
+        permissions: Permissions::None,
+        tools: order.tools,
+        ..LaunchOptions::default()
+    };
+    match order.tools {
+        ToolAccess::None => {
+            LaunchOptions { max_turns: Some(ANSWERS), system_prompt: Some(SYSTEM), ..ask }
+        }
+        ToolAccess::ReadOnly | ToolAccess::Usual => ask,
+    }
+}
+
+fn arguments(
+    dialect: Dialect,
+    order: &LaunchRequest,
+    system: Option<&Path>,
+    ask: &LaunchOptions<'_>,
+) -> Vec<OsString> {
+    let system = system.map(Path::to_string_lossy);
+    let ask = LaunchOptions {
+        model: order.model.as_deref(),
+        cap: order.cap,
+        system_prompt_file: system.as_deref(),
+        ..ask.clone()
+    };
+    dialect.arguments(&ask).into_iter().map(OsString::from).collect()
+}

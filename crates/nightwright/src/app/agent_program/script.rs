@@ -1,0 +1,88 @@
+//! The script of a rehearsal, and where it is kept while it is played.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use nightwright_core::hook::{Hook, Hooks};
+
+use crate::commands::eprint_safe;
+use crate::error::Failure;
+use crate::output::OutputLevel;
+use crate::rehearsal::{self, script};
+use crate::store::journal::{RunDir, create_file};
+
+/// A script that was read and understood.
+#[derive(Debug)]
+pub(crate) struct RehearsalScript(String);
+
+impl RehearsalScript {
+    /// One of ours.
+    pub(crate) fn built_in(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The one that a run was begun with, if any.
+    pub(crate) fn of_run(folder: &RunDir) -> Result<Option<Self>, Failure> {
+        let path = Self::kept_in(folder);
+        if path.exists() { Self::read(&path).map(Some) } else { Ok(None) }
+    }
+
+    fn kept_in(folder: &RunDir) -> PathBuf {
+        folder.path().join("rehearsal.toml")
+    }
+
+    /// One of the user's; what is wrong with it is said before anything starts.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let text = fs::read_to_string(path).map_err(|error| {
+            let path = path.display();
+            Failure::usage(format!("--rehearsal `{path}` can't be read: {error}"))
+        })?;
+        script::Script::parse(&text, path).map_err(|error| {
+            Failure::usage(error.to_string().trim_end().to_owned())
+                .hint("the format is described in `docs/reference/rehearsal.md`")
+        })?;
+        Ok(Self(text))
+    }
+}
+
+/// The script and the log of a rehearsal, in the folder of the run.
+pub(super) fn stage(
+    script: Option<&RehearsalScript>,
+    folder: &RunDir,
+    level: OutputLevel,
+) -> Result<Vec<(OsString, OsString)>, Failure> {
+    let mut all = Vec::new();
+    if let Some(RehearsalScript(text)) = script {
+        let path = RehearsalScript::kept_in(folder);
+        let write = || match create_file(&path) {
+            Ok(mut file) => file.write_all(text.as_bytes()),
+            // A run that goes on has it already, and it is what it was.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        };
+        write().map_err(|error| {
+            Failure::trouble(format!("can't write `{}`: {error}", path.display()))
+        })?;
+        all.push((rehearsal::SCRIPT_VARIABLE.into(), path.into()));
+    }
+    let log = folder.path().join(rehearsal::LOG);
+    if level.shows_messages() {
+        eprint_safe(&format!("What the rehearsal agent is asked: {}", log.display()));
+    }
+    all.push((rehearsal::LOG_VARIABLE.into(), log.into()));
+    Ok(all)
+}
+
+/// Says what of the user's is not rehearsed.
+pub(super) fn name_hooks(hooks: &Hooks, level: OutputLevel) {
+    if hooks.any() && level.shows_messages() {
+        let names = Hook::ALL.into_iter().filter(|hook| hooks.has(*hook));
+        let names: Vec<_> = names.map(|hook| format!("`{}`", hook.name())).collect();
+        eprint_safe(&format!(
+            "Your hooks run for real: {}. They can tell by NIGHTWRIGHT_DRY_RUN=1.",
+            names.join(", ")
+        ));
+    }
+}

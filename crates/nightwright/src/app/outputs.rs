@@ -1,0 +1,331 @@
+//! Everything that shows a run while it goes on.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use nightwright_core::redact::Secrets;
+use nightwright_core::run_view;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::execute::{LockedRun, Session, StderrWriter};
+use super::finished_hook::ForceQuit;
+use crate::output::follow::{FollowTarget, FollowerFinish, FollowerHandle};
+use crate::output::log::{LogOutput, LogReporter};
+use crate::output::notify::{Notifier, NotifyWarnFn, PendingNotifications};
+use crate::output::{self, OutputLevel, Style};
+use crate::runtime::supervisor::{RunOutcome, WarningSender};
+
+/// How long the screen may take to show the rest when a run is over.
+const SCREEN_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long the log may take to write the rest.
+const LOG_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What is left to all of them when somebody wants to leave at once.
+const FORCE_QUIT_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// What writing to a terminal says that has hung up.
+const TERMINAL_GONE: i32 = rustix::io::Errno::IO.raw_os_error();
+
+/// The screen and the log of a run, and who is told of it elsewhere. What shows reads the journal and the agent's output as a
+/// stranger would.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    screen: Option<FollowerHandle>,
+    log: FollowerHandle,
+    notifier: Option<Notifier>,
+    complaints: Arc<WarningSink>,
+}
+
+/// Where it is said that a log is no longer written, or that nobody is told any more.
+#[derive(Debug)]
+struct WarningSink {
+    /// The journal, and everybody who reads it.
+    notes: OnceLock<WarningSender>,
+    /// Nothing is recorded any more.
+    journal_closed: AtomicBool,
+    level: OutputLevel,
+    /// How it is said then, and as long as there are no notes.
+    stderr: Arc<StderrWriter>,
+}
+
+impl WarningSink {
+    /// Nothing is shown any more. Whoever closed their end, or their terminal, knows that; a full
+    /// disk tells nobody, and what is missing there may be all that somebody will look at.
+    fn display_ended(&self, error: &io::Error) {
+        let terminal = self.level.shows_messages() && error.raw_os_error() == Some(TERMINAL_GONE);
+        if terminal || error.kind() == io::ErrorKind::BrokenPipe {
+            return;
+        }
+        self.warn(format!("what happens is no longer printed: {error}"));
+    }
+
+    fn warn(&self, text: String) {
+        match self.notes.get() {
+            Some(notes) if !self.journal_closed.load(Ordering::Acquire) => notes.warn(text),
+            // Without a journal to say it, it is said at every level: nothing else would tell.
+            Some(_) | None => self.stderr.write_line(&format!("warning: {text}")),
+        }
+    }
+}
+
+impl Outputs {
+    /// Shows what comes after the line of the journal with this number.
+    pub(super) fn start(
+        session: &Session,
+        locked_run: &LockedRun,
+        style: &Style,
+        secrets: &Secrets,
+        after: u64,
+    ) -> Self {
+        let followed = FollowTarget {
+            journal: locked_run.folder.journal(),
+            output: locked_run.folder.output(),
+            after,
+        };
+        let out: Option<Box<dyn io::Write + Send>> = match session.level {
+            OutputLevel::Quiet => None,
+            OutputLevel::Json | OutputLevel::JsonMessages => Some(Box::new(io::stdout())),
+            OutputLevel::Progress | OutputLevel::Verbose => Some(Box::new(io::stderr())),
+        };
+        let complaints = Arc::new(WarningSink {
+            notes: OnceLock::new(),
+            journal_closed: AtomicBool::new(false),
+            level: session.level,
+            stderr: Arc::new(StderrWriter::new()),
+        });
+        let screen = out.map(|out| {
+            let reporter = output::reporter(session.level, style.clone(), out);
+            let told = Arc::clone(&complaints);
+            FollowerHandle::start_with(followed.clone(), reporter, move |error| {
+                told.display_ended(error);
+            })
+        });
+        let log = log(session, locked_run, secrets, Arc::clone(&complaints));
+        let told = Arc::clone(&complaints);
+        let complain: NotifyWarnFn = Arc::new(move |text| told.warn(text));
+        let notifier = Notifier::start(&session.notify, followed.clone(), secrets, &complain);
+        Self { screen, log: FollowerHandle::start(followed, Box::new(log)), notifier, complaints }
+    }
+
+    /// Where to say that something can't be shown any more.
+    pub(super) fn send_warnings_to(&self, notes: WarningSender) {
+        // There is one supervisor, and one who tells us of it.
+        let _ = self.complaints.notes.set(notes);
+    }
+
+    /// Tells all of them that there is something new.
+    pub(super) fn waker(&self) -> impl Fn() + use<> {
+        let screen = self.screen.as_ref().map(FollowerHandle::waker);
+        let log = self.log.waker();
+        let notifier = self.notifier.as_ref().map(Notifier::waker);
+        move || {
+            if let Some(wake) = &screen {
+                wake();
+            }
+            log();
+            if let Some(wake) = &notifier {
+                wake();
+            }
+        }
+    }
+
+    /// Tells something beside what is recorded: in the log, and on the screen of whoever wants to
+    /// know everything. Never waits.
+    pub(super) fn notifier_of_notes(&self, level: OutputLevel) -> impl Fn(String) + Send + use<> {
+        let screen = self.screen.as_ref().filter(|_| level == OutputLevel::Verbose);
+        let (screen, log) = (screen.map(FollowerHandle::note_sender), self.log.note_sender());
+        move |text| {
+            if let Some(tell) = &screen {
+                tell(text.clone());
+            }
+            log(text);
+        }
+    }
+
+    /// How people are told what is not shown.
+    pub(super) fn stderr(&self) -> Arc<StderrWriter> {
+        Arc::clone(&self.complaints.stderr)
+    }
+
+    /// Where something is said that people should know, before the end and after it.
+    pub(super) fn warn_fn(&self) -> NotifyWarnFn {
+        let complaints = Arc::clone(&self.complaints);
+        Arc::new(move |text| complaints.warn(text))
+    }
+
+    /// Shows the rest, and gives how people are told what comes after it. What is still on its way
+    /// to others goes on meanwhile, and may take longer. Whoever wants to leave waits for neither.
+    pub(super) async fn finish(
+        self,
+        ending: &RunOutcome,
+        force_quit: &ForceQuit,
+    ) -> PendingDeliveries {
+        let Self { screen, log, notifier, complaints } = self;
+        notifier.iter().for_each(Notifier::stop_warnings);
+        complaints.journal_closed.store(true, Ordering::Release);
+        let RunOutcome { outcome, note, .. } = ending;
+        let ending = run_view::FinalOutcome { outcome: outcome.clone(), note: note.clone() };
+        // Each by itself: one that is slow takes nothing from the others.
+        let notifications = spawn_blocking(move || notifier.map(|notifier| notifier.close(ending)));
+        let shown = spawn_blocking(move || {
+            screen.map_or(FollowerFinish::InTime, |screen| screen.finish(SCREEN_TIMEOUT))
+        });
+        let logged = spawn_blocking(move || log.finish(LOG_TIMEOUT));
+        let (notifications, shown, _) = tokio::join!(
+            unless_force_quit(notifications, force_quit),
+            unless_force_quit(shown, force_quit),
+            unless_force_quit(logged, force_quit),
+        );
+        // Only where both write to the same place does one know of the other.
+        if complaints.level.shows_messages() {
+            complaints.stderr.after(shown.unwrap_or(FollowerFinish::Abandoned));
+        }
+        let notifications = notifications.flatten().map(Arc::new);
+        PendingDeliveries { stderr: Arc::clone(&complaints.stderr), notifications }
+    }
+}
+
+/// What comes of it, unless somebody wants to leave, and it takes more than a moment after that.
+/// `None`, too, after a panic, which has said enough: then nobody knows what came of it.
+async fn unless_force_quit<T>(job: JoinHandle<T>, force_quit: &ForceQuit) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = job => done.ok(),
+        () = force_quit.requested_after(FORCE_QUIT_TIMEOUT) => None,
+    }
+}
+
+/// A run that was shown to its end, of which others may still be told.
+#[derive(Debug)]
+pub(super) struct PendingDeliveries {
+    /// How people are told what comes after it.
+    pub(super) stderr: Arc<StderrWriter>,
+    notifications: Option<Arc<PendingNotifications>>,
+}
+
+impl PendingDeliveries {
+    /// Waits for what is on its way to others, but not long when somebody wants to leave. Says what
+    /// did not arrive.
+    pub(super) async fn finish(&self, force_quit: &ForceQuit) -> Vec<String> {
+        let Some(on_its_way) = &self.notifications else { return Vec::new() };
+        let waiting = Arc::clone(on_its_way);
+        let mut waited = spawn_blocking(move || waiting.wait());
+        let late = tokio::select! {
+            biased;
+            late = &mut waited => late,
+            () = force_quit.requested() => {
+                on_its_way.shorten_deadline(Instant::now() + FORCE_QUIT_TIMEOUT);
+                waited.await
+            }
+        };
+        // It never fails but by a panic, which has said enough.
+        late.unwrap_or_default()
+    }
+}
+
+/// The log of this process.
+fn log(
+    session: &Session,
+    locked_run: &LockedRun,
+    secrets: &Secrets,
+    complaints: Arc<WarningSink>,
+) -> LogReporter {
+    let last = locked_run.folder.logs().pop();
+    let earlier = last.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    let path = locked_run.folder.new_log(jiff::Timestamp::now());
+    let mut out = LogOutput::new(Box::new(move |text| complaints.warn(text))).file(&path);
+    let name = path.file_name().and_then(|name| name.to_str());
+    if let (Some(dir), Some(name)) = (&session.logs.dir, name) {
+        out = out.copy(&session.project, dir, name);
+    }
+    LogReporter::new(out, secrets.clone(), earlier)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use nightwright_core::journal::JournalLine;
+    use nightwright_core::outcome::Outcome;
+    use nightwright_core::stream::message::AgentMessage;
+
+    use super::*;
+    use crate::output::{Reporter, ReporterInput, Speaker};
+
+    /// Shows nothing, and is done when it is told.
+    struct ClosesWhenTold(Option<Receiver<()>>);
+
+    impl Reporter for ClosesWhenTold {
+        fn past(&mut self, _: &JournalLine) {}
+
+        fn event(&mut self, _: &JournalLine, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn message(&mut self, _: Speaker, _: &AgentMessage<'_>) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn note(&mut self, _: &str) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            if let Some(told) = &self.0 {
+                // Whoever would have told it is gone when the test is over.
+                let _ = told.recv();
+            }
+            Ok(())
+        }
+
+        fn wants(&self) -> ReporterInput {
+            ReporterInput::Events
+        }
+    }
+
+    /// Whether what is said after the end is heard, of a run whose screen or log hangs.
+    async fn is_heard(level: OutputLevel, hangs: [bool; 2]) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        let followed = FollowTarget {
+            journal: folder.path().join("journal.jsonl"),
+            output: folder.path().to_owned(),
+            after: 0,
+        };
+        let (keep, told): (Vec<_>, Vec<_>) = hangs
+            .map(|hangs| {
+                let (keep, told) = channel();
+                (keep, hangs.then_some(told))
+            })
+            .into_iter()
+            .unzip();
+        let [screen, log] = <[_; 2]>::try_from(told)
+            .unwrap()
+            .map(|told| FollowerHandle::start(followed.clone(), Box::new(ClosesWhenTold(told))));
+        let complaints = WarningSink {
+            notes: OnceLock::new(),
+            journal_closed: AtomicBool::new(false),
+            level,
+            stderr: Arc::new(StderrWriter::new()),
+        };
+        let (screen, complaints) = (Some(screen), Arc::new(complaints));
+        let outputs = Outputs { screen, log, notifier: None, complaints };
+        let ending = RunOutcome { outcome: Outcome::Interrupted, note: None, unrecorded: None };
+        let deliveries = outputs.finish(&ending, &ForceQuit::at_once()).await;
+        drop(keep);
+        deliveries.stderr.is_open()
+    }
+
+    #[tokio::test]
+    async fn a_log_that_is_slow_takes_no_word_from_a_screen_that_is_not() {
+        assert!(is_heard(OutputLevel::Progress, [false, true]).await);
+    }
+
+    #[tokio::test]
+    async fn a_screen_that_hangs_takes_the_words_that_would_go_to_the_same_place() {
+        assert!(!is_heard(OutputLevel::Progress, [true, false]).await);
+        assert!(is_heard(OutputLevel::Json, [true, false]).await);
+    }
+}

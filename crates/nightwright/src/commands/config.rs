@@ -1,0 +1,240 @@
+//! `nightwright config`: look at the configuration, or change it.
+
+mod show;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use super::{eprint_safe, print, select_run};
+use crate::app::approval;
+use crate::config::modes;
+use crate::config::{self, ConfigFile, ConfigLayer, ConfigValue, Key, ResolvedConfig, edit};
+use crate::error::Failure;
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub(super) struct ConfigArgs {
+    #[command(subcommand)]
+    what: ConfigCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum ConfigCommand {
+    /// Print the effective value of a key; exits 1 if it is not set
+    Get {
+        /// The key, such as `limits.max_cost`
+        key: String,
+        #[command(flatten)]
+        place: ConfigTarget,
+        #[command(flatten)]
+        format: ConfigFormat,
+    },
+    /// Set a key in the file of the project, the task or the user; comments in it stay
+    Set {
+        /// The key, such as `limits.max_cost`
+        key: String,
+        /// The value; several for a list, `NAME=VALUE` for variables
+        #[arg(required = true, value_name = "VALUE", allow_negative_numbers = true)]
+        values: Vec<String>,
+        #[command(flatten)]
+        place: ConfigTarget,
+        #[command(flatten)]
+        whose: ConfigScope,
+    },
+    /// Remove a key from the file of the project, the task or the user
+    Unset {
+        /// The key, such as `limits.max_cost`
+        key: String,
+        #[command(flatten)]
+        place: ConfigTarget,
+        #[command(flatten)]
+        whose: ConfigScope,
+    },
+    /// List all keys, their effective values, and where these come from
+    List {
+        #[command(flatten)]
+        place: ConfigTarget,
+        #[command(flatten)]
+        format: ConfigFormat,
+    },
+    /// Show all about a key: what it may be, what every layer says, and which one wins
+    Explain {
+        /// The key, such as `limits.max_cost`
+        key: String,
+        #[command(flatten)]
+        place: ConfigTarget,
+        #[command(flatten)]
+        format: ConfigFormat,
+    },
+    /// Print the JSON Schema of the configuration files
+    Schema,
+}
+
+#[derive(Clone, Debug, Args)]
+struct ConfigTarget {
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
+    /// The configuration of this task
+    #[arg(long, value_name = "NAME")]
+    task: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+struct ConfigScope {
+    /// In your own file, for all projects
+    #[arg(long, conflicts_with = "task")]
+    user: bool,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+struct ConfigFormat {
+    /// As JSON; durations in seconds, money in US dollars
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn config(options: &ConfigArgs) -> Result<ExitCode, Failure> {
+    match &options.what {
+        ConfigCommand::Get { key, place, format } => {
+            show::get(config::look_up(key)?, &place.resolved()?, *format)?;
+        }
+        ConfigCommand::Set { key, values, place, whose } => {
+            set(config::look_up(key)?, values, &place.file(whose)?, place)?;
+        }
+        ConfigCommand::Unset { key, place, whose } => {
+            unset(config::look_up(key)?, &place.file(whose)?)?;
+        }
+        ConfigCommand::List { place, format } => show::list(&place.resolved()?, *format)?,
+        ConfigCommand::Explain { key, place, format } => {
+            show::explain(config::look_up(key)?, &place.resolved()?, *format)?;
+        }
+        ConfigCommand::Schema => print(&format!("{:#}", config::schema()))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl ConfigTarget {
+    /// The project, and the task if it is there.
+    fn find(&self) -> Result<(PathBuf, Option<&str>), Failure> {
+        let project = select_run::project(self.project.as_deref())?;
+        if let Some(task) = &self.task {
+            let file = ConfigFile::task(&project, task)?;
+            if !file.path().parent().is_some_and(Path::is_dir) {
+                return Err(Failure::usage(format!("Task not found: {task}")));
+            }
+        }
+        Ok((project, self.task.as_deref()))
+    }
+
+    /// What holds here, the mode's defaults included.
+    fn resolved(&self) -> Result<ResolvedConfig, Failure> {
+        let (project, task) = self.find()?;
+        let layers = config::load(&project, task, variable)?;
+        let resolved = ResolvedConfig::new(layers.clone());
+        let usual = if task.is_some() { modes::OF_TASKS } else { modes::OF_GOALS };
+        let mode = resolved.get_text("mode").unwrap_or(usual);
+        let mode: ConfigLayer = modes::load(&project, mode)?.defaults;
+        Ok(ResolvedConfig::new([mode].into_iter().chain(layers)))
+    }
+
+    /// The file that is changed.
+    fn file(&self, whose: &ConfigScope) -> Result<ConfigFile, Failure> {
+        let (project, task) = self.find()?;
+        match task {
+            _ if whose.user => ConfigFile::user(variable).ok_or_else(|| {
+                Failure::trouble("there is no place for your own configuration")
+                    .hint("set `HOME` or `XDG_CONFIG_HOME` to an absolute path")
+            }),
+            Some(task) => ConfigFile::task(&project, task),
+            None => Ok(ConfigFile::project(&project)),
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name)
+}
+
+fn set(
+    key: &Key,
+    values: &[String],
+    file: &ConfigFile,
+    place: &ConfigTarget,
+) -> Result<(), Failure> {
+    let pieces: Vec<&str> = values.iter().map(String::as_str).collect();
+    let value = key.kind.parse(&pieces).map_err(|allowed| {
+        let shows = pieces.len() == 1 && !key.kind.is_secret();
+        let given = if shows { format!("`{}`", pieces[0]) } else { "this".to_owned() };
+        Failure::usage(format!("`{}` can't be {given}: it has to be {allowed}", key.name))
+    })?;
+    let old = file.read()?.unwrap_or_default();
+    // What is no TOML is shown as it is, below.
+    let new = edit::set(&old, key, &value).unwrap_or_else(|_| old.clone());
+    write(file, &old, &new)?;
+    if file.layer()?.get(key.name).is_none() {
+        let (table, path) = (key.name.split('.').next().unwrap_or_default(), file.path().display());
+        return Err(Failure::usage(format!(
+            "`{}` was not set: `{path}` has several `[[{table}]]`",
+            key.name
+        ))
+        .hint("change them there"));
+    }
+    if key.gated {
+        approval::approve_setting(
+            &select_run::project(place.project.as_deref())?,
+            &file.layer()?,
+            key.name,
+        )?;
+    }
+    eprint_safe(&format!(
+        "{} = {} in {}",
+        key.name,
+        value.without_secrets(),
+        file.path().display()
+    ));
+    // Whoever sets something wants to know that it has no effect; what else is wrong is not told
+    // here.
+    if let Ok(resolved) = place.resolved()
+        && resolved.value(key.name) != Some(&value)
+        && resolved.origin(key.name) != file.origin()
+    {
+        let (shown, origin) =
+            (resolved.value(key.name).map(ConfigValue::without_secrets), resolved.origin(key.name));
+        let shown = shown.map_or_else(|| key.unset.to_owned(), |value| value.to_string());
+        eprint_safe(&format!("warning: it has no effect here: {origin} says {shown}"));
+    }
+    Ok(())
+}
+
+fn unset(key: &Key, file: &ConfigFile) -> Result<(), Failure> {
+    let path = file.path().display();
+    let old = file.read()?.unwrap_or_default();
+    match edit::unset(&old, key) {
+        Ok(Some(new)) => {
+            write(file, &old, &new)?;
+            eprint_safe(&format!("{} is no longer set in {path}", key.name));
+        }
+        Ok(None) => eprint_safe(&format!("{} is not set in {path}", key.name)),
+        Err(_) => write(file, &old, &old)?,
+    }
+    Ok(())
+}
+
+/// Writes a file that can be read again, and no other.
+fn write(file: &ConfigFile, old: &str, new: &str) -> Result<(), Failure> {
+    let read = |text| ConfigLayer::parse(file.origin().clone(), file.path(), text);
+    if let Err(error) = read(new) {
+        // What was wrong before is shown where it is in the file.
+        let error = read(old).err().unwrap_or(error);
+        let failure = Failure::from(error);
+        return Err(failure.hint(format!("`{}` was not changed", file.path().display())));
+    }
+    file.write(new)
+}

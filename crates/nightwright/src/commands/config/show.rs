@@ -1,0 +1,176 @@
+//! How the configuration is shown.
+
+use nightwright_core::display::{display_safe, one_line};
+use nightwright_core::redact::Secrets;
+use serde_json::{Value as Json, json};
+
+use super::ConfigFormat;
+use crate::commands::{eprint_safe, print};
+use crate::config::{ConfigValue, KEYS, Key, ResolvedConfig, ValueOrigin};
+use crate::error::Failure;
+use crate::secrets;
+
+/// A value in a list takes no more room than this.
+const WIDEST: usize = 40;
+
+pub(super) fn get(
+    key: &Key,
+    resolved: &ResolvedConfig,
+    format: ConfigFormat,
+) -> Result<(), Failure> {
+    let value = ShownMasks::of(resolved).winner(key, resolved);
+    if let Some(ConfigValue::Table(entries)) = &value
+        && !entries.is_empty()
+    {
+        let origin = resolved.origin(key.name);
+        eprint_safe(&format!(
+            "values of variables may be secret and are not shown; see them in: {origin}"
+        ));
+    }
+    if format.json {
+        let value = value.map_or(Json::Null, |value| value.to_json());
+        let origin = resolved.origin(key.name).to_json();
+        return print_json(&json!({ "key": key.name, "value": value, "origin": origin }));
+    }
+    match value {
+        Some(ConfigValue::List(items)) if items.is_empty() => Ok(()),
+        Some(ConfigValue::Table(entries)) if entries.is_empty() => Ok(()),
+        Some(value) => print(&display_safe(&value.plain())),
+        None => Err(Failure::trouble(format!("`{}` is not set: {}", key.name, key.unset))),
+    }
+}
+
+pub(super) fn list(resolved: &ResolvedConfig, format: ConfigFormat) -> Result<(), Failure> {
+    let masks = ShownMasks::of(resolved);
+    if format.json {
+        let entry = |key: &Key| {
+            let value = masks.winner(key, resolved);
+            let value = value.map_or(Json::Null, |value| value.to_json());
+            json!({ "key": key.name, "value": value, "origin": resolved.origin(key.name).to_json() })
+        };
+        return print_json(&KEYS.iter().map(entry).collect());
+    }
+    let rows: Vec<[String; 3]> = KEYS
+        .iter()
+        .map(|key| {
+            // What was cut could not be masked any more.
+            let value = masks.winner(key, resolved);
+            let value = value.map_or(format!("({})", key.unset), |value| value.to_string());
+            let origin = one_line(&resolved.origin(key.name).to_string(), usize::MAX);
+            [key.name.to_owned(), one_line(&value, WIDEST), origin]
+        })
+        .collect();
+    let width = |column: usize| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    };
+    let (first, second) = (width(0), width(1));
+    let lines: Vec<_> = rows
+        .iter()
+        .map(|[key, value, origin]| format!("{key:first$}  {value:second$}  {origin}"))
+        .collect();
+    print(&lines.join("\n"))
+}
+
+/// What is masked in values that are shown.
+struct ShownMasks {
+    /// By all that is known.
+    all: Secrets,
+    /// By what the user alone knows.
+    user: Secrets,
+}
+
+impl ShownMasks {
+    fn of(resolved: &ResolvedConfig) -> Self {
+        Self { all: secrets::to_show(resolved), user: secrets::of_user() }
+    }
+
+    /// A value without what may be secret, and with masks for what is known to be. A project makes
+    /// no masks for what it needs approval for, or it could hide what it would run.
+    fn shown(&self, key: &Key, origin: &ValueOrigin, value: &ConfigValue) -> ConfigValue {
+        let is_asked_for = key.gated && origin.comes_with_project();
+        let secrets = if is_asked_for { &self.user } else { &self.all };
+        value.without_secrets().map_texts(&|text| secrets.mask(text).into_owned())
+    }
+
+    /// The value that counts.
+    fn winner(&self, key: &Key, resolved: &ResolvedConfig) -> Option<ConfigValue> {
+        resolved.value(key.name).map(|value| self.shown(key, resolved.origin(key.name), value))
+    }
+}
+
+pub(super) fn explain(
+    key: &Key,
+    resolved: &ResolvedConfig,
+    format: ConfigFormat,
+) -> Result<(), Failure> {
+    let layers = resolved.all(key.name);
+    let masks = ShownMasks::of(resolved);
+    if format.json {
+        return print_json(&explain_json(key, resolved, &layers, &masks));
+    }
+    let mut lines = vec![key.name.to_owned(), format!("  {}", key.about), String::new()];
+    let mut row = |name: &str, text: &str| lines.push(format!("  {name:12} {text}"));
+    row("type", key.kind.name());
+    row("has to be", &key.kind.allowed());
+    row("default", &key.default_text());
+    row("environment", key.env);
+    row(
+        "flag",
+        match key.flag {
+            Some("--") => "what follows `--`",
+            Some(flag) => flag,
+            None => "none",
+        },
+    );
+    row("trust", if key.gated { "a project needs your approval to set it" } else { "not needed" });
+    lines.push(String::new());
+    lines.push("  the layers, the last one wins:".to_owned());
+    if layers.is_empty() {
+        lines.push(format!("    none sets it: {}", key.unset));
+    }
+    for (index, (origin, value)) in layers.iter().enumerate() {
+        let mark = if index + 1 == layers.len() { "->" } else { "  " };
+        lines.push(format!("  {mark} {origin}: {}", masks.shown(key, origin, value)));
+    }
+    if let Some(value @ ConfigValue::Table(_)) = masks.winner(key, resolved)
+        && layers.len() > 1
+    {
+        lines.push(format!("  together: {value}"));
+    }
+    print(&display_safe(&lines.join("\n")))
+}
+
+fn explain_json(
+    key: &Key,
+    resolved: &ResolvedConfig,
+    layers: &[(&ValueOrigin, &ConfigValue)],
+    masks: &ShownMasks,
+) -> Json {
+    let last = layers.len().saturating_sub(1);
+    let layers: Vec<Json> = layers
+        .iter()
+        .enumerate()
+        .map(|(index, (origin, value))| {
+            let value = masks.shown(key, origin, value).to_json();
+            json!({ "origin": origin.to_json(), "value": value, "wins": index == last })
+        })
+        .collect();
+    json!({
+        "key": key.name,
+        "about": key.about,
+        "type": key.kind.name(),
+        "allowed": key.kind.allowed(),
+        "default": key.default_value().map(|value| value.to_json()),
+        "unset": (!key.unset.is_empty()).then_some(key.unset),
+        "environment": key.env,
+        "flag": key.flag,
+        "trust": key.gated,
+        "value": masks.winner(key, resolved).map(|value| value.to_json()),
+        "origin": resolved.origin(key.name).to_json(),
+        "layers": layers,
+    })
+}
+
+fn print_json(json: &Json) -> Result<(), Failure> {
+    print(&format!("{json:#}"))
+}

@@ -1,0 +1,82 @@
+//! `nightwright demo`: a whole run on a small project, with a scripted agent.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use nightwright_core::outcome::Strictness;
+use nightwright_core::settings::{Settings, VerdictMode};
+use nightwright_core::units::Usd;
+
+use super::eprint_safe;
+use crate::app::execute::{AgentProgram, RehearsalScript, Session};
+use crate::error::Failure;
+use crate::output::hooks;
+use crate::output::{ColorChoice, OutputLevel};
+use crate::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT};
+use crate::runtime::clock::ClockSpeed;
+use crate::secrets;
+use crate::store::log_settings::LogSettings;
+
+/// What the demo can be told.
+#[derive(Clone, Debug, Args)]
+pub(super) struct DemoArgs {
+    /// Show the agent's words and tool calls too
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
+    let secrets = secrets::of_environment(&[])?;
+    let folder = tempfile::Builder::new()
+        .prefix("nightwright-demo-")
+        .tempdir()
+        .map_err(|error| Failure::trouble(format!("can't make a folder for the demo: {error}")))?;
+    for (name, text) in DEMO_PROJECT {
+        let path = folder.path().join(name);
+        fs::write(&path, text).map_err(|error| {
+            Failure::trouble(format!("can't write `{}`: {error}", path.display()))
+        })?;
+    }
+    eprint_safe(&format!(
+        "A small project with a failing test is in {} until the demo ends.\n\
+         A scripted agent works on it now; nothing is spent. Waits are shown in fast motion.\n\
+         With a real agent, in a project of your own, that would be:\n  \
+         nightwright run -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
+        folder.path().display()
+    ));
+
+    let mut settings = Settings { goal: "make check.sh pass".to_owned(), ..Settings::default() };
+    settings.limits.max_iterations = Some(5);
+    settings.limits.max_cost = Usd::from_dollars(5.0);
+    settings.notes_file = Some("SHARED_TASK_NOTES.md".to_owned());
+    settings.verify.commands = vec![DEMO_CHECK.to_owned()];
+    // A failing check is failing; the demo need not see it twice.
+    settings.verify.rerun = nightwright_core::settings::Rerun::Never;
+    settings.verify.model = VerdictMode::Off;
+    settings.delay = Duration::from_millis(200);
+    let session = Session {
+        project: folder.path().to_owned(),
+        settings,
+        task: None,
+        hooks: hooks::ApprovedHooks::default(),
+        agent_files: Vec::new(),
+        variables: BTreeMap::new(),
+        secrets,
+        since: None,
+        program: AgentProgram::Rehearsal(Some(RehearsalScript::built_in(DEMO_SCRIPT))),
+        level: if options.verbose { OutputLevel::Verbose } else { OutputLevel::Progress },
+        color: ColorChoice::Auto,
+        logs: LogSettings::default(),
+        notify: Vec::new(),
+        strictness: Strictness::RequireComplete,
+        motion: ClockSpeed::Fast,
+        keep_awake: false,
+        detach: None,
+    };
+    let code = session.run()?;
+    eprint_safe("\nNext, in a project of your own:\n  nightwright init");
+    Ok(code)
+}

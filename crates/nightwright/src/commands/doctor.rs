@@ -1,0 +1,127 @@
+//! `nightwright doctor`: whether a run can start here, and what to do if not.
+
+mod agent;
+mod checks;
+mod configured;
+mod finding;
+mod probe;
+mod project;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::root::Root;
+use nightwright_core::settings::Settings;
+use nightwright_core::stream::dialect::Dialect;
+
+use self::configured::DoctorConfig;
+use self::finding::{DoctorFinding, DoctorReport};
+use super::{eprint_safe, print, select_run};
+use crate::agent::program::{FoundProgram, Freshness};
+use crate::app::execute::{self, block_on, catch_signals, interrupted};
+use crate::error::Failure;
+
+/// What to look at.
+#[derive(Clone, Debug, Args)]
+pub(super) struct DoctorArgs {
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
+    /// Make one tiny call to the model as well, for a cent or so: it shows that the login works
+    /// and that what the agent prints is understood
+    #[arg(long)]
+    probe: bool,
+
+    /// Run the checks of the project once, as a run would
+    #[arg(long)]
+    checks: bool,
+
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
+    let Root { path: project, found } = select_run::find_root(options.project.as_deref())?;
+    block_on(async {
+        let mut signals = catch_signals()?;
+        let (spec, configured) = configured::configured(&project);
+        let (settings, variables) = match &configured {
+            Some(DoctorConfig { settings, resolved }) => {
+                (settings.clone(), resolved.environment_of_agent())
+            }
+            None => (Settings::default(), BTreeMap::new()),
+        };
+        let environment = execute::environment(Dialect::Claude, &settings, &variables);
+        let looking = async {
+            let (agent, mut findings) = look_at_agent(&settings, &project, &environment).await;
+            findings.extend(agent::around(&environment));
+            findings.extend(project::is_refused(&project, found));
+            findings.push(project::git(&project, &environment).await);
+            let state = project::state(&project);
+            // What is wrong with the state folder is told once.
+            findings.extend(spec.into_iter().filter(|finding| !finding.repeats(&state)));
+            // Temporary folders are recorded in the state folder: one problem is enough.
+            let can_keep = state.iter().all(DoctorFinding::is_ok);
+            findings.extend(state);
+            findings.extend(project::in_use(&project));
+            if can_keep {
+                findings.push(checks::temporary(&project).await);
+            }
+            if let Some(configured) = &configured {
+                if options.checks {
+                    findings.extend(checks::run(&project, configured).await?);
+                } else {
+                    findings.push(checks::listed(&project, configured));
+                }
+            }
+            Ok::<_, Failure>((agent, findings))
+        };
+        let (agent, mut findings) = tokio::select! {
+            all = looking => all?,
+            () = signals.next() => return Ok(interrupted()),
+        };
+        if options.probe {
+            match agent {
+                Some(found) => {
+                    if !options.json {
+                        eprint_safe("Asking the agent for one word...");
+                    }
+                    let Some(finding) = probe::probe(&found, environment, &mut signals).await?
+                    else {
+                        return Ok(interrupted());
+                    };
+                    findings.push(finding);
+                }
+                None => {
+                    findings.push(DoctorFinding::warning("probe", "there is no agent to be asked"));
+                }
+            }
+        }
+        let report = DoctorReport { findings };
+        print(report.show(options.json)?.trim_end())?;
+        Ok(ExitCode::from(u8::from(!report.can_run())))
+    })
+}
+
+/// The agent program that a run would start: what is wrong with it, and Claude Code itself if that
+/// can be asked something.
+async fn look_at_agent(
+    settings: &Settings,
+    project: &Path,
+    environment: &[(OsString, OsString)],
+) -> (Option<FoundProgram>, Vec<DoctorFinding>) {
+    if let Some(command) = &settings.agent.command {
+        return (None, vec![agent::command(command, project)]);
+    }
+    let found = execute::find_claude(environment.to_vec(), Freshness::Asked).await;
+    let mut findings = vec![agent::found(&found)];
+    if let Err(failure) = execute::refused_as_root(settings, environment) {
+        findings.push(configured::problem("permissions", &failure));
+    }
+    (found.ok(), findings)
+}

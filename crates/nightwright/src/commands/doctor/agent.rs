@@ -1,0 +1,163 @@
+//! The agent program and what it will find around itself.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::stream::dialect::claude;
+use nightwright_core::stream::version::VersionSupport;
+
+use super::configured;
+use super::finding::{DoctorFinding, Grade};
+use crate::agent::program::{FoundProgram, ProgramError, locate};
+use crate::app::execute::AgentCommandLine;
+use crate::error::Failure;
+use crate::process::{Containment, ContainmentLevel};
+
+/// Variables by which an account is known to the agent.
+const ACCOUNT: [&str; 6] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_VERTEX",
+];
+
+/// Variables that a session of the agent sets for what it starts.
+const OUTER_SESSION: [&str; 5] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_PID",
+];
+
+/// Whether there is a program that can be used.
+pub(super) fn found(found: &Result<FoundProgram, ProgramError>) -> DoctorFinding {
+    let covered = claude::COVERED;
+    let (oldest, newest) = (covered.oldest.to_string(), covered.newest.to_string());
+    let finding = match found {
+        Ok(FoundProgram { path, version, support }) => {
+            let what = format!("claude {version}, `{}`", path.display());
+            let finding = match support {
+                VersionSupport::Newer => DoctorFinding::warning(
+                    "agent",
+                    format!(
+                        "{what}: newer than {newest}, the newest that nightwright is tested with"
+                    ),
+                )
+                .hint("to try it out for a cent or so: nightwright doctor --probe"),
+                VersionSupport::TooOld | VersionSupport::Covered => {
+                    DoctorFinding::ok("agent", format!("{what} (tested: {oldest} to {newest})"))
+                }
+            };
+            finding.fact("path", path.display().to_string()).fact("version", version.to_string())
+        }
+        Err(trouble) => DoctorFinding::problem("agent", trouble.to_string()).hint(trouble.hint()),
+    };
+    finding.fact("oldest_tested", oldest).fact("newest_tested", newest)
+}
+
+/// Whether the user's own agent program is there.
+pub(super) fn command(text: &str, project: &Path) -> DoctorFinding {
+    let located = AgentCommandLine::parse(text, project).and_then(|command| {
+        locate(command.program(), env::var_os("PATH").as_deref()).map_err(Failure::from)
+    });
+    match located {
+        Ok(path) => DoctorFinding::ok("agent", format!("`{}` (agent.command)", path.display()))
+            .fact("path", path.display().to_string()),
+        Err(failure) => configured::problem("agent", &failure),
+    }
+}
+
+/// What the agent will find around itself.
+pub(super) fn around(environment: &[(OsString, OsString)]) -> Vec<DoctorFinding> {
+    let mut findings = vec![login()];
+    findings.extend(user());
+    findings.extend(outer_session());
+    findings.push(dropped(environment));
+    findings.push(containment());
+    findings
+}
+
+/// What speaks for a login, by name. Whether it is valid only a call can tell.
+fn login() -> DoctorFinding {
+    let mut signs: Vec<String> = ACCOUNT.into_iter().filter(is_set).map(str::to_owned).collect();
+    if let Some(file) = credentials().filter(|file| fs::metadata(file).is_ok_and(|f| f.len() > 0)) {
+        signs.push(format!("`{}`", file.display()));
+    }
+    let finding = match signs.as_slice() {
+        [] => DoctorFinding::warning("login", "no sign of one")
+            .hint("run `claude` and log in, or set ANTHROPIC_API_KEY"),
+        [one] => {
+            DoctorFinding::ok("login", format!("{one} is there; whether it is valid is not known"))
+        }
+        several => {
+            let all = several.join(", ");
+            DoctorFinding::ok(
+                "login",
+                format!("{all} are there; whether they are valid is not known"),
+            )
+        }
+    };
+    finding.fact("signs", signs)
+}
+
+/// The file in which the program keeps a login.
+fn credentials() -> Option<PathBuf> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("CLAUDE_CONFIG_DIR").or_else(|| Some(set("HOME")?.join(".claude")));
+    Some(folder?.join(".credentials.json"))
+}
+
+fn is_set(name: &&str) -> bool {
+    env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// A word to whoever is root.
+fn user() -> Option<DoctorFinding> {
+    if !rustix::process::getuid().is_root() {
+        return None;
+    }
+    let sandboxed = env::var_os("IS_SANDBOX").is_some_and(|value| value == "1");
+    let refuses = if sandboxed { "" } else { ", and refuses --dangerously-skip-permissions" };
+    let text = format!("root: the agent can change everything on this machine{refuses}");
+    Some(DoctorFinding::warning("user", text).hint("run nightwright as another user"))
+}
+
+/// A word to whoever is started by an agent.
+fn outer_session() -> Option<DoctorFinding> {
+    let there: Vec<String> = OUTER_SESSION.into_iter().filter(is_set).map(str::to_owned).collect();
+    (!there.is_empty()).then(|| {
+        DoctorFinding::ok("session", "started inside a session of the agent; not passed on:")
+            .names("variables", there)
+    })
+}
+
+/// The variables of ours that no program of a run gets to see: their names, never their values.
+fn dropped(environment: &[(OsString, OsString)]) -> DoctorFinding {
+    let passed = |name: &OsString| environment.iter().any(|(known, _)| known == name);
+    let names: Vec<String> = env::vars_os()
+        .filter(|(name, _)| !passed(name))
+        .map(|(name, _)| name.to_string_lossy().into_owned())
+        .collect();
+    let text = match names.len() {
+        0 => "all variables are passed on to the agent".to_owned(),
+        1 => "1 variable is not passed on to the agent:".to_owned(),
+        count => format!("{count} variables are not passed on to the agent:"),
+    };
+    DoctorFinding::ok("environment", text).names("dropped", names)
+}
+
+/// How well an attempt is kept together.
+fn containment() -> DoctorFinding {
+    let level = Containment::choose(None).level();
+    let grade = match level {
+        ContainmentLevel::GuardAndGroup | ContainmentLevel::Guard => Grade::Ok,
+        ContainmentLevel::ProcessGroup => Grade::Warning,
+    };
+    let text = format!("{}: {}", level.name(), level.sentence());
+    DoctorFinding::new(grade, "containment", text).fact("level", level.name())
+}

@@ -1,0 +1,198 @@
+//! The checks of a run, and what they need: an environment, a temporary folder, programs.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
+use std::time::Duration;
+
+use nightwright_core::baseline;
+use nightwright_core::display::one_line;
+use nightwright_core::input::{CheckResult, CheckVerdict};
+use nightwright_core::settings::{Rerun, Verify};
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::units::human;
+
+use super::configured::{DoctorConfig, problem};
+use super::finding::DoctorFinding;
+use crate::agent::environment::{CheckEnvironment, for_checks, set_temp};
+use crate::app::execute;
+use crate::error::Failure;
+use crate::process::{CommandEnd, Containment, StopHandle, run_to_end, shell};
+use crate::runtime::checks::{CheckRunner, cannot_start};
+use crate::secrets;
+use crate::store::temp_folder::{self, TempFolder};
+
+/// What every check may do with its temporary folder.
+const USES_TEMP: &str = "file=$(mktemp) && echo x > \"$file\" && rm \"$file\"";
+/// How long that may take.
+const TEMP_TIME: Duration = Duration::from_secs(10);
+/// What is kept of its output.
+const TEMP_OUTPUT: usize = 4 << 10;
+/// The name of its folder.
+const TEMP_NAME: &str = "doctor";
+/// The most that is shown of what a check printed.
+const MAX_OUTPUT_CHARS: usize = 200;
+/// A shell exits like this if a program is not there.
+const NO_PROGRAM: i32 = 127;
+
+/// Whether a check can use its temporary folder: tries it as a run would.
+pub(super) async fn temporary(project: &Path) -> DoctorFinding {
+    match try_temporary(project).await {
+        Ok(finding) => finding,
+        Err(failure) => problem("temp", &failure),
+    }
+}
+
+async fn try_temporary(project: &Path) -> Result<DoctorFinding, Failure> {
+    let temp = execute::temp_folder(Some(project))?;
+    let room = temp.room(TEMP_NAME).map_err(|error| {
+        let path = temp.path().display();
+        Failure::trouble(format!("cannot create a folder in `{path}`: {error}"))
+    })?;
+    let CheckEnvironment { mut all, .. } = for_checks(env::vars_os(), &BTreeMap::new(), &[]);
+    set_temp(&mut all, Dialect::Command, &room);
+    let launch = shell(USES_TEMP, all, &room, &Containment::choose(None));
+    let finished = run_to_end(&launch, TEMP_TIME, TEMP_OUTPUT, &StopHandle::default()).await;
+    let folder = temp.path().parent().unwrap_or(temp.path());
+    let finding = match finished.ended {
+        CommandEnd::Exited(exit) if exit.is_success() => match instead(&temp, project) {
+            Some(why) => DoctorFinding::warning(
+                "temp",
+                format!(
+                    "checks and agent use `{}` instead of your TMPDIR: {why}",
+                    folder.display()
+                ),
+            ),
+            None => DoctorFinding::ok("temp", format!("`mktemp` works in `{}`", folder.display())),
+        },
+        CommandEnd::Exited(exit) if exit.code() == Some(NO_PROGRAM) => {
+            let text = format!("`{}` was not tried: there is no `mktemp`", folder.display());
+            DoctorFinding::warning("temp", text)
+        }
+        CommandEnd::Exited(_) | CommandEnd::TimedOut | CommandEnd::Stopped => {
+            let said = one_line(finished.output.trim(), MAX_OUTPUT_CHARS);
+            DoctorFinding::problem(
+                "temp",
+                format!("`mktemp` fails in `{}`: {said}", folder.display()),
+            )
+            .hint("set TMPDIR to a folder that you can write to")
+        }
+        CommandEnd::NotStarted { why } => DoctorFinding::problem("temp", why),
+    };
+    Ok(finding.fact("folder", folder.display().to_string()))
+}
+
+/// Why the temporary folder is not in the one that `TMPDIR` names, if it is not.
+fn instead(temp: &TempFolder, project: &Path) -> Option<&'static str> {
+    let places = temp_folder::places(env::var_os("TMPDIR"), Some(project));
+    let used = temp.path().parent()?;
+    places.into_iter().find(|place| place.folder == used)?.instead
+}
+
+/// Which checks there are.
+pub(super) fn listed(project: &Path, configured: &DoctorConfig) -> DoctorFinding {
+    let verify = &configured.settings.verify;
+    let variables = configured.resolved.environment_of_agent();
+    let CheckEnvironment { all, .. } =
+        for_checks(env::vars_os(), &variables, &verify.pass_environment);
+    let cannot = |command: &String| {
+        let why = cannot_start(command, project, &all)?;
+        Some(format!("`{command}` cannot run: {why}"))
+    };
+    // Without a baseline, a run starts all the same.
+    let refused = verify.baseline.and_then(|_| verify.commands.iter().find_map(cannot));
+    if let Some(why) = refused {
+        return DoctorFinding::problem("checks", why)
+            .hint("install the program that it names, or change verify.commands")
+            .fact("commands", verify.commands.clone());
+    }
+    match verify.commands.as_slice() {
+        [] => {
+            DoctorFinding::warning("checks", "none: only a model will judge whether work is done")
+                .hint("to find the test command of this project: nightwright init")
+        }
+        commands => {
+            let quoted: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
+            DoctorFinding::ok(
+                "checks",
+                format!("{} (to run them once: --checks)", quoted.join(", ")),
+            )
+            .fact("commands", commands.to_vec())
+        }
+    }
+}
+
+/// Runs each check once, contained and in the environment of a run.
+pub(super) async fn run(
+    project: &Path,
+    configured: &DoctorConfig,
+) -> Result<Vec<DoctorFinding>, Failure> {
+    let verify = &configured.settings.verify;
+    if verify.commands.is_empty() {
+        return Ok(vec![listed(project, configured)]);
+    }
+    let variables = configured.resolved.environment_of_agent();
+    let CheckEnvironment { all, withheld } =
+        for_checks(env::vars_os(), &variables, &verify.pass_environment);
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::trouble(format!("cannot create a temporary folder: {error}")))?;
+    let temp = execute::temp_folder(Some(project))?;
+    let mut findings = Vec::new();
+    for command in &verify.commands {
+        let checks = CheckRunner {
+            verify: Verify {
+                commands: vec![command.clone()],
+                rerun: Rerun::Never,
+                ..verify.clone()
+            },
+            project: project.to_owned(),
+            environment: all.clone(),
+            containment: Containment::choose(None),
+            folder: folder.path().to_owned(),
+            temp: temp.handle(),
+            secrets: secrets::of_config(&configured.resolved)?,
+            iteration: 0,
+            before: Vec::new(),
+        };
+        let results = match checks.cannot_run(command) {
+            Some(why) => {
+                vec![CheckResult::without_run(command, CheckVerdict::NotStarted { why })]
+            }
+            None => checks.run(&StopHandle::default()).await,
+        };
+        findings.extend(results.iter().map(|result| found(result, &withheld)));
+    }
+    Ok(findings)
+}
+
+/// What one check came to. A check that fails keeps no run from starting; one that cannot run does.
+fn found(result: &CheckResult, withheld: &[String]) -> DoctorFinding {
+    let CheckResult { command, verdict, output, duration, .. } = result;
+    let took = human(*duration);
+    let last = output.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let last = one_line(last, MAX_OUTPUT_CHARS);
+    let said = if last.is_empty() { String::new() } else { format!(": {last}") };
+    let finding = match verdict {
+        CheckVerdict::Passed | CheckVerdict::Flaky => {
+            DoctorFinding::ok("checks", format!("`{command}` passes ({took})"))
+        }
+        CheckVerdict::Failed { .. } => match baseline::cannot_run(result, withheld) {
+            Some(why) => DoctorFinding::problem("checks", why),
+            None => {
+                DoctorFinding::warning("checks", format!("`{command}` fails now ({took}){said}"))
+            }
+        },
+        CheckVerdict::TimedOut => DoctorFinding::warning(
+            "checks",
+            format!("`{command}` did not end within {took} (verify.timeout)"),
+        ),
+        CheckVerdict::NotStarted { why } => {
+            DoctorFinding::problem("checks", format!("`{command}` cannot run: {why}"))
+                .hint("install the program that it names, or change verify.commands")
+        }
+        CheckVerdict::Interrupted => {
+            DoctorFinding::warning("checks", format!("`{command}` was interrupted"))
+        }
+    };
+    finding.fact("command", command.clone())
+}

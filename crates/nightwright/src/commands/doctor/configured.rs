@@ -1,0 +1,109 @@
+//! What a run would be told here: whether its configuration can be used, was approved, and allows it
+//! to start.
+
+use std::env;
+use std::path::Path;
+
+use nightwright_core::permissions::{self, Permissions};
+use nightwright_core::settings::Settings;
+
+use super::finding::DoctorFinding;
+use crate::app::approval::{self, UntrustedPolicy};
+use crate::app::run_spec::{self, RequestPurpose, RunRequest, RunSpec};
+use crate::config::{self, ConfigLayer, ResolvedConfig};
+use crate::error::Failure;
+use crate::output::notify::Address;
+use crate::secrets;
+use crate::store::log_settings::LogSettings;
+use crate::trust::{self, ApprovalStore};
+
+/// What a run would be told.
+pub(super) struct DoctorConfig {
+    pub(super) settings: Settings,
+    pub(super) resolved: ResolvedConfig,
+}
+
+/// What holds for a run in this project, if that can be found out.
+pub(super) fn configured(project: &Path) -> (Vec<DoctorFinding>, Option<DoctorConfig>) {
+    match put_together(project) {
+        Ok(configured) => {
+            let mut findings = vec![DoctorFinding::ok("config", "the configuration can be used")];
+            findings.extend(
+                unapproved(project).unwrap_or_else(|failure| Some(problem("trust", &failure))),
+            );
+            findings.push(permissions(&configured.settings));
+            (findings, Some(configured))
+        }
+        Err(failure) => (vec![problem("config", &failure)], None),
+    }
+}
+
+/// Everything that a run reads before it starts, whatever it works on.
+fn put_together(project: &Path) -> Result<DoctorConfig, Failure> {
+    let asked = RunRequest {
+        project: project.to_owned(),
+        task: None,
+        goal: Some("look around".to_owned()),
+        mode: None,
+        flags: ConfigLayer::flags(),
+        unlimited: false,
+        purpose: RequestPurpose::Look,
+        appended: None,
+        principles: None,
+        // What is not approved is a finding of its own.
+        untrusted: UntrustedPolicy::Ignore,
+    };
+    let RunSpec { settings, resolved, .. } = run_spec::resolve_run(&asked)?;
+    secrets::of_config(&resolved)?;
+    LogSettings::of(&resolved)?;
+    Address::all(&resolved, |name| env::var_os(name))?;
+    Ok(DoctorConfig { settings, resolved })
+}
+
+/// What keeps a run from starting until somebody has approved it.
+fn unapproved(project: &Path) -> Result<Option<DoctorFinding>, Failure> {
+    let layers = config::load(project, None, |name| env::var_os(name))?;
+    let store = ApprovalStore::open(project, env::var_os)?;
+    let items = trust::items(project, &layers);
+    let places: Vec<String> = approval::unapproved(&items, &store)
+        .into_iter()
+        .map(|(item, _)| item.location.clone())
+        .collect();
+    if places.is_empty() {
+        return Ok(None);
+    }
+    let text = "this project would run something that you have not approved:";
+    Ok(Some(
+        DoctorFinding::problem("trust", text)
+            .names("unapproved", places)
+            .hint("look at it and approve it: nightwright trust"),
+    ))
+}
+
+/// What the agent may do.
+fn permissions(settings: &Settings) -> DoctorFinding {
+    let agent = &settings.agent;
+    if agent.command.is_some() {
+        return DoctorFinding::ok("permissions", "up to the program of agent.command");
+    }
+    let level = agent.permissions.name();
+    let text = match agent.permissions {
+        Permissions::Bypass => format!("{level}: the agent may do everything without asking"),
+        Permissions::None | Permissions::Edits | Permissions::Usual => {
+            format!("{level}: {}", permissions::describe(settings))
+        }
+    };
+    DoctorFinding::ok("permissions", text)
+        .fact("level", level)
+        .fact("allowed_tools", agent.allowed_tools.clone())
+        .fact("disallowed_tools", agent.disallowed_tools.clone())
+}
+
+/// A failure of the same kind would keep a run from starting.
+pub(super) fn problem(topic: &'static str, failure: &Failure) -> DoctorFinding {
+    let finding = DoctorFinding::problem(topic, failure.message.clone());
+    match &failure.hint {
+        Some(hint) => finding.hint(hint.clone()),
+        None => finding,
+    }
+}

@@ -1,0 +1,68 @@
+//! `nightwright doctor --probe`: one tiny call, made and read exactly as an attempt is.
+
+mod verdict;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::dialect::ToolAccess;
+use nightwright_core::units::Usd;
+
+use super::finding::DoctorFinding;
+use crate::agent::ask::{AgentEndpoint, AgentQuestion, SystemPrompt, ask};
+use crate::agent::program::FoundProgram;
+use crate::app::execute;
+use crate::error::Failure;
+use crate::runtime::signals::Signals;
+use crate::secrets;
+
+/// What is asked.
+const QUESTION: AgentQuestion<'static> = AgentQuestion {
+    label: "probe",
+    prompt: "Answer with the one word: ready",
+    system: SystemPrompt::Only("Answer as briefly as you can."),
+    schema: None,
+    cap: Usd::from_cents(5),
+    deadline: Duration::from_secs(90),
+    model: None,
+    tools: ToolAccess::None,
+};
+
+/// Makes the call and says what came of it; `None` if it was interrupted.
+pub(super) async fn probe(
+    found: &FoundProgram,
+    environment: Vec<(OsString, OsString)>,
+    signals: &mut Signals,
+) -> Result<Option<DoctorFinding>, Failure> {
+    let cant = |error: io::Error| Failure::trouble(format!("can't make a folder for it: {error}"));
+    let mut folder =
+        tempfile::Builder::new().prefix("nightwright-probe-").tempdir().map_err(cant)?;
+    // An empty one: nothing of a project is sent, and nothing of it has a say.
+    let project = folder.path().join("project");
+    fs::create_dir(&project).map_err(cant)?;
+    let temp = execute::temp_folder(None)?;
+    let respondent = AgentEndpoint {
+        program: found.path.clone(),
+        before: Vec::new(),
+        dialect: Dialect::Claude,
+        secrets: secrets::of_environment(&environment)?,
+        environment,
+        project,
+        folder: folder.path().to_owned(),
+        temp: temp.handle(),
+    };
+    let Some(answer) = ask(&respondent, &QUESTION, signals).await else {
+        return Ok(None);
+    };
+    let finding = verdict::verdict(&answer);
+    if finding.is_ok() {
+        return Ok(Some(finding));
+    }
+    // Whoever wants to know more, or to report it, needs what was printed.
+    folder.disable_cleanup(true);
+    let printed = answer.raw.display();
+    Ok(Some(finding.hint(format!("what it printed is in `{printed}`"))))
+}

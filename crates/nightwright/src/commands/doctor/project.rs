@@ -1,0 +1,209 @@
+//! The project, and the place where its runs are kept.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nightwright_core::input::Disk;
+use nightwright_core::root::RootSource;
+use serde_json::json;
+
+use super::configured;
+use super::finding::DoctorFinding;
+use crate::agent::program::locate;
+use crate::app::execute::home;
+use crate::commands::select_run;
+use crate::process::{CommandEnd, Containment, FinishedCommand, Launch, StopHandle, run_to_end};
+use crate::store::lock::{self, LockOwner};
+use crate::workspace::{Repository, space};
+
+/// How long git may take.
+const GIT_TIME: Duration = Duration::from_secs(10);
+/// What is kept of its output: whether there is any, and its last words.
+const GIT_OUTPUT: usize = 4 << 10;
+
+/// Whether the project is in a repository, and in which state.
+pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) -> DoctorFinding {
+    // Not by its name: from inside the project that could be a program of the project's.
+    let Ok(git) = locate("git", env::var_os("PATH").as_deref()) else {
+        return DoctorFinding::warning("git", "git was not found: runs work without it")
+            .hint("with git, what the agent changes can be seen and taken back");
+    };
+    let version = ask_git(&git, project, environment, &["--version"]).await;
+    let version = match version.ended {
+        CommandEnd::Exited(exit) if exit.is_success() => {
+            let line = version.output.lines().next().unwrap_or_default().trim().to_owned();
+            line.strip_prefix("git version ").map_or(line.clone(), str::to_owned)
+        }
+        CommandEnd::Exited(_)
+        | CommandEnd::TimedOut
+        | CommandEnd::Stopped
+        | CommandEnd::NotStarted { .. } => {
+            return DoctorFinding::warning("git", format!("`{}` does not work", git.display()))
+                .hint("runs work without git, but nothing shows what the agent changed");
+        }
+    };
+    let status = ["status", "--porcelain", "--untracked-files=normal", "--", "."];
+    let Some(repository) = Repository::around(project) else {
+        let text = format!("git {version}; the project is not a repository");
+        return DoctorFinding::warning("git", text)
+            .hint("with one (git init), what the agent changes can be seen and taken back")
+            .fact("state", "none")
+            .fact("version", version);
+    };
+    let mut environment = environment.to_vec();
+    // Named, so that git does not look for one itself.
+    environment.push(("GIT_DIR".into(), repository.folder.into()));
+    environment.push(("GIT_WORK_TREE".into(), repository.top.into()));
+    let status = ask_git(&git, project, &environment, &status).await;
+    let finding = match status.ended {
+        CommandEnd::Exited(exit) if exit.is_success() && status.output.is_empty() => {
+            DoctorFinding::ok(
+                "git",
+                format!("git {version}; everything in the project is committed"),
+            )
+            .fact("state", "clean")
+        }
+        CommandEnd::Exited(exit) if exit.is_success() => DoctorFinding::warning(
+            "git",
+            format!("git {version}; some changes in the project are not committed"),
+        )
+        .hint("commit them first, to tell the agent's changes from yours")
+        .fact("state", "dirty"),
+        CommandEnd::Exited(_) => {
+            let said = status.output.lines().next().unwrap_or_default();
+            let text = format!("git {version}; it can't look at the project: {said}");
+            DoctorFinding::warning("git", text).fact("state", "unknown")
+        }
+        CommandEnd::NotStarted { why } => {
+            let text = format!("git {version}; it can't look at the project: {why}");
+            DoctorFinding::warning("git", text).fact("state", "unknown")
+        }
+        CommandEnd::TimedOut | CommandEnd::Stopped => {
+            let text = format!("git {version}; it takes too long to look at the project");
+            DoctorFinding::warning("git", text).fact("state", "unknown")
+        }
+    };
+    finding.fact("version", version)
+}
+
+/// Asks git something, without letting the repository run anything for it.
+async fn ask_git(
+    git: &Path,
+    project: &Path,
+    environment: &[(OsString, OsString)],
+    arguments: &[&str],
+) -> FinishedCommand {
+    let safe = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+    let mut environment = environment.to_vec();
+    for (name, value) in [("GIT_OPTIONAL_LOCKS", "0"), ("LC_ALL", "C")] {
+        environment.retain(|(known, _)| known != name);
+        environment.push((name.into(), value.into()));
+    }
+    let launch = Launch {
+        program: git.to_owned(),
+        arguments: safe.iter().chain(arguments).map(OsString::from).collect(),
+        environment,
+        directory: project.to_owned(),
+        containment: Containment::choose(None),
+    };
+    run_to_end(&launch, GIT_TIME, GIT_OUTPUT, &StopHandle::default()).await
+}
+
+/// Whether a run would refuse this folder: it would have to ask if it is meant, or cannot write to it.
+pub(super) fn is_refused(project: &Path, found: RootSource) -> Option<DoctorFinding> {
+    let failure = match found {
+        RootSource::TooWide => Some(select_run::too_wide(project)),
+        RootSource::Named
+        | RootSource::Configured
+        | RootSource::Repository
+        | RootSource::Current => select_run::check_writable(project).err(),
+    };
+    failure.map(|failure| configured::problem("project", &failure))
+}
+
+/// Whether another run is at work in the project: there is one at a time.
+pub(super) fn in_use(project: &Path) -> Option<DoctorFinding> {
+    let owner = lock::peek(&home(project).ok()?.join("project.lock"))?;
+    let LockOwner { run, pid, .. } = owner;
+    let text = format!("run {run} (pid {pid}) is at work in this project");
+    Some(
+        DoctorFinding::problem("project", text)
+            .hint(format!("wait for it to end, or stop it: nightwright stop {run}")),
+    )
+}
+
+/// Whether runs of the project can be kept, and whether there is room.
+pub(super) fn state(project: &Path) -> Vec<DoctorFinding> {
+    let folder = match home(project) {
+        Ok(folder) => folder,
+        Err(failure) => {
+            let hint = "set NIGHTWRIGHT_STATE_DIR to an absolute path, or leave it unset";
+            return vec![DoctorFinding::problem("state", failure.message).hint(hint)];
+        }
+    };
+    let there = nearest(&folder);
+    vec![writable(&folder, &there), disk(project, &there)]
+}
+
+/// The folder itself, or the nearest above it that is there.
+fn nearest(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_owned()
+}
+
+/// Tries it: permissions alone say nothing about disks that are read-only or full.
+fn writable(folder: &Path, there: &Path) -> DoctorFinding {
+    let finding = match tempfile::tempfile_in(there) {
+        Ok(_) => DoctorFinding::ok("state", format!("`{}` can be written", folder.display())),
+        Err(error) => DoctorFinding::problem(
+            "state",
+            format!("can't write in `{}`: {error}", there.display()),
+        )
+        .hint("make it writable, or set NIGHTWRIGHT_STATE_DIR to another folder"),
+    };
+    finding.fact("folder", folder.display().to_string())
+}
+
+fn disk(project: &Path, state: &Path) -> DoctorFinding {
+    let disks = [("project", project), ("state", state)].map(|(name, path)| (name, space([path])));
+    let enough = |disk: &Disk| disk.free >= disk.floor;
+    let same = device(project) == device(state);
+    let shown = if same { &disks[..1] } else { &disks[..] };
+    let text: Vec<_> =
+        shown.iter().map(|(name, disk)| describe_disk(name, disk.as_ref())).collect();
+    let mut finding = if disks.iter().filter_map(|(_, disk)| disk.as_ref()).all(enough) {
+        DoctorFinding::ok("disk", text.join("; "))
+    } else {
+        DoctorFinding::problem("disk", text.join("; "))
+            .hint("make room: below that no attempt starts")
+    };
+    for (name, disk) in disks {
+        let facts = disk.map(|Disk { free, floor }| json!({ "free": free, "floor": floor }));
+        finding = finding.fact(name, facts);
+    }
+    finding
+}
+
+fn device(path: &Path) -> Option<u64> {
+    path.metadata().map(|facts| facts.dev()).ok()
+}
+
+fn describe_disk(name: &str, disk: Option<&Disk>) -> String {
+    match disk {
+        Some(Disk { free, floor }) => {
+            format!("{name}: {} free, {} have to stay free", size(*free), size(*floor))
+        }
+        None => format!("{name}: free space is not known"),
+    }
+}
+
+/// Bytes as people read them.
+fn size(bytes: u64) -> String {
+    if bytes < 1 << 30 {
+        return format!("{} MiB", bytes >> 20);
+    }
+    let tenths = bytes / ((1 << 30) / 10);
+    format!("{}.{} GiB", tenths / 10, tenths % 10)
+}

@@ -1,0 +1,138 @@
+//! `nightwright init`: set a project up: find out its type and commands, and write .nightwright/.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::display::display_safe;
+
+use super::terminal::{self, TerminalPrompt};
+use super::{advise, eprint_safe, print, select_run};
+use crate::app::approval;
+use crate::config::principles;
+use crate::config::{self, ConfigFile, ResolvedConfig};
+use crate::error::Failure;
+use crate::init::ask::describe;
+use crate::init::file_plan::{CONFIG, ExistingConfig, check_new};
+use crate::init::import::Import;
+use crate::init::{InitPlan, InitResult, ProjectScan};
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+pub(super) struct InitArgs {
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
+    /// Write the configuration anew; the old one is kept as `config.toml.bak`
+    #[arg(long)]
+    force: bool,
+
+    /// Ask nothing and take what was found
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Leave alone what other tools left
+    #[arg(long)]
+    no_import: bool,
+}
+
+pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
+    let (project, which) = select_run::new_project(options.project.as_deref())?;
+    if let Some(which) = which {
+        eprint_safe(&which);
+    }
+    let existing = if options.force { ExistingConfig::Kept } else { ExistingConfig::Refused };
+    check_new(&project, existing)?;
+    let mut look = ProjectScan::at(&project, &principles_file(&project)?);
+    if options.no_import {
+        look.imports = crate::init::import::Imports::default();
+    }
+    for line in look.lines() {
+        eprint_safe(&line);
+    }
+    for note in &look.imports.notes {
+        eprint_safe(&format!("note: {note}"));
+    }
+    // From here on Ctrl-C comes as an answer: it can't fall between two files.
+    let mut terminal = TerminalPrompt::new()?;
+    let setup = if options.yes {
+        by_default(look)
+    } else if !terminal::is_there() {
+        eprint_safe(
+            "There is no terminal to ask on: using the detected commands and the permissions `usual`.",
+        );
+        by_default(look)
+    } else {
+        match look.ask(&mut terminal) {
+            Ok(setup) => setup,
+            Err(gone) => return terminal::cancelled(gone, "`--yes` uses what was detected"),
+        }
+    };
+    let show = |written: &InitResult| show(written, &setup);
+    setup.carry_out(
+        &project,
+        &format!("{:#}\n", config::schema()),
+        existing,
+        show,
+        approve_for_init,
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where principles will be looked for when the project has its new configuration, which says
+/// nothing of that; empty = nowhere.
+fn principles_file(project: &Path) -> Result<String, Failure> {
+    // Where nothing can be imported, nobody's configuration is in the way.
+    if !project.join(principles::FOREIGN).exists() {
+        return Ok(principles::USUAL.to_owned());
+    }
+    let get_env = |name: &str| env::var_os(name);
+    let user = ConfigFile::user(get_env).map(|file| file.layer()).transpose()?;
+    let layers = user.into_iter().chain([config::environment(get_env)?]);
+    Ok(principles::configured(&ResolvedConfig::new(layers)).unwrap_or_default())
+}
+
+/// Records that what the configuration would run was chosen by the user. Hooks that were there
+/// before are none of it.
+fn approve_for_init(project: &Path) -> Result<(), Failure> {
+    approval::approve_settings(project, &ConfigFile::project(project).layer()?)
+}
+
+fn by_default(look: ProjectScan) -> InitPlan {
+    for import in &look.imports.imports {
+        eprint_safe(&describe(import));
+    }
+    look.defaults()
+}
+
+fn show(written: &InitResult, setup: &InitPlan) -> Result<(), Failure> {
+    for note in &written.notes {
+        eprint_safe(&format!("note: {note}"));
+    }
+    eprint_safe("\nWritten:");
+    for file in &written.files {
+        print(&display_safe(file))?;
+    }
+    let tests = match &setup.choices.commands.test {
+        Some(test) => format!(
+            "`{test}` has to pass before work counts as done (`verify.commands`). Writing it there \
+             approves it: nightwright runs it without asking again."
+        ),
+        None => format!(
+            "There is no test command: a model alone will judge whether work is done. Better set \
+             `verify.commands` in `{CONFIG}`."
+        ),
+    };
+    let imported = setup.imports.iter().flat_map(Import::tasks).take(1).map(|name| {
+        format!("  {:<45} a task that was imported\n", format!("nightwright run {name}"))
+    });
+    advise(&format!(
+        "\n{tests}\n\nNext:\n{}  \
+         nightwright run -p \"make the tests pass\" -m 10    a goal, at most ten iterations\n  \
+         nightwright new NAME                              a task with instructions of its own",
+        imported.collect::<String>()
+    ));
+    Ok(())
+}

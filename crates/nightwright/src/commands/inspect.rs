@@ -1,0 +1,480 @@
+//! `nightwright inspect`: what a recorded stream of the agent says, and what a run would make of it.
+//!
+//! The stream goes through the same reader, transcript and classification as a live one, line by
+//! line, so that a recording of any size is read in the memory of its longest line. For people it is
+//! read a second time on the way, as a live one is: they want to see how a text begins, and the
+//! transcript how it ends.
+//!
+//! Secrets are masked on the way, as they are in a live one: a recording that somebody else made, or
+//! an agent run by hand, has them as they were. Our own files have masks already.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, value_parser};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use nightwright_core::display::{display_safe, one_line};
+use nightwright_core::outcome::count;
+use nightwright_core::permissions::denial::{self, Denial};
+use nightwright_core::redact::{Secrets, StreamMasker};
+use nightwright_core::settings::Completion;
+use nightwright_core::stream::decode::{LineSplitter, StreamLine};
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::outcome::{AttemptOutcome, Consequence, ProcessExit};
+use nightwright_core::stream::redacting_tee::RedactingTee;
+use nightwright_core::stream::report::{AttemptReport, TextEvidence};
+use nightwright_core::stream::transcript::{
+    AttemptExit, FinishedTranscript, Transcript, TranscriptOptions,
+};
+use nightwright_core::units::{AttemptId, Tokens, Usd};
+use serde::Serialize;
+
+use super::print;
+use crate::error::Failure;
+use crate::output::follow::show;
+use crate::output::summary::thousands;
+use crate::output::{self, ColorChoice, OutputCapabilities, OutputLevel, Reporter, Speaker, Style};
+use crate::process::OutputTail;
+use crate::secrets;
+
+/// One read of the recording.
+const CHUNK: usize = 256 << 10;
+
+/// What is kept of standard error, from its end: as much as of a live one.
+const STDERR_MAX: usize = 16 << 10;
+
+/// The most of a reason that is shown, in characters.
+const WHY_MAX: usize = 500;
+
+/// What to inspect.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(super) struct InspectArgs {
+    /// What the agent printed on standard output, a line of JSON each; `-` = standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// The exit code of the agent's process
+    #[arg(long, value_name = "N", value_parser = value_parser!(i32).range(0..=255), allow_negative_numbers = true, conflicts_with = "signal")]
+    exit_code: Option<i32>,
+
+    /// The signal that killed the agent's process
+    #[arg(long, value_name = "N", value_parser = value_parser!(i32).range(1..=64), allow_negative_numbers = true)]
+    signal: Option<i32>,
+
+    /// What the agent printed on standard error
+    #[arg(long, value_name = "FILE")]
+    stderr: Option<PathBuf>,
+
+    /// Print one JSON object instead of the stream
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Without --exit-code and --signal nobody knows how the process ended: a stream without a result \
+then counts as one whose process failed (exit code 1).
+
+The object of --json:
+  outcome         what came of it, such as finished, usage_limited or crashed
+  retry           what a run does next:
+                    no     nothing is tried again: the work is looked at
+                    retry  another attempt (after `suspect` only if there is no work)
+                    wait   for the limit, then another attempt
+                    fail   the iteration has failed: this prompt can't work
+                    stop   the run ends: nothing can work
+  until           when the limit ends, if that was said, else null
+  cost_usd        what it cost, in US dollars; null = nobody knows
+  cost_estimated  whether that is an estimate, not the agent's own figure
+  tokens          of all models: input, output, cache_read, cache_write
+  turns           turns, as the agent counts them
+  results         results: one for each turn of the conversation
+  tool_calls      calls of tools, those of sub-agents too
+  tool_errors     those of them that failed
+  bad_lines       lines that are no messages
+  unknown_events  events and results with something new to this version of nightwright
+  final_text      what the agent said last
+  markers         what its last words carry: promise, signal, end_phrase,
+                  says_done, blockers";
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct InspectReport {
+    outcome: &'static str,
+    retry: &'static str,
+    until: Option<Timestamp>,
+    cost_usd: Option<Usd>,
+    cost_estimated: bool,
+    tokens: Tokens,
+    turns: u32,
+    results: u32,
+    tool_calls: u32,
+    tool_errors: u32,
+    bad_lines: u64,
+    unknown_events: u64,
+    final_text: String,
+    markers: Vec<&'static str>,
+}
+
+pub(super) fn inspect(options: &InspectArgs) -> Result<ExitCode, Failure> {
+    let secrets = secrets::of_environment(&[])?;
+    let stderr = options.stderr.as_deref().map(|path| read_stderr(path, &secrets)).transpose()?;
+    let (mut stream, now) = open(&options.file)?;
+    let shown = if options.json { None } else { Some(InspectScreen::new()) };
+    let mut recording = InspectedStream::new(shown, secrets);
+    recording.read(&mut *stream, &options.file)?;
+    let heard = recording.finish(options.death(), stderr, now);
+    if options.json {
+        let object = serde_json::to_string(&InspectReport::from(heard))
+            .map_err(|error| Failure::trouble(format!("can't write it as JSON: {error}")))?;
+        print(&object)?;
+    } else {
+        print(&summary(&heard.report))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl InspectArgs {
+    fn death(&self) -> Option<ProcessExit> {
+        self.signal.map(ProcessExit::Signal).or(self.exit_code.map(ProcessExit::Code))
+    }
+}
+
+/// The recording, and the time of its last line as far as anybody knows: dates in words have no
+/// year, and times no day.
+fn open(path: &Path) -> Result<(Box<dyn Read>, Timestamp), Failure> {
+    if path == Path::new("-") {
+        return Ok((Box::new(io::stdin().lock()), Timestamp::now()));
+    }
+    let file =
+        open_file(path, "the file with what the agent printed, such as `output/001-1.ndjson`")?;
+    let written = file.metadata().and_then(|facts| facts.modified()).ok();
+    let written = written.and_then(|time| Timestamp::try_from(time).ok());
+    Ok((Box::new(file), written.unwrap_or_else(Timestamp::now)))
+}
+
+/// Opens a file; `wanted` says what it should be if it is none.
+fn open_file(path: &Path, wanted: &str) -> Result<File, Failure> {
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    match file.metadata() {
+        Ok(facts) if facts.is_dir() => {
+            Err(Failure::trouble(format!("can't read `{}`: it is a folder", path.display()))
+                .hint(format!("give {wanted}")))
+        }
+        Ok(_) | Err(_) => Ok(file),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::trouble(format!("can't read `{}`: {error}", path.display()))
+}
+
+fn read_stderr(path: &Path, secrets: &Secrets) -> Result<OutputTail, Failure> {
+    let mut file = open_file(path, "a file with what the agent printed on standard error")?;
+    let mut tail = OutputTail::new(STDERR_MAX);
+    let mut masking = StreamMasker::new(secrets.clone());
+    chunks(&mut file, |chunk| {
+        masking.push(chunk, |text| tail.push(text));
+        Ok(())
+    })
+    .map_err(|error| unreadable(path, &error))?;
+    masking.finish(|text| tail.push(text));
+    Ok(tail)
+}
+
+/// Hands out all there is to read, some of it at a time.
+fn chunks(stream: &mut dyn Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(size) => each(&buffer[..size])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Where the stream is shown.
+struct InspectScreen {
+    lines: LineSplitter,
+    reporter: Box<dyn Reporter + Send>,
+}
+
+impl InspectScreen {
+    fn new() -> Self {
+        let surroundings = OutputCapabilities::of(env::var_os, &io::stdout());
+        let style = Style::new(ColorChoice::Auto, &surroundings);
+        let reporter = output::reporter(OutputLevel::Verbose, style, Box::new(io::stdout()));
+        Self { lines: Dialect::Claude.lines_to_show(), reporter }
+    }
+
+    fn push(&mut self, chunk: &[u8]) -> io::Result<()> {
+        let Self { lines, reporter } = self;
+        let mut shown = Ok(());
+        lines.push(chunk, |line| show_line(&mut shown, line, reporter.as_mut()));
+        shown
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let Self { lines, reporter } = self;
+        let mut shown = Ok(());
+        lines.finish(|line| show_line(&mut shown, line, reporter.as_mut()));
+        shown?;
+        reporter.close()
+    }
+}
+
+fn show_line(shown: &mut io::Result<()>, line: StreamLine<'_>, reporter: &mut dyn Reporter) {
+    if shown.is_ok() {
+        *shown = show(Dialect::Claude, Speaker::Attempt(AttemptId(1)), line, reporter);
+    }
+}
+
+/// A stream on its way through the transcript.
+struct InspectedStream {
+    masking: RedactingTee,
+    lines: LineSplitter,
+    transcript: Transcript,
+    bytes: u64,
+    /// `None` as well when nothing more can be shown.
+    screen: Option<InspectScreen>,
+    /// Why nothing more can be shown, if that is so.
+    dark: Option<io::Error>,
+}
+
+impl InspectedStream {
+    fn new(screen: Option<InspectScreen>, secrets: Secrets) -> Self {
+        let transcript = Transcript::new(TranscriptOptions {
+            dialect: Dialect::Claude,
+            completion: &Completion::default(),
+            purpose: None,
+            live: false,
+            started: Duration::ZERO,
+        });
+        let masking = RedactingTee::new(Dialect::Claude, secrets);
+        let lines = Dialect::Claude.lines();
+        Self { masking, lines, transcript, bytes: 0, screen, dark: None }
+    }
+
+    fn read(&mut self, stream: &mut dyn Read, path: &Path) -> Result<(), Failure> {
+        chunks(stream, |chunk| {
+            self.push(chunk);
+            Ok(())
+        })
+        .map_err(|error| unreadable(path, &error))?;
+        self.last_line();
+        match self.dark.take() {
+            // Whoever looked has had enough.
+            Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Some(error) => {
+                Err(Failure::trouble(format!("can't write to standard output: {error}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn push(&mut self, chunk: &[u8]) {
+        self.bytes += chunk.len() as u64;
+        let Self { masking, lines, transcript, .. } = self;
+        let mut shown = Vec::new();
+        masking.push(
+            chunk,
+            |text| shown.extend_from_slice(text),
+            |text| lines.push(text, |line| take(transcript, line)),
+        );
+        self.on_screen(|screen| screen.push(&shown));
+    }
+
+    fn last_line(&mut self) {
+        let Self { masking, lines, transcript, .. } = self;
+        let mut shown = Vec::new();
+        masking.finish(
+            |text| shown.extend_from_slice(text),
+            |text| lines.push(text, |line| take(transcript, line)),
+        );
+        lines.finish(|line| take(transcript, line));
+        self.on_screen(|screen| {
+            screen.push(&shown)?;
+            screen.close()
+        });
+    }
+
+    fn on_screen(&mut self, show: impl FnOnce(&mut InspectScreen) -> io::Result<()>) {
+        let Some(screen) = &mut self.screen else { return };
+        if let Err(error) = show(screen) {
+            self.dark = Some(error);
+            self.screen = None;
+        }
+    }
+
+    fn finish(
+        self,
+        exit: Option<ProcessExit>,
+        stderr: Option<OutputTail>,
+        now: Timestamp,
+    ) -> FinishedTranscript {
+        let stderr_bytes = stderr.as_ref().map_or(0, OutputTail::total);
+        let stderr = stderr.map(OutputTail::into_text).unwrap_or_default();
+        let closing = AttemptExit {
+            exit: exit.or(Some(ProcessExit::Code(1))),
+            cut: None,
+            stderr: &stderr,
+            stdout_bytes: self.bytes,
+            stderr_bytes,
+            zone: Some(&TimeZone::system()),
+        };
+        self.transcript.conclude(Duration::ZERO, now, closing)
+    }
+}
+
+fn take(transcript: &mut Transcript, line: StreamLine<'_>) {
+    match line {
+        StreamLine::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
+        StreamLine::TooLong { .. } => transcript.unreadable(Duration::ZERO),
+    }
+}
+
+impl From<FinishedTranscript> for InspectReport {
+    fn from(heard: FinishedTranscript) -> Self {
+        let FinishedTranscript { report, final_text } = heard;
+        let (cost_usd, cost_estimated) = cost(&report);
+        let stream = report.stream;
+        Self {
+            outcome: report.outcome.name(),
+            retry: follows(&report.outcome.consequence()),
+            until: until(&report.outcome),
+            cost_usd,
+            cost_estimated,
+            tokens: report.tokens,
+            turns: report.turns,
+            results: stream.results,
+            tool_calls: stream.tool_calls,
+            tool_errors: stream.tool_errors,
+            bad_lines: stream.bad_lines,
+            unknown_events: stream.unknown_events,
+            final_text,
+            markers: markers(&report.text_evidence),
+        }
+    }
+}
+
+/// What it cost, and whether that is an estimate.
+fn cost(report: &AttemptReport) -> (Option<Usd>, bool) {
+    if let Some(cost) = report.cost {
+        return (Some(cost), false);
+    }
+    let unseen = report.priced.unwrap_or_default() == Usd::ZERO && report.tokens.is_zero();
+    let free = unseen && report.outcome.never_asked();
+    (if free { Some(Usd::ZERO) } else { report.priced }, !free)
+}
+
+fn until(outcome: &AttemptOutcome) -> Option<Timestamp> {
+    match outcome.consequence() {
+        Consequence::Wait { until, .. } => until,
+        Consequence::Assess
+        | Consequence::AssessWorkTree
+        | Consequence::Retry
+        | Consequence::FailIteration { .. }
+        | Consequence::EndRun { .. } => None,
+    }
+}
+
+/// What a run does next, in a word.
+fn follows(consequence: &Consequence) -> &'static str {
+    match consequence {
+        Consequence::Assess => "no",
+        Consequence::AssessWorkTree | Consequence::Retry => "retry",
+        Consequence::Wait { .. } => "wait",
+        Consequence::FailIteration { .. } => "fail",
+        Consequence::EndRun { .. } => "stop",
+    }
+}
+
+fn markers(words: &TextEvidence) -> Vec<&'static str> {
+    carried(words).map(|(name, _)| name).collect()
+}
+
+/// What the last words carry: for programs, and for people.
+fn carried(words: &TextEvidence) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = [
+        (words.promise, ("promise", "the promise marker")),
+        (words.signal, ("signal", "the completion signal")),
+        (words.end_phrase, ("end_phrase", "the end phrase")),
+        (words.states_done, ("states_done", "that the work is done")),
+        (!words.blockers.is_empty(), ("blockers", "what blocks it")),
+    ];
+    all.into_iter().filter(|(there, _)| *there).map(|(_, names)| names)
+}
+
+/// The whole of it in a few lines, for people.
+fn summary(report: &AttemptReport) -> String {
+    let AttemptReport { outcome, stream, tokens, .. } = report;
+    let (name, sentence) = (outcome.name(), one_line(&outcome.sentence(), WHY_MAX));
+    let told = if sentence == name { sentence } else { format!("{name}: {sentence}") };
+    let mut lines = vec![told, format!("  next in a run: {}", next(outcome))];
+    let cost = match cost(report) {
+        (Some(cost), false) => cost.to_string(),
+        (Some(cost), true) => format!("about {cost}"),
+        (None, _) => "an unknown amount".to_owned(),
+    };
+    lines.push(format!(
+        "  {}, {}; cost {cost}, {} tokens in, {} out, {} from the cache, {} into it",
+        count(report.turns, "turn"),
+        count(stream.results, "result"),
+        thousands(tokens.input),
+        thousands(tokens.output),
+        thousands(tokens.cache_read),
+        thousands(tokens.cache_write),
+    ));
+    lines.push(format!(
+        "  {}, {} failed",
+        count(stream.tool_calls, "tool call"),
+        stream.tool_errors
+    ));
+    let carried: Vec<_> = carried(&report.text_evidence).map(|(_, words)| words).collect();
+    if !carried.is_empty() {
+        lines.push(format!("  its last words say: {}", carried.join(", ")));
+    }
+    if !report.denied.is_empty() {
+        let what = |denial: &Denial| denial::what(&denial.tool, &denial.input);
+        let denied: Vec<_> = report.denied.iter().map(what).collect();
+        lines.push(format!("  denied: {}", names(&denied)));
+    }
+    if stream.bad_lines > 0 {
+        lines.push(format!("  lines that are no messages: {}", stream.bad_lines));
+    }
+    if stream.unknown_events > 0 {
+        let (number, kinds) = (stream.unknown_events, names(&report.unknown));
+        lines.push(format!("  unknown to this version of nightwright: {number} ({kinds})"));
+    }
+    lines.join("\n")
+}
+
+fn names(names: &[String]) -> String {
+    let names: Vec<_> = names.iter().map(|name| display_safe(name)).collect();
+    one_line(&names.join(", "), WHY_MAX)
+}
+
+fn next(outcome: &AttemptOutcome) -> String {
+    match outcome.consequence() {
+        Consequence::Assess => "the work is looked at".to_owned(),
+        Consequence::AssessWorkTree => {
+            "the work is looked at; if there is none, another attempt".to_owned()
+        }
+        Consequence::Retry => "another attempt".to_owned(),
+        Consequence::Wait { until: Some(until), .. } => {
+            format!("another attempt after {until}")
+        }
+        Consequence::Wait { until: None, .. } => "another attempt after a while".to_owned(),
+        Consequence::FailIteration { .. } => {
+            "the iteration has failed: this prompt can't work".to_owned()
+        }
+        Consequence::EndRun { .. } => "the run ends".to_owned(),
+    }
+}

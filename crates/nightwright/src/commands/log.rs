@@ -1,0 +1,397 @@
+//! `nightwright log`: print the log of a run, or what its agent printed, and go on with it as it grows.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use nightwright_core::display::display_safe;
+use nightwright_core::event::Event;
+use nightwright_core::units::Iteration;
+
+use super::select_run::{RunSelector, SelectedRun, damaged};
+use super::{advise, eprint_safe};
+use crate::error::Failure;
+use crate::files::open_regular;
+use crate::store::journal::{JournalTail, RunDir, attempt_label, call_label};
+use crate::store::lock;
+
+/// How often it is looked for something new.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How long the process of a run may take to write the rest of its log after the end of the run.
+const LOG_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// One read.
+const CHUNK: usize = 64 << 10;
+
+/// More than this of a line is not held back until it is whole.
+const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+pub(super) struct LogArgs {
+    #[command(flatten)]
+    which: RunSelector,
+
+    /// Go on until the run ends
+    #[arg(short, long)]
+    follow: bool,
+
+    /// Print what the agent printed, attempt by attempt, as it came
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
+
+    /// Print the events of the run, one JSON object a line, as `--output json` does
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LogSource {
+    Log,
+    Raw,
+    Events,
+}
+
+pub(super) fn log(options: &LogArgs) -> Result<ExitCode, Failure> {
+    let found = options.which.find()?;
+    let what = match (options.raw, options.json) {
+        (true, _) => LogSource::Raw,
+        (false, true) => LogSource::Events,
+        (false, false) => LogSource::Log,
+    };
+    let mut printer = LogPrinter::new(&found.folder, what);
+    match printer.print(options.follow) {
+        // Whoever read it has had enough.
+        Err(LogError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(LogError::Output(error)) => {
+            return Err(Failure::trouble(format!("can't write to standard output: {error}")));
+        }
+        Err(LogError::Other(failure)) => return Err(failure),
+        Ok(()) => {}
+    }
+    conclude(&found, &mut printer, options.follow)
+}
+
+/// What is said to people when everything is printed.
+fn conclude(
+    found: &SelectedRun,
+    printer: &mut LogPrinter<'_>,
+    follow: bool,
+) -> Result<ExitCode, Failure> {
+    let run = found.folder.id();
+    match printer.damaged.take() {
+        // What there is was printed; whether the run has ended nobody can tell.
+        Some(damaged) if printer.any => {
+            eprint_safe(&damaged.to_string());
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(damaged) => return Err(damaged),
+        None if !printer.any => return nothing(found, printer),
+        None => {}
+    }
+    if !printer.ended && !printer.alive {
+        advise(&format!(
+            "the process of run {run} is gone, and the run has not ended; to continue it: \
+             nightwright resume {run}"
+        ));
+    } else if printer.alive && !follow && io::stdout().is_terminal() {
+        advise(&format!("run {run} is running; to follow it: nightwright log -f {run}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn nothing(found: &SelectedRun, printer: &LogPrinter) -> Result<ExitCode, Failure> {
+    let run = found.folder.id();
+    let what = match printer.what {
+        LogSource::Log => "log",
+        LogSource::Raw => "output",
+        LogSource::Events => "event",
+    };
+    if printer.alive {
+        advise(&format!("run {run} has no {what} yet; to wait for it: nightwright log -f {run}"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let failure = if found.folder.pruned().exists() {
+        Failure::trouble(format!(
+            "the {what} of run {run} is gone: it was pruned to make room (`logs.keep_runs`, \
+             `logs.max_bytes`)"
+        ))
+    } else {
+        Failure::trouble(format!("there is no {what} of run {run}"))
+    };
+    Err(failure.hint(match printer.what {
+        LogSource::Events => format!("its folder is `{}`", found.folder.path().display()),
+        LogSource::Log | LogSource::Raw => format!(
+            "its events are still there: nightwright log {run} --json; what it came to: nightwright \
+             status {run}"
+        ),
+    }))
+}
+
+/// Why nothing more is printed.
+enum LogError {
+    /// Nobody takes it.
+    Output(io::Error),
+    Other(Failure),
+}
+
+impl From<io::Error> for LogError {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// Prints what there is, in order.
+struct LogPrinter<'a> {
+    folder: &'a RunDir,
+    what: LogSource,
+    tail: Option<JournalTail>,
+    /// The outputs of all attempts and calls so far.
+    outputs: Vec<PathBuf>,
+    iteration: Iteration,
+    attempts: u32,
+    /// The file that is printed, and how far it is.
+    current: usize,
+    offset: u64,
+    /// Whether anything was printed.
+    any: bool,
+    /// Whether the end of the run is in its journal.
+    ended: bool,
+    /// What is wrong with its journal, if anything is.
+    damaged: Option<Failure>,
+    /// Whether somebody conducts it.
+    alive: bool,
+    /// A terminal obeys what it is shown; anything else gets the bytes.
+    terminal: bool,
+    /// A line that is not complete yet.
+    rest: Vec<u8>,
+}
+
+impl<'a> LogPrinter<'a> {
+    fn new(folder: &'a RunDir, what: LogSource) -> Self {
+        Self {
+            folder,
+            what,
+            tail: None,
+            outputs: Vec::new(),
+            iteration: Iteration(0),
+            attempts: 0,
+            current: 0,
+            offset: 0,
+            any: false,
+            ended: false,
+            damaged: None,
+            alive: false,
+            terminal: io::stdout().is_terminal(),
+            rest: Vec::new(),
+        }
+    }
+
+    fn print(&mut self, follow: bool) -> Result<(), LogError> {
+        let mut end = None;
+        loop {
+            // Looked at first: what its process wrote before it left is printed below.
+            self.alive = lock::peek(&self.folder.lock()).is_some();
+            self.read_journal()?;
+            match self.what {
+                LogSource::Log => self.print_files(&self.folder.logs())?,
+                LogSource::Raw => {
+                    let outputs = std::mem::take(&mut self.outputs);
+                    let printed = self.print_files(&outputs);
+                    self.outputs = outputs;
+                    printed?;
+                }
+                LogSource::Events => {}
+            }
+            io::stdout().flush()?;
+            let since = end.get_or_insert_with(Instant::now);
+            if !self.ended {
+                *since = Instant::now();
+            }
+            if !follow || !self.alive || since.elapsed() > LOG_TIMEOUT {
+                return Ok(self.finish()?);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Reads what is new in the journal. Without one that can be read there is still a log.
+    fn read_journal(&mut self) -> Result<(), LogError> {
+        if self.damaged.is_some() {
+            return Ok(());
+        }
+        let tail = self.tail.take().or_else(|| JournalTail::open(&self.folder.journal()).ok());
+        let Some(mut tail) = tail else { return Ok(()) };
+        let mut printed = Ok(());
+        let read = tail.poll_raw(|line, raw| {
+            self.record(&line.record.event);
+            if self.what == LogSource::Events && printed.is_ok() {
+                printed = self.bytes(raw).and_then(|()| self.bytes(b"\n"));
+            }
+        });
+        printed?;
+        match (read, self.what) {
+            (Ok(()), _) => self.tail = Some(tail),
+            (Err(error), LogSource::Events) => return Err(LogError::Other(damaged(&error))),
+            (Err(error), LogSource::Log | LogSource::Raw) => {
+                self.damaged = Some(damaged(&error));
+                self.other_outputs();
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, event: &Event) {
+        if let Event::IterationStarted { iteration, .. } = event {
+            self.iteration = *iteration;
+            self.attempts = 0;
+        } else if let Event::AttemptStarted { .. } = event {
+            self.attempts += 1;
+            self.output(&attempt_label(self.iteration.0, self.attempts));
+        } else if let Event::CallStarted { call, purpose, .. } = event {
+            self.output(&call_label(self.iteration.0, *purpose, *call));
+        } else if let Event::RunFinished { .. } = event {
+            self.ended = true;
+        } else if let Event::RunContinued { .. } = event {
+            self.ended = false;
+        }
+    }
+
+    fn output(&mut self, label: &str) {
+        self.outputs.push(self.folder.output().join(format!("{label}.ndjson")));
+    }
+
+    /// The outputs that a damaged journal does not tell of, by their names.
+    fn other_outputs(&mut self) {
+        let entries = fs::read_dir(self.folder.output()).into_iter().flatten().flatten();
+        let mut others: Vec<_> = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "ndjson"))
+            .filter(|path| !self.outputs.contains(path))
+            .collect();
+        others.sort();
+        self.outputs.append(&mut others);
+    }
+
+    /// Prints what is new in these files, one after the other.
+    fn print_files(&mut self, files: &[PathBuf]) -> io::Result<()> {
+        while let Some(path) = files.get(self.current) {
+            // One that is not there is not there yet, or never will be: an output that nobody
+            // could keep, an attempt that never began.
+            if let Ok(file) = open_regular(path) {
+                self.print_file(&file)?;
+            }
+            if self.current + 1 == files.len() {
+                return Ok(());
+            }
+            self.current += 1;
+            self.offset = 0;
+        }
+        Ok(())
+    }
+
+    fn print_file(&mut self, file: &File) -> io::Result<()> {
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            match file.read_at(&mut buffer, self.offset) {
+                Ok(0) => return Ok(()),
+                Ok(count) => {
+                    self.offset += count as u64;
+                    self.bytes(&buffer[..count])?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // It was there a moment ago; there is nothing more to be had from it.
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.any = true;
+        if !self.terminal {
+            return io::stdout().write_all(bytes);
+        }
+        let ready = ready(&mut self.rest, bytes);
+        self.safe(ready)
+    }
+
+    /// Shows so much of what is there as a terminal can bear.
+    fn safe(&mut self, end: usize) -> io::Result<()> {
+        let lines: Vec<_> = self.rest.drain(..end).collect();
+        io::stdout().write_all(display_safe(&String::from_utf8_lossy(&lines)).as_bytes())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.safe(self.rest.len())?;
+        io::stdout().flush()
+    }
+}
+
+/// Takes what came to what is held back, and says how much of that can be shown: whole lines, and of
+/// a line that is longer than anybody reads what is there.
+fn ready(rest: &mut Vec<u8>, came: &[u8]) -> usize {
+    let before = rest.len();
+    rest.extend_from_slice(came);
+    match came.iter().rposition(|byte| *byte == b'\n') {
+        Some(end) => before + end + 1,
+        None if rest.len() > MAX_LINE_BYTES => whole_characters(rest),
+        None => 0,
+    }
+}
+
+/// How much of this is no part of a character that goes on after it.
+fn whole_characters(bytes: &[u8]) -> usize {
+    // A character has at most four bytes, and its first says how many.
+    let last = bytes.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80);
+    let Some(behind) = last else { return bytes.len() };
+    let needed = match bytes[bytes.len() - 1 - behind] {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xff => 4,
+        0x00..=0xbf => 1,
+    };
+    if behind + 1 < needed { bytes.len() - 1 - behind } else { bytes.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_held_back_until_it_is_whole_or_longer_than_anybody_reads() {
+        let mut rest = b"a".to_vec();
+        assert_eq!(ready(&mut rest, b"b"), 0);
+        assert_eq!(ready(&mut rest, b"c\nd"), 4);
+        let mut rest = Vec::new();
+        let chunk = "\u{20ac}".repeat(CHUNK / 3);
+        let (mut shown, mut held) = (0, 0);
+        for _ in 0..100 {
+            let end = ready(&mut rest, &chunk.as_bytes()[..chunk.len() - 1]);
+            shown += rest.drain(..end).count();
+            held = held.max(rest.len());
+            let end = ready(&mut rest, &chunk.as_bytes()[chunk.len() - 1..]);
+            shown += rest.drain(..end).count();
+        }
+        assert!(held <= MAX_LINE_BYTES + CHUNK, "{held} bytes were held back");
+        assert_eq!((shown + rest.len(), rest.len() % 3), (100 * chunk.len(), 0));
+    }
+
+    #[test]
+    fn nothing_is_cut_within_a_character() {
+        let text = "a\u{e4}\u{20ac}\u{1f600}".as_bytes();
+        let whole: Vec<_> = (0..=text.len()).map(|end| whole_characters(&text[..end])).collect();
+        assert_eq!(whole, [0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10]);
+        // What is no text at all is cut anywhere.
+        assert_eq!(whole_characters(b"\x80\x80\x80\x80\x80"), 5);
+        assert_eq!(whole_characters(b"a\xff"), 1);
+    }
+}

@@ -1,0 +1,181 @@
+//! `nightwright man`: the manual pages.
+
+use std::env;
+use std::fs;
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use super::{command, print};
+use crate::agent::program::locate;
+use crate::app::execute::block_on;
+use crate::config::nearest::nearest;
+use crate::error::Failure;
+use crate::process::terminal::{TerminalCommand, run_on_terminal};
+
+/// How help begins its examples.
+const EXAMPLES: &str = "Examples:\n";
+
+/// Which page, and where the pages go.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ManArgs {
+    /// The command, such as `run` or `config set` [default: nightwright itself]
+    #[arg(value_name = "COMMAND", conflicts_with = "dir")]
+    command: Vec<String>,
+
+    /// Write one page per command to this folder
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn man(options: &ManArgs) -> Result<ExitCode, Failure> {
+    let mut root = command().disable_help_subcommand(true);
+    // Gives every command below its full name.
+    root.build();
+    match &options.dir {
+        None => show(find(&root, &options.command)?)?,
+        Some(folder) => {
+            fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+            let count = write_all(&root, folder)?;
+            print(&format!("{count} pages in {}", folder.display()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// On a terminal, opens the page in `man`, which uses `$MANPAGER` or `$PAGER`. Otherwise prints it as
+/// roff, for `man -l -` and for files.
+fn show(command: &Command) -> Result<(), Failure> {
+    let page = page(command)
+        .map_err(|error| Failure::trouble(format!("cannot render the manual page: {error}")))?;
+    if !io::stdout().is_terminal() {
+        return print(String::from_utf8_lossy(&page).trim_end());
+    }
+    if opens_in_man(command, &page)? {
+        return Ok(());
+    }
+    // Without `man` the help says the same, and can be read.
+    print(command.clone().render_long_help().ansi().to_string().trim_end())
+}
+
+/// Whether `man` showed the page.
+fn opens_in_man(command: &Command, page: &[u8]) -> Result<bool, Failure> {
+    let Ok(program) = locate("man", env::var_os("PATH").as_deref()) else { return Ok(false) };
+    let cannot = |error: io::Error| {
+        Failure::trouble(format!("cannot write the manual page to a temporary file: {error}"))
+    };
+    let folder = tempfile::tempdir().map_err(cannot)?;
+    let file = folder.path().join(format!("{}.1", full_name(command)));
+    fs::write(&file, page).map_err(cannot)?;
+    let reading = TerminalCommand {
+        program,
+        // A name with a slash in it is a file, for every `man`.
+        arguments: vec![file.into()],
+        environment: env::vars_os().collect(),
+        directory: folder.path().to_owned(),
+        mark: format!("man-{}", std::process::id()),
+    };
+    block_on(async { Ok(run_on_terminal(&reading).await.is_ok_and(|done| done.exit.is_success())) })
+}
+
+/// The command that these words name.
+pub(super) fn find<'a>(root: &'a Command, words: &[String]) -> Result<&'a Command, Failure> {
+    let mut found = root;
+    for word in words {
+        let shown = found.get_subcommands().filter(|inner| !inner.is_hide_set());
+        let shown: Vec<_> = shown.collect();
+        let Some(inner) = shown.iter().find(|inner| inner.get_name() == word) else {
+            let near = nearest(word, shown.into_iter().map(Command::get_name));
+            return Err(unknown(found, word, near));
+        };
+        found = inner;
+    }
+    Ok(found)
+}
+
+fn unknown(within: &Command, word: &str, near: Option<&str>) -> Failure {
+    let name = full_name(within).replace('-', " ");
+    let name = name.trim();
+    let failure = Failure::usage(format!("`{name}` has no command `{word}`"));
+    match near {
+        Some(near) => failure.hint(format!("did you mean `{name} {near}`?")),
+        None => failure.hint(format!("list the commands with `{name} --help`")),
+    }
+}
+
+/// The pages of a command and of all below it; gives how many there are.
+fn write_all(command: &Command, folder: &Path) -> Result<u32, Failure> {
+    let path = folder.join(format!("{}.1", full_name(command)));
+    page(command).and_then(|page| fs::write(&path, page)).map_err(|error| failed(&path, &error))?;
+    let mut count = 1;
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        count += write_all(inner, folder)?;
+    }
+    Ok(count)
+}
+
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    let source = concat!("nightwright ", env!("CARGO_PKG_VERSION"));
+    let man =
+        Man::new(command.clone()).title(full_name(command)).source(source).manual("nightwright");
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.get_subcommands().any(|inner| !inner.is_hide_set()) {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let notes = command.get_after_long_help().or_else(|| command.get_after_help());
+    if let Some(notes) = notes {
+        let text = notes.to_string();
+        let (notes, examples) = text.split_once(EXAMPLES).unwrap_or((&text, ""));
+        // What follows the examples speaks of the help, not of this page.
+        let examples = examples.split("\n\n").next().unwrap_or_default();
+        render_section("NOTES", notes, &mut page)?;
+        render_section("EXAMPLES", examples, &mut page)?;
+    }
+    Ok(page)
+}
+
+/// What help says behind the options. Lines that begin with a blank are examples or tables: they
+/// stay as they are.
+fn render_section(title: &str, text: &str, page: &mut Vec<u8>) -> io::Result<()> {
+    let text = text.trim_end().trim_start_matches('\n');
+    if text.is_empty() {
+        return Ok(());
+    }
+    let mut roff = Roff::new();
+    roff.control("SH", [title]);
+    let mut is_kept = false;
+    for line in text.lines() {
+        let keep = line.starts_with(' ');
+        if keep != is_kept {
+            roff.control(if keep { "nf" } else { "fi" }, []);
+            is_kept = keep;
+        }
+        match line {
+            "" => roff.control("PP", []),
+            line => roff.text([roman(line)]),
+        };
+    }
+    if is_kept {
+        roff.control("fi", []);
+    }
+    roff.to_writer(page)
+}
+
+/// `nightwright-config-set`.
+fn full_name(command: &Command) -> String {
+    command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::trouble(format!("can't write `{}`: {error}", path.display()))
+        .hint("give a folder that you may write to: nightwright man --dir DIR")
+}

@@ -1,0 +1,104 @@
+//! `nightwright notify`: try whether notifications arrive.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use nightwright_core::units::RunId;
+use serde_json::{Value as Json, json};
+
+use super::{print, print_json, select_run};
+use crate::app::approval::{self, TrustFlags, UntrustedPolicy};
+use crate::config::{self, KEYS, ResolvedConfig};
+use crate::error::Failure;
+use crate::output::notify::{self, Address, TestDelivery};
+use crate::secrets;
+use crate::task::Task;
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub(super) struct NotifyArgs {
+    #[command(subcommand)]
+    what: NotifyCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum NotifyCommand {
+    /// Send one notification to every configured address, and say what came of it; exits 1 if any
+    /// did not arrive
+    Test {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+
+        /// The configuration of this task
+        #[arg(long, value_name = "NAME")]
+        task: Option<String>,
+
+        /// The project folder [default: the project around the current folder]
+        #[arg(short = 'C', long, value_name = "DIR")]
+        project: Option<PathBuf>,
+    },
+}
+
+pub(super) fn notify(options: &NotifyArgs) -> Result<ExitCode, Failure> {
+    let NotifyCommand::Test { json, task, project } = &options.what;
+    let project = select_run::project(project.as_deref())?;
+    let task = task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
+    let task = task.as_ref().map(|task| task.name().as_str());
+    let layers = config::load(&project, task, |name| env::var_os(name))?;
+    // Whatever else is not approved has no part in this.
+    let other: Vec<_> = KEYS
+        .iter()
+        .filter(|key| key.gated && !notify::is_key(key.name))
+        .map(|key| key.name)
+        .collect();
+    let layers = layers.into_iter().map(|layer| layer.without(&other)).collect();
+    let untrusted = UntrustedPolicy::Ask(TrustFlags::NotThere);
+    let resolved = ResolvedConfig::new(approval::settle_settings(&project, layers, untrusted)?);
+    let addresses = Address::all(&resolved, |name| env::var_os(name))?;
+    if addresses.is_empty() {
+        return Err(Failure::usage("no address for notifications is configured").hint(
+            "set one: nightwright config set --user notify.url https://ntfy.sh/A-NAME-NOBODY-GUESSES",
+        ));
+    }
+    let secrets = secrets::of_config(&resolved)?;
+    let tried = notify::test(&addresses, RunId("test".to_owned()), &secrets);
+    if *json {
+        print_json(&tried.iter().map(as_json).collect::<Vec<_>>())?;
+    } else {
+        let lines: Vec<_> = tried.iter().map(describe).collect();
+        print(&lines.join("\n"))?;
+    }
+    let arrived = tried.len() == addresses.len() && tried.iter().all(|tried| tried.why.is_none());
+    Ok(if arrived { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn describe(tried: &TestDelivery) -> String {
+    let TestDelivery { address, status, why, took } = tried;
+    let took = seconds(*took);
+    match (why, status) {
+        (None, Some(status)) => format!("{address}: arrived (answered {status}, {took} s)"),
+        (None, None) => format!("{address}: arrived ({took} s)"),
+        (Some(why), _) => format!("{address}: did not arrive ({took} s): {why}"),
+    }
+}
+
+fn as_json(tried: &TestDelivery) -> Json {
+    let TestDelivery { address, status, why, took } = tried;
+    json!({
+        "kind": address.service().name(),
+        "host": address.url().host(),
+        "arrived": why.is_none(),
+        "status": status,
+        "error": why,
+        "seconds": took.as_secs_f64(),
+    })
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{:.1}", took.as_secs_f64())
+}

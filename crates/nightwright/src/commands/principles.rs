@@ -1,0 +1,203 @@
+//! `nightwright principles`: write down what the work goes by when two good things contradict each other.
+
+mod ask;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::display::display_safe;
+use nightwright_core::principles::{Preset, Principles};
+
+use self::ask::WeightsShown;
+use super::terminal::{self, TerminalPrompt};
+use super::{advise, eprint_safe, print, select_run};
+use crate::config::principles;
+use crate::config::{self, ResolvedConfig, ValueOrigin};
+use crate::error::Failure;
+use crate::files;
+use crate::init::ask::NoAnswer;
+use crate::init::file_plan;
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+pub(super) struct PrinciplesArgs {
+    /// Take the weights of a preset and ask nothing: startup, enterprise, opensource or custom
+    #[arg(long, value_name = "NAME", value_parser = ["startup", "enterprise", "opensource", "custom"])]
+    preset: Option<String>,
+
+    /// Take the weights of a file and ask nothing: TOML, or the YAML form of `.claude/principles.yaml`
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    from: Option<PathBuf>,
+
+    /// Write the file anew; the old one is kept beside it, as `.bak`
+    #[arg(long)]
+    force: bool,
+
+    /// Print what the agent is told, and write nothing
+    #[arg(long, conflicts_with = "force")]
+    show: bool,
+
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> {
+    let project = select_run::project(options.project.as_deref())?;
+    let resolved = ResolvedConfig::new(config::load(&project, None, |name| env::var_os(name))?);
+    let origin = resolved.origin("principles.file");
+    let given = options.given()?;
+    if options.show
+        && let Some(given) = given
+    {
+        return show(&given);
+    }
+    let file = principles::configured(&resolved).ok_or_else(|| {
+        Failure::usage("`principles.file` is empty: there shall be no principles here")
+            .hint(format!("take that back: {}", principles::how_to_unset(origin)))
+    })?;
+    if options.show {
+        return show(&written(&project, &file, origin)?);
+    }
+    let place = PrinciplesTarget::new(&project, &file, origin, options.force)?;
+    let chosen = match given {
+        Some(given) => given,
+        None if terminal::is_there() => match place.ask(&mut TerminalPrompt::new()?) {
+            Ok(chosen) => chosen,
+            Err(gone) => return terminal::cancelled(gone, "`--preset NAME` asks nothing"),
+        },
+        None => without_asking(&project)?,
+    };
+    place.write(&chosen)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl PrinciplesArgs {
+    /// What was chosen on the command line.
+    fn given(&self) -> Result<Option<Principles>, Failure> {
+        match (&self.preset, &self.from) {
+            (Some(name), _) => Ok(Preset::named(name).map(Principles::of)),
+            (None, Some(path)) => principles::named_file("--from", path).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+fn show(principles: &Principles) -> Result<ExitCode, Failure> {
+    print(principles.text().trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn written(project: &Path, file: &str, origin: &ValueOrigin) -> Result<Principles, Failure> {
+    principles::inside(project, file)?.ok_or_else(|| {
+        Failure::trouble(format!("there are no principles here: `{file}` is not there"))
+            .hint(principles::how_to_write(file, origin))
+    })
+}
+
+/// What is taken when nobody can be asked.
+fn without_asking(project: &Path) -> Result<Principles, Failure> {
+    let foreign = principles::FOREIGN;
+    match principles::inside(project, foreign)? {
+        Some(found) => {
+            eprint_safe(&format!("There is no terminal to ask on: `{foreign}` is taken."));
+            Ok(found)
+        }
+        None => Err(Failure::usage("there is no terminal to ask on, and nothing was chosen").hint(
+            "choose with --preset startup, enterprise, opensource or custom, or with --from FILE",
+        )),
+    }
+}
+
+/// Where the principles of a project go, and what is there now.
+struct PrinciplesTarget<'a> {
+    project: &'a Path,
+    file: &'a str,
+    /// What is in the file, if it is there.
+    old: Option<Vec<u8>>,
+}
+
+impl<'a> PrinciplesTarget<'a> {
+    /// Fails if nothing can be written there. It is worth asking before anybody answers questions.
+    fn new(
+        project: &'a Path,
+        file: &'a str,
+        origin: &ValueOrigin,
+        force: bool,
+    ) -> Result<Self, Failure> {
+        if principles::is_yaml(Path::new(file)) {
+            return Err(Failure::usage(format!(
+                "`principles.file` names `{file}`, and this command writes TOML"
+            ))
+            .hint(format!("name a file that ends in `.toml`; now it is set by {origin}")));
+        }
+        if principles::is_own(project, file) {
+            return Err(principles::own(file, origin));
+        }
+        let path = project.join(file);
+        let because = |error| Failure::because(&error);
+        files::check_inside(project, &path).map_err(because)?;
+        file_plan::check_writable(&path)?;
+        let old = file_plan::read(project, file)?;
+        if old.is_some() && !force {
+            return Err(Failure::trouble(format!("{file} already exists")).hint(format!(
+                "see what it says: nightwright principles --show; write it anew with `--force`: the \
+                 old one is kept as `{}`",
+                file_plan::free_backup(project, file)
+            )));
+        }
+        Ok(Self { project, file, old })
+    }
+
+    /// Asks somebody.
+    fn ask(&self, person: &mut TerminalPrompt) -> Result<Principles, NoAnswer> {
+        let current = principles::inside(self.project, self.file).ok().flatten();
+        if let Some(imported) = self.foreign(person)? {
+            return ask::weights(person, imported, WeightsShown::Already);
+        }
+        let start = ask::preset(person, current.as_ref())?;
+        ask::weights(person, start, WeightsShown::NotYet)
+    }
+
+    /// Offers what another tool left.
+    fn foreign(&self, person: &mut TerminalPrompt) -> Result<Option<Principles>, NoAnswer> {
+        match principles::inside(self.project, principles::FOREIGN) {
+            Ok(None) => Ok(None),
+            Ok(Some(found)) => {
+                let is_wanted = ask::import(person, principles::FOREIGN, &found)?;
+                Ok(is_wanted.then_some(found))
+            }
+            Err(failure) => {
+                let foreign = principles::FOREIGN;
+                eprint_safe(&format!("`{foreign}` can't be imported: {}\n", failure.message));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Writes them. What was there is kept beside them.
+    fn write(&self, chosen: &Principles) -> Result<(), Failure> {
+        let Self { project, file, old } = self;
+        let text = chosen.to_toml();
+        let because = |error| Failure::because(&error);
+        if let Some(old) = old
+            && old != text.as_bytes()
+        {
+            let backup = file_plan::free_backup(project, file);
+            files::replace(&project.join(&backup), old).map_err(because)?;
+            eprint_safe(&format!("The old one is kept as `{backup}`."));
+        }
+        let path = project.join(file);
+        files::check_inside(project, &path).map_err(because)?;
+        files::replace(&path, text.as_bytes()).map_err(because)?;
+        print(&display_safe(file))?;
+        advise(&format!(
+            "Written, from the preset `{}`. Every run is told them from now on; change a weight in \
+             the file whenever you like.\nWhat the agent reads: nightwright principles --show",
+            chosen.preset().name()
+        ));
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! `nightwright prompt`: what the next iteration would be told.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::event::IterationKind;
+use nightwright_core::prompt::{self, Briefing, PromptContext, RemainingLimits};
+use nightwright_core::settings::Settings;
+use nightwright_core::units::Iteration;
+use serde::Serialize;
+
+use super::run::{self, RunCommand};
+use super::{eprint_safe, print, select_run};
+use crate::app::run_spec::{self, RequestPurpose};
+use crate::config::principles;
+use crate::error::Failure;
+use crate::workspace;
+
+/// What the command can be told: what a run can be told.
+#[derive(Clone, Debug, Args)]
+#[group(skip)]
+pub(super) struct PromptArgs {
+    /// Print what is added to the agent's system prompt instead
+    #[arg(long)]
+    system: bool,
+
+    /// Print one JSON object: {prompt, system, notes}
+    #[arg(long, conflicts_with = "system")]
+    json: bool,
+
+    #[command(flatten)]
+    run: run::RunArgs,
+}
+
+/// What the next iteration would be told.
+#[derive(Debug, Serialize)]
+struct PromptPage<'a> {
+    prompt: &'a str,
+    system: &'a str,
+    /// What people should know.
+    notes: &'a [String],
+}
+
+pub(super) fn prompt(options: &PromptArgs) -> Result<ExitCode, Failure> {
+    let project = select_run::project(options.run.project.as_deref())?;
+    let spec = run_spec::resolve_run(&options.run.asked(
+        RunCommand::Run,
+        &project,
+        RequestPurpose::Look,
+    )?)?;
+    let prompt = next(&project, &spec.settings)?;
+    if options.json {
+        let page = PromptPage { prompt: &prompt.user, system: &prompt.system, notes: &spec.notes };
+        super::print_json(&page)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for note in &spec.notes {
+        eprint_safe(note);
+    }
+    print(if options.system { prompt.system.trim_end() } else { prompt.user.trim_end() })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the first iteration of a new run would be told.
+fn next(project: &Path, settings: &Settings) -> Result<prompt::Prompt, Failure> {
+    let notes = match &settings.notes_file {
+        Some(file) => workspace::read_notes(project, Path::new(file))
+            .map_err(|error| Failure::because(&error))?,
+        None => None,
+    };
+    let limits = &settings.limits;
+    let briefing = Briefing {
+        iteration: Iteration(1),
+        kind: IterationKind::Work,
+        last: limits.max_iterations == Some(1),
+        cut_off: false,
+        shorten: false,
+        feedback: Vec::new(),
+        decisions: Vec::new(),
+        previous: None,
+        remaining: RemainingLimits {
+            iterations: limits.max_iterations,
+            cost: limits.max_cost,
+            duration: limits.max_duration,
+            tokens: limits.max_tokens,
+        },
+    };
+    let found = PromptContext { notes, principles: principles::found(project, settings) };
+    prompt::compose(settings, &briefing, &found).map_err(|error| Failure::because(&error))
+}

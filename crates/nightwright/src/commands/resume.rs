@@ -1,0 +1,424 @@
+//! `nightwright resume`: end a pause, or continue a run whose process is gone, with the same settings
+//! or with others.
+
+mod changes;
+mod lost;
+mod recall;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::event::{AgentFacts, Event, Record};
+use nightwright_core::input::{ResumeData, ResumePolicy};
+use nightwright_core::machine::Machine;
+use nightwright_core::machine::interruption::Interruption;
+use nightwright_core::machine::ledger::State;
+use nightwright_core::machine::resume::ResumeRefusal;
+use nightwright_core::outcome::{Outcome, Strictness, count};
+use nightwright_core::run_view::RunView;
+use nightwright_core::settings::{Scope, Settings};
+use nightwright_core::units::{RunId, human};
+
+use self::changes::{AskPolicy, ChangeArgs, SourcedChange};
+use self::lost::read_resume_data;
+use self::recall::restore_unmasked;
+use super::run::{LimitArgs, OutputArgs};
+use super::select_run::{self, RunSelector, SelectedRun, damaged};
+use super::stop;
+use super::{eprint_safe, print};
+use crate::app::approval::{self, TrustFlags, UntrustedPolicy};
+use crate::app::detach::{self, DetachArgs, DetachTarget};
+use crate::app::execute::{
+    AgentCommandLine, AgentProgram, LockedRun, RehearsalScript, ResumableRun, Session,
+};
+use crate::config::modes;
+use crate::config::{self, ConfigLayer, ResolvedConfig};
+use crate::error::Failure;
+use crate::output::OutputLevel;
+use crate::output::hooks::ApprovedHooks;
+use crate::output::notify::{self, Address};
+use crate::output::summary::thousands;
+use crate::runtime::clock::ClockSpeed;
+use crate::runtime::control_socket::ControlRequest;
+use crate::secrets;
+use crate::store::journal::{self, RunDir};
+use crate::store::log_settings::LogSettings;
+use crate::task::Task;
+
+/// The key with the user's variables.
+const VARIABLES: &str = "agent.env";
+
+/// How to continue.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ResumeArgs {
+    #[command(flatten)]
+    which: RunSelector,
+
+    /// Continue even if the run has completed
+    #[arg(long)]
+    again: bool,
+
+    /// Continue only a run that was cut off: its process was killed, or the system shut down.
+    /// Otherwise do nothing and exit 0. The settings of the run stay as they are
+    #[arg(long, conflicts_with = "again")]
+    if_needed: bool,
+
+    /// Use variables of the project's configuration that are not approved
+    #[arg(long)]
+    trust: bool,
+
+    /// Exit non-zero unless the work was completed: 3 limit, 4 no progress, 5 blocked,
+    /// 6 unverified, 7 stopped
+    #[arg(long)]
+    require_complete: bool,
+
+    #[command(flatten)]
+    changes: ChangeArgs,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    detach: DetachArgs,
+}
+
+impl ResumeArgs {
+    fn when(&self) -> ResumePolicy {
+        match (self.again, self.if_needed) {
+            (true, _) => ResumePolicy::Always,
+            (false, true) => ResumePolicy::IfCrashed,
+            (false, false) => ResumePolicy::IfUnfinished,
+        }
+    }
+
+    fn asking(&self) -> AskPolicy {
+        if self.if_needed { AskPolicy::Never } else { AskPolicy::Allowed }
+    }
+
+    fn untrusted(&self) -> UntrustedPolicy {
+        if self.trust { UntrustedPolicy::Accept } else { UntrustedPolicy::Ask(TrustFlags::Trust) }
+    }
+}
+
+pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
+    if options.detach.is_wanted() {
+        return detach::detach();
+    }
+    let pipe = options.detach.pipe()?;
+    let Some(found) = meant(options)? else { return Ok(ExitCode::SUCCESS) };
+    if found.owner.is_some() {
+        return wake(&found, options);
+    }
+    if options.output.level() != Some(OutputLevel::Quiet) {
+        let root = select_run::find_root(options.which.project.as_deref())?;
+        if let Some(line) = select_run::project_line(&root) {
+            eprint_safe(&line);
+        }
+    }
+    let SelectedRun { project, folder, .. } = found;
+    let locked_run = LockedRun::take_over(&project, folder)?;
+    let (journal, writer) =
+        journal::open_for_append(&locked_run.folder.journal(), locked_run.folder.id())
+            .map_err(|error| damaged(&error))?;
+    // What was read before the lock was ours may be over by now.
+    if options.if_needed
+        && let Some(why) = refusal_reason(&journal.records, locked_run.folder.id())
+    {
+        nothing_to_do(options, &why);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (opening, hooks) = opening(&journal.records, &locked_run.folder)?;
+    let mut records = journal.records;
+    let recalled = restore_unmasked(&mut records, &locked_run.folder);
+    let machine = Machine::resume(&records);
+    let state = machine.state();
+    recalled.warn(state);
+    must_be_whole(state, locked_run.folder.id())?;
+    let given = given(options, &state.settings)?;
+    // Nothing is asked about a run that does not continue.
+    if let Some(refusal) = machine.refusal(&given, options.when()) {
+        return Err(refused(&refusal, &RunView::of(&records), locked_run.folder.id()));
+    }
+    let layers = layers(&project, &state.settings)?;
+    let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
+    let report = read_resume_data(&locked_run.folder, &opening, state);
+    let program = match opening.name.as_str() {
+        "rehearsal" => AgentProgram::Rehearsal(RehearsalScript::of_run(&locked_run.folder)?),
+        "command" => AgentProgram::Command(command(state, &project)?),
+        _ => AgentProgram::Claude,
+    };
+    let note = journal.torn.map(|torn| {
+        format!("the last line of the journal was half written ({} bytes); cut off", torn.length)
+    });
+    let resolved = configuration(&project, layers, &settings, options.untrusted())?;
+    let task = settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
+    let agent_files = approval::approved_agent_files(&project)?;
+    let level = options.output.level().unwrap_or_else(|| resolved.level());
+    let (detach, level) = DetachTarget::choose(pipe, options.output.with_messages(level)?);
+    let secrets = secrets::of_config_and(&resolved, &recalled.secret)?;
+    changes::keep(&changes, &secrets, &locked_run.folder)?;
+    let resume_data = ResumeData { report, changes, policy: options.when() };
+    let session = Session {
+        variables: variables(&settings, &resolved),
+        secrets,
+        project,
+        settings,
+        task,
+        // Their copies are in the folder of the run since it began.
+        hooks: ApprovedHooks::default(),
+        agent_files,
+        since: None,
+        program,
+        level,
+        color: options.output.color.unwrap_or_else(|| resolved.color()),
+        logs: LogSettings::of(&resolved)?,
+        notify: Address::all(&resolved, |name| env::var_os(name))?,
+        strictness: if options.require_complete {
+            Strictness::RequireComplete
+        } else {
+            Strictness::Lenient
+        },
+        motion: ClockSpeed::Real,
+        keep_awake: resolved.keeps_awake(),
+        detach,
+    };
+    session.resume(ResumableRun {
+        locked_run,
+        agent: opening,
+        hooks,
+        machine,
+        writer,
+        resume_data,
+        note,
+    })
+}
+
+/// A run that was only the gate can't continue.
+fn must_be_whole(state: &State, run: &RunId) -> Result<(), Failure> {
+    match state.settings.scope {
+        Scope::Whole => Ok(()),
+        Scope::Gate => {
+            let task = state.settings.task.as_deref().unwrap_or("TASK");
+            Err(Failure::usage(format!("run {run} only verified `{task}`: it cannot be resumed"))
+                .hint(format!("verify it again: nightwright verify {task}")))
+        }
+    }
+}
+
+/// What the options of the command line change.
+fn given(options: &ResumeArgs, pinned: &Settings) -> Result<Vec<SourcedChange>, Failure> {
+    let ResumeArgs { changes, limits, .. } = options;
+    changes.must_fit(pinned)?;
+    let given = changes.by_operator(limits, pinned);
+    let mut settings = pinned.clone();
+    for (source, change) in &given {
+        change.apply(*source, &mut settings);
+    }
+    if limits.any() && settings.limits.is_unlimited() {
+        return Err(Failure::usage("a run needs a limit")
+            .hint("add another limit: --max-cost, --max-duration or --max-tokens"));
+    }
+    Ok(given)
+}
+
+/// What is different from now on, and the settings with that.
+fn changed(
+    options: &ResumeArgs,
+    project: &Path,
+    layers: &[ConfigLayer],
+    pinned: &Settings,
+) -> Result<(Vec<SourcedChange>, Settings), Failure> {
+    let ResumeArgs { changes: given, limits, .. } = options;
+    let (asking, untrusted) = (options.asking(), options.untrusted());
+    let mut changes = given.by_configuration(project, layers, pinned, asking, untrusted)?;
+    let mut settings = pinned.clone();
+    for (source, change) in &changes {
+        change.apply(*source, &mut settings);
+    }
+    for (source, change) in given.by_operator(limits, &settings) {
+        change.apply(source, &mut settings);
+        changes.push((source, change));
+    }
+    Ok((changes, settings))
+}
+
+/// Why a run does not continue, and the command with which it would.
+fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
+    let completed = match &view.ending {
+        Some(ending) => matches!(ending.outcome, Outcome::Completed { .. }),
+        None => false,
+    };
+    let again = if completed { " --again" } else { "" };
+    match refusal {
+        ResumeRefusal::NotStarted | ResumeRefusal::NotCrashed => {
+            Failure::trouble(format!("run {run} has nothing to continue"))
+        }
+        ResumeRefusal::Completed => Failure::trouble(format!("run {run} has completed"))
+            .hint(format!("continue it anyway: {} --again", view.resume_command(run))),
+        ResumeRefusal::Limit(limit) => {
+            let ended_by = view.ending.as_ref().is_some_and(|ending| ending.outcome == *limit);
+            let reached = reached(limit);
+            let message = if ended_by {
+                format!("run {run} ended because it reached {reached}")
+            } else {
+                format!("run {run} cannot continue: it reached {reached}")
+            };
+            let command = format!("{}{again}", view.resume_command(run));
+            Failure::trouble(message).hint(format!("raise the limit: {command}"))
+        }
+    }
+}
+
+/// A limit in words.
+fn reached(limit: &Outcome) -> String {
+    match limit {
+        Outcome::MaxIterations { limit } => count(*limit, "iteration"),
+        Outcome::MaxCost { limit } => format!("a cost of {}", limit.exact()),
+        Outcome::MaxDuration { limit } => format!("a duration of {}", human(*limit)),
+        Outcome::MaxTokens { limit } => format!("{} tokens", thousands(*limit)),
+        Outcome::AllIterationsFailed { limit, .. } => reached(limit),
+        Outcome::Completed { .. }
+        | Outcome::Stagnated { .. }
+        | Outcome::NoChanges { .. }
+        | Outcome::Blocked { .. }
+        | Outcome::Unverified { .. }
+        | Outcome::Stopped
+        | Outcome::Failed { .. }
+        | Outcome::ConsecutiveErrors { .. }
+        | Outcome::Auth { .. }
+        | Outcome::BadAgent { .. }
+        | Outcome::ChecksCannotRun { .. }
+        | Outcome::HookAbort { .. }
+        | Outcome::LimitWaitTooLong { .. }
+        | Outcome::DiskFull { .. }
+        | Outcome::JournalFailed { .. }
+        | Outcome::Interrupted => "a limit".to_owned(),
+    }
+}
+
+/// The run that is meant; `None` if nothing is to be done, which was said.
+fn meant(options: &ResumeArgs) -> Result<Option<SelectedRun>, Failure> {
+    if !options.if_needed {
+        return options.which.find().map(Some);
+    }
+    let found = cut_off(&options.which)?;
+    if let Err(why) = &found {
+        nothing_to_do(options, why);
+    }
+    Ok(found.ok())
+}
+
+fn nothing_to_do(options: &ResumeArgs, why: &str) {
+    if options.output.level() != Some(OutputLevel::Quiet) {
+        eprint_safe(&format!("Nothing to resume: {why}."));
+    }
+}
+
+/// The run that is meant if it was cut off, or why there is nothing to do.
+fn cut_off(which: &RunSelector) -> Result<Result<SelectedRun, String>, Failure> {
+    let Some(found) = which.find_any()? else { return Ok(Err("there is no such run".to_owned())) };
+    let run = found.folder.id();
+    if let Some(owner) = &found.owner {
+        return Ok(Err(format!("run {run} is running (pid {})", owner.pid)));
+    }
+    let journal = journal::read(&found.folder.journal()).map_err(|error| damaged(&error))?;
+    Ok(refusal_reason(&journal.records, run).map_or(Ok(found), Err))
+}
+
+/// Why a run is not to be gone on with unless somebody says so; `None` if it was cut off.
+fn refusal_reason(records: &[Record], run: &RunId) -> Option<String> {
+    match Interruption::of(records) {
+        Interruption::Crashed => None,
+        Interruption::Paused => Some(format!("run {run} was paused")),
+        Interruption::Stopping => Some(format!("run {run} was asked to stop")),
+        Interruption::Ended => Some(format!("run {run} has ended")),
+        Interruption::NotStarted => Some(format!("run {run} has nothing to continue")),
+    }
+}
+
+/// The configuration as it is now, not approved yet.
+fn layers(project: &Path, settings: &Settings) -> Result<Vec<ConfigLayer>, Failure> {
+    let mut layers = vec![modes::load(project, &settings.mode)?.defaults];
+    layers.extend(config::load(project, settings.task.as_deref(), |name| env::var_os(name))?);
+    Ok(layers)
+}
+
+/// What of the configuration holds whatever was pinned: how much is shown, who is notified, and the
+/// values of the user's variables for the agent.
+fn configuration(
+    project: &Path,
+    layers: Vec<ConfigLayer>,
+    settings: &Settings,
+    untrusted: UntrustedPolicy,
+) -> Result<ResolvedConfig, Failure> {
+    // Everything else that needs an approval was pinned when the run began.
+    let variables = !settings.agent.environment.is_empty();
+    let is_taken = |key: &str| (variables && key == VARIABLES) || notify::is_key(key);
+    let other: Vec<_> = config::KEYS
+        .iter()
+        .filter(|key| key.gated && !is_taken(key.name))
+        .map(|key| key.name)
+        .collect();
+    let layers = layers.into_iter().map(|layer| layer.without(&other)).collect();
+    Ok(ResolvedConfig::new(approval::settle_settings(project, layers, untrusted)?))
+}
+
+/// The user's variables for the agent, and those that are no longer there.
+fn variables(settings: &Settings, resolved: &ResolvedConfig) -> BTreeMap<String, String> {
+    let wanted = &settings.agent.environment;
+    let mut variables = resolved.environment_of_agent();
+    variables.retain(|name, _| wanted.contains(name));
+    let gone: Vec<_> = wanted.iter().filter(|name| !variables.contains_key(*name)).collect();
+    for name in gone {
+        eprint_safe(&format!(
+            "warning: `{VARIABLES}` no longer has {name}; the agent continues without it"
+        ));
+    }
+    variables
+}
+
+/// The command that is the agent of this run.
+fn command(state: &State, project: &Path) -> Result<AgentCommandLine, Failure> {
+    let text = state.settings.agent.command.as_deref();
+    let text =
+        text.ok_or_else(|| Failure::trouble("the journal does not name the agent's command"))?;
+    AgentCommandLine::parse(text, project)
+}
+
+/// A run whose process is alive: a paused one continues, another is left alone.
+fn wake(found: &SelectedRun, options: &ResumeArgs) -> Result<ExitCode, Failure> {
+    let run = found.folder.id();
+    let view = found.view()?;
+    if options.again || options.limits.any() || options.changes.any() {
+        let message = format!("run {run} is running: its settings cannot change now");
+        return Err(
+            Failure::trouble(message).hint(format!("stop it first: nightwright stop {run}"))
+        );
+    }
+    if !view.paused {
+        let pid = found.owner.as_ref().map(|owner| owner.pid).unwrap_or_default();
+        let message = format!("run {run} is running (pid {pid}) and not paused");
+        return Err(Failure::trouble(message).hint(format!("stop it: nightwright stop {run}")));
+    }
+    stop::send_request(found, &view, &ControlRequest::Resume)?;
+    print(&format!("run {run} continues"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the first event says of the agent and of hooks.
+fn opening(
+    records: &[Record],
+    folder: &RunDir,
+) -> Result<(AgentFacts, BTreeMap<String, String>), Failure> {
+    if let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) {
+        return Ok((started.agent.clone(), started.hooks.clone()));
+    }
+    let message = format!("run {} never began: its journal is empty", folder.id());
+    Err(Failure::trouble(message).hint("start a new one: nightwright run -p \"GOAL\" -m 10"))
+}

@@ -1,0 +1,242 @@
+//! What is different when a run continues: options of the command line, and what changed in the
+//! configuration since the run began.
+
+use std::path::Path;
+
+use clap::Args;
+use nightwright_core::event::Event;
+use nightwright_core::permissions::Permissions;
+use nightwright_core::redact::{Secrets, has_masks};
+use nightwright_core::settings::{ChangeSource, Limits, SettingChange, Settings};
+
+use crate::app::approval::{self, UntrustedPolicy};
+use crate::app::run_spec;
+use crate::commands::run::{LimitArgs, tool};
+use crate::commands::{eprint_safe, values};
+use crate::config::{self, ConfigLayer};
+use crate::error::Failure;
+use crate::secrets;
+use crate::store::journal::RunDir;
+
+/// Settings of the agent and the gate that can change when a run continues.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Changes")]
+pub(super) struct ChangeArgs {
+    /// Another tool that the agent may use, such as `Bash(npm install:*)`; may be repeated
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
+    allowed_tools: Vec<String>,
+
+    /// Another tool that the agent may not use at all; may be repeated
+    #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
+    disallowed_tools: Vec<String>,
+
+    /// What the agent may do from now on: usual, edits, bypass or none
+    #[arg(long, value_name = "LEVEL", value_parser = permissions, conflicts_with = "dangerously_skip_permissions")]
+    permissions: Option<Permissions>,
+
+    /// Let the agent do everything from now on (the same as `--permissions bypass`)
+    #[arg(long, hide_short_help = true)]
+    dangerously_skip_permissions: bool,
+
+    /// Use this model from now on
+    #[arg(long, value_name = "NAME", value_parser = values::text)]
+    model: Option<String>,
+
+    /// Turns an attempt may take from now on
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, hide_short_help = true)]
+    max_turns: Option<u32>,
+
+    /// Replace the checks: a command that must pass before completion is accepted; may be repeated
+    #[arg(long, value_name = "CMD", value_parser = values::text)]
+    verify: Vec<String>,
+
+    /// Apply the permissions and the model of the configuration if they changed since the run began
+    #[arg(long, conflicts_with = "if_needed")]
+    reload: bool,
+
+    /// Replace the arguments for the agent program, after `--`
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+/// A change, and where it comes from.
+pub(super) type SourcedChange = (ChangeSource, SettingChange);
+
+impl ChangeArgs {
+    /// Whether anything is to be different.
+    pub(super) fn any(&self) -> bool {
+        self.changes_agent() || !self.verify.is_empty() || self.reload
+    }
+
+    fn changes_agent(&self) -> bool {
+        let Self { allowed_tools, disallowed_tools, permissions, .. } = self;
+        !allowed_tools.is_empty()
+            || !disallowed_tools.is_empty()
+            || permissions.is_some()
+            || self.dangerously_skip_permissions
+            || self.model.is_some()
+            || self.max_turns.is_some()
+            || !self.arguments.is_empty()
+    }
+
+    /// Refuses what has no meaning for the agent of this run.
+    pub(super) fn must_fit(&self, settings: &Settings) -> Result<(), Failure> {
+        match &settings.agent.command {
+            Some(command) if self.changes_agent() => Err(Failure::usage(format!(
+                "the agent of this run is the command `{command}`: it has no model, permissions or \
+                 arguments of its own"
+            ))
+            .hint("only limits and --verify can change")),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What the options of the command line change.
+    pub(super) fn by_operator(
+        &self,
+        limits: &LimitArgs,
+        settings: &Settings,
+    ) -> Vec<SourcedChange> {
+        let mut wanted = settings.clone();
+        wanted.agent.add_tools(&self.allowed_tools, &self.disallowed_tools);
+        if self.dangerously_skip_permissions {
+            wanted.agent.permissions = Permissions::Bypass;
+        }
+        wanted.agent.permissions = self.permissions.unwrap_or(wanted.agent.permissions);
+        wanted.model.name = self.model.clone().or(wanted.model.name);
+        wanted.model.max_turns = self.max_turns.or(wanted.model.max_turns);
+        if !self.verify.is_empty() {
+            wanted.verify.commands.clone_from(&self.verify);
+        }
+        if !self.arguments.is_empty() {
+            wanted.agent.arguments.clone_from(&self.arguments);
+        }
+        limits.change(&mut wanted.limits);
+        let changes = SettingChange::between(settings, &wanted);
+        changes.into_iter().map(|change| (ChangeSource::Operator, change)).collect()
+    }
+
+    /// What changed in the configuration since the run began, as far as it is to be used.
+    pub(super) fn by_configuration(
+        &self,
+        project: &Path,
+        layers: &[ConfigLayer],
+        settings: &Settings,
+        asking: AskPolicy,
+        untrusted: UntrustedPolicy,
+    ) -> Result<Vec<SourcedChange>, Failure> {
+        let mut changes = run_spec::configured(layers).changes(settings);
+        // An option says more than the configuration.
+        changes.retain(|change| match change {
+            SettingChange::Permissions { .. } => {
+                self.permissions.is_none() && !self.dangerously_skip_permissions
+            }
+            SettingChange::Model { .. } => self.model.is_none(),
+            _ => true,
+        });
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list: Vec<_> = changes.iter().map(SettingChange::sentence).collect();
+        let list = secrets::of_user().mask(&list.join("; ")).into_owned();
+        let keys: Vec<_> = changes.iter().map(SettingChange::key).collect();
+        let agreed = match asking {
+            _ if self.reload => {
+                must_be_approved(project, layers, &keys, untrusted)?;
+                true
+            }
+            AskPolicy::Allowed if approval::can_ask() => {
+                eprint_safe(&format!("Changed since this run began: {list}"));
+                let agreed = approval::agreed("Use the new values? [y/N] ")?;
+                if agreed {
+                    approval::approve_shown(project, layers, &keys)?;
+                }
+                agreed
+            }
+            AskPolicy::Allowed | AskPolicy::Never => {
+                eprint_safe(&format!(
+                    "Changed since this run began: {list}. The run keeps its own values{}.",
+                    match asking {
+                        AskPolicy::Allowed => "; --reload applies the new ones",
+                        AskPolicy::Never => "",
+                    }
+                ));
+                false
+            }
+        };
+        if !agreed {
+            return Ok(Vec::new());
+        }
+        Ok(changes.into_iter().map(|change| (ChangeSource::Configuration, change)).collect())
+    }
+}
+
+/// Nothing that the project's configuration says of these keys takes effect before the user has
+/// approved it.
+fn must_be_approved(
+    project: &Path,
+    layers: &[ConfigLayer],
+    keys: &[&str],
+    untrusted: UntrustedPolicy,
+) -> Result<(), Failure> {
+    let other: Vec<_> =
+        config::KEYS.iter().map(|key| key.name).filter(|key| !keys.contains(key)).collect();
+    let layers = layers.iter().cloned().map(|layer| layer.without(&other)).collect();
+    approval::settle_settings(project, layers, untrusted)?;
+    Ok(())
+}
+
+/// Whether people may be asked something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AskPolicy {
+    /// On a terminal.
+    Allowed,
+    /// Nobody is there, whatever standard input is.
+    Never,
+}
+
+/// Keeps the true words of changes, if the journal will have masks in their place.
+pub(super) fn keep(
+    changes: &[SourcedChange],
+    secrets: &Secrets,
+    folder: &RunDir,
+) -> Result<(), Failure> {
+    let masked: Vec<_> = changes
+        .iter()
+        .filter(|(source, change)| {
+            let event = Event::SettingsChanged { source: *source, change: change.clone() };
+            // Stars of their own must not be taken for a mask later.
+            secrets.mask_event(&event).is_some() || has_masks(change)
+        })
+        .map(|(_, change)| change.clone())
+        .collect();
+    if masked.is_empty() {
+        return Ok(());
+    }
+    secrets::save_change(folder.path(), &masked).map_err(|error| Failure::because(&error))
+}
+
+impl LimitArgs {
+    /// Whether any limit was given.
+    pub(super) fn any(&self) -> bool {
+        self.max_iterations.is_some()
+            || self.max_cost.is_some()
+            || self.max_tokens.is_some()
+            || self.max_duration.is_some()
+    }
+
+    /// Puts the limits that were given into those of a run.
+    fn change(&self, limits: &mut Limits) {
+        if let Some(max) = self.max_iterations {
+            limits.max_iterations = Some(max).filter(|max| *max > 0);
+        }
+        limits.max_cost = self.max_cost.or(limits.max_cost);
+        limits.max_tokens = self.max_tokens.or(limits.max_tokens);
+        limits.max_duration = self.max_duration.or(limits.max_duration);
+    }
+}
+
+fn permissions(word: &str) -> Result<Permissions, String> {
+    serde_json::from_value(serde_json::Value::String(word.to_owned()))
+        .map_err(|_| format!("one of {}", Permissions::VALUES.join(", ")))
+}

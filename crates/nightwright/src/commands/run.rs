@@ -1,0 +1,505 @@
+//! `nightwright run`, `plan` and `build`: work on a task or a goal until it is done and verified, or a
+//! limit is reached.
+
+mod first_run;
+mod goal;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use clap::{ArgAction, Args};
+use nightwright_core::outcome::Strictness;
+use nightwright_core::permissions::Permissions;
+use nightwright_core::settings::Settings;
+use nightwright_core::units::Usd;
+
+use self::goal::{RunSubject, goal, nothing_to_do, short_help};
+use super::{eprint_raw, eprint_safe, select_run, values};
+use crate::app::approval::{TrustFlags, UntrustedPolicy};
+use crate::app::detach::{self, DetachArgs, DetachTarget};
+use crate::app::execute::{AgentCommandLine, AgentProgram, RehearsalScript, Session};
+use crate::app::run_spec::{self, RequestPurpose, RunRequest, RunSpec};
+use crate::config::{ConfigLayer, amounts};
+use crate::error::Failure;
+use crate::output::notify::Address;
+use crate::output::{ColorChoice, OutputLevel};
+use crate::runtime::clock::ClockSpeed;
+use crate::secrets;
+use crate::store::log_settings::LogSettings;
+
+/// What a run can be told.
+#[derive(Clone, Debug, Args)]
+pub(super) struct RunArgs {
+    /// The task to work on; text with a space in it is a goal, as with `-p`
+    #[arg(value_name = "TASK", conflicts_with = "prompt")]
+    task: Option<String>,
+
+    /// What to do, in your words; `-` reads it from standard input
+    #[arg(short = 'p', long, value_name = "GOAL", value_parser = values::words, allow_hyphen_values = true)]
+    prompt: Option<String>,
+
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(super) project: Option<PathBuf>,
+
+    /// How an iteration works: loop, iterative, plan, build, prompt, or one of your own
+    /// [default: the task's; `loop` for tasks, `prompt` for goals]
+    #[arg(long, value_name = "MODE", value_parser = values::text)]
+    mode: Option<String>,
+
+    /// Use hooks and settings of the project that you have not approved, for this run only
+    #[arg(long, hide_short_help = true)]
+    trust: bool,
+
+    /// Ignore hooks and settings of the project that you have not approved
+    #[arg(long, conflicts_with = "trust", hide_short_help = true)]
+    ignore_untrusted: bool,
+
+    /// A command that must pass before completion is believed; may be given several times
+    #[arg(long, value_name = "CMD", value_parser = values::text, help_heading = "Completion")]
+    verify: Vec<String>,
+
+    /// Do not run the checks before the first iteration
+    #[arg(long, help_heading = "Completion", hide_short_help = true)]
+    no_baseline: bool,
+
+    /// The exact phrase of the completion signal
+    #[arg(long, value_name = "TEXT", value_parser = values::text, help_heading = "Completion", hide_short_help = true)]
+    completion_signal: Option<String>,
+
+    /// Iterations in a row that must give the completion signal
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, help_heading = "Completion", hide_short_help = true)]
+    completion_threshold: Option<u32>,
+
+    /// Read no claim of completion: the run ends by limits, stop or errors only
+    #[arg(long, help_heading = "Completion", hide_short_help = true)]
+    no_detect: bool,
+
+    /// Exit non-zero unless the work was completed: 3 limit, 4 no progress, 5 blocked,
+    /// 6 unverified, 7 stopped
+    #[arg(long, help_heading = "Completion", hide_short_help = true)]
+    require_complete: bool,
+
+    /// After each iteration that did work, let a second fresh agent review and repair it, by these
+    /// words or, without any, by our own
+    #[arg(short, long, value_name = "TEXT", value_parser = values::words, num_args = 0..=1, default_missing_value = "builtin", help_heading = "Completion", hide_short_help = true)]
+    review_prompt: Option<String>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Allow a run without any limit; it still ends after 1,000 iterations unless
+    /// `-m 0` is given too
+    #[arg(long, help_heading = "Limits", hide_short_help = true)]
+    unlimited: bool,
+
+    #[command(flatten)]
+    pace: PaceArgs,
+
+    #[command(flatten)]
+    agent: AgentArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    detach: DetachArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits")]
+#[expect(clippy::struct_field_names, reason = "they are called as their options are")]
+pub(super) struct LimitArgs {
+    /// Stop after N iterations (0: unlimited)
+    #[arg(short, long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    pub(super) max_iterations: Option<u32>,
+
+    /// Stop when the total cost reaches USD
+    #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
+    pub(super) max_cost: Option<Usd>,
+
+    /// Stop after TIME of work; waits for usage limits and pauses do not count
+    #[arg(long, value_name = "TIME", value_parser = values::run_time, allow_hyphen_values = true)]
+    pub(super) max_duration: Option<Duration>,
+
+    /// Stop when the run has used its budget of N tokens (input, output and cache writes). To limit
+    /// the length of one answer of the agent, set `agent.max_output_tokens`
+    #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true, hide_short_help = true)]
+    pub(super) max_tokens: Option<u64>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Pace")]
+struct PaceArgs {
+    /// Idle iterations in a row that end the run; 0 = never
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
+    stagnation_threshold: Option<u32>,
+
+    /// Wait so long between two iterations
+    #[arg(short, long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
+    delay: Option<Duration>,
+
+    /// Don't wait between iterations
+    #[arg(long, conflicts_with = "delay", hide_short_help = true)]
+    no_delay: bool,
+
+    /// Further attempts an iteration may have after transient failures
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
+    max_retries: Option<u32>,
+
+    /// The delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
+    retry_delay: Option<Duration>,
+
+    /// Give an attempt up after so long; 0 = never
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
+    timeout: Option<Duration>,
+
+    /// Give an attempt up when it has been silent for so long
+    #[arg(long, value_name = "TIME", value_parser = silence, allow_hyphen_values = true, hide_short_help = true)]
+    idle_timeout: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Agent")]
+struct AgentArgs {
+    /// Use the rehearsal agent instead of the real one: nothing is spent
+    #[arg(long)]
+    dry_run: bool,
+
+    /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
+    #[arg(long, value_name = "FILE", requires = "dry_run", hide_short_help = true)]
+    rehearsal: Option<PathBuf>,
+
+    /// Use another agent: any program that reads the prompt on standard input and answers in plain
+    /// text; split into words as a shell would
+    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "disallowed_tools", "permissions", "dangerously_skip_permissions", "arguments"], hide_short_help = true)]
+    agent_command: Option<String>,
+
+    /// The model to ask for [default: the agent's own choice]
+    #[arg(long, value_name = "NAME", value_parser = values::text)]
+    model: Option<String>,
+
+    /// Turns an attempt may take [default: the agent's own choice]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, hide_short_help = true)]
+    max_turns: Option<u32>,
+
+    /// A tool the agent may use without asking, such as `Bash(cargo test:*)`, in addition to what
+    /// `--permissions usual` or `edits` and the configuration allow; may be given several times
+    #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
+    allowed_tools: Vec<String>,
+
+    /// A tool the agent may not use at all, in addition to those of the configuration; may be given
+    /// several times
+    #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
+    disallowed_tools: Vec<String>,
+
+    /// What the agent may do without asking: `usual` (edit files and run this project's usual
+    /// commands), `edits` (edit files only), `bypass` (everything) or `none` (the agent's own
+    /// settings decide) [default: usual]
+    #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(Permissions::VALUES), conflicts_with = "dangerously_skip_permissions")]
+    permissions: Option<String>,
+
+    /// A file whose text is added to the agent's system prompt
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    append_system_prompt_file: Option<PathBuf>,
+
+    /// What the work goes by when two good things contradict each other: a TOML file such as
+    /// `nightwright principles` writes, or the YAML form [default: `.nightwright/principles.toml`]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    principles_file: Option<PathBuf>,
+
+    /// Let the agent do everything without asking (the same as `--permissions bypass`)
+    #[arg(long, hide_short_help = true)]
+    dangerously_skip_permissions: bool,
+
+    /// The file in which iterations hand over to each other; empty = none
+    /// [default: `NOTES.md` of the task; `SHARED_TASK_NOTES.md` for goals]
+    #[arg(long, value_name = "FILE", value_parser = notes_file, hide_short_help = true)]
+    notes_file: Option<String>,
+
+    /// Further arguments for the agent program, after `--`
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputArgs {
+    /// Show the agent's words and tool calls too
+    #[arg(short, long, action = ArgAction::SetTrue, conflicts_with_all = ["quiet", "output"])]
+    verbose: bool,
+
+    /// Show nothing but errors
+    #[arg(short, long, action = ArgAction::SetTrue, conflicts_with = "output")]
+    quiet: bool,
+
+    /// How much to show; `json` prints the events of the journal on standard output
+    #[arg(long, value_name = "LEVEL", hide_short_help = true)]
+    output: Option<OutputLevel>,
+
+    /// With `--output json`: also print what the agent says and does, line by line
+    #[arg(long, hide_short_help = true)]
+    pub(super) include_messages: bool,
+
+    /// Whether to use colours
+    #[arg(long, value_name = "WHEN", hide_short_help = true)]
+    pub(super) color: Option<ColorChoice>,
+}
+
+/// Which command it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunCommand {
+    Run,
+    Plan,
+    Build,
+}
+
+impl RunCommand {
+    /// The mode, where the command itself says it.
+    fn mode(self) -> Option<&'static str> {
+        match self {
+            Self::Run => None,
+            Self::Plan => Some("plan"),
+            Self::Build => Some("build"),
+        }
+    }
+}
+
+pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Failure> {
+    if options.detach.is_wanted() {
+        return detach::detach();
+    }
+    let pipe = options.detach.pipe()?;
+    let (project, which) = select_run::work_project(options.project.as_deref())?;
+    let mut request = options.asked(command, &project, RequestPurpose::Run).inspect_err(|_| {
+        // Who gave words to an option may only have put them in the wrong place.
+        if options.says_nothing(command) && options.review_prompt.is_none() {
+            eprint_raw(&short_help(command));
+        }
+    })?;
+    // What the project brings is said unless the user, and not the project, wants to hear nothing.
+    let is_heard = options.output.level() != Some(OutputLevel::Quiet);
+    let mut first_lines: Vec<_> = which.into_iter().chain(options.subject().note()).collect();
+    if is_heard && !options.agent.dry_run && first_run::is_due(&project) {
+        // Whatever makes the run refuse comes before any question. Nothing takes effect by this.
+        let preview = run_spec::resolve_run(&RunRequest {
+            untrusted: UntrustedPolicy::Accept,
+            ..request.clone()
+        })?;
+        first_lines.drain(..).for_each(|line| eprint_safe(&line));
+        first_run::ask(&project, &preview, &mut request.flags)?;
+    }
+    let RunSpec { settings, task, resolved, hooks, agent_files, notes } =
+        run_spec::resolve_run(&request)?;
+    let strictness =
+        if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
+    let level = options.output.with_messages(resolved.level())?;
+    let (detach, level) = DetachTarget::choose(pipe, level);
+    if is_heard {
+        for note in first_lines.iter().chain(&notes) {
+            eprint_safe(note);
+        }
+    }
+    let program = program(&options.agent, &settings, &project)?;
+    let session = Session {
+        project,
+        variables: resolved.environment_of_agent(),
+        secrets: secrets::of_config(&resolved)?,
+        settings,
+        task,
+        hooks,
+        agent_files,
+        since: None,
+        program,
+        level,
+        color: resolved.color(),
+        logs: LogSettings::of(&resolved)?,
+        notify: Address::all(&resolved, |name| env::var_os(name))?,
+        strictness,
+        motion: ClockSpeed::Real,
+        keep_awake: resolved.keeps_awake(),
+        detach,
+    };
+    session.run()
+}
+
+impl RunArgs {
+    /// What was asked for, with the flags as the last layer of the configuration.
+    pub(super) fn asked(
+        &self,
+        command: RunCommand,
+        project: &Path,
+        purpose: RequestPurpose,
+    ) -> Result<RunRequest, Failure> {
+        if let (Some(mode), Some(own)) = (&self.mode, command.mode()) {
+            let work = self.subject().words();
+            return Err(Failure::usage(format!(
+                "`nightwright {own}` is the mode `{own}`; --mode {mode} has no place here"
+            ))
+            .hint(format!("name the mode of `run`: nightwright run --mode {mode}{work}")));
+        }
+        let RunSubject { task, goal: given, .. } = self.subject();
+        let goal = given.map(goal).transpose()?;
+        if self.says_nothing(command) {
+            return Err(nothing_to_do(project, self.review_prompt.as_deref()));
+        }
+        let untrusted = match (self.trust, self.ignore_untrusted) {
+            // Who only looks runs nothing.
+            _ if purpose == RequestPurpose::Look => UntrustedPolicy::Accept,
+            (true, _) => UntrustedPolicy::Accept,
+            (false, true) => UntrustedPolicy::Ignore,
+            (false, false) => UntrustedPolicy::Ask(TrustFlags::There),
+        };
+        Ok(RunRequest {
+            project: project.to_owned(),
+            task: task.map(str::to_owned),
+            goal,
+            mode: command.mode(),
+            flags: self.flags(),
+            unlimited: self.unlimited,
+            purpose,
+            appended: self.agent.append_system_prompt_file.clone(),
+            principles: self.agent.principles_file.clone(),
+            untrusted,
+        })
+    }
+
+    fn subject(&self) -> RunSubject<'_> {
+        RunSubject::of(self.task.as_deref(), self.prompt.as_deref())
+    }
+
+    /// Whether neither a task nor a goal is given, and none goes without saying.
+    fn says_nothing(&self, command: RunCommand) -> bool {
+        let own_goal =
+            matches!(command, RunCommand::Plan | RunCommand::Build) || self.mode.is_some();
+        let RunSubject { task, goal, .. } = self.subject();
+        task.is_none() && goal.is_none() && !own_goal
+    }
+
+    fn flags(&self) -> ConfigLayer {
+        let Self { limits, pace, agent, output, .. } = self;
+        let mut flags = ConfigLayer::flags();
+        flags.give("mode", self.mode.clone());
+        flags.give("limits.max_iterations", limits.max_iterations);
+        flags.give("limits.max_cost", limits.max_cost);
+        flags.give("limits.max_tokens", limits.max_tokens);
+        flags.give("limits.max_duration", limits.max_duration);
+        flags.give("verify.commands", list(&self.verify));
+        flags.give("completion.signal", self.completion_signal.clone());
+        flags.give("completion.threshold", self.completion_threshold);
+        flags.give("review.prompt", self.review_prompt.clone());
+        if self.no_baseline {
+            flags.set_by_flag("--no-baseline", "verify.baseline", "off");
+        }
+        if self.no_detect {
+            flags.set_by_flag("--no-detect", "completion.detect", false);
+        }
+        flags.give("stagnation.threshold", pace.stagnation_threshold);
+        flags.give("delay", pace.delay);
+        if pace.no_delay {
+            flags.set_by_flag("--no-delay", "delay", Duration::ZERO);
+        }
+        flags.give("retry.max_retries", pace.max_retries);
+        flags.give("retry.delay", pace.retry_delay);
+        flags.give("deadlines.attempt", pace.timeout);
+        flags.give("deadlines.idle", pace.idle_timeout);
+        flags.give("notes.file", agent.notes_file.clone());
+        flags.give("agent.command", agent.agent_command.clone());
+        flags.give("agent.args", list(&agent.arguments));
+        flags.give("agent.allowed_tools", list(&agent.allowed_tools));
+        flags.give("agent.disallowed_tools", list(&agent.disallowed_tools));
+        flags.give("agent.permissions", agent.permissions.clone());
+        if agent.dangerously_skip_permissions {
+            flags.set_by_flag("--dangerously-skip-permissions", "agent.permissions", "bypass");
+        }
+        flags.give("agent.max_turns", agent.max_turns);
+        flags.give("model.name", agent.model.clone());
+        output.flags(&mut flags);
+        flags
+    }
+}
+
+/// How long the agent may be silent.
+fn silence(text: &str) -> Result<Duration, String> {
+    let time = values::duration(text)?;
+    if time.is_zero() {
+        return Err(
+            "more than 0: an agent that may be silent for ever can hang for ever".to_owned()
+        );
+    }
+    Ok(time)
+}
+
+/// A file inside the project, or none.
+fn notes_file(text: &str) -> Result<String, String> {
+    match text {
+        "" => Ok(String::new()),
+        text => amounts::inside(text).ok_or_else(|| {
+            "no file inside the project: give a path relative to it, or '' for no notes".to_owned()
+        }),
+    }
+}
+
+/// The name of a tool. One that begins with a dash would be an option of the agent program.
+pub(super) fn tool(text: &str) -> Result<String, String> {
+    if text.trim_start().starts_with('-') {
+        return Err("the name of a tool, which can't begin with `-`".to_owned());
+    }
+    values::text(text)
+}
+
+fn list(items: &[String]) -> Option<Vec<String>> {
+    (!items.is_empty()).then(|| items.to_vec())
+}
+
+impl OutputArgs {
+    /// How much to show, if that was said.
+    pub(super) fn level(&self) -> Option<OutputLevel> {
+        match (self.quiet, self.verbose) {
+            (true, _) => Some(OutputLevel::Quiet),
+            (_, true) => Some(OutputLevel::Verbose),
+            (false, false) => self.output,
+        }
+    }
+
+    /// The level, with the agent's words if they are asked for.
+    pub(super) fn with_messages(&self, level: OutputLevel) -> Result<OutputLevel, Failure> {
+        match (self.include_messages, level) {
+            (false, level) => Ok(level),
+            (true, OutputLevel::Json | OutputLevel::JsonMessages) => Ok(OutputLevel::JsonMessages),
+            (true, OutputLevel::Quiet | OutputLevel::Progress | OutputLevel::Verbose) => {
+                Err(Failure::usage("--include-messages has a meaning with --output json only")
+                    .hint("to see what the agent says and does: --verbose"))
+            }
+        }
+    }
+
+    fn flags(&self, flags: &mut ConfigLayer) {
+        let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
+        if let Some(level) = self.level() {
+            flags.set("output.level", word(&level));
+        }
+        if let Some(color) = self.color {
+            flags.set("output.color", word(&color));
+        }
+    }
+}
+
+fn program(
+    options: &AgentArgs,
+    settings: &Settings,
+    project: &Path,
+) -> Result<AgentProgram, Failure> {
+    if options.dry_run {
+        let script = options.rehearsal.as_deref().map(RehearsalScript::read).transpose()?;
+        return Ok(AgentProgram::Rehearsal(script));
+    }
+    match &settings.agent.command {
+        Some(command) => AgentCommandLine::parse(command, project).map(AgentProgram::Command),
+        None => Ok(AgentProgram::Claude),
+    }
+}

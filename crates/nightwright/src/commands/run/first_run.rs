@@ -1,0 +1,77 @@
+//! The questions of the first run in a project that is not set up. The answers hold for that run, as if
+//! they had been given as options; `nightwright init` writes them down.
+
+use std::io::{self, BufRead as _, Write as _};
+use std::path::Path;
+
+use nightwright_core::display::display_safe;
+
+use crate::app::run_spec::RunSpec;
+use crate::commands::{advise, eprint_safe, terminal};
+use crate::config::{ConfigLayer, ValueOrigin};
+use crate::error::Failure;
+use crate::init::ask::{self, NoAnswer, Prompter};
+use crate::init::detect::detect;
+use crate::init::project_files::ProjectFiles;
+
+/// The file of a project that is set up. The folder alone may only hold tasks.
+const SETTINGS: &str = ".nightwright/config.toml";
+
+/// Whether somebody can be asked, and `init` has not asked already.
+pub(super) fn is_due(project: &Path) -> bool {
+    terminal::is_there() && !project.join(SETTINGS).exists()
+}
+
+/// Asks what no layer of the configuration decides and matters to this run, and adds the answers to
+/// the options of the command line.
+pub(super) fn ask(project: &Path, told: &RunSpec, flags: &mut ConfigLayer) -> Result<(), Failure> {
+    let RunSpec { settings, resolved, .. } = told;
+    let is_open = |key| *resolved.origin(key) == ValueOrigin::BuiltIn;
+    let mut answered = false;
+    // Another agent does not know these permissions.
+    if settings.agent.command.is_none() && is_open("agent.permissions") {
+        let unanswered = |gone| unanswered(gone, "--permissions usual");
+        let level = ask::permissions(&mut LinePrompt).map_err(unanswered)?;
+        flags.set_by_flag("--permissions", "agent.permissions", level.name());
+        answered = true;
+    }
+    let has_use = settings.completion.expects_work() && is_open("verify.commands");
+    let test = has_use.then(|| detect(&ProjectFiles::of(project)).main.commands.test).flatten();
+    if let Some(test) = test {
+        let unanswered = |gone| unanswered(gone, "--verify CMD");
+        if ask::check(&mut LinePrompt, &test).map_err(unanswered)? {
+            flags.set_by_flag("--verify", "verify.commands", vec![test]);
+        }
+        answered = true;
+    }
+    if answered {
+        advise("This applies to this run only. `nightwright init` saves it for later runs.\n");
+    }
+    Ok(())
+}
+
+fn unanswered(_: NoAnswer, option: &str) -> Failure {
+    Failure::usage("the input ended before the question was answered; nothing was started")
+        .hint(format!("answer it with `{option}`"))
+}
+
+/// The terminal, line by line. Nothing goes on reading from it once the answer is there: the keys that
+/// are pressed later are for the run.
+struct LinePrompt;
+
+impl Prompter for LinePrompt {
+    fn tell(&mut self, text: &str) {
+        eprint_safe(text);
+    }
+
+    fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
+        let mut out = io::stderr();
+        // If the terminal is gone, reading from it says so.
+        drop(write!(out, "{}", display_safe(question)).and_then(|()| out.flush()));
+        let mut line = String::new();
+        match io::stdin().lock().read_line(&mut line) {
+            Ok(0) | Err(_) => Err(NoAnswer::EndOfInput),
+            Ok(_) => Ok(line),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! `nightwright selftest`: proves before bed that this machine survives the night.
+//!
+//! Every [row](cases) is played by the real binary with the rehearsal agent, in a folder of its own
+//! with its own home, project and state, so that nothing of the user's is touched. What came of it
+//! is [observation] in the journal, in exit codes and in the list of processes, and
+//! [judged](expectations) by a function that looks at nothing else.
+//!
+//! We are the one to whom orphans come: whoever a run leaves behind is seen, and ended at the end.
+
+mod case_env;
+mod cases;
+mod expectations;
+mod observation;
+mod result;
+
+use std::env;
+use std::fs;
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use tempfile::TempDir;
+
+use self::case_env::{CaseEnv, CaseError};
+use self::cases::SelftestCase;
+use self::result::{CaseResult, CaseVerdict, SelftestReport};
+use super::{eprint_safe, print};
+use crate::app::execute::{block_on, catch_signals, interrupted};
+use crate::error::Failure;
+use crate::process;
+use crate::workspace::space;
+
+/// So many rows at a time: most of each is waiting.
+const MAX_PARALLEL: usize = 6;
+/// No row takes so long: one that is still there then does not end.
+const ROW: Duration = Duration::from_secs(40);
+/// No row goes on for longer than this after the beginning of the whole: it is to take less than a
+/// minute, whatever happens.
+const WHOLE: Duration = Duration::from_secs(55);
+/// How much room all rows together are given: more than they take.
+const REQUIRED_BYTES: u64 = 64 * MEGABYTE;
+const MEGABYTE: u64 = 1_000_000;
+/// How long whoever is on the way out at the very end may take.
+const LEAVING: Duration = Duration::from_secs(1);
+/// How often that is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What it can be told.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "It plays what goes wrong in a night with a scripted agent: no account, no network, \
+                  nothing of yours is touched. It takes less than a minute, and exits with 1 if \
+                  anything did not hold."
+)]
+pub(super) struct SelftestArgs {
+    /// Play only this row; may be given several times
+    #[arg(long, value_name = "ROW")]
+    only: Vec<String>,
+
+    /// Keep the folders of all rows, not only of those that did not hold
+    #[arg(long)]
+    keep: bool,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
+    let rows = cases::chosen(&options.only)?;
+    let program = env::current_exe()
+        .map_err(|error| Failure::trouble(format!("can't find our own program: {error}")))?;
+    let place = env::temp_dir();
+    check_disk_space(&place, space([place.as_path()]).map(|disk| disk.free))?;
+    let folder = tempfile::Builder::new()
+        .prefix("nightwright-selftest-")
+        .tempdir()
+        .map_err(|error| Failure::trouble(format!("can't make a folder: {error}")))?;
+    let play = SelftestRunner {
+        program,
+        // As every other process will call it, however the way to it goes through links.
+        folder: folder.path().canonicalize().unwrap_or_else(|_| folder.path().to_owned()),
+        begun: Instant::now(),
+        stop: Arc::default(),
+        interactive: !options.json && io::stderr().is_terminal(),
+    };
+    let stop = Arc::clone(&play.stop);
+    let played = block_on(async {
+        let mut signals = catch_signals()?;
+        process::become_subreaper();
+        let mut playing = tokio::task::spawn_blocking(move || play.all(&rows));
+        let trouble = |error: tokio::task::JoinError| Failure::trouble(error.to_string());
+        tokio::select! {
+            report = &mut playing => report.map(Some).map_err(trouble),
+            () = signals.next() => {
+                stop.store(true, Ordering::Relaxed);
+                playing.await.map_err(trouble)?;
+                Ok(None)
+            }
+        }
+    })?;
+    let Some(report) = played else { return Ok(interrupted()) };
+    tidy_up(folder, &report, options.keep);
+    print(report.show(options.json)?.trim_end())?;
+    Ok(ExitCode::from(u8::from(!report.holds())))
+}
+
+/// Refuses where there is too little room for all the rows: what fails for want of it would look as
+/// if something did not hold.
+fn check_disk_space(folder: &Path, free: Option<u64>) -> Result<(), Failure> {
+    // Where nobody says how much is free, it is tried.
+    let Some(free) = free.filter(|free| *free < REQUIRED_BYTES) else { return Ok(()) };
+    let message = format!(
+        "the self-test needs {} MB in `{}`, and only {} MB are free there",
+        REQUIRED_BYTES / MEGABYTE,
+        folder.display(),
+        free / MEGABYTE
+    );
+    let hint = "make room there, or name another folder in the variable TMPDIR";
+    Err(Failure::trouble(message).hint(hint))
+}
+
+/// Removes the folders of rows that held; those of others are kept to be looked at.
+fn tidy_up(folder: TempDir, report: &SelftestReport, keep: bool) {
+    if keep || !report.holds() {
+        for row in &report.cases {
+            if !keep && row.verdict.is_fine() {
+                // One that stays is in the folder for such things.
+                let _ = fs::remove_dir_all(folder.path().join(row.name));
+            }
+        }
+        let kept = folder.keep();
+        if keep {
+            eprint_safe(&format!("The folders of all rows are in {}.", kept.display()));
+        }
+    }
+}
+
+/// All that is needed to play rows.
+struct SelftestRunner {
+    program: PathBuf,
+    folder: PathBuf,
+    begun: Instant,
+    /// Set when nobody wants to know any more.
+    stop: Arc<AtomicBool>,
+    /// Whether somebody is watching.
+    interactive: bool,
+}
+
+impl SelftestRunner {
+    /// Plays them, some at a time, and leaves nobody behind.
+    fn all(&self, rows: &[&'static SelftestCase]) -> SelftestReport {
+        let next = AtomicUsize::new(0);
+        let mut results = thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            for _ in 0..MAX_PARALLEL.min(rows.len()) {
+                let (sender, next) = (sender.clone(), &next);
+                scope.spawn(move || {
+                    while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let result = self.row(row);
+                        // Who collects them is there until the last.
+                        let _ = sender.send(result);
+                    }
+                });
+            }
+            drop(sender);
+            let mut results = Vec::new();
+            for result in receiver {
+                results.push(result);
+                if self.interactive
+                    && !self.stop.load(Ordering::Relaxed)
+                    && let Some(result) = results.last()
+                {
+                    eprint_safe(&format!("{}/{} {}", results.len(), rows.len(), result.line()));
+                }
+            }
+            results
+        });
+        results.sort_by_key(|result| rows.iter().position(|row| row.name == result.name));
+        let survivors = self.strays();
+        process::end_guards();
+        if self.interactive && !self.stop.load(Ordering::Relaxed) {
+            eprint_safe("");
+        }
+        let watched = process::can_be_watched();
+        SelftestReport { cases: results, survivors, watched, took: self.begun.elapsed() }
+    }
+
+    /// Whoever is below us though all is over. Those on their way out get a moment.
+    fn strays(&self) -> Vec<String> {
+        let begun = Instant::now();
+        loop {
+            let left = process::live_descendants();
+            let finished = begun.elapsed() > LEAVING || self.stop.load(Ordering::Relaxed);
+            if left.is_empty() || finished {
+                return left;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn row(&self, row: &'static SelftestCase) -> CaseResult {
+        let begun = Instant::now();
+        let deadline = (begun + ROW).min(self.begun + WHOLE);
+        let folder = self.folder.join(row.name);
+        let (verdict, levels) = self.verdict(row, &folder, deadline);
+        CaseResult {
+            name: row.name,
+            title: row.title,
+            verdict,
+            levels,
+            took: begun.elapsed(),
+            folder,
+        }
+    }
+
+    fn verdict(
+        &self,
+        row: &SelftestCase,
+        folder: &Path,
+        deadline: Instant,
+    ) -> (CaseVerdict, Option<observation::ProtectionLevels>) {
+        let stage = CaseEnv::set(folder, &self.program, row, deadline, &self.stop);
+        let seen = stage.and_then(|mut stage| stage.play(row));
+        match seen {
+            Ok(seen) => (expectations::judge(row, &seen).into(), seen.levels()),
+            Err(CaseError::NotHere(why)) => (CaseVerdict::NotTested { why }, None),
+            Err(trouble) => (CaseVerdict::from(trouble.miss()), None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_room_is_refused_with_the_folder_and_the_variable_that_names_it() {
+        let place = Path::new("/small");
+        for free in [0, REQUIRED_BYTES - 1] {
+            let said = check_disk_space(place, Some(free)).unwrap_err().to_string();
+            assert!(said.contains("needs 64 MB in `/small`"), "{said}");
+            assert!(said.contains("TMPDIR"), "{said}");
+        }
+        assert!(check_disk_space(place, Some(REQUIRED_BYTES)).is_ok());
+        assert!(check_disk_space(place, None).is_ok());
+    }
+}

@@ -1,0 +1,343 @@
+//! A folder in which one row is played: a project, a home, a state, and nothing of the user's.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::cases::{CHECK, CaseAction, SelftestCase, USUAL};
+use super::expectations::{self, Mismatch};
+use super::observation::CaseObservation;
+use crate::agent::program::locate;
+use crate::process::{Exit, ProcessFamily, WatchedCommand, WatchedProgram, can_be_watched};
+
+/// How often a run is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long anybody may live after the end of a run that came to its end.
+const LEAVING: Duration = Duration::from_secs(1);
+/// How long anybody may live after the runner was killed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How much of what was said on standard error is shown.
+const MAX_STDERR_CHARS: usize = 300;
+
+/// The scripts that agents find in their home.
+const HOME: [(&str, &str); 4] = [
+    ("family.sh", include_str!("scripts/family.sh")),
+    ("deaf.sh", include_str!("scripts/deaf.sh")),
+    ("look.sh", include_str!("scripts/look.sh")),
+    ("noise.sh", include_str!("scripts/noise.sh")),
+];
+/// What gives a run a small disk.
+const SMALL_DISK: &str = include_str!("scripts/small_disk.sh");
+
+/// Why there is nothing to be judged.
+#[derive(Debug)]
+pub(super) enum CaseError {
+    /// It can't be played on this machine.
+    NotHere(String),
+    /// It did not end in time.
+    Late {
+        /// What it was waited for.
+        waiting_for: &'static str,
+        /// How far it had come.
+        last: Option<&'static str>,
+        /// The last words on standard error.
+        complaint: String,
+    },
+    /// Nobody wants to know any more.
+    Stopped,
+    /// The folder could not be made, or the program not be started.
+    Failed(String),
+}
+
+impl CaseError {
+    /// The same as a row that did not hold.
+    pub(super) fn miss(self) -> Mismatch {
+        let (expected, seen, ended) = match self {
+            Self::NotHere(why) | Self::Failed(why) => {
+                ("a row that can be played", why, String::new())
+            }
+            Self::Late { waiting_for, last, complaint } => {
+                let last = last.map(|name| format!("; the last event is `{name}`"));
+                let seen = format!("it did not come in time{}", last.unwrap_or_default());
+                let said = if complaint.is_empty() { "" } else { ", and it said: " };
+                (waiting_for, seen, format!("it was ended by us{said}{complaint}"))
+            }
+            Self::Stopped => ("the end of the row", "it was interrupted".to_owned(), String::new()),
+        };
+        Mismatch { expected: expected.to_owned(), seen, ended }
+    }
+}
+
+/// The folder of one row, and what is known of its processes. Nobody of them outlives it.
+pub(super) struct CaseEnv<'a> {
+    folder: &'a Path,
+    program: &'a Path,
+    deadline: Instant,
+    stop: &'a AtomicBool,
+    environment: Vec<(OsString, OsString)>,
+    family: ProcessFamily,
+}
+
+impl Drop for CaseEnv<'_> {
+    fn drop(&mut self) {
+        self.family.end();
+    }
+}
+
+impl<'a> CaseEnv<'a> {
+    /// Makes the folder and puts everything in its place.
+    pub(super) fn set(
+        folder: &'a Path,
+        program: &'a Path,
+        row: &SelftestCase,
+        deadline: Instant,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, CaseError> {
+        let make = || {
+            for name in ["", "project", "state", "home", "config", "tmp", "run", "kept"] {
+                DirBuilder::new().mode(0o700).recursive(true).create(folder.join(name))?;
+            }
+            for (name, text) in HOME {
+                fs::write(folder.join("home").join(name), text)?;
+            }
+            fs::write(folder.join("home/notes"), "")?;
+            fs::write(folder.join("small_disk.sh"), SMALL_DISK)?;
+            fs::write(folder.join("script.toml"), row.script)
+        };
+        make().map_err(|error: io::Error| {
+            CaseError::Failed(format!("can't make the folder `{}`: {error}", folder.display()))
+        })?;
+        let environment = environment(folder, row);
+        Ok(Self { folder, program, deadline, stop, environment, family: ProcessFamily::default() })
+    }
+
+    /// Plays the row and says what was seen.
+    pub(super) fn play(&mut self, row: &SelftestCase) -> Result<CaseObservation, CaseError> {
+        // One leaves processes behind, the other writes past the agent into its stream.
+        let needs_proc = ["family.sh", "noise.sh"].iter().any(|name| row.script.contains(name));
+        if needs_proc && !can_be_watched() {
+            let why = "this system has no list of processes in /proc";
+            return Err(CaseError::NotHere(why.to_owned()));
+        }
+        let (state, exit, survivors) = match row.act {
+            CaseAction::Leave => {
+                let mut run = self.start(self.program, &self.run(), "run")?;
+                let exit = self.see_out(&mut run)?;
+                ("state", exit, self.survivors(LEAVING)?)
+            }
+            CaseAction::Terminate => {
+                let mut run = self.start(self.program, &self.run(), "run")?;
+                self.until_ready(&mut run)?;
+                run.signal(Signal::TERM);
+                let exit = self.see_out(&mut run)?;
+                ("state", exit, self.survivors(LEAVING)?)
+            }
+            CaseAction::KillAndResume => {
+                let mut run = self.start(self.program, &self.run(), "run")?;
+                self.until_ready(&mut run)?;
+                run.signal(Signal::KILL);
+                self.see_out(&mut run)?;
+                let mut survivors = self.survivors(EXIT_TIMEOUT)?;
+                let mut resumed = self.start(self.program, &self.resume(), "resume")?;
+                let exit = self.see_out(&mut resumed)?;
+                survivors.extend(self.survivors(LEAVING)?);
+                ("state", exit, survivors)
+            }
+            CaseAction::SmallDisk => {
+                let exit = self.on_a_small_disk()?;
+                ("kept", exit, self.survivors(LEAVING)?)
+            }
+        };
+        let complaint = self.complaint();
+        Ok(CaseObservation { exit: Some(exit), survivors, complaint, ..self.seen(state) })
+    }
+
+    /// What its run has left so far.
+    fn seen(&self, state: &str) -> CaseObservation {
+        let path = |name: &str| self.folder.join(name);
+        CaseObservation::of_run(&path(state), &path("home"))
+    }
+
+    /// The arguments of a run.
+    fn run(&self) -> Vec<OsString> {
+        let mut arguments = words(&["run", "-p", "write a file called done", "--dry-run"]);
+        arguments.extend(words(&["--quiet", "--require-complete", "--verify", CHECK]));
+        arguments.extend(["--rehearsal".into(), self.folder.join("script.toml").into()]);
+        arguments.extend(self.project());
+        arguments
+    }
+
+    fn resume(&self) -> Vec<OsString> {
+        let mut arguments = words(&["resume", "--quiet", "--require-complete"]);
+        arguments.extend(self.project());
+        arguments
+    }
+
+    /// Named, because the temporary folder may lie in a repository of the user's.
+    fn project(&self) -> [OsString; 2] {
+        ["-C".into(), self.folder.join("project").into()]
+    }
+
+    fn start(
+        &self,
+        program: &Path,
+        arguments: &[OsString],
+        name: &str,
+    ) -> Result<WatchedProgram, CaseError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(CaseError::Stopped);
+        }
+        let file = |what: &str| File::create(self.folder.join(format!("{name}.{what}")));
+        let start = || {
+            WatchedProgram::start(WatchedCommand {
+                program,
+                arguments,
+                environment: &self.environment,
+                directory: &self.folder.join("project"),
+                output: file("out")?,
+                complaints: file("err")?,
+            })
+        };
+        start().map_err(|error| {
+            CaseError::Failed(format!("can't start `{}`: {error}", program.display()))
+        })
+    }
+
+    /// Lets some time pass, unless there is none left.
+    fn pause(&self, waiting_for: &'static str) -> Result<(), CaseError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(CaseError::Stopped);
+        }
+        if Instant::now() > self.deadline {
+            let last = self.seen("state").records.last().map(|record| record.event.name());
+            return Err(CaseError::Late { waiting_for, last, complaint: self.complaint() });
+        }
+        thread::sleep(POLL_INTERVAL);
+        Ok(())
+    }
+
+    fn look(&mut self, run: &mut WatchedProgram) -> Result<Option<Exit>, CaseError> {
+        let exit = run.poll().map_err(|error| CaseError::Failed(error.to_string()))?;
+        self.family.add(run.family());
+        Ok(exit)
+    }
+
+    fn see_out(&mut self, run: &mut WatchedProgram) -> Result<Exit, CaseError> {
+        loop {
+            if let Some(exit) = self.look(run)? {
+                return Ok(exit);
+            }
+            self.pause("the end of the run")?;
+        }
+    }
+
+    /// Waits until the agent is in the middle of its work, with everybody there who is to be.
+    fn until_ready(&mut self, run: &mut WatchedProgram) -> Result<(), CaseError> {
+        while !self.folder.join("home/ready").exists() {
+            if let Some(exit) = self.look(run)? {
+                let ended = expectations::ended(&CaseObservation {
+                    exit: Some(exit),
+                    complaint: self.complaint(),
+                    ..self.seen("state")
+                });
+                return Err(CaseError::Failed(format!("the run ended at its beginning: {ended}")));
+            }
+            self.pause("an agent in the middle of its work")?;
+        }
+        // Once more, now that all are there.
+        self.look(run)?;
+        Ok(())
+    }
+
+    /// Who is alive after so long; nobody at all is enough at any time before that.
+    fn survivors(&mut self, patience: Duration) -> Result<Vec<String>, CaseError> {
+        self.family.add_noted(&self.notes());
+        let begun = Instant::now();
+        loop {
+            let alive = self.family.alive();
+            if alive.is_empty() || begun.elapsed() > patience {
+                return Ok(alive);
+            }
+            self.pause("nobody left")?;
+        }
+    }
+
+    fn notes(&self) -> String {
+        fs::read_to_string(self.folder.join("home/notes")).unwrap_or_default()
+    }
+
+    /// Runs with the state on a disk of its own, in a space of mounts that nobody else sees: as
+    /// root of a space of users, or as root.
+    fn on_a_small_disk(&mut self) -> Result<Exit, CaseError> {
+        let Ok(unshare) = locate("unshare", env::var_os("PATH").as_deref()) else {
+            let why = "there is no `unshare` to make a small disk with";
+            return Err(CaseError::NotHere(why.to_owned()));
+        };
+        for way in ["-rm", "-m"] {
+            let mut arguments = words(&[way, "sh"]);
+            for name in ["small_disk.sh", "state", "kept"] {
+                arguments.push(self.folder.join(name).into());
+            }
+            arguments.push(self.program.into());
+            arguments.extend(self.run());
+            let mut run = self.start(&unshare, &arguments, "run")?;
+            let exit = self.see_out(&mut run)?;
+            if self.folder.join("kept/mounted").exists() {
+                // What is on a disk that nobody else sees is not where we look.
+                let hidden = fs::read_dir(self.folder.join("state"))
+                    .is_ok_and(|mut entries| entries.next().is_none());
+                let why = || "the small disk was not a disk of its own".to_owned();
+                return if hidden { Ok(exit) } else { Err(CaseError::NotHere(why())) };
+            }
+        }
+        Err(CaseError::NotHere(format!("no small disk can be made: {}", self.complaint())))
+    }
+
+    /// The last line that any process of ours wrote to people.
+    fn complaint(&self) -> String {
+        ["resume.err", "run.err"]
+            .iter()
+            .filter_map(|name| fs::read(self.folder.join(name)).ok())
+            .find_map(|bytes| {
+                let text = String::from_utf8_lossy(&bytes);
+                let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+                Some(line.chars().take(MAX_STDERR_CHARS).collect())
+            })
+            .unwrap_or_default()
+    }
+}
+
+/// A home, a state and a place for everything else, all of them the row's own.
+fn environment(folder: &Path, row: &SelftestCase) -> Vec<(OsString, OsString)> {
+    let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let mut all: Vec<(OsString, OsString)> =
+        vec![("PATH".into(), path), ("GIT_CEILING_DIRECTORIES".into(), folder.into())];
+    for (variable, name) in [
+        ("HOME", "home"),
+        ("TMPDIR", "tmp"),
+        ("NIGHTWRIGHT_STATE_DIR", "state"),
+        ("XDG_STATE_HOME", "state"),
+        ("XDG_CONFIG_HOME", "config"),
+        ("XDG_CACHE_HOME", "tmp"),
+        ("XDG_RUNTIME_DIR", "run"),
+    ] {
+        all.push((variable.into(), folder.join(name).into()));
+    }
+    let settings =
+        USUAL.iter().filter(|(name, _)| !row.settings.iter().any(|(own, _)| own == name));
+    all.extend(settings.chain(row.settings).map(|(name, value)| (name.into(), value.into())));
+    all.push(("LC_ALL".into(), "C".into()));
+    all
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}

@@ -1,0 +1,432 @@
+//! What has to be true of a row. Every judgement is a function of what was seen, so that its tests
+//! can show it failing.
+
+#[cfg(test)]
+mod tests;
+
+use jiff::SignedDuration;
+use nightwright_core::event::{
+    Continuation, Event, FeedbackSource, GateResult, IterationResult, StopSource, WaitKind,
+};
+use nightwright_core::outcome::{Outcome, Proof};
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
+use nightwright_core::stream::report::AttemptReport;
+use nightwright_core::units::Usd;
+
+use super::cases::{CHECK_OUTPUT, FAMILY, LEADERS, SelftestCase};
+use super::observation::CaseObservation;
+use crate::process::Exit;
+
+/// A million bytes in lines of 66, the last of them cut off; three lines of words, one that is no
+/// text, and one that is too long to be read.
+const GARBAGE: u64 = 1_000_000 / 66 + 1 + 3 + 1 + 1;
+/// A usage limit lasts at least so long after the beginning of the attempt that reaches it. The
+/// script says 7 s, and the agent tells its end in whole seconds.
+const MIN_LIMIT_WAIT: SignedDuration = SignedDuration::from_secs(5);
+
+/// Whether what was seen of a row is what it was played for.
+pub(super) type CaseCheck = fn(&CaseObservation) -> CaseCheckResult;
+/// What a judgement says.
+pub(super) type CaseCheckResult = Result<(), Shortfall>;
+
+/// Why a row did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Shortfall {
+    /// Something that should have been was not.
+    Missed(Mismatch),
+    /// Nothing went wrong, but what it is played for did not happen either.
+    NotTested(String),
+}
+
+/// What should have been, and what was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mismatch {
+    pub(super) expected: String,
+    pub(super) seen: String,
+    /// How the run ended: what was missed may have its reason there.
+    pub(super) ended: String,
+}
+
+/// Judges a row: what is its own, and what is every row's.
+pub(super) fn judge(row: &SelftestCase, seen: &CaseObservation) -> CaseCheckResult {
+    no_survivors(seen).and_then(|()| whole(seen)).and_then(|()| (row.judgement)(seen)).map_err(
+        |shortfall| match shortfall {
+            Shortfall::Missed(miss) => Shortfall::Missed(Mismatch { ended: ended(seen), ..miss }),
+            Shortfall::NotTested(why) => Shortfall::NotTested(why),
+        },
+    )
+}
+
+fn no_survivors(seen: &CaseObservation) -> CaseCheckResult {
+    expect(seen.survivors.is_empty(), "no process alive when the run was gone", || {
+        format!("still alive: {}", seen.survivors.join("; "))
+    })
+}
+
+fn whole(seen: &CaseObservation) -> CaseCheckResult {
+    match &seen.damage {
+        Some(damage) => miss("a journal of whole events", || damage.clone()),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn hang_at_start(seen: &CaseObservation) -> CaseCheckResult {
+    first_attempt(seen, &AttemptOutcome::TimedOut { which: Deadline::Start })?;
+    retried(seen, 1)?;
+    completed(seen)
+}
+
+pub(super) fn hang_after_result(seen: &CaseObservation) -> CaseCheckResult {
+    expect(
+        events(seen).any(|event| {
+            matches!(event, Event::AttemptCancelled { why: CancelReason::AfterResult, .. })
+        }),
+        "the agent cut off after its result",
+        || "nobody cut it off".to_owned(),
+    )?;
+    first_attempt(seen, &AttemptOutcome::Finished)?;
+    not_retried(seen)?;
+    completed(seen)
+}
+
+pub(super) fn silence(seen: &CaseObservation) -> CaseCheckResult {
+    first_attempt(seen, &AttemptOutcome::TimedOut { which: Deadline::Idle })?;
+    retried(seen, 1)?;
+    completed(seen)
+}
+
+pub(super) fn usage_limit(seen: &CaseObservation) -> CaseCheckResult {
+    let mut starts = seen.records.iter().filter_map(|record| match &record.event {
+        Event::AttemptStarted { .. } => Some(record.at),
+        _ => None,
+    });
+    let (first, next) = (starts.next(), starts.next());
+    let until = reports(seen).find_map(|(report, _)| match report.outcome {
+        AttemptOutcome::UsageLimited { until } => until,
+        _ => None,
+    });
+    let (Some(first), Some(until)) = (first, until) else {
+        return miss("an attempt that reached the usage limit, and its date", || outcomes(seen));
+    };
+    // By what the script says, and not by what the run made of it.
+    expect(
+        until.duration_since(first) >= MIN_LIMIT_WAIT,
+        &format!("a limit that ends {} s after {first} or later", MIN_LIMIT_WAIT.as_secs()),
+        || format!("it was taken to end at {until}"),
+    )?;
+    let waits = |event: &Event| match event {
+        Event::LimitWaitStarted { limit: WaitKind::Usage, until: wait, .. } => *wait == Some(until),
+        _ => false,
+    };
+    expect(events(seen).any(waits), &format!("a wait for the usage limit until {until}"), || {
+        outcomes(seen)
+    })?;
+    expect(
+        next.is_some_and(|next| next >= until),
+        &format!("the next attempt after {until}"),
+        || next.map_or_else(|| "none was started".to_owned(), |next| format!("it came at {next}")),
+    )?;
+    not_retried(seen)?;
+    completed(seen)
+}
+
+pub(super) fn crash(seen: &CaseObservation) -> CaseCheckResult {
+    let crashed = |how| AttemptOutcome::Crashed { how };
+    let wanted =
+        [crashed(ProcessExit::Signal(9)), crashed(ProcessExit::Code(3)), AttemptOutcome::Finished];
+    expect(
+        reports(seen).map(|(report, _)| &report.outcome).eq(&wanted),
+        "attempts that crash by a signal, crash with an exit code, and finish",
+        || outcomes(seen),
+    )?;
+    retried(seen, 2)?;
+    completed(seen)
+}
+
+pub(super) fn garbage(seen: &CaseObservation) -> CaseCheckResult {
+    first_attempt(seen, &AttemptOutcome::Finished)?;
+    not_retried(seen)?;
+    let Some((report, _)) = reports(seen).next() else {
+        return miss("a report of the attempt", || outcomes(seen));
+    };
+    let facts = report.stream;
+    expect(facts.bad_lines == GARBAGE, &format!("{GARBAGE} lines of garbage counted"), || {
+        format!("{} lines counted", facts.bad_lines)
+    })?;
+    expect(facts.stdout_bytes > 27_000_000, "a line of 26 MB read to its end", || {
+        format!("{} bytes read", facts.stdout_bytes)
+    })?;
+    completed(seen)
+}
+
+pub(super) fn lie(seen: &CaseObservation) -> CaseCheckResult {
+    let gates: Vec<_> = gates(seen).collect();
+    expect(
+        matches!(gates[..], [GateResult::Rejected { .. }, GateResult::Passed { .. }]),
+        "the first claim rejected, the second believed",
+        || {
+            let names: Vec<_> = gates.iter().map(|gate| words(gate)).collect();
+            if names.is_empty() { "no claim".to_owned() } else { names.join(", then ") }
+        },
+    )?;
+    let told = |event: &Event| match event {
+        Event::FeedbackAdded { source: FeedbackSource::Checks, text } => {
+            text.contains(CHECK_OUTPUT)
+        }
+        _ => false,
+    };
+    expect(events(seen).any(told), "what the check said put into the inbox", || {
+        "nothing of it is there".to_owned()
+    })?;
+    expect(
+        seen.prompts.get(1).is_some_and(|prompt| prompt.contains(CHECK_OUTPUT)),
+        "the second prompt to say what the check said",
+        || format!("{} prompts, and not in the second", seen.prompts.len()),
+    )?;
+    completed(seen)
+}
+
+pub(super) fn stubborn_lie(seen: &CaseObservation) -> CaseCheckResult {
+    let rejected = gates(seen).filter(|gate| matches!(gate, GateResult::Rejected { .. })).count();
+    let believed = gates(seen).any(|gate| matches!(gate, GateResult::Passed { .. }));
+    expect(rejected >= 2 && !believed, "every claim rejected", || {
+        format!("{rejected} rejected, {}", if believed { "one believed" } else { "none believed" })
+    })?;
+    let orderly = |outcome: &Outcome| match outcome {
+        Outcome::MaxIterations { .. }
+        | Outcome::Unverified { .. }
+        | Outcome::Stagnated { .. }
+        | Outcome::NoChanges { .. } => true,
+        Outcome::Completed { .. }
+        | Outcome::MaxCost { .. }
+        | Outcome::MaxDuration { .. }
+        | Outcome::MaxTokens { .. }
+        | Outcome::Blocked { .. }
+        | Outcome::Stopped
+        | Outcome::Failed { .. }
+        | Outcome::ConsecutiveErrors { .. }
+        | Outcome::AllIterationsFailed { .. }
+        | Outcome::Auth { .. }
+        | Outcome::BadAgent { .. }
+        | Outcome::ChecksCannotRun { .. }
+        | Outcome::HookAbort { .. }
+        | Outcome::LimitWaitTooLong { .. }
+        | Outcome::DiskFull { .. }
+        | Outcome::JournalFailed { .. }
+        | Outcome::Interrupted => false,
+    };
+    expect(
+        ending(seen).is_some_and(orderly) && !matches!(exit_code(seen), Some(0) | None),
+        "an end that is not `completed`, and an exit code that says so",
+        || ended(seen),
+    )
+}
+
+pub(super) fn orphans(seen: &CaseObservation) -> CaseCheckResult {
+    family(seen)?;
+    first_attempt(seen, &AttemptOutcome::Finished)?;
+    no_orphans_seen(seen)?;
+    completed(seen)?;
+    sessions(seen)
+}
+
+pub(super) fn sigterm(seen: &CaseObservation) -> CaseCheckResult {
+    family(seen)?;
+    let asked =
+        |event: &Event| matches!(event, Event::StopRequested { by: StopSource::Terminate, .. });
+    expect(events(seen).any(asked), "the signal in the journal", || ended(seen))?;
+    expect(
+        ending(seen) == Some(&Outcome::Interrupted) && exit_code(seen) == Some(130),
+        "`interrupted`, and exit code 130",
+        || ended(seen),
+    )?;
+    sessions(seen)
+}
+
+pub(super) fn sigkill(seen: &CaseObservation) -> CaseCheckResult {
+    family(seen)?;
+    let taken_over =
+        |event: &Event| matches!(event, Event::RunContinued { why: Continuation::AfterCrash });
+    expect(events(seen).any(taken_over), "a run that was taken over", || ended(seen))?;
+    first_attempt(seen, &AttemptOutcome::Lost)?;
+    let charged = reports(seen).next().map(|(_, cost)| cost).unwrap_or_default();
+    expect(charged > Usd::ZERO, "the lost attempt charged", || format!("{charged} for it"))?;
+    no_orphans_seen(seen)?;
+    completed(seen)?;
+    sessions(seen)
+}
+
+pub(super) fn full_disk(seen: &CaseObservation) -> CaseCheckResult {
+    iteration_kept(seen)?;
+    let ending = ending(seen);
+    let said = matches!(ending, Some(Outcome::DiskFull { .. } | Outcome::JournalFailed { .. }));
+    expect(
+        said && exit_code(seen) == Some(1),
+        "`disk_full` or `journal_failed` as the last event, and exit code 1",
+        || ended(seen),
+    )
+}
+
+pub(super) fn full_journal(seen: &CaseObservation) -> CaseCheckResult {
+    iteration_kept(seen)?;
+    let ending = ending(seen);
+    if matches!(ending, Some(Outcome::DiskFull { .. })) && exit_code(seen) == Some(1) {
+        let why = "all there was to record fitted on the full disk: its blocks are too large";
+        return Err(Shortfall::NotTested(why.to_owned()));
+    }
+    expect(
+        matches!(ending, Some(Outcome::JournalFailed { .. })) && exit_code(seen) == Some(1),
+        "`journal_failed` as the last event, and exit code 1",
+        || ended(seen),
+    )
+}
+
+/// What was recorded while there was room is there.
+fn iteration_kept(seen: &CaseObservation) -> CaseCheckResult {
+    let whole = |event: &Event| match event {
+        Event::IterationFinished(finished) => finished.result == IterationResult::Done,
+        _ => false,
+    };
+    expect(events(seen).any(whole), "the iteration from before the disk was full", || ended(seen))
+}
+
+fn events(seen: &CaseObservation) -> impl Iterator<Item = &Event> {
+    seen.records.iter().map(|record| &record.event)
+}
+
+/// The attempts that are over, with what each was charged.
+fn reports(seen: &CaseObservation) -> impl Iterator<Item = (&AttemptReport, Usd)> {
+    events(seen).filter_map(|event| match event {
+        Event::AttemptFinished { report, cost, .. } => Some((report.as_ref(), *cost)),
+        _ => None,
+    })
+}
+
+fn gates(seen: &CaseObservation) -> impl Iterator<Item = &GateResult> {
+    events(seen).filter_map(|event| match event {
+        Event::GateFinished { result } => Some(result),
+        _ => None,
+    })
+}
+
+fn words(gate: &GateResult) -> &'static str {
+    match gate {
+        GateResult::Passed { .. } => "believed",
+        GateResult::Rejected { .. } => "rejected",
+        GateResult::Inconclusive { .. } => "undecided",
+        GateResult::Unaffordable { .. } => "not judged for want of money",
+    }
+}
+
+/// How the run ended, by its last event.
+fn ending(seen: &CaseObservation) -> Option<&Outcome> {
+    match &seen.records.last()?.event {
+        Event::RunFinished { outcome, .. } => Some(outcome),
+        _ => None,
+    }
+}
+
+fn exit_code(seen: &CaseObservation) -> Option<i32> {
+    seen.exit.and_then(Exit::code)
+}
+
+fn completed(seen: &CaseObservation) -> CaseCheckResult {
+    expect(
+        ending(seen) == Some(&Outcome::completed(Proof::Checks)) && exit_code(seen) == Some(0),
+        "`completed`, verified, and exit code 0",
+        || ended(seen),
+    )
+}
+
+fn first_attempt(seen: &CaseObservation, wanted: &AttemptOutcome) -> CaseCheckResult {
+    let first = reports(seen).next().map(|(report, _)| &report.outcome);
+    expect(first == Some(wanted), &format!("a first attempt that {}", wanted.past()), || {
+        outcomes(seen)
+    })
+}
+
+/// How an outcome is told of somebody.
+trait PastTense {
+    fn past(&self) -> String;
+}
+
+impl PastTense for AttemptOutcome {
+    fn past(&self) -> String {
+        match self {
+            Self::Lost => "was lost with its runner".to_owned(),
+            other => other.sentence(),
+        }
+    }
+}
+
+fn retries(seen: &CaseObservation) -> usize {
+    events(seen).filter(|event| matches!(event, Event::RetryScheduled { .. })).count()
+}
+
+fn retried(seen: &CaseObservation, least: usize) -> CaseCheckResult {
+    expect(retries(seen) >= least, "another attempt after each failure", || {
+        format!("{} retries", retries(seen))
+    })
+}
+
+fn not_retried(seen: &CaseObservation) -> CaseCheckResult {
+    expect(retries(seen) == 0, "no retry used", || format!("{} retries", retries(seen)))
+}
+
+/// Without processes that could have been left, nothing was shown.
+fn family(seen: &CaseObservation) -> CaseCheckResult {
+    expect(seen.noted == FAMILY, &format!("{FAMILY} processes left behind by the agent"), || {
+        format!("{} were", seen.noted)
+    })
+}
+
+/// What nobody tried nobody survived. Everything else has held when this is asked.
+fn sessions(seen: &CaseObservation) -> CaseCheckResult {
+    if seen.leaders >= LEADERS {
+        return Ok(());
+    }
+    let why = "all were ended, but none led a session of its own: there is no `setsid` here";
+    Err(Shortfall::NotTested(why.to_owned()))
+}
+
+fn no_orphans_seen(seen: &CaseObservation) -> CaseCheckResult {
+    expect(
+        seen.met.as_ref().is_some_and(Vec::is_empty),
+        "none of them alive when the next attempt began",
+        || match &seen.met {
+            Some(met) => format!("it met {}", met.join("; ")),
+            None => "no attempt came to look".to_owned(),
+        },
+    )
+}
+
+/// The outcomes of all attempts, for people.
+fn outcomes(seen: &CaseObservation) -> String {
+    let all: Vec<_> = reports(seen).map(|(report, _)| report.outcome.past()).collect();
+    if all.is_empty() { "no attempt that ended".to_owned() } else { all.join(", then ") }
+}
+
+/// The end, for people.
+pub(super) fn ended(seen: &CaseObservation) -> String {
+    let exit = match seen.exit.map(|exit| (exit.code(), exit.signal())) {
+        Some((Some(code), _)) => format!("exit code {code}"),
+        Some((None, Some(signal))) => format!("killed by signal {signal}"),
+        Some((None, None)) | None => "no exit".to_owned(),
+    };
+    let last = match (ending(seen), seen.records.last()) {
+        (Some(outcome), _) => format!("`{outcome}`"),
+        (None, Some(record)) => format!("`{}` as the last event", record.event.name()),
+        (None, None) => "no event".to_owned(),
+    };
+    let said = if seen.complaint.is_empty() { "" } else { ", and it said: " };
+    format!("{last}, {exit}{said}{}", seen.complaint)
+}
+
+fn expect(holds: bool, expected: &str, seen: impl FnOnce() -> String) -> CaseCheckResult {
+    if holds { Ok(()) } else { miss(expected, seen) }
+}
+
+fn miss(expected: &str, seen: impl FnOnce() -> String) -> CaseCheckResult {
+    let (expected, seen) = (expected.to_owned(), seen());
+    Err(Shortfall::Missed(Mismatch { expected, seen, ended: String::new() }))
+}

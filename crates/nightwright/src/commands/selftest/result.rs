@@ -1,0 +1,257 @@
+//! What came of all rows, for people and for programs.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nightwright_core::display::display_safe;
+use serde_json::{Value, json};
+
+use super::expectations::{CaseCheckResult, Mismatch, Shortfall};
+use super::observation::ProtectionLevels;
+use crate::error::Failure;
+use crate::process::ContainmentLevel;
+
+/// The version of the shape of `--json`.
+const FORMAT: u32 = 1;
+/// How wide the titles are.
+const TITLE: usize = 23;
+/// How wide the verdicts are.
+const VERDICT: usize = 15;
+
+/// What came of one row.
+#[derive(Debug)]
+pub(super) struct CaseResult {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) verdict: CaseVerdict,
+    /// How its processes were kept, if its run has come to say so.
+    pub(super) levels: Option<ProtectionLevels>,
+    pub(super) took: Duration,
+    pub(super) folder: PathBuf,
+}
+
+/// Whether a row held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CaseVerdict {
+    /// It did.
+    Held,
+    /// It did not.
+    Missed(Mismatch),
+    /// It can't be played here. That is no failure, and nothing that held either.
+    NotTested {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl From<CaseCheckResult> for CaseVerdict {
+    fn from(judged: CaseCheckResult) -> Self {
+        match judged {
+            Ok(()) => Self::Held,
+            Err(Shortfall::Missed(miss)) => Self::Missed(miss),
+            Err(Shortfall::NotTested(why)) => Self::NotTested { why },
+        }
+    }
+}
+
+impl From<Mismatch> for CaseVerdict {
+    fn from(miss: Mismatch) -> Self {
+        Self::Missed(miss)
+    }
+}
+
+impl CaseVerdict {
+    /// Whether nobody needs to look at it.
+    pub(super) fn is_fine(&self) -> bool {
+        match self {
+            Self::Held | Self::NotTested { .. } => true,
+            Self::Missed(_) => false,
+        }
+    }
+
+    fn words(&self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Missed(_) => "DID NOT HOLD",
+            Self::NotTested { .. } => "not tested here",
+        }
+    }
+
+    /// For programs.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Missed(_) => "did_not_hold",
+            Self::NotTested { .. } => "not_tested",
+        }
+    }
+}
+
+impl CaseResult {
+    /// In one line, while others are still played.
+    pub(super) fn line(&self) -> String {
+        format!("{}: {} ({:.1} s)", self.title, self.verdict.words(), self.took.as_secs_f64())
+    }
+
+    fn show(&self, text: &mut String) {
+        let took = self.took.as_secs_f64();
+        let words = self.verdict.words();
+        // Writing to a string can't fail, here and below.
+        let _ = writeln!(text, "{:TITLE$}  {words:VERDICT$}  {took:>5.1} s", self.title);
+        let details: &[(&str, &str)] = match &self.verdict {
+            CaseVerdict::Held => &[],
+            CaseVerdict::Missed(Mismatch { expected, seen, ended }) => &[
+                ("expected", expected),
+                ("seen", seen),
+                // Where the end is what was seen, it is there already.
+                ("ended", if ended == seen { "" } else { ended }),
+                ("folder", &self.folder.to_string_lossy()),
+            ],
+            CaseVerdict::NotTested { why } => &[("why", why)],
+        };
+        for (name, detail) in details.iter().filter(|(_, detail)| !detail.is_empty()) {
+            let _ = writeln!(text, "    {name}: {}", display_safe(detail));
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut row = json!({
+            "name": self.name,
+            "title": self.title,
+            "result": self.verdict.name(),
+            "seconds": seconds(self.took),
+        });
+        match &self.verdict {
+            CaseVerdict::Held => {}
+            CaseVerdict::Missed(Mismatch { expected, seen, ended }) => {
+                row["expected"] = json!(expected);
+                row["seen"] = json!(seen);
+                row["ended"] = json!(ended);
+                row["folder"] = json!(self.folder.to_string_lossy());
+            }
+            CaseVerdict::NotTested { why } => row["why"] = json!(why),
+        }
+        row
+    }
+}
+
+/// What came of all of them.
+#[derive(Debug)]
+pub(super) struct SelftestReport {
+    pub(super) cases: Vec<CaseResult>,
+    /// Who was alive after the last row, whichever it belonged to.
+    pub(super) survivors: Vec<String>,
+    /// Whether anybody could look who is alive.
+    pub(super) watched: bool,
+    pub(super) took: Duration,
+}
+
+impl SelftestReport {
+    /// Whether nothing failed.
+    pub(super) fn holds(&self) -> bool {
+        self.survivors.is_empty() && self.cases.iter().all(|row| row.verdict.is_fine())
+    }
+
+    /// As text, or as JSON.
+    pub(super) fn show(&self, json: bool) -> Result<String, Failure> {
+        if json {
+            return serde_json::to_string_pretty(&self.json())
+                .map_err(|error| Failure::trouble(format!("can't show the result: {error}")));
+        }
+        let mut text = String::new();
+        for row in &self.cases {
+            row.show(&mut text);
+        }
+        for who in &self.survivors {
+            let _ = writeln!(text, "left alive by a row, and ended now: {}", display_safe(who));
+        }
+        text.push('\n');
+        if !self.watched {
+            let why = "this system has no list of processes in /proc";
+            let _ = writeln!(text, "Nobody looked for survivors: {why}.");
+        }
+        let _ = writeln!(text, "{}\n{}", self.kept_by(), self.sum());
+        Ok(text)
+    }
+
+    fn levels(&self) -> BTreeSet<&ProtectionLevels> {
+        self.cases.iter().filter_map(|row| row.levels.as_ref()).collect()
+    }
+
+    /// The levels on which it held, in words. All that is killed in any row is killed by guards, so
+    /// nothing is said to have held on a control group.
+    fn kept_by(&self) -> String {
+        let of = |level: fn(&ProtectionLevels) -> &str| {
+            let all: BTreeSet<_> = self.levels().into_iter().map(level).collect();
+            let all: Vec<_> = all.into_iter().collect();
+            if all.is_empty() { "unknown".to_owned() } else { all.join(", ") }
+        };
+        let containment = of(|levels| {
+            if levels.containment == ContainmentLevel::GuardAndGroup.name() {
+                "guard (a control group is there too, and no row needs it)"
+            } else {
+                &levels.containment
+            }
+        });
+        format!("Containment: {containment}. It took {:.0} s.", self.took.as_secs_f64())
+    }
+
+    fn held(&self) -> Vec<&str> {
+        self.names(|verdict| *verdict == CaseVerdict::Held)
+    }
+
+    fn missed(&self) -> Vec<&str> {
+        self.names(|verdict| matches!(verdict, CaseVerdict::Missed(_)))
+    }
+
+    fn not_tested(&self) -> Vec<&str> {
+        self.names(|verdict| matches!(verdict, CaseVerdict::NotTested { .. }))
+    }
+
+    fn names(&self, wanted: fn(&CaseVerdict) -> bool) -> Vec<&str> {
+        self.cases.iter().filter(|row| wanted(&row.verdict)).map(|row| row.name).collect()
+    }
+
+    /// The last line.
+    fn sum(&self) -> String {
+        let mut text = format!("{} of {} held", self.held().len(), self.cases.len());
+        for (words, names) in
+            [("did not hold", self.missed()), ("not tested here", self.not_tested())]
+        {
+            if !names.is_empty() {
+                let _ = write!(text, "; {words}: {}", names.join(", "));
+            }
+        }
+        if !self.survivors.is_empty() {
+            text.push_str("; somebody was left alive");
+        }
+        if !self.watched {
+            text.push_str("; nobody looked for survivors");
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "format": FORMAT,
+            "held": self.held().len(),
+            "not_tested": self.not_tested().len(),
+            "did_not_hold": self.missed().len(),
+            "rows": self.cases.iter().map(CaseResult::json).collect::<Vec<_>>(),
+            "survivors_looked_for": self.watched,
+            "left": self.watched.then_some(&self.survivors),
+            "levels": self.levels(),
+            "seconds": seconds(self.took),
+        })
+    }
+}
+
+/// To the tenth.
+fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10.0).round() / 10.0
+}

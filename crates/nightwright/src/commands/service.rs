@@ -1,0 +1,357 @@
+//! `nightwright service`: a systemd unit that resumes a run after a reboot.
+
+mod systemd;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use nightwright_core::stream::dialect::Dialect;
+
+use super::select_run::{self, RunSelector};
+use super::{eprint_safe, print};
+use crate::config::{self, ResolvedConfig};
+use crate::error::Failure;
+use crate::files;
+use crate::process::{self, CapturedCommand, CapturedEnd};
+use crate::task::{Task, TaskName};
+
+/// By these words a file of ours is known.
+const OURS: &str = "Made by `nightwright service install`";
+
+/// Where our things are, if that is not the usual place: without them no run would be found.
+const PLACES: [&str; 6] = [
+    "PATH",
+    "NIGHTWRIGHT_STATE_DIR",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "CLAUDE_CONFIG_DIR",
+];
+/// What whoever starts services sets by itself, or what is nothing without a terminal.
+const USUAL: [&str; 10] = [
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "TZ",
+    "TERM",
+    "TMPDIR",
+    "COLORTERM",
+    "XDG_RUNTIME_DIR",
+];
+/// How they begin.
+const USUAL_BEGINNINGS: [&str; 3] = ["LC_", "XDG_SESSION_", "XDG_DATA_"];
+
+/// How long the system may take to hear of a service.
+const MANAGER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How much it may say to that.
+const ANSWER: usize = 64 << 10;
+
+/// What to do.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ServiceArgs {
+    #[command(subcommand)]
+    action: ServiceCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum ServiceCommand {
+    /// Let the run of a task go on after a reboot that cut it off
+    Install(InstallArgs),
+    /// Let it be again
+    Remove(RemoveArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+struct InstallArgs {
+    /// The task, whose last run goes on, or a run [default: the task of the run that is going on,
+    /// else of the last]
+    #[arg(value_name = "TASK|RUN")]
+    which: Option<String>,
+
+    /// What the service is called after `nightwright-` [default: the name of the task, or the run]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Print the file, and write nothing
+    #[arg(long, conflicts_with_all = ["force", "enable"])]
+    print: bool,
+
+    /// Write over a file that is there, whoever made it
+    #[arg(long)]
+    force: bool,
+
+    /// Tell the system about it, too
+    #[arg(long)]
+    enable: bool,
+
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+struct RemoveArgs {
+    /// What the service is called: the task, the run, or the name it was given
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// What a unit starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ServiceUnit {
+    name: String,
+    program: String,
+    project: String,
+    /// The task or the run that goes on.
+    run: String,
+    environment: Vec<(String, String)>,
+}
+
+impl ServiceUnit {
+    /// What is started: nothing happens where no run was cut off.
+    fn command(&self) -> [&str; 6] {
+        [&self.program, "resume", "--if-needed", "-C", &self.project, &self.run]
+    }
+}
+
+/// The program as a unit can name it.
+fn startable(program: String) -> Result<String, Failure> {
+    if !systemd::starts(&program) {
+        let message = format!("systemd starts no program with quotes in its path: `{program}`");
+        return Err(Failure::trouble(message).hint("put nightwright somewhere else"));
+    }
+    Ok(program)
+}
+
+fn file_of(name: &str) -> Result<PathBuf, Failure> {
+    systemd::file(name, env::var_os).ok_or_else(|| {
+        Failure::trouble("`HOME` is not set to an absolute path")
+            .hint("a service of yours is a file in your home folder")
+    })
+}
+
+pub(super) fn service(options: &ServiceArgs) -> Result<ExitCode, Failure> {
+    match &options.action {
+        ServiceCommand::Install(options) => install(options),
+        ServiceCommand::Remove(options) => remove(options),
+    }
+}
+
+fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
+    let project = select_run::project(options.project.as_deref())?;
+    let (run, task) = meant(options, &project)?;
+    let name = match &options.name {
+        Some(name) => TaskName::of("service", name)?.as_str().to_owned(),
+        None => run.clone(),
+    };
+    let service = ServiceUnit {
+        name: name.clone(),
+        program: startable(plain("our own program", &own_program()?)?)?,
+        project: plain("the project", &project)?,
+        run,
+        environment: places(env::var_os)?,
+    };
+    let text = systemd::unit(&service);
+    if options.print {
+        print(text.trim_end())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let file = file_of(&name)?;
+    if !options.force {
+        may_be_written(&file, &service.project)?;
+    }
+    write(&file, &text)?;
+    print(&format!("{} is written: after a reboot it goes on with `{name}`", file.display()))?;
+    let commands = systemd::commands(&name);
+    if options.enable {
+        commands.iter().try_for_each(|command| carry_out(command))?;
+    } else {
+        let lines: Vec<_> = commands.iter().map(shell_words::join).collect();
+        eprint_safe(&format!("To enable it:\n  {}", lines.join("\n  ")));
+    }
+    eprint_safe("To let it start before you log in:\n  loginctl enable-linger");
+    if let Some(hint) = missing(&project, task.as_deref())? {
+        eprint_safe(&hint);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The task or the run that is meant, and the task it is of.
+fn meant(options: &InstallArgs, project: &Path) -> Result<(String, Option<String>), Failure> {
+    if let Some(name) = &options.which
+        && let Ok(task) = Task::open(project, name)
+    {
+        let name = task.name().as_str().to_owned();
+        return Ok((name.clone(), Some(name)));
+    }
+    let which = RunSelector { run: options.which.clone(), project: options.project.clone() };
+    let found = which.find()?;
+    let task = found.view()?.facts.and_then(|facts| facts.task);
+    let run = match (&options.which, &task) {
+        (None, Some(task)) => task.clone(),
+        (Some(_), _) | (None, None) => found.folder.id().0.clone(),
+    };
+    Ok((run, task))
+}
+
+fn own_program() -> Result<PathBuf, Failure> {
+    env::current_exe()
+        .map_err(|error| Failure::trouble(format!("can't find our own program: {error}")))
+}
+
+/// A path that can stand in such a file: what would begin another line there must not.
+fn plain(what: &str, path: &Path) -> Result<String, Failure> {
+    let shown = path.display();
+    let refused = |why: &str| Failure::trouble(format!("{what} is `{shown}`, and {why}"));
+    let text = path.to_str().ok_or_else(|| refused("no service can name what is not UTF-8"))?;
+    if text.chars().any(char::is_control) {
+        return Err(refused("no service can name what has control characters in it"));
+    }
+    if text.ends_with(['\\', ' ']) {
+        return Err(refused("no service can name what ends with a space or a backslash"));
+    }
+    Ok(text.to_owned())
+}
+
+/// The variables that say where things are, as they are now.
+fn places(
+    variable: impl Fn(&'static str) -> Option<OsString>,
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut all = Vec::new();
+    for name in PLACES {
+        if let Some(value) = variable(name).filter(|value| !value.is_empty()) {
+            all.push((name.to_owned(), plain(&format!("`{name}`"), Path::new(&value))?));
+        }
+    }
+    Ok(all)
+}
+
+/// Only a file of ours for the same project is written over.
+fn may_be_written(file: &Path, project: &str) -> Result<(), Failure> {
+    let shown = file.display();
+    let refused = |why: String| {
+        Err(Failure::trouble(format!("`{shown}` is there, and {why}"))
+            .hint("choose another name with --name, or write over it with --force"))
+    };
+    match there(file)? {
+        None => Ok(()),
+        Some(text) if !text.contains(OURS) => refused("it is not ours".to_owned()),
+        Some(text) => match systemd::project(&text) {
+            Some(other) if other != project => refused(format!("it is for `{other}`")),
+            Some(_) | None => Ok(()),
+        },
+    }
+}
+
+/// What is in a file that may be there.
+fn there(file: &Path) -> Result<Option<String>, Failure> {
+    match fs::read(file) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::trouble(format!("`{}` can't be read: {error}", file.display()))),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|error| {
+            Failure::trouble(format!("can't make the folder `{}`: {error}", folder.display()))
+        })?;
+    }
+    files::replace(file, text.as_bytes()).map_err(|error| Failure::because(&error))
+}
+
+fn carry_out(command: &[String]) -> Result<(), Failure> {
+    let shown = shell_words::join(command);
+    let [program, arguments @ ..] = command else { return Ok(()) };
+    let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+    let environment: Vec<_> = env::vars_os().collect();
+    let question = CapturedCommand {
+        program: OsStr::new(program),
+        arguments: &arguments,
+        environment: &environment,
+        directory: Path::new("/"),
+        input: Vec::new(),
+        limit: MANAGER_TIMEOUT,
+        max_output: ANSWER,
+    };
+    let refused = |why: &str| {
+        Failure::trouble(format!("`{shown}` failed: {}", why.trim()))
+            .hint("the file is written; tell the system about it by hand")
+    };
+    let answer = process::run_captured(question).map_err(|error| refused(&error.to_string()))?;
+    match answer.ended {
+        CapturedEnd::Exited(exit) if exit.is_success() => {
+            eprint_safe(&format!("done: {shown}"));
+            Ok(())
+        }
+        CapturedEnd::Exited(_) | CapturedEnd::TimedOut | CapturedEnd::TooMuch => {
+            Err(refused(&answer.complaint))
+        }
+    }
+}
+
+/// What the agent has from this shell and will not have from the service. Nothing of it is written
+/// down: most of it is secret.
+fn missing(project: &Path, task: Option<&str>) -> Result<Option<String>, Failure> {
+    let resolved = ResolvedConfig::new(config::load(project, task, |name| env::var_os(name))?);
+    let passed = resolved.get_list("agent.pass_env").unwrap_or_default();
+    let names = missing_of(env::vars_os().map(|(name, _)| name), &passed);
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let list = names.join(", ");
+    Ok(Some(format!(
+        "Here the agent gets {list}; the service does not have them. If it needs them, put \
+         lines NAME=value into ~/.config/nightwright/environment, for your eyes only (chmod 600)."
+    )))
+}
+
+fn missing_of(ours: impl IntoIterator<Item = OsString>, passed: &[String]) -> Vec<String> {
+    let usual = |name: &str| {
+        PLACES.contains(&name)
+            || USUAL.contains(&name)
+            || USUAL_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+    };
+    let given = |name: &str| {
+        Dialect::Claude.environment_allows(name)
+            || passed.iter().any(|pattern| crate::app::execute::fits(pattern, name))
+    };
+    let names = ours.into_iter().filter_map(|name| name.into_string().ok());
+    let mut names: Vec<_> = names.filter(|name| given(name) && !usual(name)).collect();
+    names.sort();
+    names
+}
+
+fn remove(options: &RemoveArgs) -> Result<ExitCode, Failure> {
+    let name = TaskName::of("service", &options.name)?;
+    let file = file_of(name.as_str())?;
+    let shown = file.display();
+    match there(&file)? {
+        None => {
+            return Err(Failure::trouble(format!("there is no service `{name}`: no `{shown}`")));
+        }
+        Some(text) if !text.contains(OURS) => {
+            return Err(Failure::trouble(format!("`{shown}` is not ours"))
+                .hint("remove it yourself, if you want to"));
+        }
+        Some(_) => {}
+    }
+    systemd::disable(name.as_str(), &file)?;
+    fs::remove_file(&file)
+        .map_err(|error| Failure::trouble(format!("can't remove `{shown}`: {error}")))?;
+    print(&format!("removed {shown}; a run that it resumed continues"))?;
+    eprint_safe("To make systemd forget it:\n  systemctl --user daemon-reload");
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests;

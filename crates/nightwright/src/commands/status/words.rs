@@ -1,0 +1,254 @@
+//! What is said of a run, for people.
+
+use std::env;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use nightwright_core::event::{StopWhen, WaitKind};
+use nightwright_core::outcome::count;
+use nightwright_core::run_view::{Liveness, REHEARSED};
+use nightwright_core::units::{Usd, human};
+
+use super::{ActivityKind, ActivityStatus, LastIterationStatus, StatusPage};
+use crate::output::summary::thousands;
+use crate::output::{ColorChoice, OutputCapabilities, Style};
+
+/// The most of somebody else's words that a line shows, in characters.
+const MAX_TEXT_CHARS: usize = 200;
+
+/// So many refused commands are shown.
+const DENIED_MAX: usize = 10;
+
+/// What is waited for.
+pub(super) fn limit(limit: WaitKind) -> &'static str {
+    match limit {
+        WaitKind::Usage => "usage limit",
+        WaitKind::Rate => "rate limit",
+        WaitKind::Quota => "your share of the quota is used up",
+    }
+}
+
+/// The page as lines.
+pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
+    let style = Style::new(ColorChoice::Never, &OutputCapabilities::new(env::var_os, false));
+    let mut lines = LabelledLines { lines: Vec::new(), style };
+    lines.row("run", &page.run);
+    lines.row("state", &state(page, now, &lines.style));
+    if let Some(last) = &page.doing.last {
+        lines.row("agent", &lines.style.one_line(last, MAX_TEXT_CHARS));
+    }
+    lines.list("not all of it", &page.missing);
+    if page.is_rehearsal {
+        lines.row("rehearsal", "the agent is a script: this says nothing about the work");
+    }
+    if let Some(task) = &page.task {
+        lines.row("task", task);
+    }
+    if let Some(goal) = page.goal.as_ref().filter(|goal| !goal.is_empty()) {
+        lines.row("goal", &lines.style.one_line(goal, MAX_TEXT_CHARS));
+    }
+    lines.row("mode", page.mode.as_deref().unwrap_or("unknown: it has not begun"));
+    lines.row("iteration", &iteration(page));
+    if let Some(items) = &page.progress {
+        let left = count(items.total.saturating_sub(items.completed), "item");
+        lines.row("progress", &format!("{}/{} ({left} remaining)", items.completed, items.total));
+    }
+    lines.row("cost", &cost(page));
+    lines.row("time", &time(page));
+    lines.row("tokens", &against(page.spent.tokens, page.spent.max_tokens));
+    pace(&mut lines, page, now);
+    pending_requests(&mut lines, page);
+    let denied: Vec<_> = page
+        .denied
+        .iter()
+        .map(|refused| format!("{} ({})", refused.what(), refused.advice()))
+        .collect();
+    let earlier = denied.len().saturating_sub(DENIED_MAX);
+    lines.list("denied", &after(earlier, &denied[earlier..]));
+    // A run that completed all the same was not held up for good.
+    if page.ending.as_ref().is_none_or(|ending| ending.proof.is_none()) {
+        lines.list("blocked by", &after(page.more_blockers as usize, &page.blockers));
+    }
+    let earlier = (page.warnings as usize).saturating_sub(page.last_warnings.len());
+    lines.list("warnings", &after(earlier, &page.last_warnings));
+    lines.row("project", page.project.as_deref().unwrap_or("unknown"));
+    lines.row("run folder", &page.places.run_folder.display().to_string());
+    lines.row("journal", &page.places.journal.display().to_string());
+    if let Some(log) = &page.places.log {
+        lines.row("log", &log.display().to_string());
+    }
+    if let Some(folder) = &page.places.state_folder {
+        lines.row("state folder", &folder.display().to_string());
+    }
+    lines.lines.push(String::new());
+    lines.list("next", &page.next);
+    lines.lines.join("\n")
+}
+
+/// Lines with a label each, in the letters of whoever looks.
+struct LabelledLines {
+    lines: Vec<String>,
+    style: Style,
+}
+
+impl LabelledLines {
+    fn row(&mut self, label: &str, text: &str) {
+        self.lines.push(format!("{label:<14}{text}"));
+    }
+
+    fn list(&mut self, label: &str, texts: &[String]) {
+        for (index, text) in texts.iter().enumerate() {
+            let text = self.style.one_line(text, MAX_TEXT_CHARS);
+            self.row(if index == 0 { label } else { "" }, &text);
+        }
+    }
+}
+
+/// `running: the agent works, since 15:04:12 (pid 4711)`
+fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
+    match (&page.ending, page.state) {
+        (Some(end), _) => {
+            let at = page.last_at.map(|at| format!(" ({})", when(at, now))).unwrap_or_default();
+            let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+            format!("ended: {}{note}{at}", style.one_line(&end.sentence, MAX_TEXT_CHARS))
+        }
+        (None, Liveness::Unknown) => "not known: its journal can't be read to its end".to_owned(),
+        (None, Liveness::Gone) => {
+            let at = page.last_at.map(|at| format!(", last heard of {}", when(at, now)));
+            format!("its process is gone, and it has not ended{}", at.unwrap_or_default())
+        }
+        (None, Liveness::Running | Liveness::Ended) => {
+            let pid = page.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            format!("running: {}{pid}", doing(&page.doing, now, style))
+        }
+    }
+}
+
+fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
+    let since = doing.since.map(|at| format!(", since {}", when(at, now))).unwrap_or_default();
+    let until = doing.until.map(|at| format!(" until {}", when(at, now))).unwrap_or_default();
+    let why = style.one_line(doing.why.as_deref().unwrap_or_default(), MAX_TEXT_CHARS);
+    match doing.what {
+        ActivityKind::Working => format!("the agent works{since}"),
+        ActivityKind::Waiting => format!("{why}: waiting{until}"),
+        ActivityKind::Retrying => format!("{why}: trying again, waiting{until}"),
+        ActivityKind::Checking if why.is_empty() => format!("assessing the iteration{since}"),
+        ActivityKind::Checking => format!("running the checks ({why}){since}"),
+        ActivityKind::Asking => format!("a model is asked ({why}){since}"),
+        ActivityKind::Paused => format!("paused{since}"),
+        ActivityKind::Between => format!("between two iterations{since}"),
+        ActivityKind::Starting => format!("the next attempt is prepared{since}"),
+        // Whoever asks sees how it ended instead.
+        ActivityKind::Ended => "at its end".to_owned(),
+    }
+}
+
+fn iteration(page: &StatusPage) -> String {
+    let of = page.max_iterations.map(|most| format!(" of at most {most}")).unwrap_or_default();
+    let Some(current) = &page.iteration else {
+        return format!("none yet{of}");
+    };
+    let attempts = match current.attempts {
+        0 | 1 => String::new(),
+        attempts => format!(", {}", count(attempts, "attempt")),
+    };
+    format!("{}{of}{attempts}", current.number)
+}
+
+fn cost(page: &StatusPage) -> String {
+    let of =
+        page.spent.max_cost_usd.map(|most| format!(" of {}", most.exact())).unwrap_or_default();
+    let estimated = page.spent.estimated_usd;
+    let estimated = if estimated == Usd::ZERO {
+        String::new()
+    } else {
+        format!(", {estimated} of it estimated")
+    };
+    let cost = format!("{}{of}{estimated}", page.spent.cost_usd);
+    if page.is_rehearsal {
+        format!("rehearsed, nothing was spent ({cost} by its script)")
+    } else {
+        cost
+    }
+}
+
+fn time(page: &StatusPage) -> String {
+    let of =
+        page.spent.max_duration_ms.map(|most| format!(" of {}", span(most))).unwrap_or_default();
+    let waited = match page.spent.waited_ms {
+        0 => String::new(),
+        waited => format!(", {} waiting", span(waited)),
+    };
+    let elapsed = span(page.spent.elapsed_ms);
+    format!("{} at work{of}{waited}, {elapsed} since its start", span(page.spent.active_ms))
+}
+
+fn against(number: u64, most: Option<u64>) -> String {
+    let number = thousands(number);
+    let of = most.map(|most| format!(" of {}", thousands(most))).unwrap_or_default();
+    format!("{number}{of}")
+}
+
+/// How fast it goes, and where to.
+fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
+    if let Some(mean) = page.mean_ms {
+        lines.row("pace", &format!("{} an iteration, mean of the last five", span(mean)));
+    }
+    if let Some(end) = page.estimated_end {
+        lines.row("may end", &when(end, now));
+    }
+    if page.idle > 0 {
+        let limit = match page.idle_limit {
+            0 => String::new(),
+            limit => format!("; {limit} in a row end the run"),
+        };
+        lines.row("idle", &format!("{} in a row{limit}", count(page.idle, "iteration")));
+    }
+    if let Some(last) = &page.last_iteration {
+        lines.row("last", &last_iteration(last, page.is_rehearsal, &lines.style));
+    }
+}
+
+/// `iteration 3: done, 2 files, 1 commit, $0.42, 6m 12s: what it says`
+fn last_iteration(last: &LastIterationStatus, is_rehearsal: bool, style: &Style) -> String {
+    let mut parts = vec![last.result.to_owned()];
+    parts.extend((last.files_changed > 0).then(|| count(last.files_changed, "file")));
+    parts.extend((last.commits > 0).then(|| count(last.commits, "commit")));
+    let rehearsed = if is_rehearsal { REHEARSED } else { "" };
+    parts.push(format!("{}{rehearsed}", last.cost_usd));
+    parts.push(span(last.duration_ms));
+    let summary = match style.one_line(&last.summary, MAX_TEXT_CHARS).as_str() {
+        "" => String::new(),
+        summary => format!(": {summary}"),
+    };
+    format!("iteration {}: {}{summary}", last.number, parts.join(", "))
+}
+
+fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
+    match page.stop {
+        Some(StopWhen::AfterIteration) => lines.row("stop", "after this iteration, as asked"),
+        Some(StopWhen::Now) => lines.row("stop", "now, as asked"),
+        None => {}
+    }
+    if page.paused && page.doing.what != ActivityKind::Paused {
+        lines.row("pause", "what is running goes to its end, nothing new starts");
+    }
+}
+
+/// The last of a list, behind how many there were before them.
+fn after(earlier: usize, last: &[String]) -> Vec<String> {
+    let before = (earlier > 0).then(|| format!("{earlier} earlier"));
+    before.into_iter().chain(last.iter().cloned()).collect()
+}
+
+fn span(millis: u128) -> String {
+    human(Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX)))
+}
+
+/// A time in the zone of whoever looks, as short as it can be told from `now`.
+fn when(at: Timestamp, now: Timestamp) -> String {
+    let (there, here) = (at.to_zoned(TimeZone::system()), now.to_zoned(TimeZone::system()));
+    let format = if there.date() == here.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M %Z" };
+    there.strftime(format).to_string()
+}

@@ -1,0 +1,172 @@
+//! `nightwright list`: list the tasks of the project.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::display::one_line;
+use nightwright_core::evidence::checklist;
+use nightwright_core::input::{Checklist, TaskProgress};
+use serde::Serialize;
+
+use crate::commands::select_run::project;
+use crate::commands::{advise, print};
+use crate::error::Failure;
+use crate::task::state::{IterationCounts, LastRun};
+use crate::task::{self, ListedTask, ProjectRuns, TODO, Task, TaskOverview};
+
+/// The most of an ending, a problem or a name that a line shows, in characters.
+const MAX_TEXT_CHARS: usize = 100;
+
+/// The state of what can't be read.
+const BROKEN: &str = "broken";
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(crate) struct ListArgs {
+    /// Print a JSON array with an object for each task
+    #[arg(long)]
+    json: bool,
+
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+The states of a task:
+  new          it has no instructions yet
+  ready        it has instructions, and no run has begun
+  running      a run is going on
+  completed    done
+  stopped      stopped after an iteration, as asked
+  interrupted  broken off, or the process of its run is gone
+  limit        a limit of iterations, cost, time or tokens was reached
+  stagnated    the last run came no further
+  blocked      something is needed that only a person can give
+  unverified   said to be done, and not believed
+  error        something went wrong
+  broken       the task can't be read; the line says why
+
+The cost is that of the last run. `nightwright show NAME` says more about a task, and what to do next.
+
+The objects of --json:
+  name, mode    mode is null if the configuration can't be read
+  state         as above
+  iterations    {total, setup, execution}
+  progress      {completed, total}: the items of the task, by the account of its last run, else the
+                boxes of its list; or null
+  last_run      {id, ending, proof, sentence, iterations, cost_usd, progress, started_at,
+                last_at}, or null; proof is what a completed run rests on: checks, model or none;
+                ending and sentence are null while it has none, and if its journal can't be
+                read to its end
+  problem       what is wrong with the task, or with its last run, or null";
+
+/// A task in the JSON array.
+#[derive(Debug, Serialize)]
+struct TaskRow {
+    name: String,
+    mode: Option<String>,
+    state: &'static str,
+    iterations: IterationCounts,
+    progress: Option<TaskProgress>,
+    last_run: Option<LastRun>,
+    /// What is wrong with it.
+    problem: Option<String>,
+}
+
+pub(crate) fn list(options: &ListArgs) -> Result<ExitCode, Failure> {
+    let project = project(options.project.as_deref())?;
+    let runs = ProjectRuns::of(&project)?;
+    let listed = task::list(&project)?;
+    let rows: Vec<_> = listed.into_iter().map(|listed| row(listed, &runs)).collect();
+    if options.json {
+        crate::commands::print_json(&rows)?;
+    } else if rows.is_empty() {
+        advise(&none(&project));
+    } else {
+        print(&table(&rows))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn none(project: &Path) -> String {
+    format!(
+        "there are no tasks in `{}` yet; make one: nightwright new NAME\n\
+         or work on a goal without a task: nightwright run \"make the tests pass\" -m 10",
+        project.display()
+    )
+}
+
+fn row(listed: ListedTask, runs: &ProjectRuns) -> TaskRow {
+    let ListedTask { name, task } = listed;
+    let standing =
+        task.and_then(|task| Ok((TaskOverview::of(&task, runs)?, checklist_progress(&task))));
+    match standing {
+        Ok((TaskOverview { status, mode, state, warning, .. }, checklist)) => TaskRow {
+            name,
+            mode,
+            state: status.name(),
+            iterations: state.iterations,
+            progress: state.last_run.as_ref().and_then(|last| last.progress).or(checklist),
+            last_run: state.last_run,
+            problem: warning,
+        },
+        Err(failure) => TaskRow {
+            name,
+            mode: None,
+            state: BROKEN,
+            iterations: IterationCounts::default(),
+            progress: None,
+            last_run: None,
+            problem: Some(failure.message),
+        },
+    }
+}
+
+/// How far the list of a task is, if it has one. One that is no text has no boxes to count.
+fn checklist_progress(task: &Task) -> Option<TaskProgress> {
+    let text = task.text(TODO).ok().flatten()?;
+    let Checklist { open, done } = checklist::count(&text);
+    let total = done.saturating_add(open);
+    (total > 0).then_some(TaskProgress { completed: done, total })
+}
+
+/// Names and texts come from files: every cell is one safe line.
+fn table(rows: &[TaskRow]) -> String {
+    let head = ["NAME", "MODE", "STATE", "ITERATIONS", "PROGRESS", "COST", "LAST RUN"];
+    let mut lines = vec![head.map(str::to_owned)];
+    for row in rows {
+        let last = row.last_run.as_ref();
+        let last_words = row.problem.clone().or_else(|| last.map(words)).unwrap_or_default();
+        let progress = row.progress.map(|items| format!("{}/{}", items.completed, items.total));
+        let cost = last.map(|last| last.cost_usd.to_string());
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        lines.push([
+            one_line(&row.name, MAX_TEXT_CHARS),
+            one_line(row.mode.as_deref().unwrap_or("-"), MAX_TEXT_CHARS),
+            row.state.to_owned(),
+            row.iterations.total.to_string(),
+            or_none(progress),
+            or_none(cost),
+            one_line(&last_words, MAX_TEXT_CHARS),
+        ]);
+    }
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+    let widths: Vec<_> = (0..head.len() - 1).map(|column| width(column).unwrap_or(0)).collect();
+    let render = |line: &[String; 7]| {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}  "));
+        format!("{}{}", cells.collect::<String>(), line[widths.len()]).trim_end().to_owned()
+    };
+    lines.iter().map(render).collect::<Vec<_>>().join("\n")
+}
+
+/// When a run was heard of last, and what it came to; one without an ending is named.
+fn words(last: &LastRun) -> String {
+    let at = last.last_at.map_or_else(String::new, |at| format!("{at:.0}  "));
+    match &last.sentence {
+        Some(sentence) => format!("{at}{sentence}"),
+        None => format!("{at}{}", last.id),
+    }
+}

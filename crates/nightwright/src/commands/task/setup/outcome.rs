@@ -1,0 +1,91 @@
+//! What a conversation left in the folder of the task.
+
+use nightwright_core::evidence::checklist;
+use nightwright_core::input::Checklist;
+
+use super::SetupTask;
+use crate::error::Failure;
+use crate::process::Exit;
+
+/// The files that a conversation is about, at one moment.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TaskFiles {
+    instructions: Option<String>,
+    todo: Option<String>,
+}
+
+impl TaskFiles {
+    pub(super) fn read(task: &SetupTask) -> Result<Self, Failure> {
+        Ok(Self { instructions: task.instructions()?, todo: task.todo()? })
+    }
+}
+
+/// What is different now; `None` if there is nothing to work by, or all is as it was.
+pub(super) fn news(task: &SetupTask, before: &TaskFiles, after: &TaskFiles) -> Option<String> {
+    let instructions = after.instructions.as_deref()?;
+    if before == after {
+        return None;
+    }
+    let mut lines = Vec::new();
+    if before.instructions != after.instructions {
+        let done = if before.instructions.is_none() { "written" } else { "changed" };
+        let count = match instructions.lines().count() {
+            1 => "1 line".to_owned(),
+            count => format!("{count} lines"),
+        };
+        let file = task.instructions_file();
+        lines.push(format!(
+            "Instructions {done}: `{}`, {count}, {}",
+            file.display(),
+            size(instructions.len())
+        ));
+    }
+    if before.todo != after.todo {
+        let file = task.todo_file();
+        let file = file.display();
+        lines.push(match items(after.todo.as_deref().unwrap_or_default()) {
+            0 => format!("The list has no items: `{file}`"),
+            1 => format!("The list has 1 item: `{file}`"),
+            items => format!("The list has {items} items: `{file}`"),
+        });
+    }
+    Some(lines.join("\n"))
+}
+
+/// How the program ended, if not as it should.
+pub(super) fn ended_badly(exit: Exit) -> Option<String> {
+    match (exit.code(), exit.signal()) {
+        (Some(0) | None, None) => None,
+        (Some(code), _) => Some(format!("; the agent ended with exit code {code}")),
+        (None, Some(signal)) => Some(format!("; the agent was killed by signal {signal}")),
+    }
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} bytes"),
+        _ => format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100),
+    }
+}
+
+/// Boxes, open and ticked.
+fn items(list: &str) -> u32 {
+    let Checklist { open, done } = checklist::count(list);
+    open + done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_with_a_box_are_items() {
+        assert_eq!(items("# List\n- [ ] a\n  * [x] b\n- c\n[ ] d\n+ [X] e\n"), 3);
+        assert_eq!(items(""), 0);
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!([0, 999, 1000, 12_345].map(size), ["0 bytes", "999 bytes", "1.0 kB", "12.3 kB"]);
+    }
+}

@@ -1,0 +1,279 @@
+//! `nightwright show`: show a task, and what to do next.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::display::{display_safe, one_line};
+use nightwright_core::evidence::checklist;
+use nightwright_core::input::Checklist;
+use nightwright_core::outcome::count;
+use serde::Serialize;
+
+use crate::commands::masks;
+use crate::commands::select_run::project;
+use crate::commands::{eprint_safe, print};
+use crate::error::Failure;
+use crate::paste::from_here;
+use crate::task::state::{IterationCounts, LastRun};
+use crate::task::{
+    FEEDBACK, INSTRUCTIONS, NOTES, ProjectRuns, REPORTS, SETTINGS, STATUS, TODO, Task,
+    TaskOverview, TaskStatus,
+};
+
+/// The most of an ending or of what is needed that is shown, in characters.
+const MAX_TEXT_CHARS: usize = 500;
+
+/// The most of an item of the list that is shown, in characters.
+const MAX_ITEM_CHARS: usize = 100;
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(crate) struct ShowArgs {
+    /// The task
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+The object of --json:
+  name, mode    mode is null if the configuration can't be read
+  state         as `nightwright list --help` explains
+  iterations    {total, setup, execution}
+  last_run      {id, ending, proof, sentence, iterations, cost_usd, progress, started_at,
+                last_at}, or null; proof is what a completed run rests on: checks, model or none;
+                ending and sentence are null while it has none, and if its journal can't be
+                read to its end; progress is {completed, total}: the task's items, or null
+  run_folder    where the journal, the prompts and the output of that run are, or null
+  live_run      the id of the run that is going on, or null
+  folder        the task's folder
+  files         those that are there: {name, path (from the project), bytes}
+  checklist     of TODO.md: {done, open, next (the first open one, or null)}, or null; secrets in
+                it are masked
+  warning       what is wrong with the state that was kept, or with the last run, or null
+  next          what to do next";
+
+/// Everything about a task.
+#[derive(Debug, Serialize)]
+struct TaskPage {
+    name: String,
+    mode: Option<String>,
+    state: &'static str,
+    iterations: IterationCounts,
+    last_run: Option<LastRun>,
+    run_folder: Option<PathBuf>,
+    live_run: Option<String>,
+    folder: PathBuf,
+    files: Vec<TaskFile>,
+    checklist: Option<ChecklistStatus>,
+    warning: Option<String>,
+    next: String,
+}
+
+/// A file of the task.
+#[derive(Debug, Serialize)]
+struct TaskFile {
+    name: &'static str,
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// How far the list of the task is.
+#[derive(Debug, Serialize)]
+struct ChecklistStatus {
+    done: u32,
+    open: u32,
+    /// What the first open box says.
+    next: Option<String>,
+}
+
+pub(crate) fn show(options: &ShowArgs) -> Result<ExitCode, Failure> {
+    let project = project(options.project.as_deref())?;
+    let task = Task::open(&project, &options.name)?;
+    let runs = ProjectRuns::of(&project)?;
+    let page = page(&task, &runs)?;
+    if options.json {
+        crate::commands::print_json(&page)?;
+    } else {
+        if let Some(warning) = &page.warning {
+            eprint_safe(&format!("warning: {warning}"));
+        }
+        let is_damaged = page.last_run.as_ref().is_some_and(|last| runs.damage(&last.id).is_some());
+        print(&display_safe(&text(&page, is_damaged)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(task: &Task, runs: &ProjectRuns) -> Result<TaskPage, Failure> {
+    let standing = TaskOverview::of(task, runs)?;
+    let next = from_here(&next(task, &standing, runs)).into_owned();
+    let TaskOverview { status, mode, state, live, warning, .. } = standing;
+    let mut files = Vec::new();
+    for name in [INSTRUCTIONS, TODO, NOTES, FEEDBACK, STATUS, SETTINGS] {
+        let part = |bytes| TaskFile { name, path: task.relative(name), bytes };
+        files.extend(task.size(name)?.map(part));
+    }
+    let run_folder = state.last_run.as_ref().and_then(|last| runs.folder(&last.id));
+    let known = run_folder.as_ref().map(masks::known_to).unwrap_or_default();
+    Ok(TaskPage {
+        name: task.name().to_string(),
+        mode,
+        state: status.name(),
+        iterations: state.iterations,
+        last_run: state.last_run,
+        run_folder: run_folder.map(|folder| folder.path().to_owned()),
+        live_run: live.map(|run| run.to_string()),
+        folder: task.folder(),
+        files,
+        checklist: checklist_status(task, &known),
+        warning,
+        next,
+    })
+}
+
+/// The boxes of the task's list, if it has any. One that is no text has none that could be counted.
+/// Whoever wrote it may have written a secret into it: where we can't look for those, nothing of it
+/// is shown. `known` is secret from elsewhere.
+fn checklist_status(task: &Task, known: &[String]) -> Option<ChecklistStatus> {
+    let text = task.text(TODO).ok().flatten()?;
+    let Checklist { open, done } = checklist::count(&text);
+    let secrets = masks::secrets(task.project(), Some(task.name().as_str()), known).ok();
+    // Masked before it is cut: the half of a secret is a secret.
+    let shown = |item: String| Some(one_line(&secrets.as_ref()?.mask(&item), MAX_ITEM_CHARS));
+    let next = checklist::items(&text, 1).pop().and_then(shown);
+    (open > 0 || done > 0).then_some(ChecklistStatus { done, open, next })
+}
+
+/// How far a list is, in a line.
+fn progress(ChecklistStatus { done, open, next }: &ChecklistStatus) -> String {
+    let all = done.saturating_add(*open);
+    let noun = if all == 1 { "box" } else { "boxes" };
+    let next = match next.as_deref() {
+        Some(next) if !next.is_empty() => format!("; next: {next}"),
+        Some(_) | None => String::new(),
+    };
+    format!("{done} of {all} {noun} ticked{next}")
+}
+
+fn text(page: &TaskPage, is_damaged: bool) -> String {
+    let IterationCounts { total, setup, execution } = page.iterations;
+    let mut lines = vec![
+        format!("task          {}", page.name),
+        format!("state         {}", page.state),
+        format!(
+            "mode          {}",
+            page.mode.as_deref().unwrap_or("unknown: the configuration can't be read")
+        ),
+        format!("iterations    {total} (setup {setup}, execution {execution})"),
+        format!("folder        {}", page.folder.display()),
+    ];
+    if !page.files.iter().any(|part| part.name == INSTRUCTIONS) {
+        lines.push("instructions  none yet".to_owned());
+    }
+    for (place, part) in page.files.iter().enumerate() {
+        let label = if place == 0 { "files" } else { "" };
+        lines.push(format!("{label:14}{} ({})", part.name, size(part.bytes)));
+    }
+    lines.extend(page.checklist.as_ref().map(|list| format!("list          {}", progress(list))));
+    if page.folder.join(REPORTS).is_dir() {
+        lines.push(format!("reports       {}", page.folder.join(REPORTS).display()));
+    }
+    if let Some(last) = &page.last_run {
+        lines.extend(last_run(last, page.live_run.as_deref(), is_damaged));
+    }
+    if let Some(folder) = &page.run_folder {
+        lines.push(format!("run folder    {}", folder.display()));
+    }
+    lines.push(String::new());
+    lines.push(format!("next: {}", page.next));
+    lines.join("\n")
+}
+
+fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String> {
+    let id = &last.id;
+    let ending = match (&last.sentence, live) {
+        (_, Some(live)) if live == id.0 => "is going on".to_owned(),
+        (Some(sentence), _) => one_line(sentence, MAX_TEXT_CHARS),
+        (None, _) if is_damaged => "what it came to is not known".to_owned(),
+        (None, _) => "has not ended, and its process is gone".to_owned(),
+    };
+    let mut facts = vec![count(last.iterations, "iteration"), last.cost_usd.to_string()];
+    facts.extend(last.started_at.map(|at| format!("began {at:.0}")));
+    let heard = if last.ending.is_some() { "ended" } else { "last heard of" };
+    facts.extend(last.last_at.map(|at| format!("{heard} {at:.0}")));
+    vec![format!("last run      {id}: {ending}"), format!("{:14}{}", "", facts.join(", "))]
+}
+
+/// What to do next, by how the task stands.
+fn next(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
+    let name = task.name();
+    let instructions = task.relative(INSTRUCTIONS);
+    let instructions = instructions.display();
+    match standing.status {
+        TaskStatus::New => format!(
+            "write `{instructions}`, or write it together with the agent: nightwright setup {name}"
+        ),
+        TaskStatus::Ready => format!(
+            "check the instructions with `nightwright validate {name}`, then start a run: \
+             nightwright run {name}"
+        ),
+        TaskStatus::Running => format!("follow its log: nightwright log -f {name}"),
+        TaskStatus::Completed => {
+            format!("review the changes, then archive the task: nightwright archive {name}")
+        }
+        TaskStatus::Blocked => {
+            let last = standing.state.last_run.as_ref();
+            let needs = last.and_then(|last| last.sentence.as_deref()).unwrap_or("Blocked");
+            let step =
+                after_run(standing, runs).unwrap_or_else(|| start_again_hint(task, standing, runs));
+            format!("{}; {step}", one_line(needs, MAX_TEXT_CHARS))
+        }
+        TaskStatus::Stopped
+        | TaskStatus::Interrupted
+        | TaskStatus::Limit
+        | TaskStatus::Stagnated
+        | TaskStatus::Unverified
+        | TaskStatus::Error => {
+            after_run(standing, runs).unwrap_or_else(|| start_again_hint(task, standing, runs))
+        }
+    }
+}
+
+/// What the last run itself says, if its journal is still there.
+fn after_run(standing: &TaskOverview, runs: &ProjectRuns) -> Option<String> {
+    let id = &standing.state.last_run.as_ref()?.id;
+    runs.view(id)?.summary(id).next.first().map(ToString::to_string)
+}
+
+/// Without its journal a run cannot be resumed.
+fn start_again_hint(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
+    let name = task.name();
+    match &standing.state.last_run {
+        Some(LastRun { id, .. }) if runs.damage(id).is_some() => format!(
+            "run {id} cannot be resumed; see what can be read of it with `nightwright report {id}`, \
+             then start another: nightwright run {name}"
+        ),
+        Some(LastRun { id, .. }) => {
+            format!("the journal of run {id} is gone; start another: nightwright run {name}")
+        }
+        None => format!("start a run: nightwright run {name}"),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0..=9999 => format!("{bytes} bytes"),
+        10_000..=9_999_999 => format!("{} KB", bytes / 1000),
+        10_000_000.. => format!("{} MB", bytes / 1_000_000),
+    }
+}

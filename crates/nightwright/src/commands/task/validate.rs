@@ -1,0 +1,145 @@
+//! `nightwright validate`: let the agent judge the instructions of a task.
+
+mod asking;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use jiff::Timestamp;
+use nightwright_core::units::Usd;
+use nightwright_core::validation::{self, ValidationPage, ValidationResult};
+use serde_json::{Value, json};
+
+use self::asking::ValidationAnswer;
+use super::setup::{SetupTask, no_instructions};
+use crate::app::execute::{
+    AgentCommandLine, AgentProgram, RehearsalScript, block_on, catch_signals, interrupted,
+};
+use crate::commands::{advise, eprint_safe, print, select_run, values};
+use crate::error::Failure;
+use crate::files;
+
+/// Where the report goes, in the folder of the task.
+const REPORT: &str = "reports/validation-report.md";
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// The task
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
+    /// The model to ask for [default: the agent's own choice]
+    #[arg(long, value_name = "NAME", value_parser = values::text)]
+    model: Option<String>,
+
+    /// Print the judgement as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Use the rehearsal agent instead of the real one: nothing is spent
+    #[arg(long)]
+    dry_run: bool,
+
+    /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    rehearsal: Option<PathBuf>,
+
+    /// Use another agent: any program that reads the prompt on standard input and answers in plain
+    /// text; split into words as a shell would
+    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model"])]
+    agent_command: Option<String>,
+}
+
+pub(crate) fn validate(options: &ValidateArgs) -> Result<ExitCode, Failure> {
+    let project = select_run::project(options.project.as_deref())?;
+    let task = SetupTask::open(&project, &options.name)?;
+    let Some(instructions) = task.instructions()? else {
+        return Err(no_instructions(&task));
+    };
+    let question = validation::question(&instructions, task.todo()?.as_deref());
+    // Found out before anything is spent.
+    let report = project.join(task.folder()).join(REPORT);
+    files::check_inside(&project, &report).map_err(|error| Failure::because(&error))?;
+    let program = program(options, &task)?;
+    block_on(async {
+        let mut signals = catch_signals()?;
+        if !options.json {
+            eprint_safe(&format!(
+                "Asking the agent to judge the instructions of `{}`...",
+                task.name()
+            ));
+        }
+        let asking = asking::ValidationQuestion {
+            task: &task,
+            program: &program,
+            rehearsal: options.rehearsal.as_deref(),
+            model: options.model.as_deref(),
+            question,
+        };
+        let Some(judged) = asking.ask(&mut signals).await? else {
+            return Ok(interrupted());
+        };
+        keep(&judged, &task)?;
+        show(&judged, &task, options.json)?;
+        if program.is_rehearsal() && !options.json {
+            eprint_safe(
+                "This was a rehearsal: the agent was a script, and its verdict says nothing about the \
+                 instructions.",
+            );
+        }
+        Ok(ExitCode::from(u8::from(!judged.judgement.passes())))
+    })
+}
+
+fn program(options: &ValidateArgs, task: &SetupTask) -> Result<AgentProgram, Failure> {
+    if options.dry_run {
+        let script = options.rehearsal.as_deref().map(RehearsalScript::read).transpose()?;
+        return Ok(AgentProgram::Rehearsal(script));
+    }
+    match options.agent_command.as_ref().or(task.settings.agent.command.as_ref()) {
+        Some(command) => {
+            AgentCommandLine::parse(command, task.project()).map(AgentProgram::Command)
+        }
+        None => Ok(AgentProgram::Claude),
+    }
+}
+
+fn keep(judged: &ValidationAnswer, task: &SetupTask) -> Result<(), Failure> {
+    let cost = judged.cost.to_string();
+    let model = judged.model.as_deref();
+    let page = ValidationPage { task: task.name(), at: Timestamp::now(), model, cost: &cost };
+    task.write(REPORT, &validation::markdown(&judged.judgement, &page))
+}
+
+fn show(judged: &ValidationAnswer, task: &SetupTask, as_json: bool) -> Result<(), Failure> {
+    let report = task.folder().join(REPORT);
+    let ValidationAnswer { judgement, cost, model } = judged;
+    if as_json {
+        let mut all = judgement.to_json();
+        all.insert("task".to_owned(), json!(task.name()));
+        all.insert("report".to_owned(), json!(report));
+        all.insert("model".to_owned(), json!(model));
+        all.insert("cost_usd".to_owned(), json!(cost.amount.map(Usd::dollars)));
+        all.insert("cost_estimated".to_owned(), json!(cost.estimated));
+        return print(&format!("{:#}", Value::Object(all)));
+    }
+    // Words of the agent are made safe, line by line, where the table is made.
+    print(validation::table(judgement).trim_end())?;
+    eprint_safe(&format!("The report is `{}`; {cost}.", report.display()));
+    advise(&next(judgement, task.name()));
+    Ok(())
+}
+
+fn next(judgement: &ValidationResult, name: &str) -> String {
+    if judgement.passes() {
+        format!("Next: `nightwright run {name}`")
+    } else {
+        format!("Next: `nightwright edit {name}`, and then `nightwright validate {name}` again")
+    }
+}

@@ -1,0 +1,251 @@
+//! `nightwright verify`: the gate by hand. Nothing is worked on; what is there is judged as a run would
+//! judge a claim of completion, once.
+
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::input::WorkspaceMark;
+use nightwright_core::machine::Machine;
+use nightwright_core::outcome::Strictness;
+use nightwright_core::settings::{Depth, Settings, Tamper, VerdictMode};
+use nightwright_core::units::Usd;
+
+use self::report::VerifyReport;
+use super::{eprint_safe, print, select_run, values};
+use crate::app::approval::{TrustFlags, UntrustedPolicy};
+use crate::app::execute::{
+    AgentCommandLine, AgentProgram, EarlierRun, FinishedRun, RehearsalScript, Session, interrupted,
+};
+use crate::app::run_spec::{self, RequestPurpose, RunRequest, RunSpec};
+use crate::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
+use crate::error::Failure;
+use crate::files;
+use crate::output::OutputLevel;
+use crate::runtime::clock::ClockSpeed;
+use crate::secrets;
+use crate::store::journal;
+use crate::store::log_settings::LogSettings;
+use crate::task::{ProjectRuns, Task, TaskState};
+use crate::workspace::Baseline;
+
+/// Where the report goes, in the folder of the task.
+pub(super) const REPORT: &str = "verification-report.md";
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(super) struct VerifyArgs {
+    /// The task
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// How closely a model looks: quick, standard, or deep, which lets it read the project
+    /// [default: `verify.depth`; deep if nothing has worked on the task yet]
+    #[arg(long, value_name = "DEPTH", value_parser = ["quick", "standard", "deep"])]
+    depth: Option<String>,
+
+    /// A command that must pass; may be given several times, and replaces those of the
+    /// configuration
+    #[arg(long, value_name = "CMD", value_parser = values::text)]
+    verify: Vec<String>,
+
+    /// Stop when the cost reaches USD
+    #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
+    max_cost: Option<Usd>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Say nothing on the way
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Use settings of the project that you have not approved, this time only
+    #[arg(long)]
+    trust: bool,
+
+    /// Ignore settings of the project that you have not approved
+    #[arg(long, conflicts_with = "trust")]
+    ignore_untrusted: bool,
+
+    /// Use the rehearsal agent instead of the real one: nothing is spent, and no report is written
+    #[arg(long)]
+    dry_run: bool,
+
+    /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    rehearsal: Option<PathBuf>,
+
+    /// The project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+Exit code: 0 complete, by the checks or a model; 1 trouble; 2 wrong usage; 3 a limit was in the
+way; 6 not verified; 7 stopped; 130 interrupted.
+
+The object of --json:
+  task          the task
+  verdict       pass, fail, inconclusive, not_affordable or interrupted
+  proof         what a pass rests on: checks or model; else null
+  rehearsal     true if the agent was a script (--dry-run): then no verdict of a model means anything
+  reason        why, in a sentence
+  missing       what is missing, in the model's words
+  checks        {command, verdict, output, log (from the run folder), duration_ms}, one for each
+                command that was run
+  findings      what makes passing checks worth less: {path, what}
+  changes       {files, listed: {path, added, removed}}
+  cost_usd      what it cost
+  run           the id of the run, or null
+  run_folder    where its journal, prompts and output are, or null
+  report        the report that was written, from the project, or null: only pass and fail are
+                written, and never by a rehearsal";
+
+pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
+    let (project, which) = select_run::work_project(options.project.as_deref())?;
+    let RunSpec { mut settings, task, resolved, hooks, agent_files, notes } =
+        run_spec::resolve_run(&options.asked(&project))?;
+    let task = task.ok_or_else(run_spec::no_goal)?;
+    can_judge(&settings)?;
+    // Found out before anything is spent.
+    files::check_inside(&project, &task.path(REPORT)).map_err(|error| Failure::because(&error))?;
+    let origin = last_run(&project, &task);
+    settings.verify.depth = depth(&settings, &resolved, origin.as_ref());
+    if origin.is_none() {
+        // Nobody knows what changed, so nobody can say that nothing was weakened.
+        settings.verify.tamper = Tamper::Off;
+    }
+    let level = if options.quiet { OutputLevel::Quiet } else { OutputLevel::Progress };
+    if level.shows_messages() {
+        for note in which.iter().chain(&notes) {
+            eprint_safe(note);
+        }
+    }
+    let program = options.program(&settings, &project)?;
+    let session = Session {
+        project,
+        variables: resolved.environment_of_agent(),
+        secrets: secrets::of_config(&resolved)?,
+        settings,
+        task: Some(task.clone()),
+        hooks,
+        agent_files,
+        since: origin,
+        program,
+        level,
+        color: resolved.color(),
+        logs: LogSettings::of(&resolved)?,
+        // Whoever judges by hand is there to hear it.
+        notify: Vec::new(),
+        strictness: Strictness::RequireComplete,
+        motion: ClockSpeed::Real,
+        keep_awake: false,
+        detach: None,
+    };
+    let finished = session.start()?;
+    conclude(options, &task, finished.as_ref(), session.program.is_rehearsal())
+}
+
+impl VerifyArgs {
+    fn asked(&self, project: &Path) -> RunRequest {
+        let mut flags = ConfigLayer::flags();
+        flags.give("verify.depth", self.depth.clone());
+        flags.give("verify.commands", (!self.verify.is_empty()).then(|| self.verify.clone()));
+        flags.give("limits.max_cost", self.max_cost);
+        let untrusted = match (self.trust, self.ignore_untrusted) {
+            (true, _) => UntrustedPolicy::Accept,
+            (false, true) => UntrustedPolicy::Ignore,
+            (false, false) => UntrustedPolicy::Ask(TrustFlags::There),
+        };
+        RunRequest {
+            project: project.to_owned(),
+            task: Some(self.name.clone()),
+            goal: None,
+            mode: None,
+            flags,
+            unlimited: false,
+            purpose: RequestPurpose::Verify,
+            appended: None,
+            principles: None,
+            untrusted,
+        }
+    }
+
+    fn program(&self, settings: &Settings, project: &Path) -> Result<AgentProgram, Failure> {
+        if self.dry_run {
+            let script = self.rehearsal.as_deref().map(RehearsalScript::read).transpose()?;
+            return Ok(AgentProgram::Rehearsal(script));
+        }
+        match &settings.agent.command {
+            Some(command) => AgentCommandLine::parse(command, project).map(AgentProgram::Command),
+            None => Ok(AgentProgram::Claude),
+        }
+    }
+}
+
+/// Nobody is told that work is verified when nothing looked at it.
+fn can_judge(settings: &Settings) -> Result<(), Failure> {
+    match settings.verify.model {
+        VerdictMode::Off if settings.verify.commands.is_empty() => Err(Failure::usage(
+            "there is nothing to verify with: no commands are set, and no model may be asked",
+        )
+        .hint("set `verify.commands`, or `verify.model` to auto, or give a command with --verify")),
+        VerdictMode::Off | VerdictMode::Auto | VerdictMode::Always => Ok(()),
+    }
+}
+
+/// How the project was when the last run of a task began: what is judged is what came of it.
+/// `None` if there was no run, or nothing is known of its start.
+fn last_run(project: &Path, task: &Task) -> Option<EarlierRun> {
+    let runs = ProjectRuns::of(project).ok()?;
+    let last = TaskState::read(task, &runs).ok()?.state.last_run?;
+    let folder = runs.folder(&last.id)?;
+    let journal = journal::read(&folder.journal()).ok();
+    let state = journal.map(|journal| Machine::resume(&journal.records).state().clone());
+    let origin = state.as_ref().and_then(|state| state.origin.clone());
+    let of_origin =
+        |origin: WorkspaceMark| origin.head.is_some().then(|| Baseline::of_mark(&origin));
+    let tree = Baseline::of(folder.path()).or_else(|| origin.and_then(of_origin))?;
+    Some(EarlierRun { tree, checks: state.and_then(|state| state.baseline) })
+}
+
+/// How closely a model looks. Where nobody knows what changed it has to look at the project itself.
+fn depth(settings: &Settings, resolved: &ResolvedConfig, origin: Option<&EarlierRun>) -> Depth {
+    match (resolved.origin("verify.depth"), origin) {
+        (ValueOrigin::BuiltIn, None) => Depth::Deep,
+        _ => settings.verify.depth,
+    }
+}
+
+/// Writes the report, if there is anything to report, says what came of it, and gives the exit code.
+fn conclude(
+    options: &VerifyArgs,
+    task: &Task,
+    finished: Option<&FinishedRun>,
+    rehearsal: bool,
+) -> Result<ExitCode, Failure> {
+    let report = VerifyReport::of(task, finished, rehearsal);
+    let written = if report.is_to_be_kept() {
+        task.write(REPORT, report.markdown().as_bytes())
+    } else {
+        Ok(())
+    };
+    if rehearsal && !options.quiet {
+        let text = "This was a rehearsal: the agent was a script, and nothing was spent.";
+        finished.map_or_else(|| eprint_safe(text), |finished| finished.stderr.write_line(text));
+    }
+    if options.json {
+        super::print_json(&report)?;
+    } else {
+        print(report.text().trim_end())?;
+    }
+    written?;
+    Ok(finished.map_or_else(interrupted, |finished| {
+        ExitCode::from(finished.ending.outcome.exit_code(Strictness::RequireComplete))
+    }))
+}

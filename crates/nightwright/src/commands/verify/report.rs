@@ -1,0 +1,426 @@
+//! What came of judging a task: as data, in a few lines, and as a page to keep.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use nightwright_core::display::{display_safe, one_line};
+use nightwright_core::event::{GateResult, VerdictKind};
+use nightwright_core::input::{Changes, CheckResult, CheckVerdict, TamperFinding};
+use nightwright_core::outcome::{Outcome, Proof, count};
+use nightwright_core::run_view::{GateView, RunView};
+use nightwright_core::stream::outcome::ProcessExit;
+use nightwright_core::units::{Usd, human};
+use serde::{Serialize, Serializer};
+
+use super::REPORT;
+use crate::app::execute::FinishedRun;
+use crate::task::Task;
+
+/// How many of the last lines of a failed check are shown.
+const SHOWN_LINES: usize = 10;
+/// How many of the last lines of a check are in the report.
+const KEPT_LINES: usize = 40;
+/// How many findings and files are shown.
+const SHOWN: usize = 20;
+/// The most of a reason that is shown, in characters.
+const WORDS: usize = 2000;
+
+/// What came of judging a task.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct VerifyReport {
+    task: String,
+    verdict: VerifyVerdict,
+    proof: Option<Proof>,
+    rehearsal: bool,
+    reason: String,
+    missing: Vec<String>,
+    checks: Vec<CheckResult>,
+    findings: Vec<TamperFinding>,
+    changes: Changes,
+    #[serde(serialize_with = "dollars")]
+    cost_usd: Usd,
+    run: Option<String>,
+    run_folder: Option<PathBuf>,
+    report: Option<PathBuf>,
+    #[serde(skip)]
+    cost: String,
+    #[serde(skip)]
+    model: Option<VerdictKind>,
+    /// Whether anybody looked at the changes.
+    #[serde(skip)]
+    looked: bool,
+    #[serde(skip)]
+    at: Timestamp,
+}
+
+/// In a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum VerifyVerdict {
+    Pass,
+    Fail,
+    Inconclusive,
+    NotAffordable,
+    Interrupted,
+}
+
+impl VerifyVerdict {
+    /// Whether it says anything about the task.
+    fn is_an_answer(self) -> bool {
+        match self {
+            Self::Pass | Self::Fail => true,
+            Self::Inconclusive | Self::NotAffordable | Self::Interrupted => false,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn dollars<S: Serializer>(cost: &Usd, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(cost.dollars())
+}
+
+impl VerifyReport {
+    /// What came of it; nothing, if it was interrupted before it had begun.
+    pub(super) fn of(task: &Task, finished: Option<&FinishedRun>, rehearsal: bool) -> Self {
+        let view = finished.map(|finished| &finished.view);
+        let gate = view.and_then(|view| view.gate.as_ref());
+        let outcome = finished.map(|finished| &finished.ending.outcome);
+        let (verdict, reason) = judged(outcome, gate);
+        let folder = finished.map(|finished| &finished.locked_run.folder);
+        Self {
+            task: task.name().to_string(),
+            verdict,
+            proof: outcome.and_then(Outcome::proof),
+            rehearsal,
+            reason,
+            missing: gate.map(|gate| gate.missing.clone()).unwrap_or_default(),
+            checks: gate.map(|gate| gate.checks.clone()).unwrap_or_default(),
+            findings: gate.map(|gate| gate.findings.clone()).unwrap_or_default(),
+            changes: gate.map(|gate| gate.changes.clone()).unwrap_or_default(),
+            cost_usd: view.map(|view| view.totals.cost).unwrap_or_default(),
+            run: folder.map(|folder| folder.id().to_string()),
+            run_folder: folder.map(|folder| folder.path().to_owned()),
+            report: (verdict.is_an_answer() && !rehearsal).then(|| task.relative(REPORT)),
+            cost: view.map(cost).unwrap_or_default(),
+            model: gate.and_then(|gate| gate.verdict),
+            looked: gate.is_some_and(|gate| gate.inspected),
+            at: Timestamp::now(),
+        }
+    }
+
+    /// Whether it takes the place of the last report. What came to no answer, or was played, does
+    /// not: the last answer is worth more.
+    pub(super) fn is_to_be_kept(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Only passing checks are called a verification.
+    fn accepted(&self) -> &'static str {
+        match self.proof {
+            Some(Proof::Checks) => "is verified",
+            Some(Proof::Model) | None => "is judged complete by a model",
+            Some(Proof::None) => "is not verified",
+        }
+    }
+
+    /// In one line.
+    fn headline(&self) -> String {
+        let task = &self.task;
+        // A script's word about the work is no word about the work.
+        let what = match (self.verdict, self.rehearsal) {
+            (VerifyVerdict::Pass, false) => self.accepted(),
+            (VerifyVerdict::Pass, true) => "would be accepted",
+            (VerifyVerdict::Fail, false) => "is not complete",
+            (VerifyVerdict::Fail, true) => "would not be complete",
+            (VerifyVerdict::Inconclusive, false) => "is not verified",
+            (VerifyVerdict::Inconclusive, true) => "would not be verified",
+            (VerifyVerdict::NotAffordable, _) => "is not verified, a limit was in the way",
+            (VerifyVerdict::Interrupted, _) => "is not verified, it was interrupted",
+        };
+        format!("`{task}` {what}: {}", self.reason)
+    }
+
+    /// For people who wait for it.
+    pub(super) fn text(&self) -> String {
+        let inner = |text: String| format!("  {}", one_line(&text, WORDS));
+        let mut lines = vec![one_line(&self.headline(), WORDS)];
+        lines.extend(self.missing.iter().map(|what| inner(format!("missing: {what}"))));
+        for check in &self.checks {
+            lines.push(inner(format!("`{}` {}", check.command, ended(check))));
+            if !check.verdict.is_pass() {
+                let last = last_lines(&check.output, SHOWN_LINES);
+                lines.extend(last.iter().map(|line| format!("    {}", display_safe(line))));
+            }
+        }
+        for TamperFinding { path, what } in self.findings.iter().take(SHOWN) {
+            lines.push(inner(format!("found: {path}: {what}")));
+        }
+        if let more @ 1.. = self.findings.len().saturating_sub(SHOWN) {
+            lines.push(format!("  found: {more} more, in the report"));
+        }
+        if self.changes.files > 0 {
+            lines.push(format!("  {} changed", count(self.changes.files, "file")));
+        }
+        if !self.cost.is_empty() {
+            lines.push(format!("  {}", self.cost));
+        }
+        if let Some(report) = &self.report {
+            lines.push(format!("  report: {}", report.display()));
+        }
+        lines.join("\n")
+    }
+
+    /// To keep. Words of others are no markup in it: nothing of them is loaded, and nothing leads
+    /// anywhere.
+    pub(super) fn markdown(&self) -> String {
+        let word = match self.verdict {
+            VerifyVerdict::Pass => self.accepted().trim_start_matches("is "),
+            VerifyVerdict::Fail => "not complete",
+            VerifyVerdict::Inconclusive
+            | VerifyVerdict::NotAffordable
+            | VerifyVerdict::Interrupted => "not verified",
+        };
+        let at = self.at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z");
+        let mut page = format!("# {}: {word}\n\n{}\n", self.task, plain(&self.reason));
+        section(&mut page, "When", &format!("{at}, run {}", self.run.as_deref().unwrap_or("-")));
+        if !self.missing.is_empty() {
+            let list = self.missing.iter().map(|what| format!("- {}", plain(what)));
+            section(&mut page, "What is missing", &list.collect::<Vec<_>>().join("\n"));
+        }
+        section(&mut page, "Checks", &self.checks_page());
+        let model = match self.model {
+            None => "No model was asked, or none came to an answer.",
+            Some(VerdictKind::Yes) => "A model was asked, and says that it is complete.",
+            Some(VerdictKind::No) => "A model was asked, and says that it is not complete.",
+            Some(VerdictKind::Inconclusive) => "A model was asked, and gave no verdict.",
+        };
+        section(&mut page, "Model", model);
+        let findings = self
+            .findings
+            .iter()
+            .map(|TamperFinding { path, what }| format!("- {}: {}", code(path), plain(what)));
+        let findings: Vec<_> = findings.collect();
+        let list = match (findings.is_empty(), self.looked) {
+            (false, _) => findings.join("\n"),
+            (true, true) => "Nothing was found that makes passing checks worth less.".to_owned(),
+            (true, false) => "The changes were not looked at.".to_owned(),
+        };
+        section(&mut page, "Findings", &list);
+        section(&mut page, "Changed files", &self.changes_page());
+        let cost = if self.cost.is_empty() { "It cost nothing." } else { &self.cost };
+        section(&mut page, "Cost", cost);
+        page
+    }
+
+    fn checks_page(&self) -> String {
+        if self.checks.is_empty() {
+            return "No commands were run.".to_owned();
+        }
+        let one = |check: &CheckResult| {
+            let mut text = format!("- {} {}", code(&check.command), plain(&ended(check)));
+            if let Some(log) = &check.log {
+                // Writing to a string does not fail.
+                let _ = write!(text, "; all of its output: {} in the folder of the run", code(log));
+            }
+            let last = last_lines(&check.output, KEPT_LINES);
+            if !last.is_empty() {
+                text.push_str("\n\n");
+                let lines: Vec<_> =
+                    last.iter().map(|line| format!("      {}", display_safe(line))).collect();
+                text.push_str(&lines.join("\n"));
+                text.push('\n');
+            }
+            text
+        };
+        self.checks.iter().map(one).collect::<Vec<_>>().join("\n")
+    }
+
+    fn changes_page(&self) -> String {
+        let Changes { files, listed } = &self.changes;
+        if *files == 0 {
+            let none = if self.looked { "No change was seen." } else { "Nobody looked." };
+            return none.to_owned();
+        }
+        let mut lines: Vec<_> = listed
+            .iter()
+            .map(|file| format!("- {} +{} -{}", code(&file.path), file.added, file.removed))
+            .collect();
+        let shown = u32::try_from(lines.len()).unwrap_or(u32::MAX);
+        if let more @ 1.. = files.saturating_sub(shown) {
+            lines.push(format!("- {more} more"));
+        }
+        lines.join("\n")
+    }
+}
+
+fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (VerifyVerdict, String) {
+    let result = gate.and_then(|gate| gate.result.as_ref());
+    let sentence = || outcome.map(|outcome| outcome.sentence(0)).unwrap_or_default();
+    match (outcome, result) {
+        (Some(Outcome::Completed { .. }), _) => (VerifyVerdict::Pass, passed(gate)),
+        (_, Some(GateResult::Rejected { why, .. })) => (VerifyVerdict::Fail, why.clone()),
+        (None | Some(Outcome::Interrupted | Outcome::Stopped), _) => {
+            (VerifyVerdict::Interrupted, "nothing is concluded from it".to_owned())
+        }
+        (_, Some(GateResult::Inconclusive { why })) => (VerifyVerdict::Inconclusive, why.clone()),
+        (
+            Some(
+                Outcome::MaxIterations { .. }
+                | Outcome::MaxCost { .. }
+                | Outcome::MaxDuration { .. }
+                | Outcome::MaxTokens { .. },
+            ),
+            _,
+        ) => (VerifyVerdict::NotAffordable, "too little is left to ask a model".to_owned()),
+        (Some(_), _) => (VerifyVerdict::Inconclusive, sentence()),
+    }
+}
+
+/// Why it is believed.
+fn passed(gate: Option<&GateView>) -> String {
+    match gate {
+        Some(gate) if !gate.reason.trim().is_empty() => gate.reason.clone(),
+        Some(gate) if !gate.checks.is_empty() => "the checks passed".to_owned(),
+        Some(_) | None => "a model says so".to_owned(),
+    }
+}
+
+/// `cost $0.01 (verify $0.01 in 1 call)`
+fn cost(view: &RunView) -> String {
+    let by = view.totals.by_purpose.iter();
+    let by: Vec<_> = by
+        .map(|(name, spend)| format!("{name} {} in {}", spend.cost, count(spend.count, "call")))
+        .collect();
+    if by.is_empty() {
+        return String::new();
+    }
+    let estimated = if view.totals.estimated > Usd::ZERO { ", estimated" } else { "" };
+    let rehearsed = if view.is_rehearsal() { "rehearsed: " } else { "" };
+    format!("cost {}{estimated} ({rehearsed}{})", view.totals.cost, by.join(", "))
+}
+
+/// `passed (2s)`
+fn ended(check: &CheckResult) -> String {
+    let how = match &check.verdict {
+        CheckVerdict::Passed => "passed".to_owned(),
+        CheckVerdict::Flaky => "failed, and passed when it was run again".to_owned(),
+        CheckVerdict::Failed { how: ProcessExit::Code(code) } => {
+            format!("failed with exit code {code}")
+        }
+        CheckVerdict::Failed { how: ProcessExit::Signal(signal) } => {
+            format!("was killed by signal {signal}")
+        }
+        CheckVerdict::TimedOut => "took too long".to_owned(),
+        CheckVerdict::NotStarted { why } => format!("could not be started: {why}"),
+        CheckVerdict::Interrupted => "was interrupted".to_owned(),
+    };
+    format!("{how} ({})", human(check.duration))
+}
+
+fn last_lines(text: &str, most: usize) -> Vec<&str> {
+    let lines: Vec<_> = text.trim().lines().collect();
+    lines[lines.len().saturating_sub(most)..].to_vec()
+}
+
+fn section(page: &mut String, heading: &str, body: &str) {
+    // Writing to a string does not fail.
+    let _ = write!(page, "\n## {heading}\n\n{}\n", body.trim_end());
+}
+
+/// Words of others in one line, as they are: they begin no markup. What looks like an address is
+/// code, because many programs that show a page make a link of it however it is escaped.
+fn plain(text: &str) -> String {
+    let line = one_line(text, WORDS);
+    let words: Vec<_> = line
+        .split(' ')
+        .enumerate()
+        .map(|(index, word)| match (is_address(word), index) {
+            (true, _) => code(word),
+            (false, 0) => at_the_start(&escaped(word)),
+            (false, _) => escaped(word),
+        })
+        .collect();
+    words.join(" ")
+}
+
+fn is_address(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    ["://", "www.", "@"].iter().any(|part| word.contains(part))
+}
+
+/// A word whose characters stand for themselves.
+fn escaped(word: &str) -> String {
+    let mut text = String::new();
+    for c in word.chars() {
+        match c {
+            '<' => text.push_str("&lt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '!' | '#' | '~' | '|' | '&' | '>' => {
+                text.extend(['\\', c]);
+            }
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
+/// The same at the start of a line, where there is more that a list or a rule begins with.
+fn at_the_start(word: &str) -> String {
+    if word.starts_with(['-', '+', '=']) {
+        return format!("\\{word}");
+    }
+    let rest = word.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = &word[..word.len() - rest.len()];
+    if !number.is_empty() && rest.starts_with(['.', ')']) {
+        return format!("{number}\\{rest}");
+    }
+    word.to_owned()
+}
+
+/// A name of others.
+fn code(text: &str) -> String {
+    format!("`{}`", one_line(text, WORDS).replace('`', "'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_others_begin_no_markup() {
+        for (words, page) in [
+            ("the greeting is there (2 of 2)", "the greeting is there (2 of 2)"),
+            ("![x](data:image/png,a) [y][z]", r"\!\[x\](data:image/png,a) \[y\]\[z\]"),
+            ("<img src=x> &lt;b> a > b", r"&lt;img src=x\> \&lt;b\> a \> b"),
+            ("**all** of _it_ ~~is~~ `done`", r"\*\*all\*\* of \_it\_ \~\~is\~\~ \`done\`"),
+            (r"\[x](y)", r"\\\[x\](y)"),
+            ("# done\n\n## Checks", r"\# done \#\# Checks"),
+            ("| a | b |", r"\| a \| b \|"),
+            ("- all done", r"\- all done"),
+            ("--- all", r"\--- all"),
+            ("+ 1", r"\+ 1"),
+            ("12. all done", r"12\. all done"),
+            ("1) all done", r"1\) all done"),
+            ("1.5 of 2", r"1\.5 of 2"),
+            ("", ""),
+        ] {
+            assert_eq!(plain(words), page);
+        }
+    }
+
+    #[test]
+    fn addresses_of_others_are_no_links() {
+        for (words, page) in [
+            ("see https://example.com/a_b now", "see `https://example.com/a_b` now"),
+            ("![x](HTTPS://example.com/x.png)", "`![x](HTTPS://example.com/x.png)`"),
+            ("<https://example.com>", "`<https://example.com>`"),
+            ("www.example.com", "`www.example.com`"),
+            ("WWW.example.com a@example.com", "`WWW.example.com` `a@example.com`"),
+            ("`https://example.com` x`", "`'https://example.com'` x\\`"),
+            ("[a]: //example.com", r"\[a\]: //example.com"),
+        ] {
+            assert_eq!(plain(words), page);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Modes on disk: those of the project, file by file over those that are part of the program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::display::one_line;
+use nightwright_core::mode::{EMBEDDED, EmbeddedMode, ModeDefinition};
+
+use crate::config::ConfigLayer;
+use crate::config::nearest::nearest;
+use crate::error::Failure;
+use crate::files;
+use crate::task::TaskName;
+
+/// Where a project has modes of its own, or files of ours that it changes.
+pub const FOLDER: &str = ".nightwright/modes";
+
+/// The mode of a task that asks for none.
+pub const OF_TASKS: &str = "loop";
+/// The mode of a goal without a task.
+pub const OF_GOALS: &str = "prompt";
+
+/// More than this is no prompt.
+const MAX_PROMPT_BYTES: u64 = 1 << 20;
+
+/// A mode, complete.
+#[derive(Clone, Debug)]
+pub struct Mode {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub definition: ModeDefinition,
+    /// What holds in it unless somebody says otherwise.
+    pub defaults: ConfigLayer,
+    /// `system.md`.
+    pub system: String,
+    /// `prompt.md`.
+    pub prompt: String,
+    /// Which of its files are the project's own.
+    pub own: Vec<PathBuf>,
+}
+
+/// A file of a mode as text, and whether it is the project's own.
+struct ModeText {
+    text: String,
+    own: Option<PathBuf>,
+}
+
+/// Reads a mode.
+pub fn load(project: &Path, name: &str) -> Result<Mode, Failure> {
+    check(project, name)?;
+    let need = |file: &str| {
+        text(project, name, file)?.ok_or_else(|| {
+            let path = own_file(name, file);
+            Failure::usage(format!("the mode `{name}` has no `{file}`"))
+                .hint(format!("write `{}`", path.display()))
+        })
+    };
+    let definition = need("mode.toml")?;
+    let (system, prompt) = (text(project, name, "system.md")?, need("prompt.md")?);
+    let own = [&definition.own, &prompt.own, &system.as_ref().and_then(|text| text.own.clone())]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    let file = own_file(name, "mode.toml");
+    let (parsed, defaults) = ConfigLayer::parse_mode(name, &file, &definition.text)?;
+    let system = system.map(|text| text.text).unwrap_or_default();
+    Ok(Mode {
+        name: name.to_owned(),
+        definition: parsed,
+        defaults,
+        system,
+        prompt: prompt.text,
+        own,
+    })
+}
+
+/// Another text of a mode, such as `setup.md`; `None` if it has none.
+pub fn other_text(project: &Path, name: &str, file: &str) -> Result<Option<String>, Failure> {
+    Ok(text(project, name, file)?.map(|text| text.text))
+}
+
+/// The names of all modes: ours in their order, then the project's own.
+pub fn known(project: &Path) -> Vec<String> {
+    let mut names: Vec<String> = EMBEDDED.iter().map(|mode| mode.name.to_owned()).collect();
+    // A folder that can't be read has no modes that could be used.
+    let entries = fs::read_dir(project.join(FOLDER)).into_iter().flatten().flatten();
+    let mut own: Vec<String> = entries
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| TaskName::of("mode", name).is_ok() && !names.contains(name))
+        .collect();
+    own.sort();
+    names.extend(own);
+    names
+}
+
+/// Fails unless there is such a mode.
+pub fn check(project: &Path, name: &str) -> Result<(), Failure> {
+    let known = known(project);
+    if known.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let near = nearest(name, known.iter().map(String::as_str));
+    let meant = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let shown = one_line(name, 80);
+    Err(Failure::usage(format!("unknown mode `{shown}`"))
+        .hint(format!("{meant}the modes are: {}", known.join(", "))))
+}
+
+/// Where a project would have its own version of a mode's file.
+pub fn own_file(name: &str, file: &str) -> PathBuf {
+    Path::new(FOLDER).join(name).join(file)
+}
+
+fn text(project: &Path, name: &str, file: &str) -> Result<Option<ModeText>, Failure> {
+    let path = own_file(name, file);
+    let own = files::read_inside(project, &path, MAX_PROMPT_BYTES)
+        .map_err(|error| Failure::because(&error))?;
+    if let Some(bytes) = own {
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Failure::usage(format!("`{}` is not text in UTF-8", path.display())))?;
+        return Ok(Some(ModeText { text, own: Some(path) }));
+    }
+    let ours = EMBEDDED.iter().find(|mode| mode.name == name);
+    let text = ours.and_then(|mode| embedded(mode, file)).map(str::to_owned);
+    Ok(text.map(|text| ModeText { text, own: None }))
+}
+
+fn embedded(mode: &EmbeddedMode, file: &str) -> Option<&'static str> {
+    match file {
+        "mode.toml" => Some(mode.definition),
+        "system.md" => Some(mode.system),
+        "prompt.md" => Some(mode.prompt),
+        "setup.md" => mode.setup,
+        "edit.md" => mode.edit,
+        "validate.md" => mode.validate,
+        _ => None,
+    }
+}

@@ -1,0 +1,377 @@
+//! Principles as files: which one holds for a run, what is wrong with one, and one that an agent was
+//! to write.
+
+use std::path::Path;
+
+use nightwright_core::principles::{Mistake, MistakeHelp, Principles};
+use nightwright_core::prompt::CollectedPrinciples;
+use nightwright_core::settings::Settings;
+
+use crate::config::nearest::nearest;
+use crate::config::{self, ConfigError, ResolvedConfig, ValueOrigin};
+use crate::error::Failure;
+use crate::files;
+
+/// What another tool leaves, relative to the project.
+pub const FOREIGN: &str = ".claude/principles.yaml";
+
+/// Where ours usually are, relative to the project.
+pub const USUAL: &str = ".nightwright/principles.toml";
+
+/// No file of principles is larger.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+
+/// No file that is to be mended is kept if it is larger.
+const MAX_BACKUP_BYTES: u64 = 16 << 20;
+
+/// Our own folder in a project.
+const NIGHTWRIGHT: &str = ".nightwright";
+
+/// What we keep in our own folder in the same form.
+const RESERVED_NAMES: [&str; 3] = ["config.toml", "mode.toml", "task.toml"];
+
+/// What a run goes by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunPrinciples {
+    /// The principles, if there are any.
+    pub principles: Option<Principles>,
+    /// The file that the agent is to write them into, because there are none that can be used.
+    pub to_write: Option<String>,
+    /// What people should know of that.
+    pub note: Option<String>,
+}
+
+impl RunPrinciples {
+    fn found(principles: Principles) -> Self {
+        Self { principles: Some(principles), ..Self::default() }
+    }
+}
+
+/// What a run goes by: a file that was named for it, else the one of the configuration.
+pub fn chosen(
+    project: &Path,
+    named: Option<&Path>,
+    resolved: &ResolvedConfig,
+) -> Result<RunPrinciples, Failure> {
+    if let Some(path) = named {
+        return named_file("--principles-file", path).map(RunPrinciples::found);
+    }
+    let Some(file) = configured(resolved) else { return Ok(RunPrinciples::default()) };
+    let origin = resolved.origin("principles.file");
+    if resolved.get_bool("principles.collect") == Some(true) {
+        return to_be_collected(project, file, origin);
+    }
+    match (inside(project, &file)?, origin) {
+        (Some(principles), _) => Ok(RunPrinciples::found(principles)),
+        // Whoever has a usual place for all projects does not have principles in all of them.
+        (None, ValueOrigin::BuiltIn | ValueOrigin::User(_)) => Ok(RunPrinciples::default()),
+        (
+            None,
+            ValueOrigin::Mode(_)
+            | ValueOrigin::Project(_)
+            | ValueOrigin::Task(_)
+            | ValueOrigin::Environment(_)
+            | ValueOrigin::Flag(_),
+        ) => Err(Failure::usage(format!("`principles.file` names `{file}`, which is not there"))
+            .hint(how_to_write(&file, origin))),
+    }
+}
+
+/// The same where the agent writes what is not there, and mends what can't be used.
+fn to_be_collected(
+    project: &Path,
+    file: String,
+    origin: &ValueOrigin,
+) -> Result<RunPrinciples, Failure> {
+    if is_yaml(Path::new(&file)) {
+        return inside(project, &file)?.map(RunPrinciples::found).ok_or_else(|| {
+            Failure::usage(format!(
+                "`principles.collect` lets the agent write TOML, and `principles.file` names \
+                 `{file}`"
+            ))
+            .hint(format!("name a file that ends in `.toml`; now it is set by {origin}"))
+        });
+    }
+    if is_own(project, &file) {
+        return Err(own(&file, origin));
+    }
+    match collected(project, &file) {
+        Ok(Some(principles)) => Ok(RunPrinciples::found(principles)),
+        Ok(None) => Ok(RunPrinciples { to_write: Some(file), ..RunPrinciples::default() }),
+        Err(why) if can_be_overwritten(project, &file) => {
+            let note = format!(
+                "The principles can't be used: {why}. The agent is asked to mend them; a copy as \
+                 they are now is kept with the prompts of the run."
+            );
+            Ok(RunPrinciples { principles: None, to_write: Some(file), note: Some(note) })
+        }
+        Err(_) => Ok(inside(project, &file)?.map(RunPrinciples::found).unwrap_or_default()),
+    }
+}
+
+/// Whether an agent may write over it: a plain file in the project that was meant to be TOML.
+fn can_be_overwritten(project: &Path, file: &str) -> bool {
+    let path = Path::new(file);
+    is_toml(path) && matches!(files::open_inside(project, path), Ok(Some(_)))
+}
+
+/// How a file that is not there gets there, by who names it.
+pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
+    let write = match origin {
+        ValueOrigin::BuiltIn => return "write it: nightwright principles".to_owned(),
+        ValueOrigin::User(_)
+        | ValueOrigin::Project(_)
+        | ValueOrigin::Environment(_)
+        | ValueOrigin::Flag(_) => "write it: nightwright principles".to_owned(),
+        // The command knows of no task and of no mode.
+        ValueOrigin::Mode(_) | ValueOrigin::Task(_) => format!(
+            "write it: NIGHTWRIGHT_PRINCIPLES_FILE={} nightwright principles",
+            shell_words::quote(file)
+        ),
+    };
+    let write = if is_yaml(Path::new(file)) {
+        "put it there, or name a file that ends in `.toml`, which can be written for you".to_owned()
+    } else {
+        write
+    };
+    format!("it is set by {origin}; {write}; or go without it: {}", how_to_unset(origin))
+}
+
+/// How the name of the file is taken back, by who names it.
+pub fn how_to_unset(origin: &ValueOrigin) -> String {
+    let unset = "nightwright config unset";
+    match origin {
+        ValueOrigin::User(_) => format!("{unset} --user principles.file"),
+        ValueOrigin::Task(path) => {
+            let task = path.parent().and_then(Path::file_name).unwrap_or_default();
+            format!("{unset} --task {} principles.file", task.display())
+        }
+        ValueOrigin::Environment(name) | ValueOrigin::Flag(name) => format!("unset {name}"),
+        ValueOrigin::Mode(name) => format!("take `principles.file` out of the mode `{name}`"),
+        ValueOrigin::BuiltIn | ValueOrigin::Project(_) => format!("{unset} principles.file"),
+    }
+}
+
+/// Whether principles have no place there: it is, or may become, a file of nightwright's own.
+pub fn is_own(project: &Path, file: &str) -> bool {
+    let path = project.join(file);
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let beside = || Some(folder?.join(path.file_name()?));
+    // By another name it is the same file.
+    let target = path.canonicalize().ok().or_else(beside);
+    let root = project.canonicalize().ok();
+    let inside =
+        target.as_deref().zip(root).and_then(|(target, root)| target.strip_prefix(root).ok());
+    is_own_name(Path::new(file)) || inside.is_some_and(is_own_name)
+}
+
+/// The same, by the path in the project alone.
+pub fn is_own_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    path.starts_with(NIGHTWRIGHT) && (!is_toml(path) || RESERVED_NAMES.contains(&name.as_str()))
+}
+
+/// The refusal of such a file.
+pub fn own(file: &str, origin: &ValueOrigin) -> Failure {
+    Failure::usage(format!(
+        "`principles.file` names `{file}`, where nightwright keeps something of its own"
+    ))
+    .hint(format!(
+        "name another file that ends in `.toml`, such as `{USUAL}`; now it is set by {origin}"
+    ))
+}
+
+/// The file of the configuration, if there shall be one.
+pub fn configured(resolved: &ResolvedConfig) -> Option<String> {
+    resolved.get_optional("principles.file").flatten()
+}
+
+/// Reads a file that somebody named by an option, wherever it is.
+pub fn named_file(option: &str, path: &Path) -> Result<Principles, Failure> {
+    match config::read_anywhere(path)? {
+        Some(text) => Ok(parse(path, &text)?),
+        None => Err(Failure::usage(format!("{option} `{}` is not there", path.display()))),
+    }
+}
+
+/// Reads a file of the project; `None` if it is not there.
+pub fn inside(project: &Path, file: &str) -> Result<Option<Principles>, Failure> {
+    let path = Path::new(file);
+    match config::read_inside(project, path, MAX_FILE_BYTES)? {
+        Some(text) => Ok(Some(parse(path, &text)?)),
+        None => Ok(None),
+    }
+}
+
+/// The file that the agent is to write, as long as no principles hold.
+pub fn to_collect(settings: &Settings) -> Option<&str> {
+    settings.files.principles.as_deref().filter(|_| settings.principles.is_none())
+}
+
+/// What became of the file that the agent is to write.
+pub fn found(project: &Path, settings: &Settings) -> CollectedPrinciples {
+    match to_collect(settings).map(|file| collected(project, file)) {
+        None | Some(Ok(None)) => CollectedPrinciples::Missing,
+        Some(Ok(Some(_))) => CollectedPrinciples::Written,
+        Some(Err(why)) => CollectedPrinciples::Unusable(why),
+    }
+}
+
+/// What is in that file, whatever it is; `None` if nothing can be read there.
+pub fn read_raw(project: &Path, settings: &Settings) -> Option<Vec<u8>> {
+    let file = to_collect(settings)?;
+    files::read_inside(project, Path::new(file), MAX_BACKUP_BYTES).ok().flatten()
+}
+
+/// Reads what the agent was to write; `None` if it is not there. What is wrong with it is said in a
+/// line.
+pub fn collected(project: &Path, file: &str) -> Result<Option<Principles>, String> {
+    let bytes = files::read_inside(project, Path::new(file), MAX_FILE_BYTES)
+        .map_err(|error| Failure::because(&error).message)?;
+    let Some(bytes) = bytes else { return Ok(None) };
+    let text = String::from_utf8(bytes).map_err(|_| format!("`{file}` is not UTF-8 text"))?;
+    let text = without_mark(&text);
+    let found = Principles::parse_toml(text);
+    found.map(Some).map_err(|mistakes| in_a_line(file, text, &mistakes))
+}
+
+/// Reads the text of a file, by the form that its name says.
+pub fn parse(path: &Path, text: &str) -> Result<Principles, ConfigError> {
+    let text = without_mark(text);
+    let found =
+        if is_yaml(path) { Principles::parse_yaml(text) } else { Principles::parse_toml(text) };
+    found.map_err(|mistakes| {
+        let shown = mistakes.into_iter().map(|mistake| config::ConfigMistake {
+            hint: hint(&mistake),
+            span: mistake.span,
+            message: mistake.message,
+            label: mistake.label,
+        });
+        ConfigError::new(path, text, shown.collect())
+    })
+}
+
+/// Whether a file has the YAML form, by its name.
+pub fn is_yaml(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
+}
+
+fn is_toml(path: &Path) -> bool {
+    path.extension().unwrap_or_default().eq_ignore_ascii_case("toml")
+}
+
+/// What is wrong with a file, in a line: the first mistake, and how many others there are.
+pub fn in_a_line(file: &str, text: &str, mistakes: &[Mistake]) -> String {
+    let Some(first) = mistakes.first() else { return format!("`{file}` can't be used") };
+    let hint = hint(first).map(|hint| format!("; {hint}")).unwrap_or_default();
+    let others = match mistakes.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and {others} more)"),
+    };
+    format!("`{file}`, line {}: {}{hint}{others}", first.line(text), first.message)
+}
+
+fn hint(mistake: &Mistake) -> Option<String> {
+    match &mistake.help {
+        MistakeHelp::None => None,
+        MistakeHelp::Say(advice) => Some(advice.clone()),
+        MistakeHelp::Nearest { word, among } => Some(match nearest(word, among.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are: {}", among.join(", ")),
+        }),
+    }
+}
+
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn wrong(name: &str, text: &str) -> String {
+        parse(Path::new(name), text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_mistake_is_shown_at_its_place_with_the_nearest_name() {
+        let text =
+            "\u{feff}preset = \"startup\"\n\n[product]\nauditabilty = 3\nux_philosophy = 11\n";
+        assert_snapshot!(wrong(".nightwright/principles.toml", text), @r"
+        there is no principle `product.auditabilty`
+         --> .nightwright/principles.toml:4:1
+          |
+        4 | auditabilty = 3
+          | ^^^^^^^^^^^ unknown
+          |
+          = hint: did you mean `auditability`?
+
+        error: `product.ux_philosophy` has to be a whole number from 1 to 10
+         --> .nightwright/principles.toml:5:17
+          |
+        5 | ux_philosophy = 11
+          |                 ^^ this is not allowed
+          |
+          = hint: 1 is power users, 10 is simple first
+        ");
+        let text = "preset: opensorce\nlayer0:\n  blast_radius: 3\n";
+        assert_snapshot!(wrong("p.yml", text), @r"
+        `preset` has to be one of `startup`, `enterprise`, `opensource`, `custom`
+         --> p.yml:1:9
+          |
+        1 | preset: opensorce
+          |         ^^^^^^^^^ this is none of them
+          |
+          = hint: did you mean `opensource`?
+
+        error: `blast_radius` does not belong to `layer0`
+         --> p.yml:3:3
+          |
+        3 |   blast_radius: 3
+          |   ^^^^^^^^^^^^ in the wrong table
+          |
+          = hint: move it below `layer1:`
+        ");
+    }
+
+    #[test]
+    fn the_name_says_the_form() {
+        for (name, yaml) in [("a.yaml", true), ("a.YML", true), ("a.toml", false), ("yaml", false)]
+        {
+            assert_eq!(is_yaml(Path::new(name)), yaml, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_collected_file_that_is_broken_is_described_in_a_line() {
+        let project = tempfile::tempdir().unwrap();
+        let put = |bytes: &[u8]| fs::write(project.path().join("p.toml"), bytes).unwrap();
+        let collected = || collected(project.path(), "p.toml");
+        assert_eq!(collected(), Ok(None));
+        put(b"preset = \"startup\"");
+        assert!(collected().unwrap().is_some());
+        put(b"[product]\nauditability = 0\nx = 1\n");
+        assert_snapshot!(collected().unwrap_err(), @"`p.toml`, line 2: `product.auditability` has to be a whole number from 1 to 10; 1 is minimal logging, 10 is full audit trail (and 1 more)");
+        put(b"\xff");
+        assert_snapshot!(collected().unwrap_err(), @"`p.toml` is not UTF-8 text");
+        put(&vec![b'#'; 70_000]);
+        assert!(collected().unwrap_err().contains("is larger than 65536 bytes"));
+    }
+
+    #[test]
+    fn a_collected_file_that_leads_out_of_the_project_is_not_read() {
+        let project = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let target = elsewhere.path().join("p.toml");
+        fs::write(&target, "preset = \"startup\"").unwrap();
+        std::os::unix::fs::symlink(&target, project.path().join("p.toml")).unwrap();
+        let why = collected(project.path(), "p.toml").unwrap_err();
+        assert!(why.contains("leads out of the project"), "{why}");
+    }
+}

@@ -1,0 +1,288 @@
+//! The raw output of whoever is at work, read while it grows.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+use nightwright_core::event::Event;
+use nightwright_core::stream::decode::{LineSplitter, StreamLine};
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPart};
+use nightwright_core::units::Iteration;
+
+use crate::files::open_regular;
+use crate::output::{Reporter, ReporterInput, Speaker};
+use crate::store::journal::{attempt_label, call_label};
+
+/// So much of the end of an output is read again for words that never came whole.
+const MAX_REREAD_BYTES: u64 = 4 << 20;
+
+/// One read.
+const CHUNK: usize = 128 << 10;
+
+/// Knows from the events whose output is to be read, and reads it.
+#[derive(Debug)]
+pub(super) struct OutputStreams {
+    folder: PathBuf,
+    dialect: Dialect,
+    /// The iteration that is going on.
+    iteration: Iteration,
+    /// Its attempts so far.
+    attempts: u32,
+    open: Option<OutputStream>,
+}
+
+/// The output of one attempt or call.
+#[derive(Debug)]
+struct OutputStream {
+    speaker: Speaker,
+    path: PathBuf,
+    /// `None` until it is there.
+    file: Option<File>,
+    offset: u64,
+    lines: LineSplitter,
+    /// Where pieces of words may be that were left out, because they usually come again as a whole.
+    partial_from: Option<u64>,
+}
+
+impl OutputStreams {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            dialect: Dialect::default(),
+            iteration: Iteration(0),
+            attempts: 0,
+            open: None,
+        }
+    }
+
+    /// Whether somebody is at work.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// An event of an earlier process: whoever was at work then has been shown, or never will be.
+    pub(super) fn past(&mut self, event: &Event) {
+        self.after(event);
+        self.open = None;
+    }
+
+    /// Before an event is shown: what was said before it is read, and what ends with it is read to
+    /// its end. Much of what happens follows from something that the agent said or did, and would
+    /// make no sense above it.
+    pub(super) fn before(&mut self, event: &Event, reporter: &mut dyn Reporter) -> io::Result<()> {
+        if let Event::AgentReady { .. } = event {
+            // It is what the agent says first.
+            return Ok(());
+        }
+        self.poll(reporter)?;
+        match self.open.take_if(|_| event.ends_talk()) {
+            Some(mut stream) => stream.finish(self.dialect, reporter),
+            None => Ok(()),
+        }
+    }
+
+    /// After an event was shown: what begins with it is read from now on.
+    pub(super) fn after(&mut self, event: &Event) {
+        if let Event::RunStarted(started) = event {
+            self.dialect = Dialect::of_agent(&started.agent.name);
+        } else if let Event::IterationStarted { iteration, .. } = event {
+            self.iteration = *iteration;
+            self.attempts = 0;
+        } else if let Event::AttemptStarted { attempt, .. } = event {
+            self.attempts += 1;
+            let label = attempt_label(self.iteration.0, self.attempts);
+            self.begin(Speaker::Attempt(*attempt), &label);
+        } else if let Event::CallStarted { call, purpose, .. } = event {
+            let label = call_label(self.iteration.0, *purpose, *call);
+            self.begin(Speaker::Call(*call, *purpose), &label);
+        }
+    }
+
+    /// Hands on what was said since the last time.
+    pub(super) fn poll(&mut self, reporter: &mut dyn Reporter) -> io::Result<()> {
+        let wanted = match reporter.wants() {
+            ReporterInput::Events => false,
+            ReporterInput::Messages | ReporterInput::Everything => true,
+        };
+        match &mut self.open {
+            Some(stream) if wanted => stream.read(self.dialect, reporter),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, speaker: Speaker, label: &str) {
+        self.open = Some(OutputStream {
+            speaker,
+            path: self.folder.join(format!("{label}.ndjson")),
+            file: None,
+            offset: 0,
+            lines: self.dialect.lines_to_show(),
+            partial_from: None,
+        });
+    }
+}
+
+impl OutputStream {
+    fn read(&mut self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
+        if self.file.is_none() {
+            // Not there yet, or never: an output that can't be kept is told elsewhere.
+            self.file = open_regular(&self.path).ok();
+        }
+        let Some(file) = &self.file else { return Ok(()) };
+        // What is written meanwhile is for the next time: a talkative agent can't keep us here.
+        let end = file.metadata().map_or(0, |facts| facts.len());
+        let mut buffer =
+            vec![0; CHUNK.min(usize::try_from(end.saturating_sub(self.offset)).unwrap_or(CHUNK))];
+        while self.offset < end {
+            let count = match file.read_at(&mut buffer, self.offset) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // It was there a moment ago; there is nothing more to be had from it.
+                Err(_) => break,
+            };
+            let here = self.offset;
+            self.offset += count as u64;
+            let Self { lines, speaker, partial_from, .. } = self;
+            let mut shown = Ok(());
+            lines.push(&buffer[..count], |line| {
+                if shown.is_ok() {
+                    shown = show_line(dialect, *speaker, line, reporter).map(|heard| match heard {
+                        LineKind::Piece => *partial_from = partial_from.or(Some(here)),
+                        LineKind::Whole => *partial_from = None,
+                        LineKind::Nothing => {}
+                    });
+                }
+            });
+            shown?;
+        }
+        Ok(())
+    }
+
+    /// A last line that has no end.
+    fn finish(&mut self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
+        let mut shown = Ok(LineKind::Nothing);
+        self.lines.finish(|line| shown = show_line(dialect, self.speaker, line, reporter));
+        match shown? {
+            LineKind::Whole => Ok(()),
+            LineKind::Piece | LineKind::Nothing => self.partial_text(dialect, reporter),
+        }
+    }
+
+    /// Hands on what was said and never came whole: whoever was ended in the middle of a sentence
+    /// has said that much.
+    fn partial_text(&self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
+        let (Some(begin), Some(file)) = (self.partial_from, &self.file) else { return Ok(()) };
+        let begin = begin.max(self.offset.saturating_sub(MAX_REREAD_BYTES));
+        let mut tail = vec![0; usize::try_from(self.offset - begin).unwrap_or(0)];
+        if file.read_exact_at(&mut tail, begin).is_err() {
+            // It was there a moment ago; there is nothing more to be had from it.
+            return Ok(());
+        }
+        let mut words = String::new();
+        let mut gather = |line: StreamLine<'_>| {
+            let StreamLine::Whole(line) = line else { return };
+            // What is no message has no words.
+            let _ = dialect.decode(line, &mut |message| {
+                if is_whole(&message) {
+                    words.clear();
+                } else if let MessageKind::Text { text, part } = &message.kind
+                    && message.owner.is_main()
+                {
+                    match part {
+                        TextPart::Delta | TextPart::Whole => words.push_str(text),
+                        // What comes next is another text, and begins a line.
+                        TextPart::End if words.is_empty() || words.ends_with('\n') => {}
+                        TextPart::End => words.push('\n'),
+                    }
+                }
+            });
+        };
+        let mut lines = dialect.lines_to_show();
+        lines.push(&tail, &mut gather);
+        lines.finish(&mut gather);
+        if words.is_empty() {
+            return Ok(());
+        }
+        let kind = MessageKind::Text { text: words.into(), part: TextPart::Delta };
+        reporter.message(self.speaker, &AgentMessage { owner: Owner::Main, kind })
+    }
+}
+
+/// What a line was to somebody who does not want pieces.
+enum LineKind {
+    /// A piece of what usually comes whole later. It was left out.
+    Piece,
+    /// Words as a whole, or what comes only after all words did.
+    Whole,
+    Nothing,
+}
+
+/// Whether no piece that came before it is still to come as a whole.
+fn is_whole(message: &AgentMessage<'_>) -> bool {
+    match &message.kind {
+        MessageKind::Text { part: TextPart::Whole, .. } | MessageKind::Result(_) => {
+            message.owner.is_main()
+        }
+        MessageKind::Text { part: TextPart::Delta | TextPart::End, .. }
+        | MessageKind::Ready(_)
+        | MessageKind::Thinking
+        | MessageKind::ToolCall { .. }
+        | MessageKind::ToolResult { .. }
+        | MessageKind::Heartbeat { .. }
+        | MessageKind::ApiRetry { .. }
+        | MessageKind::RateLimit(_)
+        | MessageKind::Denied { .. }
+        | MessageKind::Usage { .. }
+        | MessageKind::SyntheticError(_)
+        | MessageKind::Compaction
+        | MessageKind::Acknowledged { .. }
+        | MessageKind::Other { .. }
+        | MessageKind::Unknown { .. } => false,
+    }
+}
+
+/// Hands on what a line says, as far as the reporter wants to know.
+pub(crate) fn show(
+    dialect: Dialect,
+    speaker: Speaker,
+    line: StreamLine<'_>,
+    reporter: &mut dyn Reporter,
+) -> io::Result<()> {
+    show_line(dialect, speaker, line, reporter).map(|_| ())
+}
+
+fn show_line(
+    dialect: Dialect,
+    speaker: Speaker,
+    line: StreamLine<'_>,
+    reporter: &mut dyn Reporter,
+) -> io::Result<LineKind> {
+    let line = match line {
+        StreamLine::Whole(line) => line,
+        StreamLine::TooLong { bytes } => {
+            let size = bytes.div_ceil(1 << 20);
+            reporter.note(&format!("a line of {size} MB is not shown; it is in the raw output"))?;
+            return Ok(LineKind::Nothing);
+        }
+    };
+    // Nine lines of ten are pieces of what comes whole later.
+    if reporter.wants() == ReporterInput::Messages && dialect.is_only_a_part(line) {
+        return Ok(LineKind::Piece);
+    }
+    reporter.raw(speaker, line)?;
+    let mut shown = Ok(());
+    let mut heard = LineKind::Nothing;
+    // What is no message is counted where it matters; there is nothing to show of it.
+    let _ = dialect.decode(line, &mut |message| {
+        if is_whole(&message) {
+            heard = LineKind::Whole;
+        }
+        if shown.is_ok() {
+            shown = reporter.message(speaker, &message);
+        }
+    });
+    shown.map(|()| heard)
+}

@@ -1,0 +1,486 @@
+//! The run log: everything about a run in one text, for people, section by section.
+//!
+//! ```text
+//! NIGHTWRIGHT - EXECUTION LOG      what the run was told, each section once
+//! ITERATION 1                  the agent's words and tool calls, and what we did about them
+//!   STATUS: success            how it ended
+//! ITERATION 2
+//! END OF RUN                   how the run ended, and what it came to
+//! ```
+//!
+//! It is written behind a buffer that is emptied when an iteration is over, when the run waits, when
+//! nothing has been written for a moment and on every way out. It can be lost without harm: a write
+//! that fails ends the log, is said once, and never stops or slows the run.
+
+mod out;
+mod text;
+
+use std::fmt::{self, Write as _};
+use std::io;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use nightwright_core::display::display_safe;
+use nightwright_core::event::{
+    CallPurpose, CostSource, Event, IterationFinished, IterationKind, IterationResult, RunStarted,
+};
+use nightwright_core::journal::JournalLine;
+use nightwright_core::outcome::count;
+use nightwright_core::redact::Secrets;
+use nightwright_core::run_view::RunView;
+use nightwright_core::settings::Scope;
+use nightwright_core::stream::message::AgentMessage;
+use nightwright_core::stream::outcome::{AttemptOutcome, Consequence};
+use nightwright_core::units::{AttemptId, Usd, human};
+
+pub use self::out::{LogOutput, LogWarnFn};
+use super::page::Page;
+use super::style::{ColorChoice, OutputCapabilities, Style};
+use super::tools::ToolPrinter;
+use super::{Reporter, ReporterInput, Speaker, lines, summary};
+
+/// How long what is buffered may stay so while nothing else happens: whoever follows the log sees
+/// it soon, and a stream of words is still written in large pieces.
+const FLUSH_INTERVAL: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
+
+/// Writes the log.
+pub struct LogReporter {
+    out: LogOutput,
+    style: Style,
+    zone: TimeZone,
+    secrets: Secrets,
+    /// The log that an earlier process wrote, if one did: what the run was told stands there.
+    earlier: Option<String>,
+    view: RunView,
+    tools: ToolPrinter,
+    opening: Option<(Timestamp, Box<RunStarted>)>,
+    begun: bool,
+    /// That the run goes on, until the head is written.
+    continued: Option<JournalLine>,
+    /// Settings that changed with the resumption.
+    changed: Vec<JournalLine>,
+    last_written: LastWritten,
+    /// What went wrong with the attempts of this iteration.
+    failed: Vec<String>,
+    flushed: Timestamp,
+}
+
+/// What was written last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastWritten {
+    /// A heading: what follows belongs to it.
+    Heading,
+    /// Words or tool calls.
+    Words,
+    /// Our own lines.
+    Ours,
+}
+
+impl LogReporter {
+    /// Writes to `out`. `earlier` is the log of the process that this one takes over from.
+    pub fn new(out: LogOutput, secrets: Secrets, earlier: Option<String>) -> Self {
+        let surroundings = OutputCapabilities { utf8: true, ..OutputCapabilities::default() };
+        Self {
+            out,
+            style: Style::new(ColorChoice::Never, &surroundings),
+            zone: TimeZone::system(),
+            secrets,
+            earlier,
+            view: RunView::default(),
+            tools: ToolPrinter::default(),
+            opening: None,
+            begun: false,
+            continued: None,
+            changed: Vec::new(),
+            last_written: LastWritten::Heading,
+            failed: Vec::new(),
+            flushed: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    /// The same, with the times of another zone.
+    #[must_use]
+    pub fn in_zone(self, zone: TimeZone) -> Self {
+        Self { style: self.style.in_zone(zone.clone()), zone, ..self }
+    }
+
+    fn put(&mut self, text: &str) -> io::Result<()> {
+        let text = self.secrets.mask(text);
+        self.out.write(text.as_bytes())
+    }
+
+    /// A line of ours between what others said.
+    fn gap(&mut self, next: LastWritten) -> io::Result<()> {
+        let needed = self.last_written != next && self.last_written != LastWritten::Heading;
+        self.last_written = next;
+        if needed { self.put("\n") } else { Ok(()) }
+    }
+
+    /// What is said of an event at the other levels, with the time in front.
+    fn event_line(&mut self, at: Timestamp, text: &str) -> io::Result<()> {
+        let text = text.trim_end();
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.gap(LastWritten::Ours)?;
+        self.tools.interrupted();
+        let time = text::time(&self.zone, at);
+        let mut lines = String::new();
+        for (index, line) in text.lines().enumerate() {
+            // Writing to a string can't fail.
+            let _ = match index {
+                0 => writeln!(lines, "[{time}] {}", line.trim_start()),
+                _ => writeln!(lines, "{:11}{line}", ""),
+            };
+        }
+        self.put(&lines)
+    }
+
+    /// What others said or did.
+    fn agent_text(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.gap(LastWritten::Words)?;
+        self.put(text)
+    }
+
+    /// Whoever spoke has ended: words that were cut off are written as far as they came. Words are
+    /// written once they came whole, so the last of somebody who crashed are handed to us here.
+    fn end_text(&mut self) -> io::Result<()> {
+        let mut page = Page::new(&self.style);
+        self.tools.end(&mut page);
+        let text = page.finish();
+        self.agent_text(&text)
+    }
+
+    fn heading(&mut self, text: &str) -> io::Result<()> {
+        self.last_written = LastWritten::Heading;
+        self.tools.interrupted();
+        self.put(text)
+    }
+
+    /// The first thing that is written: what the run was told, or where that stands.
+    fn begin(&mut self, line: &JournalLine) -> io::Result<()> {
+        if self.begun {
+            return Ok(());
+        }
+        self.begun = true;
+        lower_priority();
+        if let Event::RunStarted(started) = &line.record.event {
+            self.opening = Some((line.record.at, started.clone()));
+        }
+        let Some((at, started)) = &self.opening else { return Ok(()) };
+        let facts = text::LogHeader {
+            run: &line.run,
+            started,
+            at: *at,
+            now: line.record.at,
+            earlier: self.earlier.as_deref(),
+            limits: lines::limits(&self.view.limits),
+        };
+        let mut text = text::head(&self.zone, &facts);
+        if self.earlier.is_none() {
+            text.push_str(&text::parameters(started));
+        }
+        self.heading(&text)?;
+        let whole = started_scope(self.opening.as_ref()) == Scope::Whole;
+        if let (Some(current), true, true) =
+            (self.view.iteration, self.view.in_iteration().is_some(), whole)
+        {
+            let title = format!("ITERATION {} (continued)", current.number);
+            self.heading(&text::iteration(&self.zone, &title, current.started_at))?;
+        }
+        let changed = std::mem::take(&mut self.changed);
+        self.continued.take().iter().chain(&changed).try_for_each(|line| self.own(line))
+    }
+
+    fn iteration_started(
+        &mut self,
+        kind: IterationKind,
+        number: u32,
+        at: Timestamp,
+    ) -> io::Result<()> {
+        self.failed.clear();
+        let title = match kind {
+            IterationKind::Work => format!("ITERATION {number}"),
+            IterationKind::WrapUp => format!("ITERATION {number} (wrap-up)"),
+            IterationKind::VerifyOnly => "PROOF".to_owned(),
+        };
+        self.heading(&text::iteration(&self.zone, &title, at))
+    }
+
+    fn attempt_started(&mut self) -> io::Result<()> {
+        let name = text::agent_name(self.opening.as_ref().map(|(_, started)| &started.agent));
+        let number = self.view.iteration.map_or(1, |current| current.attempts);
+        let again = if number > 1 { format!(" (attempt {number})") } else { String::new() };
+        self.heading(&format!("\n{name} OUTPUT{again}:\n"))
+    }
+
+    fn attempt_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
+        let Event::AttemptFinished { attempt: AttemptId(_), cost, figure, duration, report } =
+            event
+        else {
+            return Ok(());
+        };
+        let number = self.view.iteration.map_or(1, |current| current.attempts);
+        let sentence = report.outcome.sentence();
+        let judged = match report.outcome.consequence() {
+            Consequence::Assess | Consequence::AssessWorkTree => true,
+            Consequence::Wait { .. }
+            | Consequence::Retry
+            | Consequence::FailIteration { .. }
+            | Consequence::EndRun { .. } => false,
+        };
+        // One that was stopped has not failed.
+        if !judged && report.outcome != AttemptOutcome::Interrupted {
+            self.failed.push(format!("attempt {number}: {sentence}"));
+        }
+        let (turns, took) = (count(report.turns, "turn"), human(*duration));
+        let cost = format!("{}{}", spent(*cost, *figure), self.view.rehearsed());
+        self.event_line(at, &format!("attempt {number}: {sentence}, {turns}, {cost}, {took}"))
+    }
+
+    fn call_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
+        let Event::CallFinished { purpose, cost, figure, duration, report, .. } = event else {
+            return Ok(());
+        };
+        let (sentence, took) = (report.outcome.sentence(), human(*duration));
+        let cost = format!("{}{}", spent(*cost, *figure), self.view.rehearsed());
+        let name = purpose.name();
+        self.event_line(at, &format!("{name}: {sentence}, {cost}, {took}"))
+    }
+
+    fn iteration_finished(
+        &mut self,
+        at: Timestamp,
+        finished: &IterationFinished,
+    ) -> io::Result<()> {
+        let mut failed = std::mem::take(&mut self.failed);
+        if let IterationResult::Failed { why, .. } = &finished.result {
+            // Said once.
+            failed.retain(|cause| !cause.ends_with(why.as_str()));
+        }
+        let text = text::footer(&self.zone, at, (finished, self.view.rehearsed()), &failed);
+        self.heading(&text)
+    }
+
+    fn run_finished(&mut self, line: &JournalLine) -> io::Result<()> {
+        let summary = self.view.summary(&line.run);
+        let closing = summary::render(&summary, &self.style, None);
+        let ended = text::moment(&self.zone, line.record.at);
+        let text = format!("{}Ended: {ended}\n\n{closing}", text::banner("END OF RUN"));
+        self.heading(&text)
+    }
+
+    fn write_out(&mut self, now: Timestamp) -> io::Result<()> {
+        self.flushed = now;
+        self.out.flush()
+    }
+}
+
+fn started_scope(opening: Option<&(Timestamp, Box<RunStarted>)>) -> Scope {
+    opening.map(|(_, started)| started.settings.scope).unwrap_or_default()
+}
+
+/// `$0.12`, or `about $0.12`.
+fn spent(cost: Usd, figure: CostSource) -> String {
+    match figure {
+        CostSource::Reported => cost.to_string(),
+        CostSource::Estimated => format!("about {cost}"),
+    }
+}
+
+/// Whoever works comes first: a log can wait.
+fn lower_priority() {
+    // It means this thread only. A log that is written at the usual priority is one, too.
+    let _ = rustix::process::setpriority_process(None, 10);
+}
+
+impl Reporter for LogReporter {
+    fn past(&mut self, line: &JournalLine) {
+        if let Event::RunStarted(started) = &line.record.event {
+            self.opening = Some((line.record.at, started.clone()));
+        }
+        self.view.record(&line.record);
+    }
+
+    fn event(&mut self, line: &JournalLine, _: &[u8]) -> io::Result<()> {
+        // A run that is taken over in the middle of an iteration goes on with that.
+        let at = line.record.at;
+        if let Event::RunStarted(_) = &line.record.event {
+            self.view.record(&line.record);
+            self.begin(line)?;
+            return self.write_out(at);
+        }
+        if let (Event::RunContinued { .. }, false) = (&line.record.event, self.begun) {
+            // New settings come with the next events, and the limits belong into the head.
+            self.view.record(&line.record);
+            self.continued = Some(line.clone());
+            return Ok(());
+        }
+        if let (Event::SettingsChanged { .. }, false) = (&line.record.event, self.begun) {
+            self.view.record(&line.record);
+            self.changed.push(line.clone());
+            return Ok(());
+        }
+        self.begin(line)?;
+        if line.record.event.ends_talk() {
+            self.end_text()?;
+        }
+        self.view.record(&line.record);
+        match &line.record.event {
+            Event::IterationStarted { iteration, kind, .. } => {
+                self.iteration_started(*kind, iteration.0, at)
+            }
+            Event::IterationFinished(finished) => self.iteration_finished(at, finished),
+            Event::AttemptStarted { .. } => self.attempt_started(),
+            Event::CallStarted { purpose, .. } => {
+                self.own(line)?;
+                self.heading(&format!("\n{} OUTPUT:\n", call_name(*purpose)))
+            }
+            Event::AttemptFinished { .. } => self.attempt_finished(at, &line.record.event),
+            Event::CallFinished { .. } => {
+                self.call_finished(at, &line.record.event)?;
+                self.own(line)
+            }
+            Event::RunFinished { .. } => self.run_finished(line),
+            Event::RunStarted(_)
+            | Event::RunContinued { .. }
+            | Event::IterationSkipped { .. }
+            | Event::AgentReady { .. }
+            | Event::AttemptCancelled { .. }
+            | Event::RetryScheduled { .. }
+            | Event::LimitWaitStarted { .. }
+            | Event::LimitWaitEnded { .. }
+            | Event::QuotaReported { .. }
+            | Event::StatusChanged { .. }
+            | Event::BlockerReported { .. }
+            | Event::WatchdogNoticed { .. }
+            | Event::NudgeSent { .. }
+            | Event::PermissionDenied { .. }
+            | Event::GateStarted { .. }
+            | Event::ChecksStarted { .. }
+            | Event::ChecksFinished { .. }
+            | Event::ChangesInspected { .. }
+            | Event::CallCancelled { .. }
+            | Event::VerdictGiven { .. }
+            | Event::GateFinished { .. }
+            | Event::CouncilDecided { .. }
+            | Event::PrinciplesAdopted { .. }
+            | Event::FeedbackAdded { .. }
+            | Event::SettingsChanged { .. }
+            | Event::StopRequested { .. }
+            | Event::StopCancelled
+            | Event::RunPaused
+            | Event::RunResumed
+            | Event::HookFailed { .. }
+            | Event::Warning { .. } => self.own(line),
+        }?;
+        if waits(&line.record.event) { self.write_out(at) } else { Ok(()) }
+    }
+
+    fn message(&mut self, speaker: Speaker, message: &AgentMessage<'_>) -> io::Result<()> {
+        let mut page = Page::new(&self.style);
+        self.tools.message(&mut page, speaker, message);
+        let text = page.finish();
+        self.agent_text(&text)
+    }
+
+    fn note(&mut self, text: &str) -> io::Result<()> {
+        self.tools.interrupted();
+        self.put(&format!("[{}]\n", display_safe(text)))
+    }
+
+    /// What shows it together is of no use here: see [`LogReporter::tick`].
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wants(&self) -> ReporterInput {
+        ReporterInput::Messages
+    }
+
+    fn tick(&mut self, now: Timestamp) -> io::Result<()> {
+        let lingers = self.out.holds() && now.duration_since(self.flushed).abs() >= FLUSH_INTERVAL;
+        if lingers { self.write_out(now) } else { Ok(()) }
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        if let Some(continued) = self.continued.clone() {
+            self.begin(&continued)?;
+        }
+        self.out.flush()
+    }
+}
+
+impl LogReporter {
+    /// What people are told of an event at any level, and what only those want to know who read a
+    /// log.
+    fn own(&mut self, line: &JournalLine) -> io::Result<()> {
+        let mut page = Page::new(&self.style);
+        lines::event(&mut page, &self.view, line);
+        text::more(&mut page, &line.record.event);
+        let text = page.finish();
+        self.event_line(line.record.at, &text)
+    }
+}
+
+fn call_name(purpose: CallPurpose) -> &'static str {
+    match purpose {
+        CallPurpose::Verify => "VERIFY",
+        CallPurpose::Review => "REVIEW",
+        CallPurpose::Advise => "ADVISE",
+        CallPurpose::Council => "COUNCIL",
+    }
+}
+
+/// Whether nothing more may come for a while.
+fn waits(event: &Event) -> bool {
+    match event {
+        Event::IterationFinished(_)
+        | Event::LimitWaitStarted { .. }
+        | Event::RetryScheduled { .. }
+        | Event::RunPaused
+        | Event::RunFinished { .. } => true,
+        Event::RunStarted(_)
+        | Event::RunContinued { .. }
+        | Event::IterationStarted { .. }
+        | Event::IterationSkipped { .. }
+        | Event::AttemptStarted { .. }
+        | Event::AgentReady { .. }
+        | Event::AttemptCancelled { .. }
+        | Event::AttemptFinished { .. }
+        | Event::LimitWaitEnded { .. }
+        | Event::QuotaReported { .. }
+        | Event::StatusChanged { .. }
+        | Event::BlockerReported { .. }
+        | Event::WatchdogNoticed { .. }
+        | Event::NudgeSent { .. }
+        | Event::PermissionDenied { .. }
+        | Event::GateStarted { .. }
+        | Event::ChecksStarted { .. }
+        | Event::ChecksFinished { .. }
+        | Event::ChangesInspected { .. }
+        | Event::CallStarted { .. }
+        | Event::CallCancelled { .. }
+        | Event::CallFinished { .. }
+        | Event::VerdictGiven { .. }
+        | Event::GateFinished { .. }
+        | Event::CouncilDecided { .. }
+        | Event::PrinciplesAdopted { .. }
+        | Event::FeedbackAdded { .. }
+        | Event::SettingsChanged { .. }
+        | Event::StopRequested { .. }
+        | Event::StopCancelled
+        | Event::RunResumed
+        | Event::HookFailed { .. }
+        | Event::Warning { .. } => false,
+    }
+}
+
+impl fmt::Debug for LogReporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("begun", &self.begun).finish_non_exhaustive()
+    }
+}

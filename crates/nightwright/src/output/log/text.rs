@@ -1,0 +1,280 @@
+//! The sections of a log.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use nightwright_core::display::{display_safe, one_line};
+use nightwright_core::event::{
+    AgentFacts, Event, FeedbackSource, IterationFinished, IterationResult, RunStarted,
+};
+use nightwright_core::input::{CheckResult, CheckVerdict, TaskProgress};
+use nightwright_core::outcome::count;
+use nightwright_core::prompt;
+use nightwright_core::settings::Scope;
+use nightwright_core::stream::outcome::{CancelReason, Deadline};
+use nightwright_core::units::{Iteration, RunId, human};
+
+use crate::output::lines;
+use crate::output::page::{LinePrefix, Page};
+
+/// The width of a rule.
+const WIDTH: usize = 80;
+
+/// The longest line of metadata.
+const MAX_LINE_CHARS: usize = 1_000;
+
+/// What the head of a log says.
+pub(super) struct LogHeader<'a> {
+    pub(super) run: &'a RunId,
+    pub(super) started: &'a RunStarted,
+    /// When the run began.
+    pub(super) at: Timestamp,
+    /// When this log begins.
+    pub(super) now: Timestamp,
+    /// The log before this one.
+    pub(super) earlier: Option<&'a str>,
+    /// The limits in words.
+    pub(super) limits: String,
+}
+
+/// `2026-11-15 23:34:12 UTC`
+pub(super) fn moment(zone: &TimeZone, at: Timestamp) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
+/// `23:34:12`
+pub(super) fn time(zone: &TimeZone, at: Timestamp) -> String {
+    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
+/// A title between two rules, apart from what is above it.
+pub(super) fn banner(title: &str) -> String {
+    let rule = "=".repeat(WIDTH);
+    format!("\n{rule}\n{title}\n{rule}\n")
+}
+
+/// The title of a section.
+fn section(title: &str) -> String {
+    format!("\n{title}\n{}\n", "-".repeat(WIDTH))
+}
+
+/// The head of a log: what run it is.
+pub(super) fn head(zone: &TimeZone, facts: &LogHeader<'_>) -> String {
+    let LogHeader { run, started, at, now, earlier, limits } = facts;
+    let RunStarted { settings, agent, project, git_head, .. } = started;
+    let mut text = banner("NIGHTWRIGHT - EXECUTION LOG").trim_start().to_owned();
+    // Writing to a string can't fail.
+    let _ = writeln!(text, "Started: {}", moment(zone, *now));
+    text.push_str(&section("RUN METADATA"));
+    let mut row = |name: &str, value: &str| {
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "{name:<14}{}", one_line(value, MAX_LINE_CHARS));
+    };
+    row("Run:", &run.0);
+    row("Task:", settings.task.as_deref().unwrap_or("none, a goal"));
+    row("Mode:", &settings.mode);
+    row("Limits:", limits);
+    row("Run started:", &moment(zone, *at));
+    row("Project:", project);
+    if let Some(commit) = git_head {
+        row("Commit:", commit);
+    }
+    row("Agent:", &described(agent));
+    if now > at {
+        row("Continued:", &moment(zone, *now));
+    }
+    if let Some(earlier) = earlier {
+        row("Log before:", earlier);
+    }
+    text
+}
+
+/// `claude 2.1.0 (/usr/bin/claude)`
+fn described(agent: &AgentFacts) -> String {
+    let AgentFacts { name, path, version } = agent;
+    let version = version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    match (name.as_str(), path.as_str()) {
+        ("", "") => "none".to_owned(),
+        (name, "") => format!("{name}{version}"),
+        (name, path) => format!("{name}{version} ({path})"),
+    }
+}
+
+/// What the run was told, each once.
+pub(super) fn parameters(started: &RunStarted) -> String {
+    let settings = &started.settings;
+    let mut text = section("INSTRUCTIONS");
+    text.push_str(&body(&settings.goal, "none"));
+    if settings.scope == Scope::Gate {
+        // Nobody works: there is nobody who could have been told.
+        return text;
+    }
+    text.push_str(&section("SYSTEM PROMPT"));
+    text.push_str(&match prompt::system_prompt(settings, Iteration(1)) {
+        Ok(system) => body(&system, "none"),
+        Err(error) => body(&format!("it can't be composed: {error}"), ""),
+    });
+    text.push_str(&section("STATUS INSTRUCTIONS"));
+    let status = prompt::status_instructions(settings).unwrap_or_default();
+    text.push_str(&body(&status, "none: there is no status file in this mode"));
+    text
+}
+
+fn body(text: &str, none: &str) -> String {
+    match display_safe(text).trim() {
+        "" => format!("{none}\n"),
+        text => format!("{text}\n"),
+    }
+}
+
+/// The head of an iteration.
+pub(super) fn iteration(zone: &TimeZone, title: &str, at: Timestamp) -> String {
+    format!("{}Started: {}\n", banner(title), moment(zone, at))
+}
+
+/// The name of the agent in front of its output.
+pub(super) fn agent_name(agent: Option<&AgentFacts>) -> String {
+    let name = match agent {
+        Some(AgentFacts { name, path, .. }) if name == "command" => {
+            let program = Path::new(path).file_stem().unwrap_or_default();
+            program.to_string_lossy().into_owned()
+        }
+        Some(AgentFacts { name, .. }) => name.clone(),
+        None => String::new(),
+    };
+    match one_line(&name, 40).as_str() {
+        "" => "AGENT".to_owned(),
+        name => name.to_uppercase(),
+    }
+}
+
+/// How an iteration ended.
+pub(super) fn footer(
+    zone: &TimeZone,
+    at: Timestamp,
+    (finished, rehearsed): (&IterationFinished, &str),
+    failed: &[String],
+) -> String {
+    let status = match &finished.result {
+        IterationResult::Done => "success",
+        IterationResult::Failed { .. } => "error",
+        IterationResult::Interrupted => "interrupted",
+    };
+    let mut text = format!("\n{}\nSTATUS: {status}\n", "-".repeat(WIDTH));
+    let mut row = |name: &str, value: &str| {
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "{name} {}", one_line(value, MAX_LINE_CHARS));
+    };
+    row("Completed:", &moment(zone, at));
+    if let Some(TaskProgress { completed, total }) = lines::items(finished) {
+        let left = count(total.saturating_sub(completed), "item");
+        row("Remaining:", &format!("{left} ({completed} of {total} done)"));
+    }
+    row("Work:", &changed(finished));
+    row("Cost:", &format!("{}{rehearsed} in {}", finished.cost, human(finished.duration)));
+    if !finished.summary.trim().is_empty() {
+        row("Summary:", &finished.summary);
+    }
+    if let IterationResult::Failed { why, .. } = &finished.result {
+        row("Error:", why);
+    }
+    let label = match &finished.result {
+        IterationResult::Done | IterationResult::Interrupted => "Retried after:",
+        IterationResult::Failed { .. } => "Caused by:",
+    };
+    if !failed.is_empty() {
+        row(label, &failed.join("; "));
+    }
+    text
+}
+
+fn changed(finished: &IterationFinished) -> String {
+    let parts: Vec<_> = [(finished.files_changed, "file"), (finished.commits, "commit")]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, noun)| count(number, noun))
+        .collect();
+    if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
+}
+
+/// What only those want to know who read a log.
+pub(super) fn more(page: &mut Page<'_>, event: &Event) {
+    match event {
+        Event::AgentReady { ready, .. } => {
+            page.line(&format!("{}, version {}", ready.model, ready.version));
+        }
+        Event::ChecksFinished { results, .. } => {
+            for result in results.iter().filter(|result| !result.verdict.is_pass()) {
+                page.detail(&check(result));
+            }
+        }
+        Event::FeedbackAdded { source, text } => {
+            if *source != FeedbackSource::Human {
+                page.line("for the next iteration:");
+                page.verbatim(LinePrefix { indent: 4, sign: "" }, None, text.trim_end());
+            }
+        }
+        Event::AttemptCancelled { why, .. } => page.line(&format!("ended by us: {}", cut(*why))),
+        Event::RunStarted(_)
+        | Event::RunContinued { .. }
+        | Event::IterationStarted { .. }
+        | Event::IterationSkipped { .. }
+        | Event::AttemptStarted { .. }
+        | Event::AttemptFinished { .. }
+        | Event::RetryScheduled { .. }
+        | Event::LimitWaitStarted { .. }
+        | Event::LimitWaitEnded { .. }
+        | Event::QuotaReported { .. }
+        | Event::StatusChanged { .. }
+        | Event::BlockerReported { .. }
+        | Event::WatchdogNoticed { .. }
+        | Event::NudgeSent { .. }
+        | Event::PermissionDenied { .. }
+        | Event::GateStarted { .. }
+        | Event::ChecksStarted { .. }
+        | Event::ChangesInspected { .. }
+        | Event::CallStarted { .. }
+        | Event::CallCancelled { .. }
+        | Event::CallFinished { .. }
+        | Event::VerdictGiven { .. }
+        | Event::GateFinished { .. }
+        | Event::CouncilDecided { .. }
+        | Event::PrinciplesAdopted { .. }
+        | Event::SettingsChanged { .. }
+        | Event::IterationFinished(_)
+        | Event::StopRequested { .. }
+        | Event::StopCancelled
+        | Event::RunPaused
+        | Event::RunResumed
+        | Event::HookFailed { .. }
+        | Event::Warning { .. }
+        | Event::RunFinished { .. } => {}
+    }
+}
+
+fn cut(why: CancelReason) -> &'static str {
+    match why {
+        CancelReason::Deadline(Deadline::Start) => "it did not get ready in time",
+        CancelReason::Deadline(Deadline::Idle) => "it was silent for too long",
+        CancelReason::Deadline(Deadline::Tool) => "one tool call took too long",
+        CancelReason::Deadline(Deadline::Attempt) => "it took too long",
+        CancelReason::AfterResult => "it had given its result and did not leave",
+        CancelReason::Limit => "its share of the limits is used up",
+        CancelReason::Auth => "its login was refused",
+        CancelReason::StopNow => "the run stops now",
+    }
+}
+
+fn check(result: &CheckResult) -> String {
+    let how = match &result.verdict {
+        CheckVerdict::Failed { .. } => "failed",
+        CheckVerdict::TimedOut => "took too long",
+        CheckVerdict::NotStarted { .. } => "could not be started",
+        CheckVerdict::Interrupted => "was interrupted",
+        CheckVerdict::Passed | CheckVerdict::Flaky => "passed",
+    };
+    let log = result.log.as_deref().map(|log| format!(", see {log}")).unwrap_or_default();
+    format!("`{}` {how}{log}", result.command)
+}

@@ -1,0 +1,217 @@
+//! What the agent is doing, by its own stream: the tool that is running, else its last tool or
+//! sentence, and since when it has printed nothing.
+
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright_core::event::Event;
+use nightwright_core::stream::decode::StreamLine;
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::message::{AgentMessage, MessageKind, TextPart};
+
+use crate::files::open_regular;
+use crate::output::tools;
+
+/// An agent that runs more tools at once than this is shown the last of them.
+const MAX_OPEN_CALLS: usize = 64;
+
+/// The end of the agent's output that is read to find out what it is doing, in bytes.
+const TAIL: u64 = 256 << 10;
+
+/// Shorter silences are nothing to tell.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// What the agent is at.
+#[derive(Debug, Default)]
+pub(super) struct CurrentActivity {
+    /// Calls that have not come back, the newest last: their ids, and what to show of them.
+    open: Vec<(String, String)>,
+    /// The last tool that came back, or the last sentence after it.
+    last: Option<String>,
+    /// Whether something was heard since the last look at the clock.
+    has_output: bool,
+    /// When something was heard last.
+    since: Option<Timestamp>,
+}
+
+impl CurrentActivity {
+    /// Somebody begins to work, or has ended.
+    pub(super) fn event(&mut self, event: &Event) {
+        if let Event::AttemptStarted { .. } | Event::CallStarted { .. } = event {
+            self.open.clear();
+            self.last = None;
+            self.has_output = true;
+        }
+        if let Event::AttemptFinished { .. } | Event::CallFinished { .. } = event {
+            self.open.clear();
+        }
+    }
+
+    /// Something was said.
+    pub(super) fn message(&mut self, message: &AgentMessage<'_>) {
+        self.has_output = true;
+        match &message.kind {
+            MessageKind::ToolCall { id, name, input } => {
+                if self.open.len() == MAX_OPEN_CALLS {
+                    self.open.remove(0);
+                }
+                self.open.push((id.clone().into_owned(), tools::title(name, input)));
+            }
+            MessageKind::ToolResult { id, .. } => {
+                if let Some(at) = self.open.iter().position(|(open, _)| open == id.as_ref()) {
+                    self.last = Some(self.open.remove(at).1);
+                }
+            }
+            MessageKind::Text { text, part: TextPart::Whole } if message.owner.is_main() => {
+                self.last = last_sentence(text).or(self.last.take());
+            }
+            MessageKind::Result(_) => self.open.clear(),
+            MessageKind::Ready(_)
+            | MessageKind::Text { .. }
+            | MessageKind::Thinking
+            | MessageKind::Heartbeat { .. }
+            | MessageKind::ApiRetry { .. }
+            | MessageKind::RateLimit(_)
+            | MessageKind::Denied { .. }
+            | MessageKind::Usage { .. }
+            | MessageKind::SyntheticError(_)
+            | MessageKind::Compaction
+            | MessageKind::Acknowledged { .. }
+            | MessageKind::Other { .. }
+            | MessageKind::Unknown { .. } => {}
+        }
+    }
+
+    /// Something came, whatever it was.
+    pub(super) fn sign_of_life(&mut self) {
+        self.has_output = true;
+    }
+
+    pub(super) fn tick(&mut self, now: Timestamp) {
+        if std::mem::take(&mut self.has_output) || self.since.is_none() {
+            self.since = Some(now);
+        }
+    }
+
+    /// The tool that was called last and has not come back.
+    pub(super) fn tool(&self) -> Option<&str> {
+        self.open.last().map(|(_, text)| text.as_str())
+    }
+
+    /// What the agent did or said last, while no tool is running.
+    pub(super) fn last(&self) -> Option<&str> {
+        self.last.as_deref()
+    }
+
+    /// How long nothing was heard, if that is worth telling.
+    pub(super) fn silent(&self, now: Timestamp) -> Option<Duration> {
+        let silent = Duration::try_from(now.duration_since(self.since?)).ok()?;
+        (silent >= SILENCE).then_some(silent)
+    }
+}
+
+/// What the agent of this stream is doing, by the end of what it printed.
+pub(super) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
+    let file = open_regular(output).ok()?;
+    let length = file.metadata().ok()?.len();
+    let begin = length.saturating_sub(TAIL);
+    let mut tail = vec![0; usize::try_from(length - begin).ok()?];
+    file.read_exact_at(&mut tail, begin).ok()?;
+    let mut current = CurrentActivity::default();
+    let mut lines = dialect.lines_to_show();
+    let mut hear = |line: StreamLine<'_>| {
+        if let StreamLine::Whole(line) = line {
+            // The first line may be half of one, and is no message then.
+            let _ = dialect.decode(line, &mut |message| current.message(&message));
+        }
+    };
+    lines.push(&tail, &mut hear);
+    lines.finish(&mut hear);
+    current.tool().or(current.last()).map(str::to_owned)
+}
+
+/// The last sentence of what somebody said, without its decoration.
+fn last_sentence(text: &str) -> Option<String> {
+    let line =
+        text.lines().rev().map(str::trim).find(|line| line.contains(char::is_alphanumeric))?;
+    let line = line.trim_start_matches(['#', '-', '*', '>', ' ']);
+    // A full stop ends a sentence where a blank follows it: not in `src/lib.rs` or `1.5`.
+    let starts = line.trim_end_matches(['.', '!', '?']).rmatch_indices(['.', '!', '?']);
+    let after = starts.map(|(at, stop)| at + stop.len()).find(|at| line[*at..].starts_with(' '));
+    Some(line[after.unwrap_or(0)..].trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use nightwright_core::stream::message::{Owner, ToolStatus};
+
+    use super::*;
+
+    fn say(current: &mut CurrentActivity, kind: MessageKind<'_>) {
+        current.message(&AgentMessage { owner: Owner::Main, kind });
+    }
+
+    fn call(current: &mut CurrentActivity, id: &'static str, input: &str) {
+        say(current, MessageKind::ToolCall { id: id.into(), name: "Bash".into(), input });
+    }
+
+    fn back(current: &mut CurrentActivity, id: &'static str) {
+        say(
+            current,
+            MessageKind::ToolResult { id: id.into(), status: ToolStatus::Ok, content: "\"\"" },
+        );
+    }
+
+    #[test]
+    fn the_tool_shown_is_the_last_one_that_has_not_come_back() {
+        let mut current = CurrentActivity::default();
+        call(&mut current, "1", r#"{"command":"make"}"#);
+        call(&mut current, "2", r#"{"command":"make test"}"#);
+        assert_eq!(current.tool(), Some("Bash: make test"));
+        back(&mut current, "2");
+        assert_eq!(current.tool(), Some("Bash: make"));
+        back(&mut current, "1");
+        assert_eq!(current.tool(), None);
+    }
+
+    #[test]
+    fn between_two_tools_the_last_tool_or_sentence_is_shown() {
+        let mut current = CurrentActivity::default();
+        let text =
+            |text: &str| MessageKind::Text { text: text.to_owned().into(), part: TextPart::Whole };
+        say(&mut current, text("I read `src/lib.rs` first. Now I run the tests.\n\n"));
+        assert_eq!((current.tool(), current.last()), (None, Some("Now I run the tests.")));
+        call(&mut current, "1", r#"{"command":"make test"}"#);
+        assert_eq!(current.tool(), Some("Bash: make test"));
+        back(&mut current, "1");
+        assert_eq!((current.tool(), current.last()), (None, Some("Bash: make test")));
+        say(&mut current, text("## All done\n\n---\n"));
+        assert_eq!(current.last(), Some("All done"));
+        say(&mut current, text("***"));
+        assert_eq!(current.last(), Some("All done"), "decoration is no sentence");
+    }
+
+    #[test]
+    fn silence_counts_from_the_last_sign_of_life() {
+        let mut current = CurrentActivity::default();
+        let start = Timestamp::UNIX_EPOCH;
+        let after = |seconds: u64| start + Duration::from_secs(seconds);
+        current.tick(start);
+        assert_eq!(current.silent(after(4)), None);
+        assert_eq!(current.silent(after(60)), Some(Duration::from_mins(1)));
+        current.sign_of_life();
+        current.tick(after(60));
+        assert_eq!(current.silent(after(62)), None);
+    }
+
+    #[test]
+    fn calls_that_never_come_back_are_forgotten_some_time() {
+        let mut current = CurrentActivity::default();
+        for _ in 0..1000 {
+            call(&mut current, "1", "{}");
+        }
+        assert_eq!(current.open.len(), MAX_OPEN_CALLS);
+    }
+}

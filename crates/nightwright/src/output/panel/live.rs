@@ -1,0 +1,250 @@
+//! The panel in time: when it is drawn, and how lines get past it.
+//!
+//! Lines wait for the next drawing, a quarter of a second at most, and are written together with
+//! it: that is one write, and the panel does not flicker however fast they come.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use nightwright_core::journal::JournalLine;
+use nightwright_core::run_view::RunView;
+use nightwright_core::stream::message::AgentMessage;
+
+use super::current::CurrentActivity;
+use super::{PanelActivity, lines};
+use crate::output::screen::Screen;
+use crate::output::style::Style;
+
+/// Between two drawings.
+pub(in crate::output) const DRAW_INTERVAL: Duration = Duration::from_millis(250);
+
+/// When more lines than this wait they don't wait any longer, in bytes.
+const MAX_HELD_BYTES: usize = 64 << 10;
+
+/// Events that are further ahead of the clock than this have a clock of their own.
+const AHEAD: SignedDuration = SignedDuration::from_secs(2);
+
+/// A panel, drawn again and again.
+#[derive(Debug)]
+pub(in crate::output) struct LivePanel {
+    screen: Screen,
+    current: CurrentActivity,
+    /// Lines that wait for the next drawing.
+    held: Vec<u8>,
+    /// What stands there.
+    drawn: Vec<String>,
+    drawn_at: Option<Timestamp>,
+    /// When the last event happened, since the clock was looked at last.
+    happened: Option<Timestamp>,
+    /// How far the clock of the run is ahead of ours, by its last event: in fast motion waits are
+    /// skipped.
+    ahead: SignedDuration,
+}
+
+impl LivePanel {
+    pub(in crate::output) fn new(screen: Screen) -> Self {
+        Self {
+            screen,
+            current: CurrentActivity::default(),
+            held: Vec::new(),
+            drawn: Vec::new(),
+            drawn_at: None,
+            happened: None,
+            ahead: SignedDuration::ZERO,
+        }
+    }
+
+    /// The columns of the terminal.
+    pub(in crate::output) fn width(&self) -> Option<usize> {
+        self.screen.width()
+    }
+
+    pub(in crate::output) fn event(&mut self, line: &JournalLine) {
+        self.current.event(&line.record.event);
+        self.happened = Some(line.record.at);
+    }
+
+    pub(in crate::output) fn message(&mut self, message: &AgentMessage<'_>) {
+        self.current.message(message);
+    }
+
+    pub(in crate::output) fn sign_of_life(&mut self) {
+        self.current.sign_of_life();
+    }
+
+    /// Takes lines, to be written with the next drawing.
+    pub(in crate::output) fn hold(&mut self, out: &mut dyn Write, text: &str) -> io::Result<()> {
+        self.held.extend_from_slice(text.as_bytes());
+        if self.held.len() > MAX_HELD_BYTES { self.clear(out) } else { Ok(()) }
+    }
+
+    /// Draws, if it is time to.
+    pub(in crate::output) fn tick(
+        &mut self,
+        out: &mut dyn Write,
+        view: &RunView,
+        style: &Style,
+        now: Timestamp,
+    ) -> io::Result<()> {
+        if self.screen.take_agent_output() {
+            self.current.sign_of_life();
+        }
+        self.current.tick(now);
+        if let Some(happened) = self.happened.take() {
+            let ahead = happened.duration_since(now);
+            self.ahead = if ahead > AHEAD { ahead } else { SignedDuration::ZERO };
+        }
+        // A clock that was put back must not keep us from drawing.
+        let due = self.drawn_at.is_none_or(|drawn| {
+            now < drawn
+                || Duration::try_from(now.duration_since(drawn)).unwrap_or(DRAW_INTERVAL)
+                    >= DRAW_INTERVAL
+        });
+        if !due {
+            return Ok(());
+        }
+        let doing = PanelActivity {
+            last: self.current.tool().or(self.current.last()),
+            silent: self.current.silent(now),
+            keys: self.screen.has_keys(),
+        };
+        let then = now.checked_add(self.ahead).unwrap_or(now);
+        let outlook = view.estimate(then);
+        self.drawn = lines(view, &outlook, doing, then, self.screen.columns(), style);
+        self.drawn.truncate(self.screen.room());
+        self.drawn_at = Some(now);
+        let held = std::mem::take(&mut self.held);
+        self.screen.show(out, &held, Some(&self.drawn))
+    }
+
+    /// Writes all lines and takes the panel away.
+    pub(in crate::output) fn clear(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let held = std::mem::take(&mut self.held);
+        self.screen.show(out, &held, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nightwright_core::event::{Event, Record, samples};
+    use nightwright_core::units::RunId;
+
+    use super::*;
+    use crate::output::screen::Terminal;
+    use crate::output::style::{ColorChoice, OutputCapabilities};
+
+    /// A terminal of some rows.
+    struct Rows(Option<usize>);
+
+    impl Terminal for Rows {
+        fn columns(&self) -> Option<usize> {
+            None
+        }
+
+        fn rows(&self) -> Option<usize> {
+            self.0
+        }
+
+        fn takes(&self) -> bool {
+            true
+        }
+
+        fn is_ours(&self) -> bool {
+            true
+        }
+
+        fn write(&self, _: &str) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A run that is drawn, in seconds since its start.
+    struct Drawn {
+        view: RunView,
+        live: LivePanel,
+    }
+
+    impl Drawn {
+        fn on(rows: Option<usize>) -> Self {
+            let screen = Screen::of(Box::new(Rows(rows)));
+            screen.set_keys_active(true);
+            let mut drawn = Self { view: RunView::default(), live: LivePanel::new(screen) };
+            let mut all = samples().into_iter();
+            let started = all.find(|event| matches!(event, Event::RunStarted(_)));
+            drawn.event(0, started.expect("a sample of each kind"));
+            drawn
+        }
+
+        fn at(seconds: i64) -> Timestamp {
+            Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
+        }
+
+        fn event(&mut self, seconds: i64, event: Event) {
+            let record = Record { at: Self::at(seconds), active: Duration::ZERO, event };
+            self.view.record(&record);
+            let run = RunId("20261115-233412-7f3a".to_owned());
+            self.live.event(&JournalLine { seq: 1, run, record });
+        }
+
+        fn panel(&mut self, seconds: i64) -> Vec<String> {
+            let style = Style::new(ColorChoice::Never, &OutputCapabilities::default());
+            let mut out = Vec::new();
+            let drawn = self.live.tick(&mut out, &self.view, &style, Self::at(seconds));
+            drawn.expect("a vector takes anything");
+            self.live.drawn.clone()
+        }
+
+        #[track_caller]
+        fn has_run_for(&mut self, text: &str, seconds: i64) {
+            let panel = self.panel(seconds);
+            let parts: Vec<_> = panel[0].split(" - ").collect();
+            assert!(parts.iter().any(|part| part.ends_with(text)), "not {text}: {panel:?}");
+        }
+    }
+
+    #[test]
+    fn a_screen_that_stood_still_shows_the_right_time_afterwards() {
+        let mut drawn = Drawn::on(None);
+        drawn.has_run_for("1s", 1);
+        // Nothing was read for a while, and then what had happened meanwhile.
+        drawn.event(14, Event::RunPaused);
+        drawn.has_run_for("15s", 15);
+        drawn.has_run_for("20s", 20);
+    }
+
+    #[test]
+    fn in_fast_motion_the_clock_is_that_of_the_run() {
+        let mut drawn = Drawn::on(None);
+        drawn.event(7_200, Event::RunPaused);
+        drawn.has_run_for("2h 00m", 1);
+        drawn.event(10_800, Event::RunResumed);
+        drawn.has_run_for("3h 00m", 2);
+    }
+
+    #[test]
+    fn an_agent_that_is_heard_is_not_silent_though_nothing_can_be_shown_yet() {
+        let mut drawn = Drawn::on(None);
+        let mut all = samples().into_iter();
+        for wanted in ["iteration_started", "attempt_started"] {
+            drawn
+                .event(1, all.find(|event| event.name() == wanted).expect("a sample of each kind"));
+        }
+        drawn.panel(1);
+        let heard = drawn.live.screen.clone();
+        for seconds in [4, 7, 10] {
+            heard.agent_output_seen();
+            let panel = drawn.panel(seconds).join("\n");
+            assert!(panel.contains("working") && !panel.contains("silent"), "{panel}");
+        }
+        let panel = drawn.panel(16).join("\n");
+        assert!(panel.contains("silent for 6s"), "{panel}");
+    }
+
+    #[test]
+    fn a_panel_leaves_a_row_to_the_lines() {
+        for (rows, most) in [(None, 3), (Some(4), 3), (Some(3), 2), (Some(2), 1), (Some(1), 0)] {
+            assert_eq!(Drawn::on(rows).panel(1).len(), most, "{rows:?}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The closing words of a run.
+
+use std::path::Path;
+
+use nightwright_core::outcome::{Outcome, count};
+use nightwright_core::permissions::denial::DeniedCommand;
+use nightwright_core::run_view::{PurposeSpend, Summary, Verification};
+use nightwright_core::units::{Usd, human};
+
+use super::lines::DENIED_COMMAND;
+use super::page::Page;
+use super::style::Style;
+
+/// So many refused commands are shown.
+const DENIED_MAX: usize = 8;
+
+/// The summary as text of several lines, for stderr. `log` is where everything can be read.
+pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
+    let mut page = Page::new(style);
+    page.sign(summary.tone, &summary.reason);
+    if let Some(Outcome::LimitWaitTooLong { until: Some(until) }) = summary.outcome {
+        page.detail(&format!("that is {} here", style.date(until)));
+    }
+    if let Some(note) = &summary.note {
+        page.detail(note);
+    }
+    if let Some(verified) = verified(summary) {
+        page.detail(&verified);
+    }
+    page.detail(&work(summary));
+    if let Some(cost) = cost(summary) {
+        page.detail(&cost);
+    }
+    denied(&mut page, summary);
+    if summary.warnings > 0 {
+        page.detail(&format!("{}, see above", count(summary.warnings, "warning")));
+    }
+    if let Some(log) = log {
+        page.detail(&format!("log: {}", log.display()));
+    }
+    for (index, step) in summary.next.iter().enumerate() {
+        match index {
+            0 => page.detail(&format!("next: {step}")),
+            _ => page.indented("        ", &step.to_string()),
+        }
+    }
+    page.finish()
+}
+
+/// What the agent was not allowed to do, unless the ending says it already.
+fn denied(page: &mut Page<'_>, summary: &Summary) {
+    let line = |refused: &DeniedCommand| {
+        let what = page.style().one_line(&refused.what(), DENIED_COMMAND);
+        format!("{what} ({})", refused.advice())
+    };
+    let lines: Vec<_> = summary.denied.iter().map(line).collect();
+    let open: Vec<_> = lines.iter().filter(|line| !summary.reason.contains(*line)).collect();
+    for line in open.iter().take(DENIED_MAX) {
+        page.detail(&format!("denied: {line}"));
+    }
+    if open.len() > DENIED_MAX {
+        page.detail(&format!("denied: {} more, see the report", open.len() - DENIED_MAX));
+    }
+}
+
+/// What was verified, unless the ending or its note says it already.
+fn verified(summary: &Summary) -> Option<String> {
+    let told =
+        summary.note.is_some() || matches!(summary.outcome, Some(Outcome::Unverified { .. }));
+    match &summary.verification {
+        Verification::NotBelieved { .. } if told => None,
+        verification => verification.sentence(),
+    }
+}
+
+/// `4 attempts, 3 files changed, 5s at work, 2h 13m waiting`
+fn work(summary: &Summary) -> String {
+    let Summary { iterations, attempts, commits, files_changed, duration, waited, .. } = summary;
+    let mut parts = Vec::new();
+    let told = match summary.outcome {
+        Some(Outcome::Completed { .. } | Outcome::Stopped | Outcome::MaxIterations { .. }) => true,
+        Some(
+            Outcome::Stagnated { .. }
+            | Outcome::NoChanges { .. }
+            | Outcome::MaxCost { .. }
+            | Outcome::MaxDuration { .. }
+            | Outcome::MaxTokens { .. }
+            | Outcome::Blocked { .. }
+            | Outcome::Unverified { .. }
+            | Outcome::Failed { .. }
+            | Outcome::ConsecutiveErrors { .. }
+            | Outcome::AllIterationsFailed { .. }
+            | Outcome::Auth { .. }
+            | Outcome::BadAgent { .. }
+            | Outcome::ChecksCannotRun { .. }
+            | Outcome::HookAbort { .. }
+            | Outcome::LimitWaitTooLong { .. }
+            | Outcome::DiskFull { .. }
+            | Outcome::JournalFailed { .. }
+            | Outcome::Interrupted,
+        )
+        | None => false,
+    };
+    if !told {
+        parts.push(count(*iterations, "iteration"));
+    }
+    parts.push(count(*attempts, "attempt"));
+    if *commits > 0 {
+        parts.push(count(*commits, "commit"));
+    }
+    if *files_changed > 0 {
+        parts.push(format!("{} changed", count(*files_changed, "file")));
+    }
+    parts.push(format!("{} at work", human(*duration)));
+    if !waited.is_zero() {
+        parts.push(format!("{} waiting", human(*waited)));
+    }
+    parts.join(", ")
+}
+
+/// `cost $0.61 (work $0.58 in 4 attempts, verify $0.03 in 1 call), 12,300 tokens`
+fn cost(summary: &Summary) -> Option<String> {
+    if summary.purposes.is_empty() {
+        return None;
+    }
+    let purposes: Vec<_> = summary.purposes.iter().map(purpose).collect();
+    let estimated = match summary.estimated {
+        Usd::ZERO => String::new(),
+        estimated if estimated == summary.cost => ", estimated".to_owned(),
+        estimated => format!(", {estimated} of it estimated"),
+    };
+    let tokens = thousands(summary.tokens.counted());
+    let cached = match summary.tokens.cache_read {
+        0 => String::new(),
+        cached => format!(" and {} from the cache", thousands(cached)),
+    };
+    let (cost, purposes) = (summary.cost, purposes.join(", "));
+    let rehearsed = if summary.is_rehearsal { "rehearsed: " } else { "" };
+    Some(format!("cost {cost}{estimated} ({rehearsed}{purposes}), {tokens} tokens{cached}"))
+}
+
+fn purpose(purpose: &PurposeSpend) -> String {
+    let PurposeSpend { name, unit, spend } = purpose;
+    format!("{name} {} in {}", spend.cost, count(spend.count, unit))
+}
+
+/// `12,300`
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        let cases = [(0, "0"), (999, "999"), (12_300, "12,300"), (1_000_000, "1,000,000")];
+        for (number, text) in cases {
+            assert_eq!(thousands(number), text);
+        }
+    }
+}

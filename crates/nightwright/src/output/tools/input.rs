@@ -1,0 +1,177 @@
+//! The JSON of a call and of its result. Whatever its shape, there is something to show of it.
+
+use std::collections::BTreeMap;
+
+use nightwright_core::stream::decode::is_cut;
+use nightwright_core::stream::dialect::SHOWN_TEXT_MAX;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A text, as far as it came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PartialText {
+    pub(super) text: String,
+    pub(super) extent: Extent,
+}
+
+/// How much of a text came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Extent {
+    #[default]
+    Whole,
+    /// Its end was cut off on its way here.
+    Beginning,
+}
+
+impl Extent {
+    /// What stands in front of a number of lines, or of bytes.
+    pub(super) fn at_least(self) -> &'static str {
+        match self {
+            Self::Whole => "",
+            Self::Beginning => "more than ",
+        }
+    }
+}
+
+/// What is said where a text was cut off on its way here, behind the sign for that.
+pub(super) fn cut_here() -> String {
+    let most = SHOWN_TEXT_MAX >> 10;
+    format!("cut here: more than {most} KB; all of it is in the raw output")
+}
+
+/// What a tool is called with: the values as they are written, each read when it is asked for, so
+/// that one of the wrong type costs nothing but itself.
+#[derive(Debug, Default)]
+pub(super) struct ToolArguments<'a>(BTreeMap<String, &'a RawValue>);
+
+impl<'a> ToolArguments<'a> {
+    /// No arguments if it is no object.
+    pub(super) fn of(json: &'a str) -> Self {
+        serde_json::from_str(json).map(Self).unwrap_or_default()
+    }
+
+    /// A text that says something.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.any_text(name).filter(|text| !text.trim().is_empty())
+    }
+
+    /// A text, even one of nothing.
+    pub(super) fn any_text(&self, name: &str) -> Option<String> {
+        self.read(name)
+    }
+
+    /// A text that may be so long that not all of it came.
+    pub(super) fn long_text(&self, name: &str) -> Option<PartialText> {
+        text(self.0.get(name)?.get())
+    }
+
+    /// A whole number, as a number or in words.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.read(name).or_else(|| self.any_text(name)?.trim().parse().ok())
+    }
+
+    /// Whether it says yes.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.read(name) == Some(true)
+    }
+
+    /// The objects of a list.
+    pub(super) fn objects(&self, name: &str) -> Vec<ToolArguments<'a>> {
+        let entries: Vec<&RawValue> = self.read(name).unwrap_or_default();
+        entries.into_iter().map(|entry| ToolArguments::of(entry.get())).collect()
+    }
+
+    /// The names of all of them.
+    pub(super) fn names(&self) -> String {
+        self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+
+    fn read<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
+        let value: &'a RawValue = self.0.get(name)?;
+        serde_json::from_str(value.get()).ok()
+    }
+}
+
+/// What a tool gave, as text: a string, a list of blocks, or else the JSON itself.
+pub(super) fn content(json: &str) -> PartialText {
+    if let Some(text) = text(json) {
+        return text;
+    }
+    let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(json) else {
+        return whole(json);
+    };
+    let blocks: Vec<_> = blocks.into_iter().map(|block| block_text(block.get())).collect();
+    let cut = blocks.iter().find(|block| block.extent == Extent::Beginning);
+    let extent = cut.map(|block| block.extent).unwrap_or_default();
+    let texts: Vec<_> = blocks.into_iter().map(|block| block.text).collect();
+    PartialText { text: texts.join("\n"), extent }
+}
+
+fn block_text(json: &str) -> PartialText {
+    if let Some(text) = text(json) {
+        return text;
+    }
+    let block = ToolArguments::of(json);
+    let kind = || block.text("type").map(|kind| whole(&format!("[{kind}]")));
+    block.long_text("text").or_else(kind).unwrap_or_else(|| whole(json))
+}
+
+/// A string of JSON, if it is one.
+fn text(json: &str) -> Option<PartialText> {
+    let mut text: String = serde_json::from_str(json).ok()?;
+    let raw = json.trim();
+    if !is_cut(raw.strip_suffix('"').unwrap_or(raw), SHOWN_TEXT_MAX) {
+        return Some(PartialText { text, extent: Extent::Whole });
+    }
+    // The mark, which is not part of it.
+    text.pop();
+    Some(PartialText { text, extent: Extent::Beginning })
+}
+
+fn whole(text: &str) -> PartialText {
+    PartialText { text: text.to_owned(), extent: Extent::Whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_of_the_wrong_type_costs_nothing_but_itself() {
+        let arguments =
+            ToolArguments::of(r#"{"a":7,"b":"x","c":"  ","d":"12","e":true,"f":[{},1]}"#);
+        assert_eq!((arguments.text("a"), arguments.text("b")), (None, Some("x".to_owned())));
+        assert_eq!((arguments.text("c"), arguments.any_text("c")), (None, Some("  ".to_owned())));
+        assert_eq!((arguments.number("a"), arguments.number("d")), (Some(7), Some(12)));
+        assert_eq!((arguments.number("b"), arguments.is_set("e")), (None, true));
+        assert_eq!((arguments.objects("f").len(), arguments.objects("e").len()), (2, 0));
+        for nothing in ["", "null", "[]", "7", "{", "\"text\""] {
+            assert_eq!(ToolArguments::of(nothing).names(), "", "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_was_cut_is_known_by_its_length_and_its_mark() {
+        let long = "x".repeat(SHOWN_TEXT_MAX);
+        let cut = PartialText { text: long.clone(), extent: Extent::Beginning };
+        assert_eq!(content(&format!("\"{long}…\"")), cut);
+        assert_eq!(content(&format!(r#"[{{"type":"text","text":"{long}…"}}]"#)), cut);
+        assert_eq!(content(&format!("\"{long}\"")), whole(&long));
+        assert_eq!(content("\"wait…\""), whole("wait…"));
+    }
+
+    #[test]
+    fn what_a_tool_gave_is_a_text_whatever_its_shape() {
+        let cases = [
+            (r#""a\nb""#, "a\nb"),
+            (r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#, "a\nb"),
+            (r#"[{"type":"image","source":{}},"c",7]"#, "[image]\nc\n7"),
+            (r#"{"odd":1}"#, r#"{"odd":1}"#),
+            ("", ""),
+            ("not json", "not json"),
+        ];
+        for (json, text) in cases {
+            assert_eq!(content(json), whole(text), "{json}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What happened, and what the agent says and does.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright_core::event::{CostSource, Event, FeedbackSource};
+use nightwright_core::journal::JournalLine;
+use nightwright_core::outcome::count;
+use nightwright_core::run_view::RunView;
+use nightwright_core::settings::EvidenceKind;
+use nightwright_core::stream::message::AgentMessage;
+use nightwright_core::units::human;
+
+use super::page::Page;
+use super::progress::ProgressReporter;
+use super::style::Style;
+use super::tools::ToolPrinter;
+use super::{Reporter, ReporterInput, Speaker};
+
+/// Everything that [`ProgressReporter`] writes, the agent's words, and its tool calls.
+#[derive(Debug)]
+pub(super) struct VerboseReporter {
+    progress: ProgressReporter,
+    tools: ToolPrinter,
+}
+
+impl VerboseReporter {
+    pub(super) fn new(style: Style, out: Box<dyn Write + Send>) -> Self {
+        Self { progress: ProgressReporter::new(style, out), tools: ToolPrinter::default() }
+    }
+
+    /// Whoever spoke has ended.
+    fn end(&mut self) -> io::Result<()> {
+        let Self { progress, tools } = self;
+        progress.write(|page, _| tools.end(page))
+    }
+}
+
+impl Reporter for VerboseReporter {
+    fn past(&mut self, line: &JournalLine) {
+        self.progress.past(line);
+    }
+
+    fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
+        let event = &line.record.event;
+        if let Event::AttemptFinished { .. }
+        | Event::CallFinished { .. }
+        | Event::IterationFinished(_)
+        | Event::RunFinished { .. } = event
+        {
+            self.end()?;
+        }
+        let before = self.progress.written();
+        self.progress.event(line, raw)?;
+        self.progress.write(|page, view| more(page, view, event))?;
+        if self.progress.written() > before {
+            self.tools.interrupted();
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, speaker: Speaker, message: &AgentMessage<'_>) -> io::Result<()> {
+        self.progress.message(speaker, message)?;
+        let Self { progress, tools } = self;
+        progress.write(|page, _| tools.message(page, speaker, message))
+    }
+
+    fn raw(&mut self, speaker: Speaker, line: &[u8]) -> io::Result<()> {
+        self.progress.raw(speaker, line)
+    }
+
+    fn note(&mut self, text: &str) -> io::Result<()> {
+        self.tools.interrupted();
+        self.progress.note(text)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.progress.flush()
+    }
+
+    fn wants(&self) -> ReporterInput {
+        ReporterInput::Everything
+    }
+
+    fn tick(&mut self, now: Timestamp) -> io::Result<()> {
+        self.progress.tick(now)
+    }
+
+    fn pace(&self) -> Option<Duration> {
+        self.progress.pace()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.end()?;
+        self.progress.close()
+    }
+}
+
+/// What only those want to know who want to know everything.
+fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
+    match event {
+        Event::AgentReady { ready, .. } => {
+            page.aside(&format!("{}, version {}", ready.model, ready.version));
+        }
+        Event::AttemptFinished { attempt, cost, figure, duration, report } => {
+            let about = match figure {
+                CostSource::Reported => "",
+                CostSource::Estimated => "about ",
+            };
+            let outcome = report.outcome.sentence();
+            let turns = count(report.turns, "turn");
+            let took = human(*duration);
+            let cost = format!("{about}{cost}{}", view.rehearsed());
+            page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {cost}, {took}"));
+        }
+        Event::GateStarted { claim, .. } => {
+            let claim: Vec<_> = claim.iter().map(|kind| evidence(*kind)).collect();
+            page.aside(&format!("claimed by {}", claim.join(", ")));
+        }
+        Event::FeedbackAdded { source, text } => {
+            if *source != FeedbackSource::Human {
+                page.aside(&format!("for the next iteration: {text}"));
+            }
+        }
+        Event::RunStarted(_)
+        | Event::RunContinued { .. }
+        | Event::IterationStarted { .. }
+        | Event::IterationSkipped { .. }
+        | Event::AttemptStarted { .. }
+        | Event::AttemptCancelled { .. }
+        | Event::RetryScheduled { .. }
+        | Event::LimitWaitStarted { .. }
+        | Event::LimitWaitEnded { .. }
+        | Event::QuotaReported { .. }
+        | Event::StatusChanged { .. }
+        | Event::BlockerReported { .. }
+        | Event::WatchdogNoticed { .. }
+        | Event::NudgeSent { .. }
+        | Event::PermissionDenied { .. }
+        | Event::ChecksStarted { .. }
+        | Event::ChecksFinished { .. }
+        | Event::ChangesInspected { .. }
+        | Event::CallStarted { .. }
+        | Event::CallCancelled { .. }
+        | Event::CallFinished { .. }
+        | Event::VerdictGiven { .. }
+        | Event::GateFinished { .. }
+        | Event::CouncilDecided { .. }
+        | Event::PrinciplesAdopted { .. }
+        | Event::SettingsChanged { .. }
+        | Event::IterationFinished(_)
+        | Event::StopRequested { .. }
+        | Event::StopCancelled
+        | Event::RunPaused
+        | Event::RunResumed
+        | Event::HookFailed { .. }
+        | Event::Warning { .. }
+        | Event::RunFinished { .. } => {}
+    }
+}
+
+fn evidence(kind: EvidenceKind) -> &'static str {
+    match kind {
+        EvidenceKind::Status => "the status file",
+        EvidenceKind::Todo => "the to-do list",
+        EvidenceKind::Plan => "the plan",
+        EvidenceKind::Planned => "the plan that was written",
+        EvidenceKind::Promise => "the promise marker",
+        EvidenceKind::Signal => "the completion signal",
+        EvidenceKind::EndPhrase => "the end phrase",
+        EvidenceKind::NoProgress => "nightwright, before ending the run for lack of progress",
+        EvidenceKind::Asked => "a person who wants to know",
+    }
+}

@@ -1,0 +1,471 @@
+//! What the machine asks for, done: the agent started, the project looked at, the checks run.
+//!
+//! Every request is answered exactly once, as an input that carries its ticket or number. What
+//! takes time runs beside the loop; nothing here waits.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nightwright_core::effect::{AnswerFormat, AttemptRequest, CallRequest, Effect, Grace, Needed};
+use nightwright_core::hook::Hook;
+use nightwright_core::input::{HookAnswer, Input, Prepared, Survey};
+use nightwright_core::machine::ledger::State;
+use nightwright_core::prompt::{self, Briefing, CollectedPrinciples, Prompt, PromptContext};
+use nightwright_core::redact::Secrets;
+use nightwright_core::settings::Settings;
+use nightwright_core::stream::dialect::ToolAccess;
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason};
+use nightwright_core::stream::report::{AgentNews, AttemptReport};
+use nightwright_core::units::{AttemptId, CallId, Iteration, Ticket};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
+use crate::config::principles;
+use crate::files;
+use crate::output::hooks::HookRunner;
+use crate::process::{self, Containment, StopHandle};
+use crate::runtime::observer::{JournaledWorkspace, WorkspaceObserver};
+use crate::runtime::supervisor::Effects;
+use crate::store::journal::{RunDir, attempt_label, call_label, create_file};
+use crate::store::temp_folder::TempHandle;
+use crate::task;
+use crate::workspace::{self, Baseline};
+use checking::WithheldVariables;
+
+mod checking;
+
+/// How long checks that were cut may take to be gone when we leave.
+const CHECKS_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
+/// How long what was killed may take to be gone. Its guards go on without us.
+const VANISH: Duration = Duration::from_millis(700);
+/// How often that is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The real world of a run.
+pub struct EffectExecutor {
+    agent: Box<dyn Agent>,
+    project: PathBuf,
+    folder: RunDir,
+    temp: TempHandle,
+    environment: Vec<(OsString, OsString)>,
+    containment: Containment,
+    secrets: Secrets,
+    workspace: Arc<Mutex<WorkspaceObserver>>,
+    attempt: Option<(AttemptId, Box<dyn Attempt>)>,
+    call: Option<(CallId, Box<dyn Attempt>)>,
+    checks: Option<(Ticket, StopHandle, JoinHandle<()>)>,
+    /// The user's hooks, if the run has any.
+    hooks: Option<HookRunner>,
+    /// What is said of variables that checks don't get, once a check has failed.
+    withheld: WithheldVariables,
+    hook: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for EffectExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the environment: there are secrets in it.
+        f.debug_struct("Hands")
+            .field("project", &self.project)
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EffectExecutor {
+    /// Hands for a run in `project`.
+    pub fn new(
+        agent: Box<dyn Agent>,
+        project: &Path,
+        folder: RunDir,
+        temp: TempHandle,
+        environment: Vec<(OsString, OsString)>,
+        containment: Containment,
+        settings: &Settings,
+    ) -> Self {
+        let observer = WorkspaceObserver::new(project, folder.path(), settings);
+        Self {
+            agent,
+            project: project.to_owned(),
+            folder,
+            temp,
+            environment,
+            containment,
+            secrets: Secrets::default(),
+            workspace: Arc::new(Mutex::new(observer)),
+            attempt: None,
+            call: None,
+            checks: None,
+            hooks: None,
+            withheld: WithheldVariables::default(),
+            hook: None,
+        }
+    }
+
+    /// The same, with these to be run when the machine asks for one.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: Option<HookRunner>) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// The same, with variables that checks don't get, and a line about them that is said once, when a
+    /// check fails.
+    #[must_use]
+    pub fn withholding(mut self, names: Vec<String>, line: Option<String>) -> Self {
+        self.withheld = WithheldVariables { names, line: Arc::new(Mutex::new(line)) };
+        self
+    }
+
+    /// The same, with changes counted from the start of an earlier run.
+    #[must_use]
+    pub fn since(self, baseline: Baseline) -> Self {
+        let mut observer = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        observer.workspace.compare_with(baseline);
+        drop(observer);
+        self
+    }
+
+    /// The same, with these masked in what checks print and in what the agent's files say.
+    #[must_use]
+    pub fn masking(mut self, secrets: Secrets) -> Self {
+        let mut observer = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        observer.mask(secrets.clone());
+        drop(observer);
+        self.secrets = secrets;
+        self
+    }
+
+    /// Looks at the project beside the loop and sends what `answer` makes of it.
+    fn observe(
+        &self,
+        news: &mpsc::Sender<Input>,
+        answer: impl FnOnce(&mut WorkspaceObserver) -> Input + Send + 'static,
+    ) {
+        let observer = Arc::clone(&self.workspace);
+        let news = news.clone();
+        tokio::task::spawn_blocking(move || {
+            let input = answer(&mut observer.lock().unwrap_or_else(PoisonError::into_inner));
+            // A closed queue means that the run is over.
+            let _ = news.blocking_send(input);
+        });
+    }
+
+    fn prepare(&self, ticket: Ticket, mark: Needed, state: &State, news: &mpsc::Sender<Input>) {
+        let folders = [self.project.clone(), self.folder.path().to_owned()];
+        let known = JournaledWorkspace::of(state);
+        self.observe(news, move |observer| {
+            let (mark, checklist, status) = match mark {
+                Needed::Yes => {
+                    observer.restore(&known);
+                    let (now, mark, evidence) = observer.observe();
+                    observer.warnings.extend(evidence.warnings);
+                    observer.keep_baseline(&now);
+                    (Some(mark), evidence.checklist, evidence.status)
+                }
+                Needed::Known => (None, None, None),
+            };
+            observer.start.clone_from(&observer.now);
+            let disk = workspace::space(folders.iter().map(PathBuf::as_path));
+            Input::Prepared(ticket, Prepared { mark, checklist, status, disk })
+        });
+    }
+
+    fn survey(
+        &self,
+        ticket: Ticket,
+        iteration: Iteration,
+        state: &State,
+        news: &mpsc::Sender<Input>,
+    ) {
+        let known = JournaledWorkspace::of(state);
+        let head = state.current().and_then(|current| current.start.head.clone());
+        let list = PathBuf::from(state.settings.files.list.clone().unwrap_or_default());
+        let project = self.project.clone();
+        let to_collect = principles::to_collect(&state.settings).map(str::to_owned);
+        let commands = state.settings.verify.commands.clone();
+        self.observe(news, move |observer| {
+            observer.restore(&known);
+            let (now, mark, evidence) = observer.observe();
+            let unreadable = now.unreadable.iter().take(3);
+            let mut warnings: Vec<_> = unreadable
+                .map(|what| format!("can't read a file of the project: {what}"))
+                .collect();
+            warnings.append(&mut observer.warnings);
+            warnings.extend(evidence.warnings);
+            let collected = to_collect.map(|file| principles::collected(&project, &file));
+            let principles = collected.transpose().unwrap_or_else(|why| {
+                warnings.push(format!("the principles can't be used: {why}"));
+                None
+            });
+            observer.retain_new_warnings(iteration, &mut warnings);
+            let changes = observer.figures(&now, &commands);
+            let before = observer.start.as_ref();
+            let survey = Survey {
+                mark,
+                files_changed: before.and_then(|start| now.changed_since(start)).unwrap_or(0),
+                files_changed_outside_plan: before
+                    .and_then(|start| now.changed_outside(start, &list)),
+                commits: observer.workspace.commits_since(head.as_deref()),
+                changes: Some(changes),
+                status: evidence.status,
+                checklist: evidence.checklist,
+                list: evidence.list,
+                principles: principles.flatten(),
+                warnings,
+            };
+            Input::Surveyed(ticket, Box::new(survey))
+        });
+    }
+
+    fn inspect(&self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
+        let (known, commands) =
+            (JournaledWorkspace::of(state), state.settings.verify.commands.clone());
+        self.observe(news, move |observer| {
+            observer.restore(&known);
+            let now = observer.now.clone().unwrap_or_else(|| observer.observe().0);
+            let changes = observer.changes(&now, &commands);
+            let mut inspection = workspace::inspection(&changes, &commands);
+            inspection.warnings = observer.workspace.take_warnings();
+            inspection.warnings.append(&mut observer.warnings);
+            inspection.findings.extend_from_slice(observer.workspace.gaps());
+            Input::Inspected(ticket, Box::new(inspection))
+        });
+    }
+
+    fn start_attempt(
+        &mut self,
+        request: AttemptRequest,
+        state: &State,
+        news: &mpsc::Sender<Input>,
+    ) {
+        let AttemptRequest { attempt, cap, model, briefing } = request;
+        let post = NewsSender::new(NewsSource::Attempt(attempt), news.clone());
+        let notes = match &state.settings.notes_file {
+            Some(notes) => workspace::read_notes(&self.project, Path::new(notes)),
+            None => Ok(None),
+        };
+        let notes = match notes {
+            Ok(notes) => notes,
+            Err(error) => return refuse(post, chain(&error)),
+        };
+        let number = state.current().map_or(1, |current| current.attempts);
+        let iteration = briefing.iteration.0;
+        let label = attempt_label(iteration, number);
+        self.write_feedback_file(state, &briefing);
+        let found =
+            PromptContext { notes, principles: principles::found(&self.project, &state.settings) };
+        let prompt = match prompt::compose(&state.settings, &briefing, &found) {
+            Ok(prompt) => prompt,
+            Err(error) => return refuse(post, chain(&error)),
+        };
+        // `003.md`, and `003-2.md` for a second attempt.
+        let name = match number {
+            0 | 1 => format!("{iteration:03}"),
+            _ => format!("{iteration:03}-{number}"),
+        };
+        if let Err(error) = self.keep(&name, &prompt) {
+            return refuse(post, format!("can't keep the prompt: {error}"));
+        }
+        if let CollectedPrinciples::Unusable(_) = found.principles
+            && let Err(error) = self.keep_principles(&name, &state.settings)
+        {
+            return refuse(post, format!("can't keep the principles as they are: {error}"));
+        }
+        let order = LaunchRequest {
+            source: NewsSource::Attempt(attempt),
+            purpose: None,
+            iteration,
+            label,
+            prompt,
+            cap,
+            model,
+            tools: ToolAccess::Usual,
+            shape: AnswerFormat::Words,
+        };
+        self.attempt = Some((attempt, self.agent.start(order, post)));
+    }
+
+    /// Writes what the agent is told into the folder of its task, for people to read.
+    fn write_feedback_file(&self, state: &State, briefing: &Briefing) {
+        let Some(task) = &state.settings.files.task else { return };
+        let path = self.project.join(task).join(task::FEEDBACK);
+        let text = prompt::inbox(briefing);
+        let text = self.secrets.mask(&text);
+        let written = if text.is_empty() {
+            fs::remove_file(&path)
+        } else {
+            files::check_inside(&self.project, &path)
+                .and_then(|()| files::replace(&path, text.as_bytes()))
+                .map_err(io::Error::other)
+        };
+        // The agent has it in its prompt; this copy helps only those who look.
+        let _ = written;
+    }
+
+    /// Keeps a prompt in the run folder.
+    fn keep(&self, name: &str, prompt: &Prompt) -> io::Result<()> {
+        let path = self.folder.prompts().join(format!("{name}.md"));
+        let mut file = create_file(&path)?;
+        io::Write::write_all(&mut file, prompt.user.as_bytes())
+    }
+
+    /// Keeps the principles that the agent is to mend: they may be somebody's own.
+    fn keep_principles(&self, name: &str, settings: &Settings) -> io::Result<()> {
+        let Some(bytes) = principles::read_raw(&self.project, settings) else { return Ok(()) };
+        let path = self.folder.prompts().join(format!("{name}-principles.toml"));
+        let mut file = create_file(&path)?;
+        io::Write::write_all(&mut file, &bytes)
+    }
+
+    fn start_call(&mut self, request: CallRequest, state: &State, news: &mpsc::Sender<Input>) {
+        let CallRequest { call, purpose, cap, question, model, tools, shape } = request;
+        let post = NewsSender::new(NewsSource::Call(call), news.clone());
+        let iteration = state.current().map_or(0, |current| current.iteration.0);
+        let label = call_label(iteration, purpose, call);
+        let prompt = Prompt { system: String::new(), user: question };
+        if let Err(error) = self.keep(&label, &prompt) {
+            return refuse(post, format!("can't keep the prompt: {error}"));
+        }
+        let order = LaunchRequest {
+            source: NewsSource::Call(call),
+            purpose: Some(purpose),
+            iteration,
+            label,
+            prompt,
+            cap,
+            model,
+            tools,
+            shape,
+        };
+        self.call = Some((call, self.agent.start(order, post)));
+    }
+
+    fn run_hook(&mut self, ticket: Ticket, hook: Hook, news: &mpsc::Sender<Input>) {
+        let (hooks, news) = (self.hooks.clone(), news.clone());
+        self.hook = Some(tokio::spawn(async move {
+            let answer = match hooks {
+                Some(hooks) => hooks.run(hook).await,
+                // An answer is owed all the same.
+                None => HookAnswer::GoOn,
+            };
+            // A closed queue means that the run is over.
+            let _ = news.send(Input::Hook(ticket, answer)).await;
+        }));
+    }
+
+    fn cut_checks(&mut self, ticket: Ticket, grace: Grace) {
+        let Some((running, stop, task)) = &self.checks else { return };
+        if *running != ticket {
+            return;
+        }
+        match grace {
+            Grace::Usual => stop.stop(),
+            // The task holds the processes, and they go with it.
+            Grace::None => {
+                task.abort();
+                self.checks = None;
+            }
+        }
+    }
+
+    fn attempt(&self, id: AttemptId) -> Option<&dyn Attempt> {
+        let (running, attempt) = self.attempt.as_ref()?;
+        (*running == id).then_some(attempt.as_ref())
+    }
+
+    fn cut_call(&self, id: CallId, why: CancelReason, grace: Grace) {
+        if let Some((running, call)) = &self.call
+            && *running == id
+        {
+            call.cancel(why, grace);
+        }
+    }
+}
+
+impl Effects for EffectExecutor {
+    fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
+        match effect {
+            Effect::Prepare { ticket, mark } => self.prepare(ticket, mark, state, news),
+            Effect::StartAttempt(request) => self.start_attempt(*request, state, news),
+            Effect::StartCall(request) => self.start_call(*request, state, news),
+            Effect::Survey { ticket, iteration } => self.survey(ticket, iteration, state, news),
+            Effect::RunChecks { ticket, budget, .. } => {
+                self.run_checks(ticket, budget, state, news);
+            }
+            Effect::Nudge { attempt, text } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.send_message(text);
+                }
+            }
+            Effect::CloseInput { attempt } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.close_input();
+                }
+            }
+            Effect::CancelAttempt { attempt, why, grace } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.cancel(why, grace);
+                }
+            }
+            Effect::CancelCall { call, why, grace } => self.cut_call(call, why, grace),
+            Effect::CancelChecks { ticket, grace } => self.cut_checks(ticket, grace),
+            Effect::InspectChanges { ticket } => self.inspect(ticket, state, news),
+            Effect::RunHook { ticket, hook } => self.run_hook(ticket, hook, news),
+            // Timers are the supervisor's own; leaving is a function of its own.
+            Effect::SetTimer { .. } | Effect::ClearTimer { .. } | Effect::Finish => {}
+        }
+    }
+
+    /// Attempts, calls and a hook go with their handles; checks are stopped and waited for. What is
+    /// killed is gone in a moment, and nobody should find it after us.
+    async fn shut_down(&mut self) {
+        self.attempt = None;
+        self.call = None;
+        if let Some(hook) = self.hook.take() {
+            // It is asked to leave when its handle is dropped, and nobody waits for that.
+            hook.abort();
+            // Only its being dropped is waited for, and an aborted task says that it was.
+            let _ = hook.await;
+        }
+        if let Some((_, stop, task)) = self.checks.take() {
+            stop.stop();
+            // Past the deadline it ends with the runtime, and its processes with it.
+            let _ = tokio::time::timeout(CHECKS_EXIT_TIMEOUT, task).await;
+        }
+        let patience = Instant::now() + VANISH;
+        while process::guards() > 0 && Instant::now() < patience {
+            sleep(POLL_INTERVAL).await;
+        }
+        if process::guards() > 0 {
+            // A guard that does nothing by now would leave the agent at work behind us.
+            let _ = tokio::task::spawn_blocking(process::end_guards).await;
+        }
+    }
+}
+
+/// An attempt that could not even be asked.
+fn refuse(post: NewsSender, why: String) {
+    tokio::spawn(async move {
+        let report = AttemptReport::bare(AttemptOutcome::NotStarted { why });
+        post.send(AgentNews::Exited(Box::new(report))).await;
+    });
+}
+
+/// An error with its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

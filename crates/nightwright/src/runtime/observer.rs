@@ -1,0 +1,188 @@
+//! How the project is, and how it was at the start of the iteration.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::input::{Changes, WorkspaceMark};
+use nightwright_core::machine::ledger::State;
+use nightwright_core::policy::outputs::{self, TouchedFiles};
+use nightwright_core::redact::Secrets;
+use nightwright_core::settings::Settings;
+use nightwright_core::tamper::{self, FileDiff, FileSide};
+use nightwright_core::units::Iteration;
+
+use crate::runtime::evidence_files::{self, EvidenceSnapshot};
+use crate::task;
+use crate::workspace::console_files::ConsoleFiles;
+use crate::workspace::{self, Baseline, Snapshot, Workspace};
+
+/// Our own folder in a project.
+const NIGHTWRIGHT: &str = ".nightwright";
+
+/// Looks at the project and remembers how it was at the start of the iteration.
+#[derive(Debug)]
+pub(super) struct WorkspaceObserver {
+    pub(super) workspace: Workspace,
+    evidence: evidence_files::EvidenceFiles,
+    console: ConsoleFiles,
+    /// Where it is kept how the project was when the run began.
+    folder: PathBuf,
+    /// What was odd when nobody could be told.
+    pub(super) warnings: Vec<String>,
+    /// What was said of an iteration: it is looked at again after a review.
+    warned: (Iteration, BTreeSet<String>),
+    /// `None` when this process was not there at the start.
+    pub(super) start: Option<Snapshot>,
+    /// `None` when this process has not looked yet.
+    pub(super) now: Option<Snapshot>,
+    /// The last state that was compared with the start of the run, and what came of it.
+    compared: Option<(Snapshot, Changes)>,
+}
+
+/// What the journal knows of the project.
+#[derive(Clone, Debug)]
+pub(super) struct JournaledWorkspace {
+    origin: Option<WorkspaceMark>,
+    outputs: BTreeSet<String>,
+}
+
+impl JournaledWorkspace {
+    pub(super) fn of(state: &State) -> Self {
+        Self { origin: state.origin.clone(), outputs: state.outputs.clone() }
+    }
+}
+
+impl WorkspaceObserver {
+    /// Nobody has looked yet.
+    pub(super) fn new(project: &Path, folder: &Path, settings: &Settings) -> Self {
+        let mut workspace = workspace(project, settings).in_run(folder);
+        if let Some(baseline) = Baseline::of(folder) {
+            workspace.compare_with(baseline);
+        }
+        Self {
+            workspace,
+            evidence: evidence(project, settings).in_run(folder),
+            console: ConsoleFiles::new(project, folder),
+            folder: folder.to_owned(),
+            warnings: Vec::new(),
+            warned: (Iteration(0), BTreeSet::new()),
+            start: None,
+            now: None,
+            compared: None,
+        }
+    }
+
+    /// Masks these in what the agent's files say.
+    pub(super) fn mask(&mut self, secrets: Secrets) {
+        self.evidence.mask(secrets);
+    }
+
+    /// The project after the checks, and what they did to it.
+    pub(super) fn observe_after_checks(
+        &mut self,
+        before: Option<&Snapshot>,
+    ) -> (WorkspaceMark, EvidenceSnapshot, TouchedFiles) {
+        let (now, mark, evidence) = self.observe();
+        let touched = before.map(|before| now.touched_since(before)).unwrap_or_default();
+        let files_in = |folder: &str, enough| self.workspace.files_in(folder, enough);
+        let touches = outputs::sort(&touched, files_in);
+        if touches.outputs.is_empty() {
+            return (mark, evidence, touches);
+        }
+        self.workspace.add_outputs(&touches.outputs);
+        let (_, mark, evidence) = self.observe();
+        (mark, evidence, touches)
+    }
+
+    /// The project as it is now.
+    pub(super) fn observe(&mut self) -> (Snapshot, WorkspaceMark, EvidenceSnapshot) {
+        for file in self.console.files() {
+            self.workspace.leave_out(file);
+        }
+        let now = self.workspace.snapshot();
+        self.now = Some(now.clone());
+        self.warnings.extend(self.workspace.take_warnings());
+        let evidence = self.evidence.read();
+        let mark = WorkspaceMark {
+            fingerprint: now.fingerprint(),
+            head: now.head().map(str::to_owned),
+            head_tree: now.head_tree().map(str::to_owned),
+            status: evidence.identity.clone(),
+        };
+        (now, mark, evidence)
+    }
+
+    /// What changed since the run began, without files that checks wrote and that decide nothing.
+    pub(super) fn changes(&mut self, now: &Snapshot, commands: &[String]) -> Vec<FileDiff> {
+        let changes = self.workspace.changes(now);
+        self.without_outputs(changes, commands)
+    }
+
+    fn without_outputs(&self, mut changes: Vec<FileDiff>, commands: &[String]) -> Vec<FileDiff> {
+        changes.retain(|FileDiff { path, before, .. }| {
+            // Code that a check wrote can be run, so it is looked at like any other.
+            *before != FileSide::Absent
+                || !self.workspace.is_loose_output(path)
+                || tamper::is_source(path)
+                || tamper::is_protected(path, commands)
+        });
+        changes
+    }
+
+    /// The same in figures. A project that is as it was at the last look is not compared again.
+    pub(super) fn figures(&mut self, now: &Snapshot, commands: &[String]) -> Changes {
+        if let Some((seen, figures)) = &self.compared
+            && seen == now
+        {
+            return figures.clone();
+        }
+        let changes = self.workspace.changes_by_memory(now);
+        let figures = workspace::figures(&self.without_outputs(changes, commands));
+        self.compared = Some((now.clone(), figures.clone()));
+        figures
+    }
+
+    /// Leaves out what was said of this iteration before.
+    pub(super) fn retain_new_warnings(&mut self, iteration: Iteration, warnings: &mut Vec<String>) {
+        if self.warned.0 != iteration {
+            self.warned = (iteration, BTreeSet::new());
+        }
+        warnings.retain(|warning| self.warned.1.insert(warning.clone()));
+    }
+
+    /// Takes the journal's word for how the run began, where nothing else was kept of that, and for the
+    /// files that checks wrote.
+    pub(super) fn restore(&mut self, JournaledWorkspace { origin, outputs }: &JournaledWorkspace) {
+        self.workspace.add_outputs(outputs);
+        let origin = origin.as_ref();
+        if let (Some(origin), None, false) = (origin, &self.now, self.workspace.has_baseline()) {
+            self.workspace.compare_with(Baseline::of_mark(origin));
+        }
+    }
+
+    /// Keeps how the project is at the start of the run, once.
+    pub(super) fn keep_baseline(&mut self, now: &Snapshot) {
+        if self.workspace.has_baseline() {
+            return;
+        }
+        if let Err(error) = self.workspace.keep_baseline(now, &self.folder) {
+            let text = "what was not committed when the run began could not be kept";
+            self.warnings.push(format!("{text}, and can't be compared: {error}"));
+        }
+    }
+}
+
+/// The files in which the agent says how far it is.
+fn evidence(project: &Path, settings: &Settings) -> evidence_files::EvidenceFiles {
+    evidence_files::EvidenceFiles::new(project, &settings.files, &settings.completion.evidence)
+}
+
+/// The project, with what of it is work: not what iterations leave for each other, but what the
+/// agent does in the folder of its task.
+fn workspace(project: &Path, settings: &Settings) -> Workspace {
+    let notes = settings.notes_file.iter().map(PathBuf::from).collect();
+    let reports = settings.files.task.iter().map(|task| Path::new(task).join(task::REPORTS));
+    let list = settings.files.list.iter().map(PathBuf::from);
+    let ours = reports.chain(list).filter(|path| path.starts_with(NIGHTWRIGHT)).collect();
+    Workspace::new(project, notes).counting(ours)
+}

@@ -1,0 +1,273 @@
+//! The end of a journal at which it grows.
+
+use std::io;
+use std::sync::Arc;
+
+use nightwright_core::event::Record;
+use nightwright_core::journal::{JournalEnd, MAX_LINE_BYTES, encode};
+use nightwright_core::units::RunId;
+
+use super::error::{JournalError, RecordingFailure, RecordingStep, StoreFileError};
+use super::layer::FileLayer;
+
+/// Space set aside for the last events. An ending with all its totals has about one KiB, the report
+/// of an attempt that is cut for it rarely more.
+pub const RESERVE: u64 = 64 << 10;
+
+/// Appends events to a journal. One process has one, and holds the run's lock.
+#[derive(Debug)]
+pub struct JournalWriter<L> {
+    layer: L,
+    run: RunId,
+    /// How many events are recorded.
+    lines: u64,
+    /// How many bytes they take: where the file is cut back to.
+    length: u64,
+    /// Whether there is anything that a sync would have to do.
+    unsynced: bool,
+    /// The lines of the last append.
+    batch: Vec<u8>,
+    health: WriterHealth,
+}
+
+/// Whether events can still be recorded.
+#[derive(Debug)]
+enum WriterHealth {
+    Good,
+    /// An append failed: only last words can be recorded.
+    Full(RecordingFailure),
+    /// A sync failed: nobody knows what is on disk, and nothing is acknowledged any more.
+    Lost(RecordingFailure),
+}
+
+impl<L: FileLayer> JournalWriter<L> {
+    /// Begins a journal in a file that is empty.
+    pub fn new(layer: L, run: RunId) -> Result<Self, JournalError> {
+        Self::after(layer, run, &JournalEnd { run: None, lines: 0, length: 0, torn: None })
+    }
+
+    /// Goes on behind the last good line of a journal; anything behind that has been cut off.
+    pub(super) fn after(mut layer: L, run: RunId, end: &JournalEnd) -> Result<Self, JournalError> {
+        layer.reserve(RESERVE).map_err(|source| {
+            let action = "set space aside for the last events of";
+            StoreFileError { action, path: layer.path().to_owned(), source }
+        })?;
+        Ok(Self {
+            layer,
+            run,
+            lines: end.lines,
+            length: end.length,
+            unsynced: false,
+            batch: Vec::new(),
+            health: WriterHealth::Good,
+        })
+    }
+
+    /// Appends events in one write. On an error none of them is recorded and those before them
+    /// are whole; from then on only [`append_last`](Self::append_last) can record anything.
+    ///
+    /// They survive a crash only after a [`sync`](Self::sync).
+    pub fn append(&mut self, records: &[Record]) -> Result<(), JournalError> {
+        self.batch.clear();
+        if let Some(first) = self.failure() {
+            return Err(JournalError::Stopped(first.clone()));
+        }
+        self.write(records).map_err(|failure| {
+            self.health = WriterHealth::Full(failure.clone());
+            JournalError::Failed(failure)
+        })
+    }
+
+    /// Gets all events onto the disk; free of charge if they are there. After an error nothing can
+    /// be recorded any more.
+    pub fn sync(&mut self) -> Result<(), JournalError> {
+        if let Some(first) = self.failure() {
+            return Err(JournalError::Stopped(first.clone()));
+        }
+        self.flush()
+    }
+
+    /// Appends and syncs the last events of the run. If the disk is full they get the space that
+    /// was set aside for them. Refused after a failed sync.
+    ///
+    /// It can be called again: a run that ends while an agent is working has more than one last
+    /// thing to say.
+    pub fn append_last(&mut self, records: &[Record]) -> Result<(), JournalError> {
+        if let WriterHealth::Good = self.health
+            && self.append(records).is_ok()
+        {
+            return self.sync();
+        }
+        self.batch.clear();
+        if let WriterHealth::Lost(first) = &self.health {
+            return Err(JournalError::Stopped(first.clone()));
+        }
+        // The append tells whether there is space, however that came about.
+        let _ = self.layer.release_reserve();
+        // Cutting back may have failed earlier, and events behind half a line would be damage.
+        self.cut_back().and_then(|()| self.write(records)).map_err(JournalError::Failed)?;
+        self.flush()
+    }
+
+    /// Ends recording: syncs, and gives back the space set aside.
+    pub fn close(mut self) -> Result<(), JournalError> {
+        self.sync()?;
+        let path = self.layer.path().to_owned();
+        let released = self.layer.release_reserve();
+        released.map_err(StoreFileError::on("give back the space set aside for", &path))?;
+        Ok(())
+    }
+
+    /// The lines that the last append wrote, newlines included; nothing if it failed.
+    pub fn last_batch(&self) -> &[u8] {
+        &self.batch
+    }
+
+    /// The number of the last event recorded; 0 if there is none.
+    pub fn last_seq(&self) -> u64 {
+        self.lines
+    }
+
+    /// The run that is recorded.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// The first failure, if there was any.
+    pub fn failure(&self) -> Option<&RecordingFailure> {
+        match &self.health {
+            WriterHealth::Good => None,
+            WriterHealth::Full(first) | WriterHealth::Lost(first) => Some(first),
+        }
+    }
+
+    fn write(&mut self, records: &[Record]) -> Result<(), RecordingFailure> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let mut seq = self.lines;
+        for record in records {
+            seq += 1;
+            let start = self.batch.len();
+            encode(&mut self.batch, seq, &self.run, record);
+            // A line that no reader takes would make the whole journal unreadable.
+            if self.batch.len() - start > MAX_LINE_BYTES {
+                self.batch.clear();
+                let why = format!("an event `{}` is too long", record.event.name());
+                return Err(self.failed(RecordingStep::Append, io::Error::other(why)));
+            }
+        }
+        if let Err(error) = self.layer.append(&self.batch) {
+            self.batch.clear();
+            // Were it to fail, what is left would be a torn end, and nothing is written behind it.
+            let _ = self.cut_back();
+            return Err(self.failed(RecordingStep::Append, error));
+        }
+        self.lines = seq;
+        self.length += self.batch.len() as u64;
+        self.unsynced = true;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), JournalError> {
+        if !self.unsynced {
+            return Ok(());
+        }
+        self.layer.sync().map_err(|error| {
+            let failure = self.failed(RecordingStep::Sync, error);
+            let first = self.failure().unwrap_or(&failure).clone();
+            self.health = WriterHealth::Lost(first);
+            JournalError::Failed(failure)
+        })?;
+        self.unsynced = false;
+        Ok(())
+    }
+
+    fn cut_back(&mut self) -> Result<(), RecordingFailure> {
+        self.layer.truncate(self.length).map_err(|error| self.failed(RecordingStep::CutBack, error))
+    }
+
+    fn failed(&self, stage: RecordingStep, source: io::Error) -> RecordingFailure {
+        RecordingFailure { stage, path: self.layer.path().to_owned(), source: Arc::new(source) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use nightwright_core::event::Event;
+
+    use super::*;
+    use crate::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
+
+    fn run() -> RunId {
+        RunId("20261115-233412-7f3a".to_owned())
+    }
+
+    fn begin(disk: &FakeDisk) -> JournalWriter<FakeFile> {
+        JournalWriter::new(disk.open(), run()).unwrap()
+    }
+
+    fn records(from: u64, to: u64) -> Vec<Record> {
+        let record = |n| Record {
+            at: "2026-11-15T23:40:33.123Z".parse().unwrap(),
+            active: Duration::from_millis(n),
+            event: Event::RunPaused,
+        };
+        (from..=to).map(record).collect()
+    }
+
+    #[test]
+    fn steps_without_events_cost_no_disk() {
+        let disk = FakeDisk::new();
+        let mut writer = begin(&disk);
+        writer.append(&records(1, 2)).unwrap();
+        writer.sync().unwrap();
+        writer.append(&[]).unwrap();
+        assert_eq!(writer.last_batch(), b"");
+        writer.sync().unwrap();
+        assert_eq!((disk.calls(Operation::Append), disk.calls(Operation::Sync)), (1, 1));
+    }
+
+    #[test]
+    fn a_run_does_not_begin_without_space_for_its_end() {
+        let disk = FakeDisk::new();
+        disk.set_capacity(1000);
+        let error = JournalWriter::new(disk.open(), run()).unwrap_err();
+        assert!(error.reason().contains("space"), "{}", error.reason());
+    }
+
+    #[test]
+    fn after_a_failed_sync_nothing_is_acknowledged() {
+        let disk = FakeDisk::new();
+        let mut writer = begin(&disk);
+        writer.append(&records(1, 1)).unwrap();
+        disk.fail(Operation::Sync, 1, Fault::Io);
+        let first = writer.sync().unwrap_err();
+        assert!(first.reason().starts_with("can't sync `journal.jsonl`: "), "{}", first.reason());
+
+        for again in [
+            writer.sync().unwrap_err(),
+            writer.append(&records(2, 2)).unwrap_err(),
+            writer.append_last(&records(2, 2)).unwrap_err(),
+            writer.close().unwrap_err(),
+        ] {
+            assert!(again.reason().ends_with(&first.reason()), "{}", again.reason());
+        }
+        assert_eq!((disk.calls(Operation::Append), disk.calls(Operation::Sync)), (1, 1));
+    }
+
+    #[test]
+    fn a_line_that_no_reader_would_take_is_not_written() {
+        let disk = FakeDisk::new();
+        let mut writer = begin(&disk);
+        let mut records = records(1, 2);
+        records[1].event = Event::Warning { text: "x".repeat(MAX_LINE_BYTES) };
+        let error = writer.append(&records).unwrap_err();
+        assert!(error.reason().ends_with("an event `warning` is too long"));
+        assert_eq!(disk.contents(), b"");
+        writer.append_last(&records[..1]).unwrap();
+        assert_eq!(writer.last_seq(), 1);
+    }
+}

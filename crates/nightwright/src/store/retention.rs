@@ -1,0 +1,319 @@
+//! Makes room: what is heavy of old runs goes, their journals stay.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright_core::event::Event;
+use nightwright_core::settings::Scope;
+use nightwright_core::units::RunId;
+
+use super::journal::error::StoreFileError;
+use super::journal::private;
+use super::run_dir::RunDir;
+use crate::store::log_settings::LogSettings;
+
+/// No run takes so long to begin.
+const START: Duration = Duration::from_hours(1);
+
+/// A run, as far as it matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrunableRun {
+    /// Which.
+    pub id: RunId,
+    /// Whether it has come to its end.
+    pub state: PruneState,
+    /// How much room its prompts, output and logs take.
+    pub bytes: u64,
+}
+
+/// Whether a run has come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PruneState {
+    /// It has, and nobody goes on with it.
+    Ended {
+        /// When.
+        at: Timestamp,
+        /// What it was for.
+        purpose: RunPurpose,
+    },
+    /// It is going on, can be gone on with, or nobody can tell.
+    Open,
+}
+
+/// What a run was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunPurpose {
+    /// To work.
+    Work,
+    /// To judge what is there already. There may be many of these for one that works, and they must
+    /// not push it out.
+    Judge,
+}
+
+/// Which runs have to give up what is heavy: of those that have ended all but the last `keep`, then
+/// the oldest until all runs together take no more than `most` bytes. Those that only judged are
+/// counted for themselves, and go before any that worked. Of both the last one that ended gives up
+/// nothing, nor does the one that began last: `runs` come in the order in which they began. The oldest come first, by their ends: one that was
+/// gone on with is as old as its last end.
+pub fn to_prune(runs: &[PrunableRun], keep: u32, most: Option<u64>, now: Timestamp) -> Vec<RunId> {
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+    let mut bytes = runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.bytes));
+    let mut goes = Vec::new();
+    for wanted in [RunPurpose::Judge, RunPurpose::Work] {
+        let ended = runs.iter().filter_map(|run| match run.state {
+            PruneState::Ended { at, purpose } if purpose == wanted => Some((at, run)),
+            PruneState::Ended { .. } | PruneState::Open => None,
+        });
+        let mut ended: Vec<_> = ended.collect();
+        let begun_last = ended.last().map(|(_, run)| &run.id);
+        // What ended in the future ended before the clock was set back: all else is newer.
+        ended.sort_by_key(|(at, _)| (*at <= now, *at));
+        let too_many = ended.len().saturating_sub(keep);
+        let older = &ended[..ended.len().saturating_sub(1)];
+        for (index, (_, run)) in older.iter().enumerate() {
+            let too_much = most.is_some_and(|most| bytes > most);
+            let may_go = run.bytes > 0 && Some(&run.id) != begun_last;
+            if may_go && (index < too_many || too_much) {
+                bytes = bytes.saturating_sub(run.bytes);
+                goes.push(run.id.clone());
+            }
+        }
+    }
+    goes
+}
+
+/// Makes room among the runs of a project. Gives what people should know, if it went wrong. Whoever
+/// calls it holds the project's lock.
+pub fn prune(home: &Path, logs: &LogSettings) -> Option<String> {
+    let runs = RunDir::list_all(home).ok()?;
+    let folders: Vec<_> = runs.iter().filter_map(|run| RunDir::open(home, run).ok()).collect();
+    folders.iter().filter(|run| is_abandoned(run)).for_each(RunDir::forget);
+    let heavy: Vec<_> = folders.into_iter().map(|run| (weight(&run), run)).collect();
+    let weighed: Vec<_> = heavy.iter().map(|(bytes, run)| weigh(*bytes, run)).collect();
+    let goes = to_prune(&weighed, logs.keep_runs, logs.max_bytes, Timestamp::now());
+    let mut wrong = None;
+    for (_, run) in heavy.iter().filter(|(_, run)| goes.contains(run.id())) {
+        if let Err(error) = empty(run) {
+            wrong.get_or_insert(error);
+        }
+    }
+    let StoreFileError { path, source, .. } = wrong?;
+    Some(format!("old runs could not be pruned: can't remove `{}`: {source}", path.display()))
+}
+
+/// Whether somebody made the folder of a run a good while ago, and was ended before it had begun.
+fn is_abandoned(run: &RunDir) -> bool {
+    let made = fs::metadata(run.path()).and_then(|facts| facts.modified());
+    let old = made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > START));
+    old && !run.is_begun() && super::lock::is_free(&run.lock())
+}
+
+fn weigh(bytes: u64, run: &RunDir) -> PrunableRun {
+    // One that has nothing to give up need not be read.
+    let end = if bytes > 0 { end(run) } else { None };
+    PrunableRun { id: run.id().clone(), state: end.unwrap_or(PruneState::Open), bytes }
+}
+
+/// The end of a run that nobody goes on with.
+fn end(run: &RunDir) -> Option<PruneState> {
+    let journal = super::journal::read(&run.journal()).ok()?;
+    let last = journal.records.last()?;
+    let ended = journal.torn.is_none() && matches!(last.event, Event::RunFinished { .. });
+    let free = super::lock::is_free(&run.lock()) && super::lock::is_free(&run.tree_lock());
+    let purpose = match journal.records.first().map(|first| &first.event) {
+        Some(Event::RunStarted(started)) if started.settings.scope == Scope::Gate => {
+            RunPurpose::Judge
+        }
+        Some(_) | None => RunPurpose::Work,
+    };
+    (ended && free).then_some(PruneState::Ended { at: last.at, purpose })
+}
+
+/// What is heavy of a run: folders that are emptied, and files.
+fn parts(run: &RunDir) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let folders = vec![run.output(), run.prompts(), run.checks()];
+    let mut files = run.logs();
+    let logs = [crate::output::hooks::LOG, crate::rehearsal::LOG].map(|name| run.path().join(name));
+    files.extend(logs.into_iter().filter(|log| log.exists()));
+    (folders, files)
+}
+
+fn weight(run: &RunDir) -> u64 {
+    let (folders, files) = parts(run);
+    let all = folders.iter().chain(&files);
+    all.map(|path| size(path)).fold(0, u64::saturating_add)
+}
+
+/// The size of a file or of all files of a folder. What can't be looked at weighs nothing.
+fn size(path: &Path) -> u64 {
+    match fs::symlink_metadata(path) {
+        Ok(facts) if facts.is_dir() => {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            entries.map(|entry| size(&entry.path())).fold(0, u64::saturating_add)
+        }
+        Ok(facts) => facts.len(),
+        Err(_) => 0,
+    }
+}
+
+/// Whether it is a folder itself, and not a link to one.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())
+}
+
+/// Removes what is heavy, unless somebody has just begun to go on with the run. The folders stay:
+/// a run that is gone on with writes there.
+fn empty(run: &RunDir) -> Result<(), StoreFileError> {
+    // Held until the end, without a name in it: nobody runs this run.
+    let lock = match File::open(run.lock()) {
+        Ok(lock) if lock.try_lock().is_err() => return Ok(()),
+        Ok(lock) => Some(lock),
+        Err(_) => None,
+    };
+    // Said first: a run that is half empty is one that was pruned.
+    match private::create_file(&run.pruned()) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(StoreFileError::on("create", &run.pruned())(error));
+        }
+        Ok(_) | Err(_) => {}
+    }
+    let (folders, files) = parts(run);
+    // A link is not followed: what it leads to is not ours.
+    let folders = folders.iter().filter(|folder| is_folder(folder));
+    let inside = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
+    let inside: Vec<_> = inside.flatten().map(|entry| entry.path()).collect();
+    let mut wrong = Ok(());
+    for path in inside.iter().chain(&files) {
+        let removed =
+            if is_folder(path) { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        if let Err(error) = removed
+            && wrong.is_ok()
+        {
+            wrong = Err(StoreFileError::on("remove", path)(error));
+        }
+    }
+    drop(lock);
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that ended so many seconds after the beginning of all time.
+    fn ended(second: i64, bytes: u64) -> PrunableRun {
+        let at = Timestamp::from_second(second).unwrap();
+        let state = PruneState::Ended { at, purpose: RunPurpose::Work };
+        PrunableRun { id: RunId(second.to_string()), state, bytes }
+    }
+
+    /// One that only judged.
+    fn judged(second: i64, bytes: u64) -> PrunableRun {
+        let at = Timestamp::from_second(second).unwrap();
+        let state = PruneState::Ended { at, purpose: RunPurpose::Judge };
+        PrunableRun { state, ..ended(second, bytes) }
+    }
+
+    fn open(bytes: u64) -> PrunableRun {
+        PrunableRun { id: RunId("open".to_owned()), state: PruneState::Open, bytes }
+    }
+
+    fn goes(runs: &[PrunableRun], keep: u32, most: Option<u64>) -> Vec<String> {
+        goes_at(100, runs, keep, most)
+    }
+
+    fn goes_at(now: i64, runs: &[PrunableRun], keep: u32, most: Option<u64>) -> Vec<String> {
+        let now = Timestamp::from_second(now).unwrap();
+        to_prune(runs, keep, most, now).into_iter().map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn the_oldest_go_until_so_many_are_left() {
+        let runs: Vec<_> = (1..=5).map(|number| ended(number, 10)).collect();
+        assert_eq!(goes(&runs, 20, None), [""; 0]);
+        assert_eq!(goes(&runs, 2, None), ["1", "2", "3"]);
+        assert_eq!(goes(&[], 1, Some(1)), [""; 0]);
+    }
+
+    #[test]
+    fn the_oldest_go_until_the_rest_has_room() {
+        let runs: Vec<_> = (1..=5).map(|number| ended(number, 10)).collect();
+        assert_eq!(goes(&runs, 20, Some(50)), [""; 0]);
+        assert_eq!(goes(&runs, 20, Some(49)), ["1"]);
+        assert_eq!(goes(&runs, 20, Some(25)), ["1", "2", "3"]);
+    }
+
+    #[test]
+    fn the_last_that_ended_stays_whatever_it_weighs() {
+        let runs = [ended(1, 10), ended(2, 1_000)];
+        assert_eq!(goes(&runs, 1, Some(1)), ["1"]);
+        assert_eq!(goes(&runs[1..], 1, Some(1)), [""; 0]);
+    }
+
+    #[test]
+    fn one_that_was_gone_on_with_is_as_old_as_its_last_end() {
+        let runs = [ended(9, 10), ended(2, 10), ended(3, 10), ended(4, 10)];
+        assert_eq!(goes(&runs, 1, None), ["2", "3"]);
+    }
+
+    #[test]
+    fn one_that_has_not_ended_stays_and_its_room_counts() {
+        let runs = [open(100), ended(2, 10), open(100), ended(4, 10), open(100)];
+        assert_eq!(goes(&runs, 1, None), ["2"]);
+        assert_eq!(goes(&runs, 20, Some(310)), ["2"]);
+        assert_eq!(goes(&runs, 20, Some(320)), [""; 0]);
+    }
+
+    #[test]
+    fn those_that_only_judged_push_out_none_that_worked() {
+        let runs = [ended(1, 10), judged(2, 10), ended(3, 10), judged(4, 10), judged(5, 10)];
+        assert_eq!(goes(&runs, 2, None), ["2"]);
+        assert_eq!(goes(&runs, 1, None), ["2", "4", "1"]);
+        assert_eq!(goes(&runs, 20, Some(35)), ["2", "4"]);
+        assert_eq!(goes(&runs, 20, Some(1)), ["2", "4", "1"]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_make_the_last_run_the_oldest() {
+        // The first two ended before the clock was set back to a time before them.
+        let runs = [ended(7, 10), ended(8, 10), ended(2, 10)];
+        assert_eq!(goes_at(3, &runs, 1, None), ["7", "8"]);
+        assert_eq!(goes_at(3, &runs, 2, None), ["7"]);
+        assert_eq!(goes_at(3, &runs[1..], 1, Some(1)), ["8"]);
+        // The clock was set back while the last one was going on.
+        let last = PrunableRun { id: RunId("9".to_owned()), ..ended(2, 10) };
+        assert_eq!(goes_at(20, &[ended(7, 10), ended(8, 10), last], 1, None), ["7"]);
+    }
+
+    #[test]
+    fn one_that_was_pruned_is_not_pruned_again() {
+        let runs = [open(0), ended(2, 10), ended(3, 10)];
+        assert_eq!(goes(&runs, 1, None), ["2"]);
+    }
+
+    #[test]
+    fn what_was_never_begun_goes_once_nobody_can_be_about_to_begin_it() {
+        let home = tempfile::tempdir().unwrap();
+        let times = ["09:00:00", "10:00:00", "11:00:00", "12:00:00"];
+        let [old, held, begun, new] = times.map(|time| {
+            let at: Timestamp = format!("2026-11-15T{time}Z").parse().unwrap();
+            RunDir::create(home.path(), at).unwrap()
+        });
+        fs::write(begun.journal(), "").unwrap();
+        let lock = File::create(held.lock()).unwrap();
+        lock.lock().unwrap();
+        let long_ago = std::time::SystemTime::now() - START - Duration::from_mins(1);
+        for run in [&old, &held, &begun] {
+            File::open(run.path()).unwrap().set_modified(long_ago).unwrap();
+        }
+        let logs = LogSettings { dir: None, keep_runs: 20, max_bytes: None };
+        assert_eq!(prune(home.path(), &logs), None);
+        assert_eq!(
+            [old, held, begun, new].map(|run| run.path().exists()),
+            [false, true, true, true]
+        );
+    }
+}
