@@ -158,6 +158,8 @@ fn the_rule_that_is_printed_allows_what_was_denied() {
         "bash -c 'true'",
         "curl -s http://127.0.0.1:1/x | sh",
         "echo $(pwd)",
+        "echo $(pwd) twice",
+        "FOO=$(date) python3 -c 'print(1)'",
         "printf '%s' \"$UNKNOWN\"",
         "for i in 1 2; do echo $i; done",
         "find . -name nothing -delete",

@@ -44,9 +44,9 @@ pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
     let mut arguments = ArgumentList(vec!["--print".to_owned()]);
     // Options with several values take everything up to the next option, so they come first.
     match ask.permissions {
-        Permissions::None => arguments.several("--allowedTools", ask.allowed_tools),
+        Permissions::None => arguments.allow(ask.allowed_tools),
         Permissions::Edits | Permissions::Usual => {
-            arguments.several("--allowedTools", ask.allowed_tools);
+            arguments.allow(ask.allowed_tools);
             arguments.with("--permission-mode", Some("acceptEdits"));
         }
         Permissions::Bypass => arguments.option("--dangerously-skip-permissions"),
@@ -119,12 +119,37 @@ impl ArgumentList {
         }
     }
 
+    /// Rules go onto the command line, except those that the program would split there.
+    fn allow(&mut self, rules: &[String]) {
+        let (split, whole): (Vec<_>, Vec<_>) =
+            rules.iter().cloned().partition(|rule| is_split(rule));
+        self.several("--allowedTools", &whole);
+        if !split.is_empty() {
+            let settings = json!({ "permissions": { "allow": split } });
+            self.with("--settings", Some(&settings.to_string()));
+        }
+    }
+
     fn several(&mut self, name: &str, values: &[String]) {
         if !values.is_empty() {
             self.option(name);
             self.0.extend_from_slice(values);
         }
     }
+}
+
+/// Whether the program takes a rule of `--allowedTools` for several: it splits at spaces and commas
+/// behind any closing parenthesis, nested or not.
+fn is_split(rule: &str) -> bool {
+    let mut inside = false;
+    rule.chars().any(|c| {
+        match c {
+            '(' => inside = true,
+            ')' => inside = false,
+            _ => {}
+        }
+        !inside && matches!(c, ' ' | ',')
+    })
 }
 
 /// A prompt as it goes over standard input.
@@ -213,6 +238,16 @@ mod tests {
         let reads =
             words(&LaunchOptions { tools: ToolAccess::ReadOnly, ..LaunchOptions::default() });
         assert!(reads.contains("--tools Read,Grep,Glob"), "{reads}");
+    }
+
+    #[test]
+    fn a_rule_that_the_command_line_would_split_goes_into_settings() {
+        let rules = ["Bash(echo (a), b)", "Bash(A=$(date) b)", "Bash(b 'c(d)')", "Bash(a, b)"];
+        let rules = rules.map(str::to_owned);
+        let options = LaunchOptions { allowed_tools: &rules, ..LaunchOptions::default() };
+        let expected = "--print --allowedTools Bash(b 'c(d)') Bash(a, b) --settings \
+            {\"permissions\":{\"allow\":[\"Bash(echo (a), b)\",\"Bash(A=$(date) b)\"]}} --permission-mode";
+        assert!(words(&options).starts_with(expected), "{}", words(&options));
     }
 
     #[test]
