@@ -1,4 +1,4 @@
-//! `cargo xtask proof`: the figures that `docs/safety.md` gives, made anew.
+//! `cargo xtask proof`: measures the figures of `docs/internals/safety.md` again.
 
 use std::path::Path;
 

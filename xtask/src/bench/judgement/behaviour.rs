@@ -1,8 +1,8 @@
 //! What an agent does, and how a run with it should end: the files in `xtask/judgement`.
 //!
-//! The format is described in `docs/judgement.md`. Everything that can be wrong with a file is
-//! found when it is read, except mistakes inside a scene: those are the rehearsal's own format, and
-//! the rehearsal says what is wrong with it.
+//! `docs/internals/judgement.md` describes the format. Reading a file finds every mistake in it,
+//! except mistakes inside a scene: a scene has the rehearsal's own format, and the rehearsal reports
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -394,7 +394,7 @@ says = "Done."
     /// What is not known is answered with all that is.
     #[test]
     fn every_key_and_every_ending_is_documented() {
-        let page = include_str!("../../../../docs/judgement.md");
+        let page = include_str!("../../../../docs/internals/judgement.md");
         for (from, to) in [
             ("truth =", "thruth ="),
             ("name =", "nmae ="),
@@ -409,7 +409,10 @@ says = "Done."
             let words: Vec<_> = known.split('`').skip(1).step_by(2).collect();
             assert!(words.len() >= 3, "{error}");
             for word in words {
-                assert!(page.contains(&format!("`{word}`")), "{word} is not in docs/judgement.md");
+                assert!(
+                    page.contains(&format!("`{word}`")),
+                    "{word} is not in docs/internals/judgement.md"
+                );
             }
         }
     }

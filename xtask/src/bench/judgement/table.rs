@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::score::Tally;
 
-/// A table as it also stands in `docs/judgement.md`.
+/// A table as it also stands in `docs/internals/judgement.md`.
 pub(super) fn render(columns: &[(&str, Tally)]) -> String {
     type Row = (&'static str, fn(&Tally) -> String);
     let rows: [Row; 6] = [
