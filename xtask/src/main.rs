@@ -15,6 +15,7 @@ mod cache;
 mod check;
 mod claude;
 mod deny;
+mod dist;
 mod docs;
 mod fuzz;
 mod mutants;
@@ -52,6 +53,8 @@ Commands:
   bench look               `list`, `show` and `status` over many runs; `--runs N` (default 1,000)
   proof kill [--times N]   kills runs at any moment and counts who survives (default 100)
   fuzz [TARGET]            tries made-up bytes on the readers; `--minutes N` each (default 10)
+  dist                     a release archive in target/dist: static binary, completions, manual
+                           pages, checksum and `install.sh`, tried in an empty home
   pictures                 takes the pictures in docs/img/: the demo, and a report in `chromium`
   deny                     licences, banned crates and sources, where cargo-deny is installed
   mutants-must-die [NAME]  plants errors in a copy of the tree; fails if the tests miss one
@@ -79,6 +82,7 @@ enum Command {
     Test { only: Option<&'static str> },
     Check,
     Deny,
+    Dist,
     Tidy,
     Docs(docs::DocsMode),
     Simulate(simulate::Play),
@@ -98,6 +102,7 @@ impl Command {
             ["test", step] => test::named(step).map(|step| Self::Test { only: Some(step) }),
             ["check"] => Ok(Self::Check),
             ["deny"] => Ok(Self::Deny),
+            ["dist"] => Ok(Self::Dist),
             ["tidy"] => Ok(Self::Tidy),
             ["docs"] => Ok(Self::Docs(docs::DocsMode::Write)),
             ["docs", "--check"] => Ok(Self::Docs(docs::DocsMode::Check)),
@@ -113,7 +118,7 @@ impl Command {
                 Err(format!("`mutants-must-die` takes one name, not `{other}` too"))
             }
             ["test", _, other, ..] => Err(format!("`test` takes one step, not `{other}` too")),
-            [command @ ("check" | "deny" | "tidy" | "pictures" | "help"), other, ..] => {
+            [command @ ("check" | "deny" | "dist" | "tidy" | "pictures" | "help"), other, ..] => {
                 Err(format!("`{command}` takes no arguments, not `{other}`"))
             }
             [other, ..] => Err(format!("there is no command `{other}`")),
@@ -125,6 +130,7 @@ impl Command {
             Self::Test { only } => test::run(root, *only),
             Self::Check => check::run(root),
             Self::Deny => deny::run(root),
+            Self::Dist => dist::run(root),
             Self::Tidy => tidy::run(root),
             Self::Docs(mode) => docs::run(root, *mode),
             Self::Simulate(play) => simulate::run(root, *play),
@@ -199,6 +205,7 @@ mod tests {
             "test STEP",
             "check",
             "deny",
+            "dist",
             "tidy",
             "docs",
             "docs --check",

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use crate::bench::judgement;
 use crate::program::{self, cargo};
-use crate::{claude, deny, docs, tidy, toolchains, tools};
+use crate::{claude, deny, dist, docs, tidy, toolchains, tools};
 
 pub(crate) type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     ("tools", |_| tools::ensure_tools()),
     ("format", format),
     ("clippy", clippy),
@@ -23,6 +23,7 @@ const STEPS: [Step; 12] = [
     ("projects", toolchains::run),
     ("judgement", judgement::check),
     ("real agent", claude::run),
+    ("dist", dist::check),
     ("tidy", tidy::run),
     ("deny", deny::run),
     ("pages", |root| docs::run(root, docs::DocsMode::Check)),
@@ -129,6 +130,7 @@ mod tests {
                 "projects",
                 "judgement",
                 "real agent",
+                "dist",
                 "tidy",
                 "deny",
                 "pages"
