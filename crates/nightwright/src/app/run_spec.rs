@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use nightwright_core::input::CheckResult;
 use nightwright_core::outcome::Strictness;
+use nightwright_core::policy::run_limits::{self, IterationLimit, LimitRefusal, UnlimitedRuns};
 use nightwright_core::prompt;
 use nightwright_core::redact::Secrets;
-use nightwright_core::settings::{
-    Configured, EvidenceKind, Limits, ProjectContext, Scope, Settings,
-};
+use nightwright_core::settings::{Configured, EvidenceKind, ProjectContext, Settings};
 
 pub(crate) use self::subject::no_goal;
 use self::subject::{
@@ -37,9 +36,6 @@ use crate::store::log_settings::LogSettings;
 use crate::task::Task;
 use crate::trust::TrustItem;
 use crate::workspace::{self, Baseline};
-
-/// With `--unlimited` a run still ends after so many iterations, unless `-m 0` lifts that too.
-const FAILSAFE: u32 = 1000;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug)]
@@ -215,7 +211,11 @@ pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failu
             must_have_plan(project, &mode, &settings)?;
             limit(&mut settings, request.unlimited, &resolved)?;
         }
-        RequestPurpose::Verify => only_the_gate(&mut settings, &resolved),
+        RequestPurpose::Verify => {
+            let given = matches!(resolved.origin("limits.max_cost"), ValueOrigin::Flag(_));
+            let max_cost = settings.limits.max_cost.filter(|_| given);
+            run_limits::limit_verification(&mut settings, max_cost);
+        }
         RequestPurpose::Look => {}
     }
     settings.texts = texts::read(request, &mode, task.as_ref(), &resolved)?;
@@ -318,64 +318,28 @@ fn surroundings(project: &Path) -> ProjectContext {
     }
 }
 
-/// A run without any limit is refused: nobody goes to bed on that by accident.
+/// Sets the limits of a run, and says how to give one where it has none.
 fn limit(
     settings: &mut Settings,
     unlimited: bool,
     resolved: &ResolvedConfig,
 ) -> Result<(), Failure> {
-    let limits = &mut settings.limits;
-    if unlimited && matches!(resolved.origin("limits.max_iterations"), ValueOrigin::Mode(_)) {
-        limits.max_iterations = None;
-    }
-    if limits.is_unlimited() {
-        if !unlimited {
-            return Err(Failure::usage("a run needs a limit").hint(
-                "give at least one of -m/--max-iterations, --max-cost, --max-duration and \
-                 --max-tokens, or --unlimited",
-            ));
-        }
-        if resolved.get_count("limits.max_iterations") != Some(0) {
-            limits.max_iterations = Some(FAILSAFE);
-        }
-    }
-    if settings.agent.command.is_some() {
-        fits_any_program(limits)?;
-    }
-    // A verdict may take a quarter of a small budget, not all of it.
-    if let Some(max) = settings.limits.max_cost {
-        settings.verify.max_cost = settings.verify.max_cost.min(max.per(4));
-    }
-    Ok(())
-}
-
-/// Judging has an end of its own. What it may cost is what was said for it, not for the work.
-fn only_the_gate(settings: &mut Settings, resolved: &ResolvedConfig) {
-    settings.scope = Scope::Gate;
-    let said = matches!(resolved.origin("limits.max_cost"), ValueOrigin::Flag(_));
-    let max_cost = settings.limits.max_cost.filter(|_| said);
-    settings.limits = Limits {
-        max_iterations: None,
-        max_cost,
-        max_duration: None,
-        max_tokens: None,
-        reserve: 0,
-        ..settings.limits.clone()
+    const KEY: &str = "limits.max_iterations";
+    let unlimited = if unlimited { UnlimitedRuns::Allowed } else { UnlimitedRuns::Refused };
+    let iterations = match (resolved.get_count(KEY), resolved.origin(KEY)) {
+        (None, _) => IterationLimit::NotSet,
+        (Some(0), _) => IterationLimit::Lifted,
+        (Some(_), ValueOrigin::Mode(_)) => IterationLimit::ByMode,
+        (Some(_), _) => IterationLimit::ByUser,
     };
-    // A model that gives no verdict is asked once more.
-    if let Some(max) = max_cost {
-        settings.verify.max_cost = settings.verify.max_cost.min(max.per(2));
-    }
-}
-
-/// A program that reports no tokens never reaches a limit of tokens.
-fn fits_any_program(limits: &Limits) -> Result<(), Failure> {
-    if (Limits { max_tokens: None, ..limits.clone() }).is_unlimited() && limits.max_tokens.is_some()
-    {
-        return Err(Failure::usage(
-            "a limit of tokens alone does not limit a run with an agent command",
-        )
-        .hint("such a program reports no tokens; give -m, --max-cost or --max-duration"));
-    }
-    Ok(())
+    run_limits::limit_run(settings, unlimited, iterations).map_err(|refusal| match refusal {
+        LimitRefusal::NoLimit => Failure::usage("a run needs a limit").hint(
+            "give at least one of -m/--max-iterations, --max-cost, --max-duration and \
+             --max-tokens, or --unlimited",
+        ),
+        LimitRefusal::OnlyTokens => {
+            Failure::usage("a limit of tokens alone does not limit a run with an agent command")
+                .hint("such a program reports no tokens; give -m, --max-cost or --max-duration")
+        }
+    })
 }
