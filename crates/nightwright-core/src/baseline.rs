@@ -104,11 +104,47 @@ fn needed_variable<'a>(output: &str, withheld: &'a [String]) -> Option<&'a str> 
 /// Whether a later run on the same files may take this result over. A failure may have a cause outside
 /// the files (a service, a dependency, a variable) that is gone by then; taking it over would make
 /// passing look like proof of work. A pass, or no result in time, proves nothing either way.
-pub fn is_reusable(result: &CheckResult) -> bool {
+fn is_reusable(result: &CheckResult) -> bool {
     match result.verdict {
         CheckVerdict::Passed | CheckVerdict::TimedOut => true,
         CheckVerdict::Flaky
         | CheckVerdict::Failed { .. }
+        | CheckVerdict::NotStarted { .. }
+        | CheckVerdict::Interrupted => false,
+    }
+}
+
+/// When checks run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckPhase {
+    /// Before the first iteration.
+    Baseline,
+    /// When the agent claims to be done.
+    Gate,
+}
+
+/// Whether later runs on the same files may take over these results of the checks. Results that were
+/// taken over themselves are not kept again: they would never grow old.
+pub fn is_kept(
+    phase: CheckPhase,
+    is_reused: bool,
+    commands: &[String],
+    results: &[CheckResult],
+) -> bool {
+    phase == CheckPhase::Baseline
+        && !is_reused
+        && results.len() == commands.len()
+        && results.iter().all(is_reusable)
+}
+
+/// Whether the check failed, possibly because it lacks a variable. Tests that fail before the first
+/// iteration are the ordinary case.
+pub fn may_lack_a_variable(result: &CheckResult, phase: CheckPhase) -> bool {
+    match result.verdict {
+        CheckVerdict::Failed { .. } => phase == CheckPhase::Gate || result.tests.is_none(),
+        CheckVerdict::Passed
+        | CheckVerdict::Flaky
+        | CheckVerdict::TimedOut
         | CheckVerdict::NotStarted { .. }
         | CheckVerdict::Interrupted => false,
     }
@@ -348,5 +384,30 @@ mod tests {
         assert!(is_reusable(&ended("make", CheckVerdict::TimedOut, "")));
         assert!(!is_reusable(&failed("make", 1, "# pass 1\n# fail 1\n")));
         assert!(!is_reusable(&ended("make", CheckVerdict::Flaky, "")));
+    }
+
+    #[test]
+    fn results_are_kept_only_if_all_checks_were_measured_before_the_first_iteration() {
+        let commands = ["make".to_owned(), "make lint".to_owned()];
+        let passed = |command| ended(command, CheckVerdict::Passed, "");
+        let all = [passed("make"), passed("make lint")];
+        assert!(is_kept(CheckPhase::Baseline, false, &commands, &all));
+        assert!(!is_kept(CheckPhase::Baseline, true, &commands, &all), "taken over");
+        assert!(!is_kept(CheckPhase::Gate, false, &commands, &all), "after work");
+        assert!(!is_kept(CheckPhase::Baseline, false, &commands, &all[..1]), "one is missing");
+        let one_failed = [passed("make"), failed("make lint", 1, "")];
+        assert!(!is_kept(CheckPhase::Baseline, false, &commands, &one_failed));
+    }
+
+    #[test]
+    fn only_a_failure_that_work_does_not_explain_may_lack_a_variable() {
+        let tests_failed = failed("pytest", 1, "2 failed, 12 passed in 0.1s");
+        assert!(!may_lack_a_variable(&tests_failed, CheckPhase::Baseline));
+        assert!(may_lack_a_variable(&tests_failed, CheckPhase::Gate));
+        let failed = failed("make", 1, "boom");
+        assert!(may_lack_a_variable(&failed, CheckPhase::Baseline));
+        for verdict in [CheckVerdict::Passed, CheckVerdict::Flaky, CheckVerdict::TimedOut] {
+            assert!(!may_lack_a_variable(&ended("make", verdict, ""), CheckPhase::Gate));
+        }
     }
 }

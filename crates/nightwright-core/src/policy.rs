@@ -6,6 +6,7 @@ pub mod limits;
 pub mod outputs;
 pub mod progress;
 pub mod retry;
+pub mod run_limits;
 pub mod signals;
 pub mod unearned_checkboxes;
 pub mod waiting;

@@ -15,6 +15,7 @@ mod apply;
 pub mod edit;
 mod environment;
 mod error;
+mod field;
 mod file;
 mod hidden;
 mod keys;

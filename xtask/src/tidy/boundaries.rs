@@ -41,12 +41,15 @@ const STEERS: [&str; 1] = ["runtime::supervisor"];
 
 /// What goes on beside a run and after it. A terminal that nobody reads blocks whoever writes to it,
 /// so nothing there writes by itself.
-const BESIDE_A_RUN: [&str; 5] = [
+const BESIDE_A_RUN: [&str; 8] = [
+    "crates/nightwright/src/app/control_inputs.rs",
+    "crates/nightwright/src/app/detach.rs",
     "crates/nightwright/src/app/execute.rs",
-    "crates/nightwright/src/app/finished_hook.rs",
+    "crates/nightwright/src/app/finish.rs",
     "crates/nightwright/src/app/keep_awake.rs",
     "crates/nightwright/src/app/operator_messages.rs",
     "crates/nightwright/src/app/outputs.rs",
+    "crates/nightwright/src/app/wire.rs",
 ];
 const SAYS: [&str; 3] = ["commands::eprint_safe", "commands::eprint_raw", "stderr().write"];
 

@@ -3,6 +3,7 @@
 mod claude;
 mod command_line;
 mod script;
+mod sources;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -20,11 +21,12 @@ use nightwright_core::stream::verdict;
 pub(crate) use self::claude::{find_claude, refused_as_root};
 pub(crate) use self::command_line::AgentCommandLine;
 pub(crate) use self::script::RehearsalScript;
+use self::sources::USER_SETTINGS;
+pub(crate) use self::sources::{PROJECT_SETTINGS, allowed_sources};
 use crate::agent::LaunchRequest;
 use crate::agent::environment::inherited;
 use crate::agent::process::ArgumentsFor;
 use crate::agent::program::{Freshness, locate};
-use crate::app::run_spec;
 use crate::commands::{REHEARSE, eprint_safe};
 use crate::error::Failure;
 use crate::output::OutputLevel;
@@ -139,7 +141,7 @@ impl AgentProgram {
         let (project, agent_files) = (project.to_owned(), agent_files.to_vec());
         Box::new(move |order, system| {
             // Looked at each time: what the agent made of them takes no effect.
-            let mut sources = run_spec::allowed_sources(&agent.sources, &project, &agent_files);
+            let mut sources = allowed_sources(&agent.sources, &project, &agent_files);
             // Who only judges or advises may change nothing and gets none of the user's wishes for
             // the work; a reviewer repairs, and works like the worker.
             let works = matches!(order.purpose, None | Some(CallPurpose::Review));
@@ -155,7 +157,7 @@ impl AgentProgram {
             if !works {
                 // The agent must not instruct its own judge: neither by files that the program
                 // takes for the user's word nor by settings of the project.
-                sources = vec![run_spec::USER_SETTINGS.to_owned()];
+                sources = vec![USER_SETTINGS.to_owned()];
             }
             let ask = if works { wishes } else { question(order) };
             let json_schema = match order.shape {

@@ -1,20 +1,34 @@
-//! `--detach`: the run goes on without this terminal.
+//! `--detach`: the run leaves its terminal once it has started.
+//!
+//! The process that the user starts only starts a second one, waits for its report and prints it
+//! (`parent`). The second process makes the run.
 
-use std::env;
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::ExitCode;
+mod parent;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use clap::Args;
+use nightwright_core::event::{StopSource, StopWhen};
+use nightwright_core::input::Control;
+use nightwright_core::run_view::RunView;
 use serde::{Deserialize, Serialize};
+use tokio::sync::{Notify, mpsc};
 
-use super::execute::block_on;
-use crate::commands::{eprint_safe, print, print_json, project_last};
+pub(crate) use self::parent::detach;
+use super::stderr_writer::StderrWriter;
+use crate::commands::{print, print_json};
 use crate::error::Failure;
+use crate::files;
 use crate::output::OutputLevel;
-use crate::paste::from_here;
-use crate::process::{self, DetachOutcome, DetachPipe};
+use crate::process::DetachPipe;
+use crate::runtime::supervisor::RecordObserver;
+use crate::store::journal::RunDir;
+
+/// The file that takes standard error once the terminal is left.
+const STDERR_FILE: &str = "detached.err";
 
 /// Whether the run goes on without this terminal.
 #[derive(Clone, Debug, Args)]
@@ -29,15 +43,48 @@ pub(crate) struct DetachArgs {
     detach_fd: Option<i32>,
 }
 
-/// How this process gets away from its terminal, and what is said then.
+impl DetachArgs {
+    /// Whether another process is to make the run.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.detach && self.detach_fd.is_none()
+    }
+
+    /// The pipe to the process that waits at the terminal, if this is the second process. To be
+    /// called first: from then on this process ends with the waiting one.
+    pub(crate) fn pipe(&self) -> Result<Option<Arc<DetachPipe>>, Failure> {
+        let open = |number| {
+            DetachPipe::open(number).map(Arc::new).map_err(|error| {
+                Failure::trouble(format!("whoever started this run does not listen: {error}"))
+                    .hint("--detach-fd is for nightwright itself; use --detach")
+            })
+        };
+        self.detach_fd.map(open).transpose()
+    }
+}
+
+/// The terminal that a run leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct DetachTarget {
     pub(super) pipe: Arc<DetachPipe>,
-    /// How much people want to be told.
+    /// The output level until then.
     pub(super) level: OutputLevel,
 }
 
-/// What whoever waits at the terminal is told.
+impl DetachTarget {
+    /// The terminal to leave, if there is one, and the output level of the run: a detached run has
+    /// no reader.
+    pub(crate) fn choose(
+        pipe: Option<Arc<DetachPipe>>,
+        level: OutputLevel,
+    ) -> (Option<Self>, OutputLevel) {
+        match pipe {
+            Some(pipe) => (Some(Self { pipe, level }), OutputLevel::Quiet),
+            None => (None, level),
+        }
+    }
+}
+
+/// What the waiting process prints.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct DetachReport {
     pub(super) run: String,
@@ -47,14 +94,13 @@ pub(super) struct DetachReport {
     pub(super) tone: DetachFormat,
 }
 
-/// How it is passed on.
+/// How the waiting process prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum DetachFormat {
-    /// With all that people may want to know.
+    /// The id, and on standard error the commands to look at the run with.
     People,
     /// The id, and nothing else.
     Quiet,
-    /// As one object.
     Json,
 }
 
@@ -68,86 +114,19 @@ impl From<OutputLevel> for DetachFormat {
     }
 }
 
-impl DetachArgs {
-    /// Whether somebody else is to make the run.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.detach && self.detach_fd.is_none()
-    }
-
-    /// The way off the terminal, if we are that somebody. To be asked for first: from then on we
-    /// end with whoever started us.
-    pub(crate) fn pipe(&self) -> Result<Option<Arc<DetachPipe>>, Failure> {
-        let open = |number| {
-            DetachPipe::open(number).map(Arc::new).map_err(|error| {
-                Failure::trouble(format!("whoever started this run does not listen: {error}"))
-                    .hint("--detach-fd is for nightwright itself; use --detach")
-            })
-        };
-        self.detach_fd.map(open).transpose()
-    }
-}
-
-impl DetachTarget {
-    /// How we leave, if there is a way, and how much we say: nobody would hear it later.
-    pub(crate) fn choose(
-        way_off: Option<Arc<DetachPipe>>,
-        level: OutputLevel,
-    ) -> (Option<Self>, OutputLevel) {
-        match way_off {
-            Some(pipe) => (Some(Self { pipe, level }), OutputLevel::Quiet),
-            None => (None, level),
-        }
-    }
-}
-
-/// Has the same command carried out by another process, waits until its run has begun, and says how
-/// to look at it.
-pub(crate) fn detach() -> Result<ExitCode, Failure> {
-    let arguments = project_last(env::args_os().collect());
-    let option = |number| OsString::from(format!("--detach-fd={number}"));
-    let outcome = block_on(async {
-        process::start_detached(arguments, option)
-            .map_err(|error| Failure::trouble(format!("can't start ourselves: {error}")))
-    })?;
-    match outcome {
-        DetachOutcome::Detached(word) => {
-            let word: DetachReport = serde_json::from_slice(&word).map_err(|error| {
-                Failure::trouble(format!(
-                    "the run continues, but its answer cannot be read: {error}"
-                ))
-                .hint("look for it: nightwright status")
-            })?;
-            word.announce()?;
-            Ok(ExitCode::SUCCESS)
-        }
-        DetachOutcome::Ended(exit) => {
-            let code = exit.code().or_else(|| exit.signal().map(|signal| 128 + signal));
-            Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
-        }
-    }
-}
-
 impl DetachReport {
-    /// Says it here. Where the id can't be printed people are told of the run all the same: it goes
-    /// on, and nobody else would say so.
-    fn announce(&self) -> Result<(), Failure> {
-        let help = from_here(&self.help()).into_owned();
-        match (self.print(), self.tone) {
-            (Ok(()), DetachFormat::People) => eprint_safe(&help),
-            (Ok(()), DetachFormat::Quiet | DetachFormat::Json) => {}
-            (Err(failure), DetachFormat::People | DetachFormat::Quiet | DetachFormat::Json) => {
-                eprint_safe(&help);
-                let Self { run, .. } = self;
-                let message = format!("run {run} continues, and {}", failure.message);
-                return Err(
-                    Failure::trouble(message).hint(format!("to end it: nightwright stop {run}"))
-                );
-            }
+    /// The report of this process.
+    pub(super) fn new(target: &DetachTarget, project: &Path, folder: &RunDir) -> Self {
+        Self {
+            run: folder.id().0.clone(),
+            pid: std::process::id(),
+            project: project.to_owned(),
+            run_folder: folder.path().to_owned(),
+            tone: DetachFormat::from(target.level),
         }
-        Ok(())
     }
 
-    /// The part of it that is for programs.
+    /// Prints the part for programs on standard output.
     pub(super) fn print(&self) -> Result<(), Failure> {
         let Self { run, pid, project, run_folder, tone } = self;
         match tone {
@@ -160,39 +139,52 @@ impl DetachReport {
             DetachFormat::Quiet | DetachFormat::People => print(run),
         }
     }
-
-    /// How to look at it.
-    fn help(&self) -> String {
-        let Self { run, pid, .. } = self;
-        format!(
-            "The run continues without this terminal (pid {pid}).\n  \
-             nightwright status {run}       show its status\n  \
-             nightwright log -f {run}       follow its log\n  \
-             nightwright tell {run} \"TEXT\"  say something to the agent\n  \
-             nightwright stop {run}         stop it after this iteration"
-        )
-    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Leaves the terminal as soon as the run has started.
+pub(super) struct DetachTask {
+    pipe: Arc<DetachPipe>,
+    report: DetachReport,
+    stderr: Arc<StderrWriter>,
+    /// The first event is on disk, and the checks did not refuse the run.
+    started: Arc<Notify>,
+}
 
-    #[test]
-    fn people_are_told_how_to_look_at_it() {
-        let word = DetachReport {
-            run: "20261116-183131-0a1b".to_owned(),
-            pid: 4711,
-            project: "/srv/my shop".into(),
-            run_folder: "/state/run".into(),
-            tone: DetachFormat::People,
-        };
-        insta::assert_snapshot!(word.help(), @r#"
-        The run continues without this terminal (pid 4711).
-          nightwright status 20261116-183131-0a1b       show its status
-          nightwright log -f 20261116-183131-0a1b       follow its log
-          nightwright tell 20261116-183131-0a1b "TEXT"  say something to the agent
-          nightwright stop 20261116-183131-0a1b         stop it after this iteration
-        "#);
+impl DetachTask {
+    pub(super) fn new(
+        target: &DetachTarget,
+        report: DetachReport,
+        stderr: Arc<StderrWriter>,
+    ) -> Self {
+        Self { pipe: Arc::clone(&target.pipe), report, stderr, started: Arc::default() }
+    }
+
+    /// Notices by the recorded events that the run has started. A run that its checks refuse says
+    /// so before the terminal is left.
+    pub(super) fn observer(&self, view: Rc<RefCell<RunView>>) -> RecordObserver {
+        let started = Arc::clone(&self.started);
+        Box::new(move |_| {
+            let view = view.borrow();
+            if view.running_checks().is_empty() && view.ending.is_none() {
+                started.notify_one();
+            }
+        })
+    }
+
+    /// Leaves the terminal once the run has started. A run of which nobody would know stops at
+    /// once.
+    pub(super) async fn detach(self, operator: mpsc::Sender<Control>) {
+        self.started.notified().await;
+        // A full disk is reported elsewhere.
+        let stderr = files::append_regular(&self.report.run_folder.join(STDERR_FILE)).ok();
+        let report = serde_json::to_vec(&self.report).map_err(std::io::Error::from);
+        let detached = report.and_then(|report| self.pipe.detach(&report, stderr.as_ref()));
+        if let Err(error) = detached {
+            self.stderr
+                .write_line(&format!("error: the run can't leave its terminal, and ends: {error}"));
+            let stop = Control::Stop { when: StopWhen::Now, by: StopSource::Signal };
+            // A closed queue means that the run has ended.
+            let _ = operator.send(stop).await;
+        }
     }
 }

@@ -1,77 +1,201 @@
-//! After the last iteration: what is said of the ending, and what is noted with the task.
+//! After the last iteration: everything that is still on its way, the `finished` hook, the summary,
+//! and the note in the task.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
+use nightwright_core::event::{Event, Record};
 use nightwright_core::outcome::Strictness;
-use nightwright_core::run_view;
+use nightwright_core::run_view::{FinalOutcome, RunView};
+use nightwright_core::units::human;
+use tokio::time::sleep;
 
-use super::execute::{AgentProgram, FinishedRun, Session};
-use crate::output;
+use super::detach::DetachReport;
+use super::force_quit::ForceQuit;
+use super::locked_run::LockedRun;
+use super::outputs::PendingDeliveries;
+use super::run_spec::RunSpec;
+use super::stderr_writer::StderrWriter;
+use super::wire::Connections;
+use crate::output::hooks::{HookRunner, UnrecordedOutcome};
+use crate::output::{self, Style};
 use crate::paste::steps_from_here;
 use crate::runtime::clock::ClockSpeed;
 use crate::runtime::supervisor::RunOutcome;
-use crate::task::{ProjectRuns, TaskState};
+use crate::task::{ProjectRuns, TaskLock, TaskState};
 
-impl Session {
-    /// How the run ended, also if that could not be recorded.
-    pub(super) fn final_outcome(&self, ending: &RunOutcome) -> run_view::FinalOutcome {
-        let note = ending.note.as_ref().map(|note| self.secrets.mask(note).into_owned());
-        run_view::FinalOutcome { outcome: ending.outcome.clone(), note }
+/// A hook that takes longer than this is named, so that the user knows what takes so long.
+const HOOK_NOTICE_DELAY: Duration = Duration::from_secs(2);
+
+/// A run that has ended. It holds the locks on its task and its project until it is dropped.
+pub(crate) struct FinishedRun {
+    pub(crate) ending: RunOutcome,
+    pub(crate) view: RunView,
+    pub(crate) locked_run: LockedRun,
+    pub(crate) style: Style,
+    pub(crate) stderr: Arc<StderrWriter>,
+    _task_lock: Option<TaskLock>,
+}
+
+impl Drop for FinishedRun {
+    fn drop(&mut self) {
+        self.stderr.finish();
     }
+}
 
-    /// Says how a run ended, and notes it with its task.
-    pub(super) fn close(&self, finished: &FinishedRun) -> ExitCode {
-        self.conclude(finished);
-        self.record_in_task(finished);
-        ExitCode::from(finished.ending.outcome.exit_code(self.strictness))
+/// Waits for the outputs and runs the `finished` hook.
+pub(super) async fn finish(
+    spec: &RunSpec,
+    connections: Connections,
+    ending: RunOutcome,
+) -> FinishedRun {
+    let Connections {
+        locked_run, task_lock, view, outputs, style, hooks, keys, force_quit, ..
+    } = connections;
+    let deliveries = outputs.finish(&ending, &force_quit).await;
+    drop(keys);
+    let mut view = view.take();
+    view.ending = Some(final_outcome(spec, &ending));
+    if let Some(why) = &ending.unrecorded {
+        let line = format!("error: the end of the run could not be recorded: {why}");
+        deliveries.stderr.write_line(&line);
     }
+    let hook = hooks.filter(|_| spec.settings.hooks.finished).map(|runner| FinishedHook {
+        spec,
+        runner,
+        record: last_record(spec, &ending, &view),
+    });
+    deliver(spec, &deliveries, hook, &force_quit).await;
+    let stderr = deliveries.stderr;
+    FinishedRun { ending, view, locked_run, style, stderr, _task_lock: task_lock }
+}
 
-    /// Notes with the task what the run came to. The journal is the truth: a note that can't be
-    /// made is said and changes nothing.
-    pub(super) fn record_in_task(&self, finished: &FinishedRun) {
-        let FinishedRun { locked_run, view, stderr, .. } = finished;
-        let (Some(task), false) = (&self.task, self.program.is_rehearsal()) else { return };
-        let noted = ProjectRuns::of(&self.project)
-            .and_then(|runs| TaskState::record_run(task, &runs, locked_run.folder.id(), view));
-        match noted {
-            Ok(Some(warning)) if self.level.shows_messages() => {
-                stderr.write_line(&format!("warning: {warning}"));
-            }
-            Ok(_) => {}
-            Err(error) => {
-                let why = error.message;
-                stderr.write_line(&format!("warning: the state of the task is not noted: {why}"));
+/// The outcome of the run, even if it could not be recorded.
+fn final_outcome(spec: &RunSpec, ending: &RunOutcome) -> FinalOutcome {
+    let note = ending.note.as_ref().map(|note| spec.secrets.mask(note).into_owned());
+    FinalOutcome { outcome: ending.outcome.clone(), note }
+}
+
+/// The last line of the journal, as it would be if it could not be written.
+fn last_record(spec: &RunSpec, ending: &RunOutcome, view: &RunView) -> Record {
+    let event = Event::RunFinished {
+        outcome: ending.outcome.clone(),
+        note: ending.note.clone(),
+        totals: view.totals.clone(),
+    };
+    let event = spec.secrets.mask_event(&event).unwrap_or(event);
+    Record { at: jiff::Timestamp::now(), active: view.totals.duration, event }
+}
+
+/// Runs the hook while the notifications are still on their way. A failure is printed and changes
+/// nothing: the journal is closed.
+async fn deliver(
+    spec: &RunSpec,
+    deliveries: &PendingDeliveries,
+    hook: Option<FinishedHook<'_>>,
+    force_quit: &ForceQuit,
+) {
+    let finished = async {
+        match hook {
+            Some(hook) => hook.run(&deliveries.stderr, force_quit).await,
+            None => Ok(()),
+        }
+    };
+    let (late, finished) = tokio::join!(deliveries.finish(force_quit), finished);
+    let failed = finished.err().map(|why| format!("the hook `finished` failed: {why}"));
+    for text in late.into_iter().chain(failed) {
+        // At every level: nothing else would say it.
+        deliveries.stderr.write_line(&format!("warning: {}", spec.secrets.mask(&text)));
+    }
+}
+
+/// The hook that runs after the end, whatever the outcome.
+struct FinishedHook<'a> {
+    spec: &'a RunSpec,
+    runner: HookRunner,
+    record: Record,
+}
+
+impl FinishedHook<'_> {
+    async fn run(self, stderr: &StderrWriter, force_quit: &ForceQuit) -> Result<(), String> {
+        let Self { spec, runner, record } = self;
+        let finished = runner.finished(UnrecordedOutcome { record }, force_quit.requested());
+        tokio::pin!(finished);
+        tokio::select! {
+            done = &mut finished => done,
+            () = sleep(HOOK_NOTICE_DELAY) => {
+                if spec.level.shows_messages() {
+                    let most = human(spec.settings.hooks.timeout);
+                    stderr.write_line(&format!(
+                        "The hook `finished` is running; it has {most}. Ctrl-C leaves without \
+                         waiting for it."
+                    ));
+                }
+                finished.await
             }
         }
     }
+}
 
-    /// Says how the run ended.
-    pub(super) fn conclude(&self, finished: &FinishedRun) {
-        let FinishedRun { ending, view, locked_run, style, stderr, .. } = finished;
-        if stderr.is_open() {
-            self.print_id(locked_run, stderr);
+/// Says how a run ended, records it in its task, and gives the exit code.
+pub(super) fn report(spec: &RunSpec, finished: &FinishedRun) -> ExitCode {
+    print_summary(spec, finished);
+    record_in_task(spec, finished);
+    ExitCode::from(finished.ending.outcome.exit_code(spec.strictness))
+}
+
+fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
+    let FinishedRun { ending, view, locked_run, style, stderr, .. } = finished;
+    if stderr.is_open() {
+        print_id(spec, locked_run, stderr);
+    }
+    if spec.last_level().shows_messages() {
+        if spec.program.is_rehearsal() {
+            stderr
+                .write_line("This was a rehearsal: the agent was a script, and nothing was spent.");
         }
-        if self.last_level().shows_messages() {
-            if let AgentProgram::Rehearsal(_) = self.program {
-                stderr.write_line(
-                    "This was a rehearsal: the agent was a script, and nothing was spent.",
-                );
-            }
-            let logs = locked_run.folder.logs();
-            let log = logs.last().map_or(locked_run.folder.path(), PathBuf::as_path);
-            let mut summary = view.summary(locked_run.folder.id());
-            summary.next = match self.motion {
-                ClockSpeed::Real => steps_from_here(summary.next),
-                // The project of a demo is gone: there is nothing to look at or to continue.
-                ClockSpeed::Fast => Vec::new(),
-            };
-            // Made safe part by part, and coloured after that.
-            stderr.show(output::summary::render(&summary, style, Some(log)).trim_end());
-        } else if let 1 | 2 = ending.outcome.exit_code(Strictness::Lenient) {
-            // Errors are the one thing that is never kept quiet.
-            let sentence = ending.outcome.sentence(view.totals.iterations);
-            stderr.write_line(&format!("error: {}", self.secrets.mask(&sentence)));
+        let logs = locked_run.folder.logs();
+        let log = logs.last().map_or(locked_run.folder.path(), PathBuf::as_path);
+        let mut summary = view.summary(locked_run.folder.id());
+        summary.next = match spec.motion {
+            ClockSpeed::Real => steps_from_here(summary.next),
+            // The project of a demo is removed: nothing is left to look at or to continue.
+            ClockSpeed::Fast => Vec::new(),
+        };
+        // Rendering makes each part safe before it adds colour.
+        stderr.show(output::summary::render(&summary, style, Some(log)).trim_end());
+    } else if let 1 | 2 = ending.outcome.exit_code(Strictness::Lenient) {
+        // Errors are shown at every level.
+        let sentence = ending.outcome.sentence(view.totals.iterations);
+        stderr.write_line(&format!("error: {}", spec.secrets.mask(&sentence)));
+    }
+}
+
+/// Prints the id for the process that waits for it, if the run ended before it left its terminal.
+fn print_id(spec: &RunSpec, locked_run: &LockedRun, stderr: &StderrWriter) {
+    if let Some(target) = spec.pending_detach()
+        && let Err(failure) = DetachReport::new(target, &spec.project, &locked_run.folder).print()
+    {
+        stderr.write_line(&format!("error: {}", failure.message));
+    }
+}
+
+/// Records the outcome in the task. The journal is the truth, so a failure is only a warning.
+fn record_in_task(spec: &RunSpec, finished: &FinishedRun) {
+    let FinishedRun { locked_run, view, stderr, .. } = finished;
+    let (Some(task), false) = (&spec.task, spec.program.is_rehearsal()) else { return };
+    let recorded = ProjectRuns::of(&spec.project)
+        .and_then(|runs| TaskState::record_run(task, &runs, locked_run.folder.id(), view));
+    match recorded {
+        Ok(Some(warning)) if spec.level.shows_messages() => {
+            stderr.write_line(&format!("warning: {warning}"));
+        }
+        Ok(_) => {}
+        Err(error) => {
+            let why = error.message;
+            stderr.write_line(&format!("warning: the state of the task is not noted: {why}"));
         }
     }
 }

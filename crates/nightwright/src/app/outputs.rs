@@ -1,16 +1,18 @@
 //! Everything that shows a run while it goes on.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use nightwright_core::redact::Secrets;
 use nightwright_core::run_view;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::execute::{LockedRun, Session, StderrWriter};
-use super::finished_hook::ForceQuit;
+use super::force_quit::ForceQuit;
+use super::locked_run::LockedRun;
+use super::prepare::PreparedRun;
+use super::run_spec::RunSpec;
+use super::stderr_writer::StderrWriter;
 use crate::output::follow::{FollowTarget, FollowerFinish, FollowerHandle};
 use crate::output::log::{LogOutput, LogReporter};
 use crate::output::notify::{Notifier, NotifyWarnFn, PendingNotifications};
@@ -42,12 +44,12 @@ pub(super) struct Outputs {
 /// Where it is said that a log is no longer written, or that nobody is told any more.
 #[derive(Debug)]
 struct WarningSink {
-    /// The journal, and everybody who reads it.
-    notes: OnceLock<WarningSender>,
+    /// Records warnings in the journal, which every output follows.
+    warnings: WarningSender,
     /// Nothing is recorded any more.
     journal_closed: AtomicBool,
     level: OutputLevel,
-    /// How it is said then, and as long as there are no notes.
+    /// Takes the warnings from then on.
     stderr: Arc<StderrWriter>,
 }
 
@@ -63,57 +65,52 @@ impl WarningSink {
     }
 
     fn warn(&self, text: String) {
-        match self.notes.get() {
-            Some(notes) if !self.journal_closed.load(Ordering::Acquire) => notes.warn(text),
-            // Without a journal to say it, it is said at every level: nothing else would tell.
-            Some(_) | None => self.stderr.write_line(&format!("warning: {text}")),
+        if self.journal_closed.load(Ordering::Acquire) {
+            // At every level: nothing else would say it.
+            self.stderr.write_line(&format!("warning: {text}"));
+        } else {
+            self.warnings.warn(text);
         }
     }
 }
 
 impl Outputs {
-    /// Shows what comes after the line of the journal with this number.
+    /// Shows everything that is recorded from now on.
     pub(super) fn start(
-        session: &Session,
-        locked_run: &LockedRun,
+        spec: &RunSpec,
+        prepared: &PreparedRun,
         style: &Style,
-        secrets: &Secrets,
-        after: u64,
+        warnings: WarningSender,
     ) -> Self {
+        let PreparedRun { locked_run, files, .. } = prepared;
         let followed = FollowTarget {
             journal: locked_run.folder.journal(),
             output: locked_run.folder.output(),
-            after,
+            after: files.journal.last_seq(),
         };
-        let out: Option<Box<dyn io::Write + Send>> = match session.level {
+        let out: Option<Box<dyn io::Write + Send>> = match spec.level {
             OutputLevel::Quiet => None,
             OutputLevel::Json | OutputLevel::JsonMessages => Some(Box::new(io::stdout())),
             OutputLevel::Progress | OutputLevel::Verbose => Some(Box::new(io::stderr())),
         };
         let complaints = Arc::new(WarningSink {
-            notes: OnceLock::new(),
+            warnings,
             journal_closed: AtomicBool::new(false),
-            level: session.level,
+            level: spec.level,
             stderr: Arc::new(StderrWriter::new()),
         });
         let screen = out.map(|out| {
-            let reporter = output::reporter(session.level, style.clone(), out);
+            let reporter = output::reporter(spec.level, style.clone(), out);
             let told = Arc::clone(&complaints);
             FollowerHandle::start_with(followed.clone(), reporter, move |error| {
                 told.display_ended(error);
             })
         });
-        let log = log(session, locked_run, secrets, Arc::clone(&complaints));
+        let log = log(spec, locked_run, Arc::clone(&complaints));
         let told = Arc::clone(&complaints);
         let complain: NotifyWarnFn = Arc::new(move |text| told.warn(text));
-        let notifier = Notifier::start(&session.notify, followed.clone(), secrets, &complain);
+        let notifier = Notifier::start(&spec.notify, followed.clone(), &spec.secrets, &complain);
         Self { screen, log: FollowerHandle::start(followed, Box::new(log)), notifier, complaints }
-    }
-
-    /// Where to say that something can't be shown any more.
-    pub(super) fn send_warnings_to(&self, notes: WarningSender) {
-        // There is one supervisor, and one who tells us of it.
-        let _ = self.complaints.notes.set(notes);
     }
 
     /// Tells all of them that there is something new.
@@ -227,21 +224,16 @@ impl PendingDeliveries {
 }
 
 /// The log of this process.
-fn log(
-    session: &Session,
-    locked_run: &LockedRun,
-    secrets: &Secrets,
-    complaints: Arc<WarningSink>,
-) -> LogReporter {
+fn log(spec: &RunSpec, locked_run: &LockedRun, complaints: Arc<WarningSink>) -> LogReporter {
     let last = locked_run.folder.logs().pop();
     let earlier = last.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
     let path = locked_run.folder.new_log(jiff::Timestamp::now());
     let mut out = LogOutput::new(Box::new(move |text| complaints.warn(text))).file(&path);
     let name = path.file_name().and_then(|name| name.to_str());
-    if let (Some(dir), Some(name)) = (&session.logs.dir, name) {
-        out = out.copy(&session.project, dir, name);
+    if let (Some(dir), Some(name)) = (&spec.logs.dir, name) {
+        out = out.copy(&spec.project, dir, name);
     }
-    LogReporter::new(out, secrets.clone(), earlier)
+    LogReporter::new(out, spec.secrets.clone(), earlier)
 }
 
 #[cfg(test)]
@@ -254,6 +246,7 @@ mod tests {
 
     use super::*;
     use crate::output::{Reporter, ReporterInput, Speaker};
+    use crate::runtime::supervisor::InputQueues;
 
     /// Shows nothing, and is done when it is told.
     struct ClosesWhenTold(Option<Receiver<()>>);
@@ -305,7 +298,7 @@ mod tests {
             .unwrap()
             .map(|told| FollowerHandle::start(followed.clone(), Box::new(ClosesWhenTold(told))));
         let complaints = WarningSink {
-            notes: OnceLock::new(),
+            warnings: InputQueues::default().warnings(),
             journal_closed: AtomicBool::new(false),
             level,
             stderr: Arc::new(StderrWriter::new()),

@@ -1,152 +1,277 @@
-//! What a run is told, put together: the task or goal, the mode, the layers of the configuration,
-//! and the texts, as they are at this moment. Whatever changes later takes effect in later runs.
+//! From what was asked for to the description of a run. Everything is read once, here: a file that
+//! changes later takes effect in later runs.
 
+mod subject;
+mod texts;
+
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::mode::{FileLocation, WorkTarget};
+use nightwright_core::input::CheckResult;
+use nightwright_core::outcome::Strictness;
+use nightwright_core::policy::run_limits::{self, IterationLimit, LimitRefusal, UnlimitedRuns};
 use nightwright_core::prompt;
-use nightwright_core::settings::{
-    Configured, EvidenceKind, Files, Limits, ProjectContext, PromptTexts, Scope, Settings,
-};
+use nightwright_core::redact::Secrets;
+use nightwright_core::settings::{Configured, EvidenceKind, ProjectContext, Settings};
 
-use super::approval::{self, TrustFlags, UntrustedPolicy};
+pub(crate) use self::subject::no_goal;
+use self::subject::{
+    files_of, goal, mode_name, must_have_plan, notes_file, open_task, own_files_note,
+};
+use super::agent_program::{AgentProgram, PROJECT_SETTINGS, allowed_sources};
+use super::approval::{self, ApprovedLayers, TrustFlags, UntrustedPolicy};
+use super::detach::DetachTarget;
 use crate::config::modes::{self, Mode};
 use crate::config::permissions;
-use crate::config::principles;
+use crate::config::principles::{self, RunPrinciples};
 use crate::config::{self, ConfigLayer, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
-use crate::files;
 use crate::output::hooks::{self, ApprovedHooks};
-use crate::paste::from_here;
-use crate::runtime::evidence_files;
-use crate::task::{self, Task};
-use crate::trust::{self, TrustItem};
-use crate::workspace;
+use crate::output::notify::Address;
+use crate::output::{ColorChoice, OutputLevel};
+use crate::runtime::clock::ClockSpeed;
+use crate::runtime::signals::{HangupPolicy, Signals};
+use crate::store::log_settings::LogSettings;
+use crate::task::Task;
+use crate::trust::TrustItem;
+use crate::workspace::{self, Baseline};
 
-/// Where a goal without a task is handed over.
-const SHARED_NOTES: &str = "SHARED_TASK_NOTES.md";
-/// More of a text than this helps no agent.
-const MAX_TEXT_BYTES: u64 = 1 << 20;
-/// With `--unlimited` a run still ends after so many iterations, unless `-m 0` lifts that too.
-const FAILSAFE: u32 = 1000;
-
-/// What was asked for.
+/// What was asked for on the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct RunRequest {
     pub(crate) project: PathBuf,
     pub(crate) task: Option<String>,
     pub(crate) goal: Option<String>,
-    /// The mode, where the command itself says it.
+    /// The mode, where the command implies it.
     pub(crate) mode: Option<&'static str>,
     pub(crate) flags: ConfigLayer,
     pub(crate) unlimited: bool,
     pub(crate) purpose: RequestPurpose,
-    /// What is added to the system prompt.
+    /// The file whose text is appended to the system prompt.
     pub(crate) appended: Option<PathBuf>,
-    /// A file of principles that was named.
+    /// The file of principles that was named.
     pub(crate) principles: Option<PathBuf>,
     pub(crate) untrusted: UntrustedPolicy,
 }
 
-/// What it is asked for.
+/// What the resolved request is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestPurpose {
-    /// To run it.
     Run,
-    /// To look at it.
+    /// To show it, or to check it.
     Look,
-    /// To judge what was made of it.
+    /// To judge the work of earlier runs.
     Verify,
 }
 
-/// What a run is told.
+/// A request together with the configuration, the mode, the task and the user's approvals.
 #[derive(Debug)]
-pub(crate) struct RunSpec {
+pub(crate) struct ResolvedRequest {
     pub(crate) settings: Settings,
     pub(crate) task: Option<Task>,
     pub(crate) resolved: ResolvedConfig,
-    /// The project's hooks that are run.
+    /// The project's hooks that the run has.
     pub(crate) hooks: ApprovedHooks,
-    /// The files of the project that the agent program may use, as they are now.
+    /// The files of the project that the agent program may use, as they were approved.
     pub(crate) agent_files: Vec<TrustItem>,
-    /// What people should know before it begins.
+    /// Lines for the user, shown before the run starts.
     pub(crate) notes: Vec<String>,
 }
 
-/// Puts together what a run is told.
-pub(crate) fn resolve_run(request: &RunRequest) -> Result<RunSpec, Failure> {
-    let RunRequest { project, .. } = &request;
+/// Everything that is decided about a run before anything is touched.
+#[derive(Debug)]
+pub(crate) struct RunSpec {
+    pub(crate) project: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) task: Option<Task>,
+    /// The project's hooks that a new run has. A resumed run has those that it started with.
+    pub(crate) hooks: ApprovedHooks,
+    /// The files of the project that the agent program may use, as they were approved.
+    pub(crate) agent_files: Vec<TrustItem>,
+    /// The user's variables for the agent. They may be secret, and are not recorded.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// Values that are masked in everything that is recorded or shown.
+    pub(crate) secrets: Secrets,
+    /// Changes are counted from the start of this run instead of from the start of the new one.
+    pub(crate) since: Option<EarlierRun>,
+    pub(crate) program: AgentProgram,
+    pub(crate) level: OutputLevel,
+    pub(crate) color: ColorChoice,
+    pub(crate) logs: LogSettings,
+    pub(crate) notify: Vec<Address>,
+    pub(crate) strictness: Strictness,
+    pub(crate) motion: ClockSpeed,
+    /// Whether to keep the machine awake while the run has something to do.
+    pub(crate) keep_awake: bool,
+    /// The terminal that the run leaves once it has started.
+    pub(crate) detach: Option<DetachTarget>,
+}
+
+/// The start of an earlier run whose work is judged.
+#[derive(Clone, Debug)]
+pub(crate) struct EarlierRun {
+    pub(crate) tree: Baseline,
+    /// The results of the checks before its first iteration, if they were run then.
+    pub(crate) checks: Option<Vec<CheckResult>>,
+}
+
+impl RunSpec {
+    /// The run of a request, with everything else as the configuration says.
+    pub(crate) fn new(
+        project: PathBuf,
+        request: ResolvedRequest,
+        program: AgentProgram,
+        secrets: Secrets,
+    ) -> Result<Self, Failure> {
+        let ResolvedRequest { settings, task, resolved, hooks, agent_files, notes: _ } = request;
+        Ok(Self {
+            project,
+            settings,
+            task,
+            hooks,
+            agent_files,
+            variables: resolved.environment_of_agent(),
+            secrets,
+            since: None,
+            program,
+            level: resolved.level(),
+            color: resolved.color(),
+            logs: LogSettings::of(&resolved)?,
+            notify: Address::all(&resolved, |name| env::var_os(name))?,
+            strictness: Strictness::Lenient,
+            motion: ClockSpeed::Real,
+            keep_awake: resolved.keeps_awake(),
+            detach: None,
+        })
+    }
+
+    /// The output level before the run leaves its terminal.
+    pub(super) fn first_level(&self) -> OutputLevel {
+        self.detach.as_ref().map_or(self.level, |detach| detach.level)
+    }
+
+    /// The output level at the end.
+    pub(super) fn last_level(&self) -> OutputLevel {
+        self.pending_detach().map_or(self.level, |detach| detach.level)
+    }
+
+    /// The terminal that the run did not leave, because it ended first.
+    pub(super) fn pending_detach(&self) -> Option<&DetachTarget> {
+        self.detach.as_ref().filter(|detach| !detach.pipe.is_detached())
+    }
+
+    /// A run that leaves its terminal does not end with it.
+    pub(super) fn with_hangup_policy(&self, signals: Signals) -> Signals {
+        match self.detach {
+            Some(_) => signals.with(HangupPolicy::Ignored),
+            None => signals,
+        }
+    }
+}
+
+/// Resolves a request into the settings of a run. Nothing is changed by it, except that it may ask
+/// for an approval and record the answer.
+pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failure> {
+    let RunRequest { project, flags, purpose, .. } = request;
     let task = request.task.as_deref().map(|name| open_task(request, name)).transpose()?;
     let layers = config::load(project, request.task.as_deref(), |name| env::var_os(name))?;
     let mode = modes::load(project, &mode_name(request, task.as_ref(), &layers))?;
-    let mut all = vec![mode.defaults.clone()];
-    all.extend(layers);
-    all.push(request.flags.clone());
-    let mut notes = own_texts(&mode);
-    // The last layer is the command line. Values that are not approved count too: `resume` compares
-    // with the files as they are.
-    let configured = configured(all.split_last().map_or(&[][..], |(_, layers)| layers));
-    let approved = approval::settle(project, all, request.untrusted)?;
-    notes.extend(approved.notes);
-    let resolved = ResolvedConfig::new(approved.layers);
+    let mut layers = [vec![mode.defaults.clone()], layers].concat();
+    // Values that are not approved count too: `resume` compares with the files as they are.
+    let configured = configured(&layers);
+    layers.push(flags.clone());
+    let approved = approval::settle(project, layers, request.untrusted)?;
+    let ApprovedLayers { layers, hooks, agent_files, notes } = approved;
+    let resolved = ResolvedConfig::new(layers);
 
+    let mut settings = base_settings(request, &mode, task.as_ref())?;
+    settings.configured = configured;
+    resolved.apply(&mut settings);
+    settings.mode.clone_from(&mode.name);
+    set_permissions(&mut settings, request, &mode, &agent_files);
+    drop_unwanted_checks(&mut settings, &mode, &resolved);
+    let RunPrinciples { principles, to_write, note } = match purpose {
+        RequestPurpose::Run | RequestPurpose::Look => {
+            principles::chosen(project, request.principles.as_deref(), &resolved)?
+        }
+        // Completeness does not depend on priorities.
+        RequestPurpose::Verify => RunPrinciples::default(),
+    };
+    settings.principles = principles;
+    settings.files.principles = to_write;
+    let hooks = match purpose {
+        RequestPurpose::Run | RequestPurpose::Look => hooks::choose(project, &hooks),
+        // A verification is not a run for hooks: nothing starts and nothing finishes.
+        RequestPurpose::Verify => ApprovedHooks::default(),
+    };
+    hooks.apply(&mut settings.hooks);
+    match purpose {
+        RequestPurpose::Run => {
+            must_have_plan(project, &mode, &settings)?;
+            limit(&mut settings, request.unlimited, &resolved)?;
+        }
+        RequestPurpose::Verify => {
+            let given = matches!(resolved.origin("limits.max_cost"), ValueOrigin::Flag(_));
+            let max_cost = settings.limits.max_cost.filter(|_| given);
+            run_limits::limit_verification(&mut settings, max_cost);
+        }
+        RequestPurpose::Look => {}
+    }
+    settings.texts = texts::read(request, &mode, task.as_ref(), &resolved)?;
+    check_prompt(&settings, &mode)?;
+    let notes = own_files_note(&mode).into_iter().chain(notes).chain(note).collect();
+    Ok(ResolvedRequest { settings, task, resolved, hooks, agent_files, notes })
+}
+
+/// What the request, the mode and the task say, before the configuration.
+fn base_settings(
+    request: &RunRequest,
+    mode: &Mode,
+    task: Option<&Task>,
+) -> Result<Settings, Failure> {
     let mut settings = Settings {
         task: request.task.clone(),
-        goal: goal(request, &mode, task.as_ref())?,
-        files: files_of(&mode, task.as_ref())?,
-        notes_file: notes_file(&mode, task.as_ref()),
-        surroundings: surroundings(project),
-        configured,
+        goal: goal(request, mode, task)?,
+        files: files_of(mode, task)?,
+        notes_file: notes_file(mode, task),
+        surroundings: surroundings(&request.project),
         ..Settings::default()
     };
     settings.completion.evidence.clone_from(&mode.definition.evidence);
     settings.progress.ending = mode.definition.ending;
     settings.progress.excuse = mode.definition.excuse;
-    resolved.apply(&mut settings);
-    add_tools(&mut settings, &request.flags);
-    settings.mode.clone_from(&mode.name);
-    settings.agent.rules = permissions::rules(project, &settings, &mode.definition);
+    Ok(settings)
+}
+
+fn set_permissions(
+    settings: &mut Settings,
+    request: &RunRequest,
+    mode: &Mode,
+    agent_files: &[TrustItem],
+) {
+    add_tools(settings, &request.flags);
+    settings.agent.rules = permissions::rules(&request.project, settings, &mode.definition);
     let sources = &mut settings.agent.sources;
-    if !approved.agent_files.is_empty() && !sources.iter().any(|source| source == "project") {
-        // What the project tells the agent program was approved too.
-        sources.push("project".to_owned());
+    // The project's settings for the agent program were approved too.
+    if !agent_files.is_empty() && !sources.iter().any(|source| source == PROJECT_SETTINGS) {
+        sources.push(PROJECT_SETTINGS.to_owned());
     }
-    // A plan is written before anything passes. Only checks that were asked for judge it.
-    let asked_for = matches!(resolved.origin("verify.commands"), ValueOrigin::Flag(_));
-    if mode.definition.evidence.contains(&EvidenceKind::Planned) && !asked_for {
+}
+
+/// A plan is written before anything passes, so only checks given on the command line judge it.
+fn drop_unwanted_checks(settings: &mut Settings, mode: &Mode, resolved: &ResolvedConfig) {
+    let given = matches!(resolved.origin("verify.commands"), ValueOrigin::Flag(_));
+    if mode.definition.evidence.contains(&EvidenceKind::Planned) && !given {
         settings.verify.commands.clear();
     }
-    let principles::RunPrinciples { principles, to_write, note } = match request.purpose {
-        RequestPurpose::Run | RequestPurpose::Look => {
-            principles::chosen(project, request.principles.as_deref(), &resolved)?
-        }
-        // Whether work is complete is no matter of taste.
-        RequestPurpose::Verify => principles::RunPrinciples::default(),
-    };
-    settings.principles = principles;
-    settings.files.principles = to_write;
-    let hooks = match request.purpose {
-        RequestPurpose::Run | RequestPurpose::Look => hooks::choose(project, &approved.hooks),
-        // To judge is no run: nothing begins and nothing ends.
-        RequestPurpose::Verify => ApprovedHooks::default(),
-    };
-    hooks.apply(&mut settings.hooks);
-    notes.extend(note);
-    match request.purpose {
-        RequestPurpose::Run => {
-            must_have_plan(project, &mode, &settings)?;
-            limit(&mut settings, request.unlimited, &resolved)?;
-        }
-        RequestPurpose::Verify => only_the_gate(&mut settings, &resolved),
-        RequestPurpose::Look => {}
-    }
-    settings.texts = texts(request, &mode, task.as_ref(), &resolved)?;
-    prompt::check(&settings).map_err(|error| {
+}
+
+fn check_prompt(settings: &Settings, mode: &Mode) -> Result<(), Failure> {
+    prompt::check(settings).map_err(|error| {
         let file = modes::own_file(&mode.name, &error.file);
         Failure::usage(format!("`{}`, line {}: {}", file.display(), error.line, error.what))
-    })?;
-    Ok(RunSpec { settings, task, resolved, hooks, agent_files: approved.agent_files, notes })
+    })
 }
 
 /// Options of the command line add tools to those that are configured.
@@ -157,21 +282,6 @@ fn add_tools(settings: &mut Settings, flags: &ConfigLayer) {
     agent.allowed_tools.clone_from(&configured.allowed_tools);
     agent.disallowed_tools.clone_from(&configured.disallowed_tools);
     agent.add_tools(&of("agent.allowed_tools"), &of("agent.disallowed_tools"));
-}
-
-/// Opens the task of a run. A word that is no task never starts a run, so the hint says how to give a
-/// goal of one word.
-fn open_task(request: &RunRequest, name: &str) -> Result<Task, Failure> {
-    let takes_goals = matches!(request.purpose, RequestPurpose::Run | RequestPurpose::Look);
-    Task::open(&request.project, name).map_err(|mut failure| {
-        let command = request.mode.unwrap_or("run");
-        let goal = shell_words::quote(name);
-        let or = format!("; for a goal of one word: nightwright {command} -p {goal}");
-        if let Some(hint) = failure.hint.as_mut().filter(|_| takes_goals) {
-            hint.push_str(&or);
-        }
-        failure
-    })
 }
 
 /// What the configuration alone says of permissions and model.
@@ -199,100 +309,6 @@ pub(crate) fn task_settings(
     Ok((settings, resolved))
 }
 
-/// The agent program's settings that are the user's own.
-pub(super) const USER_SETTINGS: &str = "user";
-
-/// The sources of the agent program's settings, without those in the project if its files are not
-/// exactly the ones that may be used.
-pub(super) fn allowed_sources(
-    sources: &[String],
-    project: &Path,
-    agent_files: &[TrustItem],
-) -> Vec<String> {
-    let as_approved = trust::agent_files(project) == agent_files;
-    let is_allowed = |source: &&String| as_approved || source.as_str() == USER_SETTINGS;
-    let allowed: Vec<_> = sources.iter().filter(is_allowed).cloned().collect();
-    // Told nothing, the program would read all of them.
-    if allowed.is_empty() { vec![USER_SETTINGS.to_owned()] } else { allowed }
-}
-
-/// The command says it, or a flag, or a layer; a goal without a task has a mode of its own.
-fn mode_name(request: &RunRequest, task: Option<&Task>, layers: &[ConfigLayer]) -> String {
-    if let Some(mode) = request.mode {
-        return mode.to_owned();
-    }
-    let mut all = layers.to_vec();
-    all.push(request.flags.clone());
-    let resolved =
-        ResolvedConfig::new(if task.is_some() { all } else { vec![request.flags.clone()] });
-    let usual = if task.is_some() { modes::OF_TASKS } else { modes::OF_GOALS };
-    resolved.get_text("mode").unwrap_or(usual).to_owned()
-}
-
-/// Whoever runs a project's own prompts should know that they are not ours.
-fn own_texts(mode: &Mode) -> Vec<String> {
-    if mode.own.is_empty() {
-        return Vec::new();
-    }
-    let files: Vec<_> = mode.own.iter().map(|file| format!("`{}`", file.display())).collect();
-    vec![format!("The mode `{}` uses files of this project: {}.", mode.name, files.join(", "))]
-}
-
-fn goal(request: &RunRequest, mode: &Mode, task: Option<&Task>) -> Result<String, Failure> {
-    let name = &mode.name;
-    match (task, &request.goal, mode.definition.works_on) {
-        (Some(task), _, _) => task.instructions()?.ok_or_else(|| {
-            let (task, file) = (task.name(), task.relative(task::INSTRUCTIONS));
-            let text = format!("Instructions not found. Run setup first: nightwright setup {task}");
-            Failure::usage(from_here(&text))
-                .hint(format!("or write them yourself: {}", file.display()))
-        }),
-        (None, _, WorkTarget::Task) => {
-            Err(Failure::usage(format!("the mode `{name}` works on a task, and none was given"))
-                .hint(format!("make one: nightwright new NAME --mode {name}")))
-        }
-        (None, Some(goal), WorkTarget::Goal) => Ok(goal.clone()),
-        (None, None, WorkTarget::Goal) => mode.definition.goal.clone().ok_or_else(no_goal),
-    }
-}
-
-pub(crate) fn no_goal() -> Failure {
-    Failure::usage("there is nothing to do: neither a task nor a goal was given")
-        .hint("name a task, or give a goal: nightwright run \"make the tests pass\" -m 10")
-}
-
-fn files_of(mode: &Mode, task: Option<&Task>) -> Result<Files, Failure> {
-    let file = |task: &Task, name| task.relative(name).display().to_string();
-    let list = match (&mode.definition.list, task) {
-        (None, _) => None,
-        (Some(list), _) if list.place == FileLocation::Project => Some(list.file.clone()),
-        (Some(list), Some(task)) => Some(file(task, &list.file)),
-        (Some(list), None) => {
-            let name = &mode.name;
-            let message =
-                format!("the mode `{name}` keeps `{}` in a task, and none was given", list.file);
-            return Err(Failure::usage(message)
-                .hint(format!("make one: nightwright new NAME --mode {name}")));
-        }
-    };
-    Ok(Files {
-        task: task.map(|task| file(task, "")),
-        status: task.map(|task| file(task, task::STATUS)),
-        list,
-        principles: None,
-    })
-}
-
-/// A task has notes of its own; a plan is its own memory; everything else is handed over in the
-/// project.
-fn notes_file(mode: &Mode, task: Option<&Task>) -> Option<String> {
-    match (task, &mode.definition.list) {
-        (Some(task), _) => Some(task.relative(task::NOTES).display().to_string()),
-        (None, Some(_)) => None,
-        (None, None) => Some(SHARED_NOTES.to_owned()),
-    }
-}
-
 fn surroundings(project: &Path) -> ProjectContext {
     let workspace::Branches { current, base } = workspace::branches(project);
     ProjectContext {
@@ -302,151 +318,28 @@ fn surroundings(project: &Path) -> ProjectContext {
     }
 }
 
-/// Building needs a plan.
-fn must_have_plan(project: &Path, mode: &Mode, settings: &Settings) -> Result<(), Failure> {
-    let evidence = &mode.definition.evidence;
-    if !evidence.contains(&EvidenceKind::Plan)
-        || evidence_files::EvidenceFiles::new(project, &settings.files, evidence)
-            .read()
-            .checklist
-            .is_some()
-    {
-        return Ok(());
-    }
-    let list = settings.files.list.as_deref().unwrap_or("the plan");
-    Err(Failure::trouble(from_here("No plan found. Run: nightwright plan"))
-        .hint(format!("it is looked for in `{list}` and in `impl/README.md`")))
-}
-
-/// A run without any limit is refused: nobody goes to bed on that by accident.
+/// Sets the limits of a run, and says how to give one where it has none.
 fn limit(
     settings: &mut Settings,
     unlimited: bool,
     resolved: &ResolvedConfig,
 ) -> Result<(), Failure> {
-    let limits = &mut settings.limits;
-    if unlimited && matches!(resolved.origin("limits.max_iterations"), ValueOrigin::Mode(_)) {
-        limits.max_iterations = None;
-    }
-    if limits.is_unlimited() {
-        if !unlimited {
-            return Err(Failure::usage("a run needs a limit").hint(
-                "give at least one of -m/--max-iterations, --max-cost, --max-duration and \
-                 --max-tokens, or --unlimited",
-            ));
+    const KEY: &str = "limits.max_iterations";
+    let unlimited = if unlimited { UnlimitedRuns::Allowed } else { UnlimitedRuns::Refused };
+    let iterations = match (resolved.get_count(KEY), resolved.origin(KEY)) {
+        (None, _) => IterationLimit::NotSet,
+        (Some(0), _) => IterationLimit::Lifted,
+        (Some(_), ValueOrigin::Mode(_)) => IterationLimit::ByMode,
+        (Some(_), _) => IterationLimit::ByUser,
+    };
+    run_limits::limit_run(settings, unlimited, iterations).map_err(|refusal| match refusal {
+        LimitRefusal::NoLimit => Failure::usage("a run needs a limit").hint(
+            "give at least one of -m/--max-iterations, --max-cost, --max-duration and \
+             --max-tokens, or --unlimited",
+        ),
+        LimitRefusal::OnlyTokens => {
+            Failure::usage("a limit of tokens alone does not limit a run with an agent command")
+                .hint("such a program reports no tokens; give -m, --max-cost or --max-duration")
         }
-        if resolved.get_count("limits.max_iterations") != Some(0) {
-            limits.max_iterations = Some(FAILSAFE);
-        }
-    }
-    if settings.agent.command.is_some() {
-        fits_any_program(limits)?;
-    }
-    // A verdict may take a quarter of a small budget, not all of it.
-    if let Some(max) = settings.limits.max_cost {
-        settings.verify.max_cost = settings.verify.max_cost.min(max.per(4));
-    }
-    Ok(())
-}
-
-/// Judging has an end of its own. What it may cost is what was said for it, not for the work.
-fn only_the_gate(settings: &mut Settings, resolved: &ResolvedConfig) {
-    settings.scope = Scope::Gate;
-    let said = matches!(resolved.origin("limits.max_cost"), ValueOrigin::Flag(_));
-    let max_cost = settings.limits.max_cost.filter(|_| said);
-    settings.limits = Limits {
-        max_iterations: None,
-        max_cost,
-        max_duration: None,
-        max_tokens: None,
-        reserve: 0,
-        ..settings.limits.clone()
-    };
-    // A model that gives no verdict is asked once more.
-    if let Some(max) = max_cost {
-        settings.verify.max_cost = settings.verify.max_cost.min(max.per(2));
-    }
-}
-
-/// A program that reports no tokens never reaches a limit of tokens.
-fn fits_any_program(limits: &Limits) -> Result<(), Failure> {
-    if (Limits { max_tokens: None, ..limits.clone() }).is_unlimited() && limits.max_tokens.is_some()
-    {
-        return Err(Failure::usage(
-            "a limit of tokens alone does not limit a run with an agent command",
-        )
-        .hint("such a program reports no tokens; give -m, --max-cost or --max-duration"));
-    }
-    Ok(())
-}
-
-fn texts(
-    request: &RunRequest,
-    mode: &Mode,
-    task: Option<&Task>,
-    resolved: &ResolvedConfig,
-) -> Result<PromptTexts, Failure> {
-    let agents = match resolved.get_optional("prompt.agents_file").flatten() {
-        None => String::new(),
-        Some(file) => match text_of(&request.project, Path::new(&file))? {
-            Some(text) => text,
-            None if *resolved.origin("prompt.agents_file") == ValueOrigin::BuiltIn => String::new(),
-            // One that was asked for has to be there.
-            None => {
-                let message = format!("`prompt.agents_file` names `{file}`, which is not there");
-                return Err(Failure::usage(message));
-            }
-        },
-    };
-    let appended = match &request.appended {
-        Some(file) => std::fs::read_to_string(file).map_err(|error| {
-            let file = file.display();
-            Failure::usage(format!("--append-system-prompt-file `{file}` can't be read: {error}"))
-        })?,
-        None => String::new(),
-    };
-    Ok(PromptTexts {
-        system: mode.system.clone(),
-        prompt: mode.prompt.clone(),
-        agents,
-        status: task.map(|task| task.text(task::STATUS_INSTRUCTIONS)).transpose()?.flatten(),
-        appended,
     })
-}
-
-fn text_of(project: &Path, file: &Path) -> Result<Option<String>, Failure> {
-    let bytes = files::read_inside(project, file, MAX_TEXT_BYTES)
-        .map_err(|error| Failure::because(&error))?;
-    bytes
-        .map(String::from_utf8)
-        .transpose()
-        .map_err(|_| Failure::usage(format!("`{}` is not text in UTF-8", file.display())))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn the_agents_settings_in_the_project_are_used_only_as_they_were_approved() {
-        let project = tempfile::tempdir().unwrap();
-        let folder = project.path().join(".claude");
-        fs::create_dir(&folder).unwrap();
-        let sources = ["user", "project", "local"].map(str::to_owned);
-        let allowed = |files: &[TrustItem]| allowed_sources(&sources, project.path(), files);
-        assert_eq!(allowed(&[]), sources, "there are none");
-        fs::write(folder.join("settings.json"), "{}").unwrap();
-        assert_eq!(allowed(&[]), ["user"], "nobody approved it");
-        let projects_alone = allowed_sources(&["project".to_owned()], project.path(), &[]);
-        assert_eq!(projects_alone, ["user"], "told nothing, the program would read all of them");
-        let approved = trust::agent_files(project.path());
-        assert_eq!(allowed(&approved), sources);
-        fs::write(folder.join("settings.json"), "{\"hooks\": {}}").unwrap();
-        assert_eq!(allowed(&approved), ["user"], "it was changed");
-        fs::write(folder.join("settings.json"), "{}").unwrap();
-        fs::write(project.path().join(".mcp.json"), "{}").unwrap();
-        assert_eq!(allowed(&approved), ["user"], "another one was added");
-    }
 }

@@ -103,6 +103,6 @@ fn write(words: &Receiver<QueuedText>) {
 
 impl fmt::Debug for StderrWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Voice").field("unheard", &self.closed).finish_non_exhaustive()
+        f.debug_struct("StderrWriter").field("closed", &self.closed).finish_non_exhaustive()
     }
 }

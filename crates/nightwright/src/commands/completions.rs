@@ -15,7 +15,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 
 use super::{command, print, select_run};
-use crate::app::execute::home;
+use crate::app::locked_run::home;
 use crate::config::KEYS;
 use crate::config::modes;
 use crate::error::Failure;

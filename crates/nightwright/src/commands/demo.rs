@@ -11,7 +11,9 @@ use nightwright_core::settings::{Settings, VerdictMode};
 use nightwright_core::units::Usd;
 
 use super::eprint_safe;
-use crate::app::execute::{AgentProgram, RehearsalScript, Session};
+use crate::app::agent_program::{AgentProgram, RehearsalScript};
+use crate::app::execute;
+use crate::app::run_spec::RunSpec;
 use crate::error::Failure;
 use crate::output::hooks;
 use crate::output::{ColorChoice, OutputLevel};
@@ -57,7 +59,7 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
     settings.verify.rerun = nightwright_core::settings::Rerun::Never;
     settings.verify.model = VerdictMode::Off;
     settings.delay = Duration::from_millis(200);
-    let session = Session {
+    let spec = RunSpec {
         project: folder.path().to_owned(),
         settings,
         task: None,
@@ -76,7 +78,7 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
         keep_awake: false,
         detach: None,
     };
-    let code = session.run()?;
+    let code = execute::run(&spec)?;
     eprint_safe("\nNext, in a project of your own:\n  nightwright init");
     Ok(code)
 }

@@ -21,7 +21,8 @@ use self::configured::DoctorConfig;
 use self::finding::{DoctorFinding, DoctorReport};
 use super::{eprint_safe, print, select_run};
 use crate::agent::program::{FoundProgram, Freshness};
-use crate::app::execute::{self, block_on, catch_signals, interrupted};
+use crate::app::agent_program::{self, find_claude, refused_as_root};
+use crate::app::async_command::{block_on, catch_signals, interrupted};
 use crate::error::Failure;
 
 /// What to look at.
@@ -56,7 +57,7 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
             }
             None => (Settings::default(), BTreeMap::new()),
         };
-        let environment = execute::environment(Dialect::Claude, &settings, &variables);
+        let environment = agent_program::environment(Dialect::Claude, &settings, &variables);
         let looking = async {
             let (agent, mut findings) = look_at_agent(&settings, &project, &environment).await;
             findings.extend(agent::around(&environment));
@@ -118,9 +119,9 @@ async fn look_at_agent(
     if let Some(command) = &settings.agent.command {
         return (None, vec![agent::command(command, project)]);
     }
-    let found = execute::find_claude(environment.to_vec(), Freshness::Asked).await;
+    let found = find_claude(environment.to_vec(), Freshness::Asked).await;
     let mut findings = vec![agent::found(&found)];
-    if let Err(failure) = execute::refused_as_root(settings, environment) {
+    if let Err(failure) = refused_as_root(settings, environment) {
         findings.push(configured::problem("permissions", &failure));
     }
     (found.ok(), findings)

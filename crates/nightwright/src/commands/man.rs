@@ -12,7 +12,7 @@ use clap_mangen::roff::{Roff, roman};
 
 use super::{command, print};
 use crate::agent::program::locate;
-use crate::app::execute::block_on;
+use crate::app::async_command::block_on;
 use crate::config::nearest::nearest;
 use crate::error::Failure;
 use crate::process::terminal::{TerminalCommand, run_on_terminal};

@@ -29,23 +29,23 @@ use super::run::{LimitArgs, OutputArgs};
 use super::select_run::{self, RunSelector, SelectedRun, damaged};
 use super::stop;
 use super::{eprint_safe, print};
+use crate::app;
+use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
 use crate::app::approval::{self, TrustFlags, UntrustedPolicy};
 use crate::app::detach::{self, DetachArgs, DetachTarget};
-use crate::app::execute::{
-    AgentCommandLine, AgentProgram, LockedRun, RehearsalScript, ResumableRun, Session,
-};
+use crate::app::locked_run::LockedRun;
+use crate::app::resume::ResumableRun;
+use crate::app::run_spec::{ResolvedRequest, RunSpec};
 use crate::config::modes;
 use crate::config::{self, ConfigLayer, ResolvedConfig};
 use crate::error::Failure;
 use crate::output::OutputLevel;
 use crate::output::hooks::ApprovedHooks;
-use crate::output::notify::{self, Address};
+use crate::output::notify;
 use crate::output::summary::thousands;
-use crate::runtime::clock::ClockSpeed;
 use crate::runtime::control_socket::ControlRequest;
 use crate::secrets;
 use crate::store::journal::{self, RunDir};
-use crate::store::log_settings::LogSettings;
 use crate::task::Task;
 
 /// The key with the user's variables.
@@ -164,39 +164,33 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     let secrets = secrets::of_config_and(&resolved, &recalled.secret)?;
     changes::keep(&changes, &secrets, &locked_run.folder)?;
     let resume_data = ResumeData { report, changes, policy: options.when() };
-    let session = Session {
-        variables: variables(&settings, &resolved),
-        secrets,
-        project,
+    let variables = variables(&settings, &resolved);
+    let color = options.output.color.unwrap_or_else(|| resolved.color());
+    let request = ResolvedRequest {
         settings,
         task,
-        // Their copies are in the folder of the run since it began.
+        resolved,
+        // The run folder has a copy of them since the start.
         hooks: ApprovedHooks::default(),
         agent_files,
-        since: None,
-        program,
+        notes: Vec::new(),
+    };
+    let spec = RunSpec {
+        variables,
         level,
-        color: options.output.color.unwrap_or_else(|| resolved.color()),
-        logs: LogSettings::of(&resolved)?,
-        notify: Address::all(&resolved, |name| env::var_os(name))?,
+        color,
         strictness: if options.require_complete {
             Strictness::RequireComplete
         } else {
             Strictness::Lenient
         },
-        motion: ClockSpeed::Real,
-        keep_awake: resolved.keeps_awake(),
         detach,
+        ..RunSpec::new(project, request, program, secrets)?
     };
-    session.resume(ResumableRun {
-        locked_run,
-        agent: opening,
-        hooks,
-        machine,
-        writer,
-        resume_data,
-        note,
-    })
+    app::resume::resume(
+        &spec,
+        ResumableRun { locked_run, agent: opening, hooks, machine, writer, resume_data, note },
+    )
 }
 
 /// A run that was only the gate can't continue.

@@ -4,7 +4,6 @@
 mod first_run;
 mod goal;
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,17 +17,15 @@ use nightwright_core::units::Usd;
 
 use self::goal::{RunSubject, goal, nothing_to_do, short_help};
 use super::{eprint_raw, eprint_safe, select_run, values};
+use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
 use crate::app::approval::{TrustFlags, UntrustedPolicy};
 use crate::app::detach::{self, DetachArgs, DetachTarget};
-use crate::app::execute::{AgentCommandLine, AgentProgram, RehearsalScript, Session};
+use crate::app::execute;
 use crate::app::run_spec::{self, RequestPurpose, RunRequest, RunSpec};
 use crate::config::{ConfigLayer, amounts};
 use crate::error::Failure;
-use crate::output::notify::Address;
 use crate::output::{ColorChoice, OutputLevel};
-use crate::runtime::clock::ClockSpeed;
 use crate::secrets;
-use crate::store::log_settings::LogSettings;
 
 /// What a run can be told.
 #[derive(Clone, Debug, Args)]
@@ -293,38 +290,21 @@ pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Fa
         first_lines.drain(..).for_each(|line| eprint_safe(&line));
         first_run::ask(&project, &preview, &mut request.flags)?;
     }
-    let RunSpec { settings, task, resolved, hooks, agent_files, notes } =
-        run_spec::resolve_run(&request)?;
+    let request = run_spec::resolve_run(&request)?;
     let strictness =
         if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
-    let level = options.output.with_messages(resolved.level())?;
+    let level = options.output.with_messages(request.resolved.level())?;
     let (detach, level) = DetachTarget::choose(pipe, level);
     if is_heard {
-        for note in first_lines.iter().chain(&notes) {
+        for note in first_lines.iter().chain(&request.notes) {
             eprint_safe(note);
         }
     }
-    let program = program(&options.agent, &settings, &project)?;
-    let session = Session {
-        project,
-        variables: resolved.environment_of_agent(),
-        secrets: secrets::of_config(&resolved)?,
-        settings,
-        task,
-        hooks,
-        agent_files,
-        since: None,
-        program,
-        level,
-        color: resolved.color(),
-        logs: LogSettings::of(&resolved)?,
-        notify: Address::all(&resolved, |name| env::var_os(name))?,
-        strictness,
-        motion: ClockSpeed::Real,
-        keep_awake: resolved.keeps_awake(),
-        detach,
-    };
-    session.run()
+    let program = program(&options.agent, &request.settings, &project)?;
+    let secrets = secrets::of_config(&request.resolved)?;
+    let spec =
+        RunSpec { level, strictness, detach, ..RunSpec::new(project, request, program, secrets)? };
+    execute::run(&spec)
 }
 
 impl RunArgs {

@@ -12,7 +12,7 @@ use nightwright_core::units::RunId;
 use rustix::fs::{Access, access};
 
 use crate::app::approval;
-use crate::app::execute::home;
+use crate::app::locked_run::home;
 use crate::error::Failure;
 use crate::init::detect::has_manifest;
 use crate::store::journal::{self, JournalError, RunDir};

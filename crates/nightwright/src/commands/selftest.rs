@@ -31,7 +31,7 @@ use self::case_env::{CaseEnv, CaseError};
 use self::cases::SelftestCase;
 use self::result::{CaseResult, CaseVerdict, SelftestReport};
 use super::{eprint_safe, print};
-use crate::app::execute::{block_on, catch_signals, interrupted};
+use crate::app::async_command::{block_on, catch_signals, interrupted};
 use crate::error::Failure;
 use crate::process;
 use crate::workspace::space;

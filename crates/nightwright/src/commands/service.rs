@@ -323,7 +323,7 @@ fn missing_of(ours: impl IntoIterator<Item = OsString>, passed: &[String]) -> Ve
     };
     let given = |name: &str| {
         Dialect::Claude.environment_allows(name)
-            || passed.iter().any(|pattern| crate::app::execute::fits(pattern, name))
+            || passed.iter().any(|pattern| crate::app::agent_program::fits(pattern, name))
     };
     let names = ours.into_iter().filter_map(|name| name.into_string().ok());
     let mut names: Vec<_> = names.filter(|name| given(name) && !usual(name)).collect();

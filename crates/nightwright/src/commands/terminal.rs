@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::eprint_safe;
-use crate::app::execute::{catch_signals, interrupted};
+use crate::app::async_command::{catch_signals, interrupted};
 use crate::error::Failure;
 use crate::init::ask::{NoAnswer, Prompter};
 use crate::runtime::signals::Signals;

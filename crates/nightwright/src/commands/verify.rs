@@ -15,19 +15,20 @@ use nightwright_core::units::Usd;
 
 use self::report::VerifyReport;
 use super::{eprint_safe, print, select_run, values};
+use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
 use crate::app::approval::{TrustFlags, UntrustedPolicy};
-use crate::app::execute::{
-    AgentCommandLine, AgentProgram, EarlierRun, FinishedRun, RehearsalScript, Session, interrupted,
+use crate::app::async_command::interrupted;
+use crate::app::execute;
+use crate::app::finish::FinishedRun;
+use crate::app::run_spec::{
+    self, EarlierRun, RequestPurpose, ResolvedRequest, RunRequest, RunSpec,
 };
-use crate::app::run_spec::{self, RequestPurpose, RunRequest, RunSpec};
 use crate::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
 use crate::files;
 use crate::output::OutputLevel;
-use crate::runtime::clock::ClockSpeed;
 use crate::secrets;
 use crate::store::journal;
-use crate::store::log_settings::LogSettings;
 use crate::task::{ProjectRuns, Task, TaskState};
 use crate::workspace::Baseline;
 
@@ -108,47 +109,37 @@ The object of --json:
 
 pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
     let (project, which) = select_run::work_project(options.project.as_deref())?;
-    let RunSpec { mut settings, task, resolved, hooks, agent_files, notes } =
-        run_spec::resolve_run(&options.asked(&project))?;
-    let task = task.ok_or_else(run_spec::no_goal)?;
-    can_judge(&settings)?;
+    let mut request = run_spec::resolve_run(&options.asked(&project))?;
+    let ResolvedRequest { settings, task, resolved, notes, .. } = &mut request;
+    let task = task.clone().ok_or_else(run_spec::no_goal)?;
+    can_judge(settings)?;
     // Found out before anything is spent.
     files::check_inside(&project, &task.path(REPORT)).map_err(|error| Failure::because(&error))?;
     let origin = last_run(&project, &task);
-    settings.verify.depth = depth(&settings, &resolved, origin.as_ref());
+    settings.verify.depth = depth(settings, resolved, origin.as_ref());
     if origin.is_none() {
         // Nobody knows what changed, so nobody can say that nothing was weakened.
         settings.verify.tamper = Tamper::Off;
     }
     let level = if options.quiet { OutputLevel::Quiet } else { OutputLevel::Progress };
     if level.shows_messages() {
-        for note in which.iter().chain(&notes) {
+        for note in which.iter().chain(notes.iter()) {
             eprint_safe(note);
         }
     }
-    let program = options.program(&settings, &project)?;
-    let session = Session {
-        project,
-        variables: resolved.environment_of_agent(),
-        secrets: secrets::of_config(&resolved)?,
-        settings,
-        task: Some(task.clone()),
-        hooks,
-        agent_files,
+    let program = options.program(settings, &project)?;
+    let secrets = secrets::of_config(resolved)?;
+    let spec = RunSpec {
         since: origin,
-        program,
         level,
-        color: resolved.color(),
-        logs: LogSettings::of(&resolved)?,
-        // Whoever judges by hand is there to hear it.
+        // The user is there and sees the result.
         notify: Vec::new(),
         strictness: Strictness::RequireComplete,
-        motion: ClockSpeed::Real,
         keep_awake: false,
-        detach: None,
+        ..RunSpec::new(project, request, program, secrets)?
     };
-    let finished = session.start()?;
-    conclude(options, &task, finished.as_ref(), session.program.is_rehearsal())
+    let finished = execute::start(&spec)?;
+    conclude(options, &task, finished.as_ref(), spec.program.is_rehearsal())
 }
 
 impl VerifyArgs {

@@ -1,28 +1,32 @@
 //! The table of all keys. What stands here is all there is: files, variables, flags, the commands
 //! that show the configuration, the schema and the reference come from it.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use nightwright_core::notification::NotificationKind as Notice;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::policy::retry;
+use nightwright_core::settings::Settings;
 
 use super::amounts::MIN_RUN_DURATION;
+use super::field::{Field, field};
 use super::kind::{Items, MAX_DURATION, ValueKind};
 use super::value::ConfigValue;
 use crate::config::nearest::nearest;
 use crate::error::Failure;
 
 /// One thing that can be configured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name, tables and all: `limits.max_iterations`.
+    /// Its name with its tables: `limits.max_iterations`.
     pub name: &'static str,
-    /// What it may be.
     pub kind: ValueKind,
-    /// What holds if nobody says anything, as text.
-    pub default: Option<&'static str>,
-    /// What it means that it is not set, where there is no default.
+    default: KeyDefault,
+    /// Sets the field of the settings that the key stands for. Other keys are read where they are
+    /// needed.
+    pub(super) set: Option<fn(&mut Settings, &ConfigValue)>,
+    /// What it means that there is no value, for a key without a default.
     pub unset: &'static str,
     /// The variable that stands for it.
     pub env: &'static str,
@@ -30,33 +34,43 @@ pub struct Key {
     pub flag: Option<&'static str>,
     /// Whether a project needs the user's approval to set it.
     pub gated: bool,
-    /// What it does.
     pub about: &'static str,
 }
 
-const fn key(
-    name: &'static str,
-    kind: ValueKind,
-    default: &'static str,
-    env: &'static str,
-    about: &'static str,
-) -> Key {
-    let default = Some(default);
-    Key { name, kind, default, unset: "", env, flag: None, gated: false, about }
+/// Where the default of a key comes from.
+#[derive(Clone, Copy, Debug)]
+enum KeyDefault {
+    None,
+    /// This text, as a user would write it.
+    Text(&'static str),
+    /// The field of the settings that the key stands for.
+    Field(fn(&Settings) -> Option<ConfigValue>),
 }
 
-/// A key without a default; `unset` says what that means.
-const fn open(
-    name: &'static str,
-    kind: ValueKind,
-    unset: &'static str,
-    env: &'static str,
-    about: &'static str,
-) -> Key {
-    Key { name, kind, default: None, unset, env, flag: None, gated: false, about }
+const fn key(name: &'static str, kind: ValueKind, env: &'static str, about: &'static str) -> Key {
+    let (default, set) = (KeyDefault::None, None);
+    Key { name, kind, default, set, unset: "", env, flag: None, gated: false, about }
 }
 
 impl Key {
+    const fn default(self, text: &'static str) -> Self {
+        Self { default: KeyDefault::Text(text), ..self }
+    }
+
+    /// Stands for this field, which also gives the default.
+    const fn field(self, field: Field) -> Self {
+        Self { default: KeyDefault::Field(field.get), set: Some(field.set), ..self }
+    }
+
+    /// Sets the settings in its own way.
+    const fn set_by(self, set: fn(&mut Settings, &ConfigValue)) -> Self {
+        Self { set: Some(set), ..self }
+    }
+
+    const fn unset(self, unset: &'static str) -> Self {
+        Self { unset, ..self }
+    }
+
     const fn flag(self, flag: &'static str) -> Self {
         Self { flag: Some(flag), ..self }
     }
@@ -67,13 +81,42 @@ impl Key {
 
     /// The default, if there is one.
     pub fn default_value(&self) -> Option<ConfigValue> {
-        let value = self.kind.parse(&[self.default?]);
-        Some(value.expect("a test reads every default of the table"))
+        match self.default {
+            KeyDefault::None => None,
+            KeyDefault::Text(text) => {
+                Some(self.kind.parse(&[text]).expect("a test reads every default of the table"))
+            }
+            KeyDefault::Field(get) => get(&DEFAULTS),
+        }
     }
 
     /// The default in words.
     pub fn default_text(&self) -> String {
         self.default_value().map_or_else(|| self.unset.to_owned(), |value| value.to_string())
+    }
+}
+
+static DEFAULTS: LazyLock<Settings> = LazyLock::new(Settings::default);
+
+fn set_mode(settings: &mut Settings, value: &ConfigValue) {
+    if let ConfigValue::Text(mode) = value {
+        settings.mode.clone_from(mode);
+    }
+}
+
+/// Sets the instructions of the review; none means the built-in ones.
+fn set_review(settings: &mut Settings, value: &ConfigValue) {
+    if let ConfigValue::Text(text) = value {
+        let text = Some(text.clone()).filter(|text| !text.is_empty());
+        settings.extras.review =
+            text.map(|text| if text == BUILT_IN { String::new() } else { text });
+    }
+}
+
+/// Sets the names of the variables. Their values may be secret, and are not recorded.
+fn set_agent_environment(settings: &mut Settings, value: &ConfigValue) {
+    if let ConfigValue::Table(entries) = value {
+        settings.agent.environment = entries.keys().cloned().collect();
     }
 }
 
@@ -114,6 +157,8 @@ fn below(table: &str) -> Vec<&'static str> {
     KEYS.iter().map(|key| key.name).filter(inside).collect()
 }
 
+/// Stands for the built-in instructions of the review.
+const BUILT_IN: &str = "builtin";
 const MAX_COUNT: u32 = 1_000_000;
 const MAX_SMALL_COUNT: u32 = 1_000;
 const ANY_DURATION: ValueKind = ValueKind::Duration { least: Duration::ZERO, most: MAX_DURATION };
@@ -133,171 +178,171 @@ const USUAL_NOTICES: &str = "[\"setup_complete\", \"execution_start\", \"iterati
 /// All of them, in the order in which they are shown.
 #[rustfmt::skip]
 pub static KEYS: &[Key] = &[
-    open("mode", ValueKind::Name, "`loop` for tasks, `prompt` for goals", "NIGHTWRIGHT_MODE",
-        "The mode of tasks: what one iteration is for, and what says that the work is complete. A goal has the mode `prompt` unless `--mode` says otherwise.").flag("--mode"),
+    key("mode", ValueKind::Name, "NIGHTWRIGHT_MODE",
+        "The mode of tasks: what one iteration is for, and what says that the work is complete. A goal has the mode `prompt` unless `--mode` says otherwise.").set_by(set_mode).unset("`loop` for tasks, `prompt` for goals").flag("--mode"),
 
-    open("limits.max_iterations", ValueKind::Count { least: 0, most: MAX_COUNT }, "no limit", "NIGHTWRIGHT_MAX_ITERATIONS",
-        "Stop after this many iterations (0: unlimited).").flag("--max-iterations"),
-    open("limits.max_cost", ValueKind::Money, "no limit", "NIGHTWRIGHT_MAX_COST",
-        "Stop when the total cost of the run reaches this amount, in US dollars.").flag("--max-cost"),
-    open("limits.max_tokens", ValueKind::Tokens, "no limit", "NIGHTWRIGHT_MAX_TOKENS",
-        "Stop when the run has used this many tokens: input, output and cache writes.").flag("--max-tokens"),
-    open("limits.max_duration", ValueKind::Duration { least: MIN_RUN_DURATION, most: MAX_DURATION }, "no limit", "NIGHTWRIGHT_MAX_DURATION",
-        "Stop after this much time of work; waits for usage limits and pauses do not count.").flag("--max-duration"),
-    key("limits.reserve", ValueKind::Percent { least: 0, most: 90 }, "10", "NIGHTWRIGHT_RESERVE",
-        "The share of cost and duration that is kept back for one wrap-up iteration."),
-    key("limits.max_wait", ANY_DURATION, "12h", "NIGHTWRIGHT_MAX_WAIT",
-        "A usage limit that ends later than this ends the run."),
-    open("limits.quota.five_hour", ValueKind::Percent { least: 1, most: 100 }, "whatever the account allows", "NIGHTWRIGHT_QUOTA_FIVE_HOUR",
-        "Once so much of the account's five-hour quota is used, no iteration starts until it is reset."),
-    open("limits.quota.seven_day", ValueKind::Percent { least: 1, most: 100 }, "whatever the account allows", "NIGHTWRIGHT_QUOTA_SEVEN_DAY",
-        "Once so much of the account's seven-day quota is used, no iteration starts until it is reset."),
+    key("limits.max_iterations", ValueKind::Count { least: 0, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_ITERATIONS",
+        "Stop after this many iterations (0: unlimited).").field(field!(limits.max_iterations)).unset("no limit").flag("--max-iterations"),
+    key("limits.max_cost", ValueKind::Money, "NIGHTWRIGHT_MAX_COST",
+        "Stop when the total cost of the run reaches this amount, in US dollars.").field(field!(limits.max_cost)).unset("no limit").flag("--max-cost"),
+    key("limits.max_tokens", ValueKind::Tokens, "NIGHTWRIGHT_MAX_TOKENS",
+        "Stop when the run has used this many tokens: input, output and cache writes.").field(field!(limits.max_tokens)).unset("no limit").flag("--max-tokens"),
+    key("limits.max_duration", ValueKind::Duration { least: MIN_RUN_DURATION, most: MAX_DURATION }, "NIGHTWRIGHT_MAX_DURATION",
+        "Stop after this much time of work; waits for usage limits and pauses do not count.").field(field!(limits.max_duration)).unset("no limit").flag("--max-duration"),
+    key("limits.reserve", ValueKind::Percent { least: 0, most: 90 }, "NIGHTWRIGHT_RESERVE",
+        "The share of cost and duration that is kept back for one wrap-up iteration.").field(field!(limits.reserve)),
+    key("limits.max_wait", ANY_DURATION, "NIGHTWRIGHT_MAX_WAIT",
+        "A usage limit that ends later than this ends the run.").field(field!(limits.max_wait)),
+    key("limits.quota.five_hour", ValueKind::Percent { least: 1, most: 100 }, "NIGHTWRIGHT_QUOTA_FIVE_HOUR",
+        "Once so much of the account's five-hour quota is used, no iteration starts until it is reset.").field(field!(limits.quota.five_hour)).unset("whatever the account allows"),
+    key("limits.quota.seven_day", ValueKind::Percent { least: 1, most: 100 }, "NIGHTWRIGHT_QUOTA_SEVEN_DAY",
+        "Once so much of the account's seven-day quota is used, no iteration starts until it is reset.").field(field!(limits.quota.seven_day)).unset("whatever the account allows"),
 
-    key("retry.max_retries", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "5", "NIGHTWRIGHT_MAX_RETRIES",
-        "Further attempts an iteration may have after transient failures.").flag("--max-retries"),
-    key("retry.delay", RETRY_DELAY, "5s", "NIGHTWRIGHT_RETRY_DELAY",
-        "The delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute.").flag("--retry-delay"),
-    key("retry.max_consecutive_errors", ValueKind::Count { least: 1, most: MAX_SMALL_COUNT }, "3", "NIGHTWRIGHT_MAX_CONSECUTIVE_ERRORS",
-        "So many failed iterations in a row end the run."),
+    key("retry.max_retries", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_MAX_RETRIES",
+        "Further attempts an iteration may have after transient failures.").field(field!(retry.max_retries)).flag("--max-retries"),
+    key("retry.delay", RETRY_DELAY, "NIGHTWRIGHT_RETRY_DELAY",
+        "The delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute.").field(field!(retry.delay)).flag("--retry-delay"),
+    key("retry.max_consecutive_errors", ValueKind::Count { least: 1, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_MAX_CONSECUTIVE_ERRORS",
+        "So many failed iterations in a row end the run.").field(field!(retry.max_consecutive_errors)),
 
-    key("stagnation.threshold", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "3", "NIGHTWRIGHT_STAGNATION_THRESHOLD",
-        "So many idle iterations in a row end the run; 0 = never.").flag("--stagnation-threshold"),
+    key("stagnation.threshold", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_STAGNATION_THRESHOLD",
+        "So many idle iterations in a row end the run; 0 = never.").field(field!(progress.threshold)).flag("--stagnation-threshold"),
 
-    key("completion.detect", ValueKind::Bool, "true", "NIGHTWRIGHT_COMPLETION_DETECT",
-        "Whether claims of completion are read; if not, the run ends by limits, stop or errors only.").flag("--no-detect"),
-    key("completion.signal", ValueKind::Text, "CONTINUOUS_CLAUDE_PROJECT_COMPLETE", "NIGHTWRIGHT_COMPLETION_SIGNAL",
-        "The exact phrase of the completion signal.").flag("--completion-signal"),
-    key("completion.threshold", ValueKind::Count { least: 1, most: MAX_SMALL_COUNT }, "3", "NIGHTWRIGHT_COMPLETION_THRESHOLD",
-        "So many iterations in a row must give the completion signal.").flag("--completion-threshold"),
-    open("completion.end_phrase", ValueKind::TextOrNothing, "none", "NIGHTWRIGHT_COMPLETION_END_PHRASE",
-        "A phrase that claims completion when it stands in the last five lines of the agent's final message."),
+    key("completion.detect", ValueKind::Bool, "NIGHTWRIGHT_COMPLETION_DETECT",
+        "Whether claims of completion are read; if not, the run ends by limits, stop or errors only.").default("true").flag("--no-detect"),
+    key("completion.signal", ValueKind::Text, "NIGHTWRIGHT_COMPLETION_SIGNAL",
+        "The exact phrase of the completion signal.").field(field!(completion.signal)).flag("--completion-signal"),
+    key("completion.threshold", ValueKind::Count { least: 1, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_COMPLETION_THRESHOLD",
+        "So many iterations in a row must give the completion signal.").field(field!(completion.signal_threshold)).flag("--completion-threshold"),
+    key("completion.end_phrase", ValueKind::TextOrNothing, "NIGHTWRIGHT_COMPLETION_END_PHRASE",
+        "A phrase that claims completion when it stands in the last five lines of the agent's final message.").field(field!(completion.end_phrase)).unset("none"),
 
-    key("verify.commands", ValueKind::List(Items::Texts), "[]", "NIGHTWRIGHT_VERIFY_COMMANDS",
-        "Commands that must pass before completion is believed.").flag("--verify").gated(),
-    key("verify.pass_env", ValueKind::List(Items::Names), "[]", "NIGHTWRIGHT_VERIFY_PASS_ENV",
-        "Variables that checks and hooks get although they are the agent's login or have the name of a credential (`*_TOKEN`, `*_SECRET*`, `*_KEY`, `*_PASSWORD`); `*` = all.").gated(),
-    key("verify.timeout", POSITIVE_DURATION, "10m", "NIGHTWRIGHT_VERIFY_TIMEOUT",
-        "How long each of these commands may take."),
-    key("verify.baseline", ValueKind::DurationOrOff { least: Duration::from_secs(1) }, "5m", "NIGHTWRIGHT_VERIFY_BASELINE",
-        "Maximum time for running these commands once before the first iteration; `off` to skip that.").flag("--no-baseline"),
-    key("verify.rerun", ValueKind::Choice(&["once", "never"]), "once", "NIGHTWRIGHT_VERIFY_RERUN",
-        "Whether a command that failed gets a second chance."),
-    key("verify.model", ValueKind::Choice(&["auto", "always", "off"]), "auto", "NIGHTWRIGHT_VERIFY_MODEL",
-        "Whether a model is asked if the work is complete; `auto` = when the evidence is only words or no command is configured."),
-    key("verify.model_name", ValueKind::TextOrNothing, "haiku", "NIGHTWRIGHT_VERIFY_MODEL_NAME",
-        "The model that is asked; empty = the agent's own choice."),
-    key("verify.depth", ValueKind::Choice(&["quick", "standard", "deep"]), "standard", "NIGHTWRIGHT_VERIFY_DEPTH",
-        "How closely the model looks: at what it is told, at more of the changes, or at the project itself with tools that only read."),
-    key("verify.tamper", ValueKind::Choice(&["warn", "reject", "off"]), "warn", "NIGHTWRIGHT_VERIFY_TAMPER",
-        "What happens when tests or checks were weakened during the run: a model has the last word, the claim is rejected, or nobody looks."),
-    key("verify.max_cost", ValueKind::Money, "0.25", "NIGHTWRIGHT_VERIFY_MAX_COST",
-        "What one verdict of the model may cost, in US dollars."),
-    open("verify.model_timeout", POSITIVE_DURATION, "1m, 2m or 10m, by the depth", "NIGHTWRIGHT_VERIFY_MODEL_TIMEOUT",
-        "How long one verdict of the model may take."),
+    key("verify.commands", ValueKind::List(Items::Texts), "NIGHTWRIGHT_VERIFY_COMMANDS",
+        "Commands that must pass before completion is believed.").field(field!(verify.commands)).flag("--verify").gated(),
+    key("verify.pass_env", ValueKind::List(Items::Names), "NIGHTWRIGHT_VERIFY_PASS_ENV",
+        "Variables that checks and hooks get although they are the agent's login or have the name of a credential (`*_TOKEN`, `*_SECRET*`, `*_KEY`, `*_PASSWORD`); `*` = all.").field(field!(verify.pass_environment)).gated(),
+    key("verify.timeout", POSITIVE_DURATION, "NIGHTWRIGHT_VERIFY_TIMEOUT",
+        "How long each of these commands may take.").field(field!(verify.timeout)),
+    key("verify.baseline", ValueKind::DurationOrOff { least: Duration::from_secs(1) }, "NIGHTWRIGHT_VERIFY_BASELINE",
+        "Maximum time for running these commands once before the first iteration; `off` to skip that.").field(field!(verify.baseline)).flag("--no-baseline"),
+    key("verify.rerun", ValueKind::Choice(&["once", "never"]), "NIGHTWRIGHT_VERIFY_RERUN",
+        "Whether a command that failed gets a second chance.").field(field!(verify.rerun)),
+    key("verify.model", ValueKind::Choice(&["auto", "always", "off"]), "NIGHTWRIGHT_VERIFY_MODEL",
+        "Whether a model is asked if the work is complete; `auto` = when the evidence is only words or no command is configured.").field(field!(verify.model)),
+    key("verify.model_name", ValueKind::TextOrNothing, "NIGHTWRIGHT_VERIFY_MODEL_NAME",
+        "The model that is asked; empty = the agent's own choice.").field(field!(verify.model_name)),
+    key("verify.depth", ValueKind::Choice(&["quick", "standard", "deep"]), "NIGHTWRIGHT_VERIFY_DEPTH",
+        "How closely the model looks: at what it is told, at more of the changes, or at the project itself with tools that only read.").field(field!(verify.depth)),
+    key("verify.tamper", ValueKind::Choice(&["warn", "reject", "off"]), "NIGHTWRIGHT_VERIFY_TAMPER",
+        "What happens when tests or checks were weakened during the run: a model has the last word, the claim is rejected, or nobody looks.").field(field!(verify.tamper)),
+    key("verify.max_cost", ValueKind::Money, "NIGHTWRIGHT_VERIFY_MAX_COST",
+        "What one verdict of the model may cost, in US dollars.").field(field!(verify.max_cost)),
+    key("verify.model_timeout", POSITIVE_DURATION, "NIGHTWRIGHT_VERIFY_MODEL_TIMEOUT",
+        "How long one verdict of the model may take.").field(field!(verify.model_timeout)).unset("1m, 2m or 10m, by the depth"),
 
-    open("agent.command", ValueKind::TextOrNothing, "claude", "NIGHTWRIGHT_AGENT_COMMAND",
-        "Another agent: any program that reads the prompt on standard input and answers in plain text.").flag("--agent-command").gated(),
-    key("agent.args", ValueKind::List(Items::Any), "[]", "NIGHTWRIGHT_AGENT_ARGS",
-        "Further arguments for the agent program, after all of ours.").flag("--").gated(),
-    key("agent.env", ValueKind::Variables, "{}", "NIGHTWRIGHT_AGENT_ENV",
-        "Variables that are set for the agent program; their values are not recorded.").gated(),
-    key("agent.pass_env", ValueKind::List(Items::Names), "[]", "NIGHTWRIGHT_AGENT_PASS_ENV",
-        "Variables of our environment that the agent program gets beside the usual ones; `*` = all.").gated(),
-    key("agent.permissions", ValueKind::Choice(Permissions::VALUES), "usual", "NIGHTWRIGHT_AGENT_PERMISSIONS",
-        "What the agent may do without asking. `usual`: edit files and run what this type of project usually needs; `edits` (or `acceptEdits`): edit files; `bypass` (or `bypassPermissions`): everything; `none`: the agent's own settings decide.").flag("--permissions").gated(),
-    key("agent.allowed_tools", ValueKind::List(Items::Tools), "[]", "NIGHTWRIGHT_AGENT_ALLOWED_TOOLS",
-        "Tools the agent may use without asking, such as `Bash(cargo test:*)`, in addition to what `usual` or `edits` allows.").flag("--allowed-tools").gated(),
-    key("agent.disallowed_tools", ValueKind::List(Items::Tools), "[]", "NIGHTWRIGHT_AGENT_DISALLOWED_TOOLS",
-        "Tools the agent may not use at all.").flag("--disallowed-tools").gated(),
-    key("agent.settings", ValueKind::List(Items::Words(&["user", "project", "local"])), "[\"user\"]", "NIGHTWRIGHT_AGENT_SETTINGS",
-        "Which of the agent program's own settings apply.").gated(),
-    open("agent.max_turns", ValueKind::Count { least: 1, most: MAX_COUNT }, "the agent's own choice", "NIGHTWRIGHT_MAX_TURNS",
-        "Turns an attempt may take.").flag("--max-turns"),
-    open("agent.max_output_tokens", ValueKind::Count { least: 1, most: MAX_COUNT }, "the agent's own choice", "NIGHTWRIGHT_MAX_OUTPUT_TOKENS",
-        "Tokens that one answer of the agent may have."),
+    key("agent.command", ValueKind::TextOrNothing, "NIGHTWRIGHT_AGENT_COMMAND",
+        "Another agent: any program that reads the prompt on standard input and answers in plain text.").field(field!(agent.command)).unset("claude").flag("--agent-command").gated(),
+    key("agent.args", ValueKind::List(Items::Any), "NIGHTWRIGHT_AGENT_ARGS",
+        "Further arguments for the agent program, after all of ours.").field(field!(agent.arguments)).flag("--").gated(),
+    key("agent.env", ValueKind::Variables, "NIGHTWRIGHT_AGENT_ENV",
+        "Variables that are set for the agent program; their values are not recorded.").default("{}").set_by(set_agent_environment).gated(),
+    key("agent.pass_env", ValueKind::List(Items::Names), "NIGHTWRIGHT_AGENT_PASS_ENV",
+        "Variables of our environment that the agent program gets beside the usual ones; `*` = all.").field(field!(agent.pass_environment)).gated(),
+    key("agent.permissions", ValueKind::Choice(Permissions::VALUES), "NIGHTWRIGHT_AGENT_PERMISSIONS",
+        "What the agent may do without asking. `usual`: edit files and run what this type of project usually needs; `edits` (or `acceptEdits`): edit files; `bypass` (or `bypassPermissions`): everything; `none`: the agent's own settings decide.").field(field!(agent.permissions)).flag("--permissions").gated(),
+    key("agent.allowed_tools", ValueKind::List(Items::Tools), "NIGHTWRIGHT_AGENT_ALLOWED_TOOLS",
+        "Tools the agent may use without asking, such as `Bash(cargo test:*)`, in addition to what `usual` or `edits` allows.").field(field!(agent.allowed_tools)).flag("--allowed-tools").gated(),
+    key("agent.disallowed_tools", ValueKind::List(Items::Tools), "NIGHTWRIGHT_AGENT_DISALLOWED_TOOLS",
+        "Tools the agent may not use at all.").field(field!(agent.disallowed_tools)).flag("--disallowed-tools").gated(),
+    key("agent.settings", ValueKind::List(Items::Words(&["user", "project", "local"])), "NIGHTWRIGHT_AGENT_SETTINGS",
+        "Which of the agent program's own settings apply.").field(field!(agent.sources)).gated(),
+    key("agent.max_turns", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_TURNS",
+        "Turns an attempt may take.").field(field!(model.max_turns)).unset("the agent's own choice").flag("--max-turns"),
+    key("agent.max_output_tokens", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_OUTPUT_TOKENS",
+        "Tokens that one answer of the agent may have.").field(field!(agent.max_output_tokens)).unset("the agent's own choice"),
 
-    open("model.name", ValueKind::TextOrNothing, "the agent's own choice", "NIGHTWRIGHT_MODEL",
-        "The model to ask for.").flag("--model"),
-    open("model.escalate", ValueKind::TextOrNothing, "none", "NIGHTWRIGHT_MODEL_ESCALATE",
-        "The model that takes over from the third idle iteration in a row on."),
-    open("model.fallback", ValueKind::TextOrNothing, "none", "NIGHTWRIGHT_MODEL_FALLBACK",
-        "The model that takes over when the other is overloaded."),
+    key("model.name", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL",
+        "The model to ask for.").field(field!(model.name)).unset("the agent's own choice").flag("--model"),
+    key("model.escalate", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL_ESCALATE",
+        "The model that takes over from the third idle iteration in a row on.").field(field!(model.escalate)).unset("none"),
+    key("model.fallback", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL_FALLBACK",
+        "The model that takes over when the other is overloaded.").field(field!(model.fallback)).unset("none"),
 
-    key("deadlines.start", POSITIVE_DURATION, "2m", "NIGHTWRIGHT_START_TIMEOUT",
-        "Give an attempt up when the agent has not said by then that it is ready."),
-    key("deadlines.idle", POSITIVE_DURATION, "10m", "NIGHTWRIGHT_IDLE_TIMEOUT",
-        "Give an attempt up when it has been silent for so long and no tool runs.").flag("--idle-timeout"),
-    key("deadlines.tool", POSITIVE_DURATION, "30m", "NIGHTWRIGHT_TOOL_TIMEOUT",
-        "Give an attempt up when one tool call takes so long."),
-    key("deadlines.heartbeat", POSITIVE_DURATION, "5m", "NIGHTWRIGHT_HEARTBEAT_TIMEOUT",
-        "Give an attempt up when a tool that gave signs of life has given none for so long."),
-    key("deadlines.after_result", POSITIVE_DURATION, "15s", "NIGHTWRIGHT_AFTER_RESULT_TIMEOUT",
-        "End the agent program when it is still there so long after its result."),
-    key("deadlines.attempt", ANY_DURATION, "1h", "NIGHTWRIGHT_TIMEOUT",
-        "Give an attempt up after so long; 0 = never.").flag("--timeout"),
+    key("deadlines.start", POSITIVE_DURATION, "NIGHTWRIGHT_START_TIMEOUT",
+        "Give an attempt up when the agent has not said by then that it is ready.").field(field!(deadlines.start)),
+    key("deadlines.idle", POSITIVE_DURATION, "NIGHTWRIGHT_IDLE_TIMEOUT",
+        "Give an attempt up when it has been silent for so long and no tool runs.").field(field!(deadlines.idle)).flag("--idle-timeout"),
+    key("deadlines.tool", POSITIVE_DURATION, "NIGHTWRIGHT_TOOL_TIMEOUT",
+        "Give an attempt up when one tool call takes so long.").field(field!(deadlines.tool)),
+    key("deadlines.heartbeat", POSITIVE_DURATION, "NIGHTWRIGHT_HEARTBEAT_TIMEOUT",
+        "Give an attempt up when a tool that gave signs of life has given none for so long.").field(field!(deadlines.heartbeat)),
+    key("deadlines.after_result", POSITIVE_DURATION, "NIGHTWRIGHT_AFTER_RESULT_TIMEOUT",
+        "End the agent program when it is still there so long after its result.").field(field!(deadlines.after_result)),
+    key("deadlines.attempt", ANY_DURATION, "NIGHTWRIGHT_TIMEOUT",
+        "Give an attempt up after so long; 0 = never.").field(field!(deadlines.attempt)).flag("--timeout"),
 
-    key("delay", ANY_DURATION, "1s", "NIGHTWRIGHT_DELAY",
-        "Wait so long between two iterations.").flag("--delay"),
-    key("keep_awake", ValueKind::Bool, "true", "NIGHTWRIGHT_KEEP_AWAKE",
-        "Whether to keep the machine awake while a run works or waits, by `systemd-inhibit`."),
-    key("watchdog.respond", ValueKind::Choice(&["live", "next", "off"]), "live", "NIGHTWRIGHT_WATCHDOG_RESPOND",
-        "What is done when the agent asks or gives up: an answer into the same session, into the next prompt, or nothing."),
-    key("status_watch.enabled", ValueKind::Bool, "true", "NIGHTWRIGHT_STATUS_WATCH",
-        "Whether changes of the task's status file are told while the agent works."),
-    key("status_watch.debounce", SHORT_DURATION, "2s", "NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE",
-        "How long the status file has to be left alone before it is read: what is written again and again is told once, or after five times as long."),
-    key("status_watch.only_meaningful", ValueKind::Bool, "true", "NIGHTWRIGHT_STATUS_WATCH_ONLY_MEANINGFUL",
-        "Whether only `complete`, `progress`, `summary`, `phase` and `blockers` count; if not, other `notes` or another `lastUpdated` are told, too."),
-    key("hooks.timeout", WHILE, "30s", "NIGHTWRIGHT_HOOKS_TIMEOUT",
-        "How long each of your hooks may take before it is ended."),
-    open("review.prompt", ValueKind::TextOrNothing, "no review", "NIGHTWRIGHT_REVIEW_PROMPT",
-        "After each iteration that did work, a second fresh agent reviews and repairs it by these words; `builtin` = by our own.").flag("--review-prompt"),
-    key("principles.file", ValueKind::File, ".nightwright/principles.toml", "NIGHTWRIGHT_PRINCIPLES_FILE",
-        "What the work goes by when two good things contradict each other. A file that is set for the project, a task, a mode or in the environment has to be there; without the usual one, or one of your own configuration, nothing is said."),
-    key("principles.collect", ValueKind::Bool, "false", "NIGHTWRIGHT_PRINCIPLES_COLLECT",
-        "Whether the first iteration is told to write that file if it is not there; what can't be used of it is asked for again."),
-    key("council.enabled", ValueKind::Bool, "true", "NIGHTWRIGHT_COUNCIL_ENABLED",
-        "Whether a conflict of principles that the agent could not resolve is decided by one extra call."),
-    key("prompt.agents_file", ValueKind::File, ".nightwright/AGENTS.md", "NIGHTWRIGHT_AGENTS_FILE",
-        "The project's own words for the agent; the usual file need not be there, one that is set has to."),
-    open("notes.file", ValueKind::File, "`NOTES.md` of the task, else `SHARED_TASK_NOTES.md`", "NIGHTWRIGHT_NOTES_FILE",
-        "The file in which iterations hand over to each other.").flag("--notes-file"),
-    open("commands.test", ValueKind::TextOrNothing, "none", "NIGHTWRIGHT_COMMANDS_TEST",
-        "How the tests are run. The agent is told of it, and may run it with `agent.permissions = \"usual\"`.").gated(),
-    open("commands.build", ValueKind::TextOrNothing, "none", "NIGHTWRIGHT_COMMANDS_BUILD",
-        "How the project is built. The agent is told of it, and may run it with `agent.permissions = \"usual\"`.").gated(),
-    open("commands.lint", ValueKind::TextOrNothing, "none", "NIGHTWRIGHT_COMMANDS_LINT",
-        "How the project is linted. The agent is told of it, and may run it with `agent.permissions = \"usual\"`.").gated(),
-    open("notify.url", ValueKind::Url, "nobody is told", "NIGHTWRIGHT_NOTIFY_URL",
-        "Where notifications of a run are sent. Several such tables are written as `[[notify]]`.").gated(),
-    key("notify.kind", ValueKind::Choice(&["auto", "ntfy", "slack", "discord", "webhook"]), "auto", "NIGHTWRIGHT_NOTIFY_KIND",
-        "What is there; `auto` = by the name of the host, and a webhook if that says nothing.").gated(),
-    key("notify.events", ValueKind::List(Items::AnyOf(&Notice::NAMES)), USUAL_NOTICES, "NIGHTWRIGHT_NOTIFY_EVENTS",
-        "What is told; `[]` = nothing. All but `iteration` by default.").gated(),
-    open("notify.secret", ValueKind::Secret, "what is sent is not signed", "NIGHTWRIGHT_NOTIFY_SECRET",
-        "What is sent to a webhook is signed with this: `X-Nightwright-Signature: sha256=...`, an HMAC-SHA256 of the body.").gated(),
-    open("notify.secret_env", ValueKind::TextOrNothing, "none", "NIGHTWRIGHT_NOTIFY_SECRET_ENV",
-        "The variable that has the secret, where it should not stand in a file.").gated(),
-    open("notify.token", ValueKind::Secret, "none", "NIGHTWRIGHT_NOTIFY_TOKEN",
-        "The access token for ntfy or a webhook: `Authorization: Bearer ...`.").gated(),
-    open("notify.token_env", ValueKind::TextOrNothing, "none", "NIGHTWRIGHT_NOTIFY_TOKEN_ENV",
-        "The variable that has the token, where it should not stand in a file.").gated(),
-    key("notify.allow_http", ValueKind::Bool, "false", "NIGHTWRIGHT_NOTIFY_ALLOW_HTTP",
-        "Whether the address may be one without encryption; on this machine it always may.").gated(),
-    open("notify", ValueKind::Tables { of: "notify", needs: "url" }, "none", "NIGHTWRIGHT_NOTIFY",
-        "Several addresses, as tables `[[notify]]` with the keys above. One that `[notify]` of another layer names is told, too.").gated(),
-    key("redact.variables", ValueKind::List(Items::Names), "[]", "NIGHTWRIGHT_REDACT_VARIABLES",
-        "Variables whose values are masked in all that is kept and shown, beside those whose names say that they are secret. Every layer adds to the list."),
-    key("redact.patterns", ValueKind::List(Items::Patterns), "[]", "NIGHTWRIGHT_REDACT_PATTERNS",
-        "Regular expressions; what they match is masked in all that is kept and shown, of one with a group what the group matches. Every layer adds to the list."),
-    key("output.level", ValueKind::Choice(&["quiet", "progress", "verbose", "json"]), "progress", "NIGHTWRIGHT_OUTPUT",
-        "How much is shown; `json` prints the events of the journal on standard output.").flag("--output"),
-    key("output.color", ValueKind::Choice(&["auto", "always", "never"]), "auto", "NIGHTWRIGHT_COLOR",
-        "Whether colours are used.").flag("--color"),
-    open("logs.dir", ValueKind::File, "none", "NIGHTWRIGHT_LOGS_DIR",
-        "A folder below `.nightwright/` in which a copy of the readable log of every run is written, such as `.nightwright/logs`."),
-    key("logs.keep_runs", ValueKind::Count { least: 1, most: MAX_COUNT }, "20", "NIGHTWRIGHT_LOGS_KEEP_RUNS",
-        "So many ended runs of a project keep their prompts, output and logs; of older ones the journal stays."),
-    open("logs.max_bytes", ValueKind::Size, "no limit", "NIGHTWRIGHT_LOGS_MAX_BYTES",
-        "Prompts, output and logs of all runs of a project take at most so much room; the oldest of ended runs go first, never those of the last."),
+    key("delay", ANY_DURATION, "NIGHTWRIGHT_DELAY",
+        "Wait so long between two iterations.").field(field!(delay)).flag("--delay"),
+    key("keep_awake", ValueKind::Bool, "NIGHTWRIGHT_KEEP_AWAKE",
+        "Whether to keep the machine awake while a run works or waits, by `systemd-inhibit`.").default("true"),
+    key("watchdog.respond", ValueKind::Choice(&["live", "next", "off"]), "NIGHTWRIGHT_WATCHDOG_RESPOND",
+        "What is done when the agent asks or gives up: an answer into the same session, into the next prompt, or nothing.").field(field!(extras.watchdog)),
+    key("status_watch.enabled", ValueKind::Bool, "NIGHTWRIGHT_STATUS_WATCH",
+        "Whether changes of the task's status file are told while the agent works.").field(field!(status_watch.enabled)),
+    key("status_watch.debounce", SHORT_DURATION, "NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE",
+        "How long the status file has to be left alone before it is read: what is written again and again is told once, or after five times as long.").field(field!(status_watch.debounce)),
+    key("status_watch.only_meaningful", ValueKind::Bool, "NIGHTWRIGHT_STATUS_WATCH_ONLY_MEANINGFUL",
+        "Whether only `complete`, `progress`, `summary`, `phase` and `blockers` count; if not, other `notes` or another `lastUpdated` are told, too.").field(field!(status_watch.only_meaningful)),
+    key("hooks.timeout", WHILE, "NIGHTWRIGHT_HOOKS_TIMEOUT",
+        "How long each of your hooks may take before it is ended.").field(field!(hooks.timeout)),
+    key("review.prompt", ValueKind::TextOrNothing, "NIGHTWRIGHT_REVIEW_PROMPT",
+        "After each iteration that did work, a second fresh agent reviews and repairs it by these words; `builtin` = by our own.").set_by(set_review).unset("no review").flag("--review-prompt"),
+    key("principles.file", ValueKind::File, "NIGHTWRIGHT_PRINCIPLES_FILE",
+        "What the work goes by when two good things contradict each other. A file that is set for the project, a task, a mode or in the environment has to be there; without the usual one, or one of your own configuration, nothing is said.").default(".nightwright/principles.toml"),
+    key("principles.collect", ValueKind::Bool, "NIGHTWRIGHT_PRINCIPLES_COLLECT",
+        "Whether the first iteration is told to write that file if it is not there; what can't be used of it is asked for again.").default("false"),
+    key("council.enabled", ValueKind::Bool, "NIGHTWRIGHT_COUNCIL_ENABLED",
+        "Whether a conflict of principles that the agent could not resolve is decided by one extra call.").field(field!(extras.council)),
+    key("prompt.agents_file", ValueKind::File, "NIGHTWRIGHT_AGENTS_FILE",
+        "The project's own words for the agent; the usual file need not be there, one that is set has to.").default(".nightwright/AGENTS.md"),
+    key("notes.file", ValueKind::File, "NIGHTWRIGHT_NOTES_FILE",
+        "The file in which iterations hand over to each other.").field(field!(notes_file)).unset("`NOTES.md` of the task, else `SHARED_TASK_NOTES.md`").flag("--notes-file"),
+    key("commands.test", ValueKind::TextOrNothing, "NIGHTWRIGHT_COMMANDS_TEST",
+        "How the tests are run. The agent is told of it, and may run it with `agent.permissions = \"usual\"`.").field(field!(commands.test)).unset("none").gated(),
+    key("commands.build", ValueKind::TextOrNothing, "NIGHTWRIGHT_COMMANDS_BUILD",
+        "How the project is built. The agent is told of it, and may run it with `agent.permissions = \"usual\"`.").field(field!(commands.build)).unset("none").gated(),
+    key("commands.lint", ValueKind::TextOrNothing, "NIGHTWRIGHT_COMMANDS_LINT",
+        "How the project is linted. The agent is told of it, and may run it with `agent.permissions = \"usual\"`.").field(field!(commands.lint)).unset("none").gated(),
+    key("notify.url", ValueKind::Url, "NIGHTWRIGHT_NOTIFY_URL",
+        "Where notifications of a run are sent. Several such tables are written as `[[notify]]`.").unset("nobody is told").gated(),
+    key("notify.kind", ValueKind::Choice(&["auto", "ntfy", "slack", "discord", "webhook"]), "NIGHTWRIGHT_NOTIFY_KIND",
+        "What is there; `auto` = by the name of the host, and a webhook if that says nothing.").default("auto").gated(),
+    key("notify.events", ValueKind::List(Items::AnyOf(&Notice::NAMES)), "NIGHTWRIGHT_NOTIFY_EVENTS",
+        "What is told; `[]` = nothing. All but `iteration` by default.").default(USUAL_NOTICES).gated(),
+    key("notify.secret", ValueKind::Secret, "NIGHTWRIGHT_NOTIFY_SECRET",
+        "What is sent to a webhook is signed with this: `X-Nightwright-Signature: sha256=...`, an HMAC-SHA256 of the body.").unset("what is sent is not signed").gated(),
+    key("notify.secret_env", ValueKind::TextOrNothing, "NIGHTWRIGHT_NOTIFY_SECRET_ENV",
+        "The variable that has the secret, where it should not stand in a file.").unset("none").gated(),
+    key("notify.token", ValueKind::Secret, "NIGHTWRIGHT_NOTIFY_TOKEN",
+        "The access token for ntfy or a webhook: `Authorization: Bearer ...`.").unset("none").gated(),
+    key("notify.token_env", ValueKind::TextOrNothing, "NIGHTWRIGHT_NOTIFY_TOKEN_ENV",
+        "The variable that has the token, where it should not stand in a file.").unset("none").gated(),
+    key("notify.allow_http", ValueKind::Bool, "NIGHTWRIGHT_NOTIFY_ALLOW_HTTP",
+        "Whether the address may be one without encryption; on this machine it always may.").default("false").gated(),
+    key("notify", ValueKind::Tables { of: "notify", needs: "url" }, "NIGHTWRIGHT_NOTIFY",
+        "Several addresses, as tables `[[notify]]` with the keys above. One that `[notify]` of another layer names is told, too.").unset("none").gated(),
+    key("redact.variables", ValueKind::List(Items::Names), "NIGHTWRIGHT_REDACT_VARIABLES",
+        "Variables whose values are masked in all that is kept and shown, beside those whose names say that they are secret. Every layer adds to the list.").default("[]"),
+    key("redact.patterns", ValueKind::List(Items::Patterns), "NIGHTWRIGHT_REDACT_PATTERNS",
+        "Regular expressions; what they match is masked in all that is kept and shown, of one with a group what the group matches. Every layer adds to the list.").default("[]"),
+    key("output.level", ValueKind::Choice(&["quiet", "progress", "verbose", "json"]), "NIGHTWRIGHT_OUTPUT",
+        "How much is shown; `json` prints the events of the journal on standard output.").default("progress").flag("--output"),
+    key("output.color", ValueKind::Choice(&["auto", "always", "never"]), "NIGHTWRIGHT_COLOR",
+        "Whether colours are used.").default("auto").flag("--color"),
+    key("logs.dir", ValueKind::File, "NIGHTWRIGHT_LOGS_DIR",
+        "A folder below `.nightwright/` in which a copy of the readable log of every run is written, such as `.nightwright/logs`.").unset("none"),
+    key("logs.keep_runs", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_LOGS_KEEP_RUNS",
+        "So many ended runs of a project keep their prompts, output and logs; of older ones the journal stays.").default("20"),
+    key("logs.max_bytes", ValueKind::Size, "NIGHTWRIGHT_LOGS_MAX_BYTES",
+        "Prompts, output and logs of all runs of a project take at most so much room; the oldest of ended runs go first, never those of the last.").unset("no limit"),
 ];

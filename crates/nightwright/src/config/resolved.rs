@@ -1,13 +1,8 @@
 //! All layers together: what holds, and who says so.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use clap::ValueEnum as _;
-use nightwright_core::units::Usd;
-use serde::Deserialize;
-use serde::de::IntoDeserializer as _;
-use serde::de::value::{Error as WordError, StrDeserializer};
 
 use super::keys::KEYS;
 use super::layer::ConfigLayer;
@@ -117,34 +112,10 @@ impl ResolvedConfig {
         Some(*count)
     }
 
-    /// An amount of money.
-    pub fn get_money(&self, key: &str) -> Option<Usd> {
-        let ConfigValue::Money(usd) = self.value(key)? else { return None };
-        Some(*usd)
-    }
-
-    /// A number of tokens.
-    pub fn get_tokens(&self, key: &str) -> Option<u64> {
-        let ConfigValue::Tokens(tokens) = self.value(key)? else { return None };
-        Some(*tokens)
-    }
-
     /// A number of bytes.
     pub fn get_size(&self, key: &str) -> Option<u64> {
         let ConfigValue::Size(bytes) = self.value(key)? else { return None };
         Some(*bytes)
-    }
-
-    /// A time.
-    pub fn get_duration(&self, key: &str) -> Option<Duration> {
-        let ConfigValue::Duration(time) = self.value(key)? else { return None };
-        Some(*time)
-    }
-
-    /// A share.
-    pub fn get_percent(&self, key: &str) -> Option<u8> {
-        let ConfigValue::Percent(percent) = self.value(key)? else { return None };
-        Some(*percent)
     }
 
     /// Yes or no.
@@ -157,11 +128,5 @@ impl ResolvedConfig {
     pub fn get_list(&self, key: &str) -> Option<Vec<String>> {
         let ConfigValue::List(items) = self.value(key)? else { return None };
         Some(items.clone())
-    }
-
-    /// One of several words, as the core knows it.
-    pub(super) fn word<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Option<T> {
-        let words: StrDeserializer<'a, WordError> = self.get_text(key)?.into_deserializer();
-        T::deserialize(words).ok()
     }
 }

@@ -103,7 +103,7 @@ fn of_every_key_the_later_layer_wins() {
                 _ => Some(two.clone()),
             };
             assert_eq!(resolved.value(key.name), wanted.as_ref(), "{} {}", key.name, names[count]);
-            let said = count + usize::from(key.default.is_some());
+            let said = count + usize::from(key.default_value().is_some());
             assert_eq!(resolved.all(key.name).len(), said, "{}", key.name);
         }
     }
@@ -314,7 +314,7 @@ fn names_are_unique_and_variables_are_ours() {
     assert_eq!(variables.len(), KEYS.len() + VARIABLES.len());
     for key in KEYS {
         assert!(key.env.starts_with("NIGHTWRIGHT_"), "{}", key.env);
-        assert!(key.about.ends_with('.') && key.default.is_some() == key.unset.is_empty());
+        assert!(key.about.ends_with('.') && key.default_value().is_some() == key.unset.is_empty());
     }
 }
 

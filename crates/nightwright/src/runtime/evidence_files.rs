@@ -221,7 +221,8 @@ pub fn archive_stale_status(
     project: &Path,
     status_file: &Path,
     run_folder: &Path,
-    (left, secrets): (StaleStatusPolicy, &Secrets),
+    policy: StaleStatusPolicy,
+    secrets: &Secrets,
 ) -> Result<Option<PathBuf>, FileError> {
     let bytes = match read_status(project, status_file) {
         Ok(Some((bytes, _))) => bytes,
@@ -236,7 +237,7 @@ pub fn archive_stale_status(
     }
     let kept = keep(run_folder, &secrets.mask_json(&bytes))
         .map_err(|source| FileError::Write { path: run_folder.join(BEFORE), source })?;
-    if left == StaleStatusPolicy::Copied {
+    if policy == StaleStatusPolicy::Copied {
         return Ok(Some(kept));
     }
     let path = project.join(status_file);

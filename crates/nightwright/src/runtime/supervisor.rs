@@ -76,7 +76,37 @@ impl<L, W> fmt::Debug for Supervisor<L, W> {
     }
 }
 
-/// Puts what people should know into the journal of a run that is about to begin.
+/// The queues of a supervisor. They exist before it, so that everything that fills them can be
+/// connected first.
+#[derive(Debug)]
+pub struct InputQueues {
+    operator: mpsc::Sender<Control>,
+    controls: mpsc::Receiver<Control>,
+    input_sender: mpsc::Sender<Input>,
+    inputs: mpsc::Receiver<Input>,
+}
+
+impl Default for InputQueues {
+    fn default() -> Self {
+        let (operator, controls) = mpsc::channel(CONTROLS_MAX);
+        let (input_sender, inputs) = mpsc::channel(NEWS_MAX);
+        Self { operator, controls, input_sender, inputs }
+    }
+}
+
+impl InputQueues {
+    /// For the operator's requests and for signals.
+    pub fn operator(&self) -> mpsc::Sender<Control> {
+        self.operator.clone()
+    }
+
+    /// For warnings, before the run starts and while it lasts.
+    pub fn warnings(&self) -> WarningSender {
+        WarningSender { input_sender: self.input_sender.clone() }
+    }
+}
+
+/// Records warnings in the journal of a run.
 #[derive(Clone, Debug)]
 pub struct WarningSender {
     input_sender: mpsc::Sender<Input>,
@@ -108,17 +138,17 @@ pub struct RunOutcome {
 }
 
 impl<L: FileLayer, W: Effects> Supervisor<L, W> {
-    /// Puts a run together. The sender is for the operator's wishes and signals.
+    /// Puts a run together.
     pub fn new(
+        queues: InputQueues,
         machine: Machine,
         journal: JournalWriter<L>,
         clock: Clock,
         effects: W,
         watcher: RecordObserver,
-    ) -> (Self, mpsc::Sender<Control>) {
-        let (operator, controls) = mpsc::channel(CONTROLS_MAX);
-        let (input_sender, inputs) = mpsc::channel(NEWS_MAX);
-        let supervisor = Self {
+    ) -> Self {
+        let InputQueues { operator: _, controls, input_sender, inputs } = queues;
+        Self {
             machine,
             journal,
             effects,
@@ -133,13 +163,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
             failed: None,
             missing: Vec::new(),
             last_words: false,
-        };
-        (supervisor, operator)
-    }
-
-    /// For warnings before the run begins.
-    pub fn notes(&self) -> WarningSender {
-        WarningSender { input_sender: self.input_sender.clone() }
+        }
     }
 
     /// Masks secrets in everything that is recorded and told, wherever it comes from. The machine

@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright_core::baseline::is_reusable;
 use nightwright_core::input::CheckResult;
 use nightwright_core::units::Fingerprint;
 use serde::{Deserialize, Serialize};
@@ -62,12 +61,9 @@ impl BaselineCache {
         self.read().into_iter().find(fits)
     }
 
-    /// Keeps results that another run may take over.
+    /// Keeps results for later runs.
     pub fn keep(&self, measured: CachedBaseline) -> io::Result<()> {
         let CachedBaseline { commands, fingerprint, results, .. } = &measured;
-        if results.len() != commands.len() || !results.iter().all(is_reusable) {
-            return Ok(());
-        }
         let mut all = self.read();
         all.retain(|other| other.commands != *commands || other.fingerprint != *fingerprint);
         let logless = |result: &CheckResult| CheckResult { log: None, ..result.clone() };

@@ -62,7 +62,8 @@ impl EvidenceEnv {
             &self.project(),
             Path::new(STATUS),
             &self.run(),
-            (StaleStatusPolicy::Moved, &Secrets::default()),
+            StaleStatusPolicy::Moved,
+            &Secrets::default(),
         )
         .unwrap()
     }
@@ -244,10 +245,10 @@ fn what_is_set_aside_has_masks_and_is_known_again_whoever_knows_the_secret() {
     let text = r#"{"complete": true, "summary": "works with correct-horse-9x"}"#;
     place.write(STATUS, text);
     let secrets = Secrets::new(["correct-horse-9x"], [""; 0]).unwrap();
-    let left = (StaleStatusPolicy::Moved, &secrets);
-    let kept = archive_stale_status(&place.project(), Path::new(STATUS), &place.run(), left)
-        .unwrap()
-        .unwrap();
+    let (project, run) = (place.project(), place.run());
+    let moved = StaleStatusPolicy::Moved;
+    let kept =
+        archive_stale_status(&project, Path::new(STATUS), &run, moved, &secrets).unwrap().unwrap();
     let kept = fs::read_to_string(kept).unwrap();
     assert!(kept.contains("works with ****************") && !kept.contains("horse"), "{kept}");
 

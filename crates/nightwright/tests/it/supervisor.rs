@@ -11,7 +11,7 @@ use std::time::Duration;
 use nightwright::agent::scripted::{ScriptStep, ScriptedAgent, ScriptedLog};
 use nightwright::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
 use nightwright::runtime::clock::Clock;
-use nightwright::runtime::supervisor::{Effects, RunOutcome, Supervisor};
+use nightwright::runtime::supervisor::{Effects, InputQueues, RunOutcome, Supervisor};
 use nightwright::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
 use nightwright::store::journal::{self, JournalWriter};
 use nightwright_core::effect::AnswerFormat;
@@ -181,7 +181,9 @@ impl SupervisorEnv {
         let seen = Rc::clone(&self.seen);
         let watcher =
             Box::new(move |records: &[Record]| seen.borrow_mut().extend_from_slice(records));
-        Supervisor::new(machine(settings), writer, clock, play, watcher)
+        let queues = InputQueues::default();
+        let operator = queues.operator();
+        (Supervisor::new(queues, machine(settings), writer, clock, play, watcher), operator)
     }
 
     async fn run(&self, settings: Settings, play: ScriptedEffects) -> RunOutcome {

@@ -11,7 +11,7 @@ use nightwright_core::stream::version::VersionSupport;
 use super::configured;
 use super::finding::{DoctorFinding, Grade};
 use crate::agent::program::{FoundProgram, ProgramError, locate};
-use crate::app::execute::AgentCommandLine;
+use crate::app::agent_program::AgentCommandLine;
 use crate::error::Failure;
 use crate::process::{Containment, ContainmentLevel};
 

@@ -15,7 +15,7 @@ use nightwright_core::units::human;
 use super::configured::{DoctorConfig, problem};
 use super::finding::DoctorFinding;
 use crate::agent::environment::{CheckEnvironment, for_checks, set_temp};
-use crate::app::execute;
+use crate::app::locked_run::temp_folder;
 use crate::error::Failure;
 use crate::process::{CommandEnd, Containment, StopHandle, run_to_end, shell};
 use crate::runtime::checks::{CheckRunner, cannot_start};
@@ -44,7 +44,7 @@ pub(super) async fn temporary(project: &Path) -> DoctorFinding {
 }
 
 async fn try_temporary(project: &Path) -> Result<DoctorFinding, Failure> {
-    let temp = execute::temp_folder(Some(project))?;
+    let temp = temp_folder(Some(project))?;
     let room = temp.room(TEMP_NAME).map_err(|error| {
         let path = temp.path().display();
         Failure::trouble(format!("cannot create a folder in `{path}`: {error}"))
@@ -136,7 +136,7 @@ pub(super) async fn run(
         for_checks(env::vars_os(), &variables, &verify.pass_environment);
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::trouble(format!("cannot create a temporary folder: {error}")))?;
-    let temp = execute::temp_folder(Some(project))?;
+    let temp = temp_folder(Some(project))?;
     let mut findings = Vec::new();
     for command in &verify.commands {
         let checks = CheckRunner {

@@ -9,7 +9,7 @@ use nightwright_core::settings::Settings;
 
 use super::finding::DoctorFinding;
 use crate::app::approval::{self, UntrustedPolicy};
-use crate::app::run_spec::{self, RequestPurpose, RunRequest, RunSpec};
+use crate::app::run_spec::{self, RequestPurpose, ResolvedRequest, RunRequest};
 use crate::config::{self, ConfigLayer, ResolvedConfig};
 use crate::error::Failure;
 use crate::output::notify::Address;
@@ -53,7 +53,7 @@ fn put_together(project: &Path) -> Result<DoctorConfig, Failure> {
         // What is not approved is a finding of its own.
         untrusted: UntrustedPolicy::Ignore,
     };
-    let RunSpec { settings, resolved, .. } = run_spec::resolve_run(&asked)?;
+    let ResolvedRequest { settings, resolved, .. } = run_spec::resolve_run(&asked)?;
     secrets::of_config(&resolved)?;
     LogSettings::of(&resolved)?;
     Address::all(&resolved, |name| env::var_os(name))?;

@@ -14,7 +14,7 @@ use nightwright_core::units::Usd;
 use super::finding::DoctorFinding;
 use crate::agent::ask::{AgentEndpoint, AgentQuestion, SystemPrompt, ask};
 use crate::agent::program::FoundProgram;
-use crate::app::execute;
+use crate::app::locked_run::temp_folder;
 use crate::error::Failure;
 use crate::runtime::signals::Signals;
 use crate::secrets;
@@ -43,7 +43,7 @@ pub(super) async fn probe(
     // An empty one: nothing of a project is sent, and nothing of it has a say.
     let project = folder.path().join("project");
     fs::create_dir(&project).map_err(cant)?;
-    let temp = execute::temp_folder(None)?;
+    let temp = temp_folder(None)?;
     let respondent = AgentEndpoint {
         program: found.path.clone(),
         before: Vec::new(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nightwright_core::display::display_safe;
 
-use crate::app::run_spec::RunSpec;
+use crate::app::run_spec::ResolvedRequest;
 use crate::commands::{advise, eprint_safe, terminal};
 use crate::config::{ConfigLayer, ValueOrigin};
 use crate::error::Failure;
@@ -24,8 +24,12 @@ pub(super) fn is_due(project: &Path) -> bool {
 
 /// Asks what no layer of the configuration decides and matters to this run, and adds the answers to
 /// the options of the command line.
-pub(super) fn ask(project: &Path, told: &RunSpec, flags: &mut ConfigLayer) -> Result<(), Failure> {
-    let RunSpec { settings, resolved, .. } = told;
+pub(super) fn ask(
+    project: &Path,
+    told: &ResolvedRequest,
+    flags: &mut ConfigLayer,
+) -> Result<(), Failure> {
+    let ResolvedRequest { settings, resolved, .. } = told;
     let is_open = |key| *resolved.origin(key) == ValueOrigin::BuiltIn;
     let mut answered = false;
     // Another agent does not know these permissions.

@@ -19,7 +19,9 @@ use tempfile::TempDir;
 use self::outcome::TaskFiles;
 use crate::agent::environment;
 use crate::agent::program::Freshness;
-use crate::app::execute::{self, block_on, catch_signals, interrupted};
+use crate::app::agent_program::{self, find_claude};
+use crate::app::async_command::{block_on, catch_signals, interrupted};
+use crate::app::locked_run::temp_folder;
 use crate::app::run_spec;
 use crate::commands::{advise, eprint_safe, select_run, values};
 use crate::config::modes;
@@ -95,14 +97,17 @@ impl Conversation {
         let before = TaskFiles::read(&self.task)?;
         block_on(async {
             let mut signals = catch_signals()?;
-            let environment =
-                execute::environment(Dialect::Claude, &self.task.settings, &self.task.variables);
+            let environment = agent_program::environment(
+                Dialect::Claude,
+                &self.task.settings,
+                &self.task.variables,
+            );
             let found = tokio::select! {
-                found = execute::find_claude(environment.clone(), Freshness::Kept) => found?,
+                found = find_claude(environment.clone(), Freshness::Kept) => found?,
                 () = signals.next() => return Ok(interrupted()),
             };
             let folder = private_folder()?;
-            let temp = execute::temp_folder(Some(self.task.project()))?;
+            let temp = temp_folder(Some(self.task.project()))?;
             let arguments = self.arguments(folder.path())?;
             let talk = TerminalCommand {
                 program: found.path,

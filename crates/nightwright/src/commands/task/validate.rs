@@ -13,9 +13,8 @@ use serde_json::{Value, json};
 
 use self::asking::ValidationAnswer;
 use super::setup::{SetupTask, no_instructions};
-use crate::app::execute::{
-    AgentCommandLine, AgentProgram, RehearsalScript, block_on, catch_signals, interrupted,
-};
+use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
+use crate::app::async_command::{block_on, catch_signals, interrupted};
 use crate::commands::{advise, eprint_safe, print, select_run, values};
 use crate::error::Failure;
 use crate::files;

@@ -15,7 +15,7 @@ use nightwright_core::units::{Usd, human};
 use serde::{Serialize, Serializer};
 
 use super::REPORT;
-use crate::app::execute::FinishedRun;
+use crate::app::finish::FinishedRun;
 use crate::task::Task;
 
 /// How many of the last lines of a failed check are shown.

@@ -95,7 +95,7 @@ fn every_default_fits_the_schema() {
             place = &table["properties"][part];
         }
         assert_eq!(place["description"], key.about);
-        match key.default {
+        match key.default_value() {
             Some(_) => check(place, &place["default"], key.name).unwrap(),
             None => assert_eq!(place["default"], Json::Null),
         }

@@ -1,14 +1,15 @@
 //! The checks, run for the gate or before the first iteration.
 
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::input::{CheckReport, CheckResult, CheckVerdict, Input};
+use nightwright_core::baseline::{self, CheckPhase};
+use nightwright_core::input::{CheckReport, CheckResult, Input};
 use nightwright_core::machine::ledger::State;
 use nightwright_core::policy::outputs::TouchedFiles;
-use nightwright_core::units::Ticket;
+use nightwright_core::units::{Fingerprint, Ticket};
 use tokio::sync::mpsc;
 
 use super::EffectExecutor;
@@ -33,19 +34,6 @@ impl WithheldVariables {
     }
 }
 
-/// Whether a check failed, and a variable that it does not get may be why. Before the first iteration
-/// tests that fail are the ordinary case.
-fn may_lack_a_variable(result: &CheckResult, is_baseline: bool) -> bool {
-    match result.verdict {
-        CheckVerdict::Failed { .. } => !is_baseline || result.tests.is_none(),
-        CheckVerdict::Passed
-        | CheckVerdict::Flaky
-        | CheckVerdict::TimedOut
-        | CheckVerdict::NotStarted { .. }
-        | CheckVerdict::Interrupted => false,
-    }
-}
-
 impl EffectExecutor {
     pub(super) fn run_checks(
         &mut self,
@@ -65,64 +53,18 @@ impl EffectExecutor {
             iteration: state.current().map_or(0, |current| current.iteration.0),
             before: state.baseline.clone().unwrap_or_default(),
         };
-        let baselines = BaselineCache::of(self.folder.project_folder());
+        let job = CheckJob {
+            checks,
+            budget,
+            observer: Arc::clone(&self.workspace),
+            baselines: BaselineCache::of(self.folder.project_folder()),
+            withheld: self.withheld.clone(),
+        };
         let stop = StopHandle::default();
-        let observer = Arc::clone(&self.workspace);
-        let withheld = self.withheld.clone();
         let (news, stopped) = (news.clone(), stop.clone());
         let task = tokio::spawn(async move {
-            let (before, results, reused) = match budget {
-                None => {
-                    let before =
-                        observer.lock().unwrap_or_else(PoisonError::into_inner).now.clone();
-                    (before, checks.run(&stopped).await, None)
-                }
-                Some(budget) => {
-                    take_baseline(&checks, budget, &observer, &baselines, &stopped).await
-                }
-            };
-            let tree = before.as_ref().map(Snapshot::fingerprint);
-            let look = tokio::task::spawn_blocking(move || {
-                let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
-                let (mark, evidence, touches) = observer.observe_after_checks(before.as_ref());
-                let mut warnings = std::mem::take(&mut observer.warnings);
-                warnings.extend(evidence.warnings);
-                (mark.fingerprint, touches, warnings)
-            });
-            if let Ok((fingerprint, TouchedFiles { mut outputs, changed }, mut warnings)) =
-                look.await
-            {
-                if results.iter().any(|result| may_lack_a_variable(result, budget.is_some())) {
-                    warnings.extend(withheld.take_line());
-                }
-                let reused_from = reused.as_ref().map(|reused| reused.at);
-                match (reused, budget, tree) {
-                    (Some(reused), ..) => outputs.extend(reused.outputs),
-                    (None, Some(_), Some(fingerprint)) => {
-                        let commands = checks.verify.commands.clone();
-                        let (results, outputs) = (results.clone(), outputs.clone());
-                        // Without the file, the next run measures again.
-                        let _ = baselines.keep(CachedBaseline {
-                            commands,
-                            fingerprint,
-                            at: Timestamp::now(),
-                            results,
-                            outputs,
-                        });
-                    }
-                    (None, ..) => {}
-                }
-                let withheld = withheld.names;
-                let report = CheckReport {
-                    results,
-                    fingerprint,
-                    reused_from,
-                    outputs,
-                    withheld,
-                    changed,
-                    warnings,
-                };
-                // A closed queue means that the run is over.
+            if let Some(report) = job.run(&stopped).await {
+                // A closed queue means that the run has ended.
                 let _ = news.send(Input::Checked(ticket, report)).await;
             }
         });
@@ -141,23 +83,111 @@ impl EffectExecutor {
     }
 }
 
-/// Runs all checks on the project as it is before the first iteration, or finds the results of an
-/// earlier run on the same tree.
-async fn take_baseline(
-    checks: &CheckRunner,
-    budget: Duration,
-    observer: &Arc<Mutex<WorkspaceObserver>>,
-    baselines: &BaselineCache,
-    stop: &StopHandle,
-) -> (Option<Snapshot>, Vec<CheckResult>, Option<CachedBaseline>) {
-    let looks = Arc::clone(observer);
-    let look = move || looks.lock().unwrap_or_else(PoisonError::into_inner).observe().0;
-    let before = tokio::task::spawn_blocking(look).await.ok();
-    let tree = before.as_ref().map(Snapshot::fingerprint);
-    let commands = &checks.verify.commands;
-    let found = tree.and_then(|tree| baselines.find(commands, &tree, Timestamp::now()));
-    if let Some(found) = found {
-        return (before, found.results.clone(), Some(found));
+/// All checks, run once.
+struct CheckJob {
+    checks: CheckRunner,
+    /// The time for all of them together, before the first iteration only.
+    budget: Option<Duration>,
+    observer: Arc<Mutex<WorkspaceObserver>>,
+    baselines: BaselineCache,
+    withheld: WithheldVariables,
+}
+
+/// The results of the checks, and the project on which they ran.
+struct Measured {
+    before: Option<Snapshot>,
+    results: Vec<CheckResult>,
+    /// The earlier run that they were taken over from.
+    reused: Option<CachedBaseline>,
+}
+
+/// What the checks did to the project.
+struct ChecksAftermath {
+    fingerprint: Fingerprint,
+    touched: TouchedFiles,
+    warnings: Vec<String>,
+}
+
+impl CheckJob {
+    /// The report; `None` if the project cannot be looked at afterwards.
+    async fn run(self, stop: &StopHandle) -> Option<CheckReport> {
+        let Measured { before, results, reused } = match self.budget {
+            None => {
+                let before = lock(&self.observer).now.clone();
+                Measured { before, results: self.checks.run(stop).await, reused: None }
+            }
+            Some(budget) => self.take_baseline(budget, stop).await,
+        };
+        let tree = before.as_ref().map(Snapshot::fingerprint);
+        let ChecksAftermath { fingerprint, touched, mut warnings } = self.look(before).await?;
+        let TouchedFiles { mut outputs, changed } = touched;
+        let phase = self.phase();
+        if results.iter().any(|result| baseline::may_lack_a_variable(result, phase)) {
+            warnings.extend(self.withheld.take_line());
+        }
+        if baseline::is_kept(phase, reused.is_some(), &self.checks.verify.commands, &results)
+            && let Some(tree) = tree
+        {
+            self.keep(tree, &results, &outputs);
+        }
+        let reused_from = reused.as_ref().map(|reused| reused.at);
+        outputs.extend(reused.into_iter().flat_map(|reused| reused.outputs));
+        let withheld = self.withheld.names;
+        Some(CheckReport {
+            results,
+            fingerprint,
+            reused_from,
+            outputs,
+            withheld,
+            changed,
+            warnings,
+        })
     }
-    (before, checks.run_all(budget, stop).await, None)
+
+    fn phase(&self) -> CheckPhase {
+        if self.budget.is_some() { CheckPhase::Baseline } else { CheckPhase::Gate }
+    }
+
+    /// Runs all checks on the project as it is before the first iteration, or finds the results of
+    /// an earlier run on the same tree.
+    async fn take_baseline(&self, budget: Duration, stop: &StopHandle) -> Measured {
+        let observer = Arc::clone(&self.observer);
+        let look = move || lock(&observer).observe().0;
+        let before = tokio::task::spawn_blocking(look).await.ok();
+        let tree = before.as_ref().map(Snapshot::fingerprint);
+        let commands = &self.checks.verify.commands;
+        let found = tree.and_then(|tree| self.baselines.find(commands, &tree, Timestamp::now()));
+        if let Some(found) = found {
+            return Measured { before, results: found.results.clone(), reused: Some(found) };
+        }
+        Measured { before, results: self.checks.run_all(budget, stop).await, reused: None }
+    }
+
+    /// Looks at the project after the checks.
+    async fn look(&self, before: Option<Snapshot>) -> Option<ChecksAftermath> {
+        let observer = Arc::clone(&self.observer);
+        let look = tokio::task::spawn_blocking(move || {
+            let mut observer = lock(&observer);
+            let (mark, evidence, touched) = observer.observe_after_checks(before.as_ref());
+            let mut warnings = std::mem::take(&mut observer.warnings);
+            warnings.extend(evidence.warnings);
+            ChecksAftermath { fingerprint: mark.fingerprint, touched, warnings }
+        });
+        look.await.ok()
+    }
+
+    fn keep(&self, fingerprint: Fingerprint, results: &[CheckResult], outputs: &[String]) {
+        // Without the file, the next run measures again.
+        let _ = self.baselines.keep(CachedBaseline {
+            commands: self.checks.verify.commands.clone(),
+            fingerprint,
+            at: Timestamp::now(),
+            results: results.to_vec(),
+            outputs: outputs.to_vec(),
+        });
+    }
+}
+
+fn lock(observer: &Mutex<WorkspaceObserver>) -> MutexGuard<'_, WorkspaceObserver> {
+    observer.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nightwright::agent::process::{AgentSetup, ProcessAgent};
 use nightwright::runtime::clock::{Clock, ClockSpeed};
 use nightwright::runtime::effects::EffectExecutor;
-use nightwright::runtime::supervisor::Supervisor;
+use nightwright::runtime::supervisor::{InputQueues, Supervisor};
 use nightwright::store::journal::{self, RunDir};
 use nightwright_core::event::{AgentFacts, Event, IterationResult, Record, RunStarted};
 use nightwright_core::input::Input;
@@ -78,8 +78,9 @@ impl Trial {
             hooks: std::collections::BTreeMap::new(),
             seed: 1,
         });
-        let (supervisor, _operator) =
-            Supervisor::new(machine, writer, clock, hands, Box::new(|_| {}));
+        let queues = InputQueues::default();
+        let _operator = queues.operator();
+        let supervisor = Supervisor::new(queues, machine, writer, clock, hands, Box::new(|_| {}));
         timeout(TEST_TIMEOUT, supervisor.run(Input::Start)).await.expect("a run that ends");
         let records = journal::read(&run.journal()).unwrap().records;
         Self { records, _stage: stage, agent, run }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use nightwright::runtime::clock::Clock;
-use nightwright::runtime::supervisor::{RunOutcome, Supervisor};
+use nightwright::runtime::supervisor::{InputQueues, RunOutcome, Supervisor};
 use nightwright::store::journal::{self, JournalError};
 use nightwright_core::event::{AgentFacts, Record, RunStarted};
 use nightwright_core::input::{Control, Input, ResumeData, ResumePolicy};
@@ -163,8 +163,9 @@ fn be_born(
         watch.pass(CrashPoint::Told);
     });
     let clock = sim.borrow_mut().clock.clone();
-    let (supervisor, operator) =
-        Supervisor::new(machine, writer, clock, SimEffects::new(sim), watcher);
+    let queues = InputQueues::default();
+    let operator = queues.operator();
+    let supervisor = Supervisor::new(queues, machine, writer, clock, SimEffects::new(sim), watcher);
     let mut sim = sim.borrow_mut();
     sim.operator = Some(operator);
     if sim.calm {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nightwright::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
 use nightwright::output::follow::FollowTarget;
 use nightwright::output::notify::{Address, Notifier, NotifyWarnFn};
-use nightwright::runtime::supervisor::WarningSender;
+use nightwright::runtime::supervisor::InputQueues;
 use nightwright_core::redact::Secrets;
 use nightwright_core::run_view;
 
@@ -29,9 +29,10 @@ struct NotifiedRun {
 async fn run(addresses: &[String]) -> NotifiedRun {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.jsonl");
-    let notes: Arc<OnceLock<WarningSender>> = Arc::default();
-    let heard = Arc::clone(&notes);
-    let complain: NotifyWarnFn = Arc::new(move |text| heard.wait().warn(text));
+    let queues = InputQueues::default();
+    let _operator = queues.operator();
+    let warnings = queues.warnings();
+    let complain: NotifyWarnFn = Arc::new(move |text| warnings.warn(text));
     let followed =
         FollowTarget { journal: path.clone(), output: folder.path().join("output"), after: 0 };
     let notifier = Notifier::start(&of(addresses), followed, &Secrets::default(), &complain);
@@ -51,9 +52,7 @@ async fn run(addresses: &[String]) -> NotifiedRun {
             wake();
         }
     });
-    let (supervisor, _operator) =
-        Supervisor::new(machine(settings()), writer, clock, play, watcher);
-    notes.get_or_init(|| supervisor.notes());
+    let supervisor = Supervisor::new(queues, machine(settings()), writer, clock, play, watcher);
     // The other clock stands still while somebody holds up the loop.
     let begun = std::time::Instant::now();
     let ending = supervisor.run(Input::Start).await;

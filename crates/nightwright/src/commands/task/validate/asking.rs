@@ -17,7 +17,8 @@ use nightwright_core::validation::{self, ValidationResult};
 use tempfile::TempDir;
 
 use crate::agent::ask::{AgentAnswer, AgentEndpoint, AgentQuestion, SystemPrompt, ask};
-use crate::app::execute::{self, AgentProgram};
+use crate::app::agent_program::{AgentProgram, environment};
+use crate::app::locked_run::{home, temp_folder};
 use crate::commands::eprint_safe;
 use crate::commands::task::setup::SetupTask;
 use crate::error::Failure;
@@ -98,7 +99,7 @@ impl ValidationQuestion<'_> {
             () = signals.next() => return Ok(None),
         };
         let (folder, log) = (folder()?, self.log()?);
-        let temp = execute::temp_folder(Some(self.task.project()))?;
+        let temp = temp_folder(Some(self.task.project()))?;
         let schema = validation::schema();
         let mut prompt = self.question.clone();
         let is_rehearsal = self.program.is_rehearsal();
@@ -158,7 +159,7 @@ impl ValidationQuestion<'_> {
     /// Where a rehearsal keeps what was asked: in the state folder of the project.
     fn log(&self) -> Result<Option<PathBuf>, Failure> {
         let AgentProgram::Rehearsal(_) = self.program else { return Ok(None) };
-        let home = execute::home(self.task.project())?;
+        let home = home(self.task.project())?;
         let log = home.join(rehearsal::LOG);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&home);
         // An earlier rehearsal may have left one.
@@ -177,7 +178,7 @@ impl ValidationQuestion<'_> {
         turn: u32,
         log: Option<&Path>,
     ) -> Vec<(OsString, OsString)> {
-        let mut all = execute::environment(self.program.dialect(), settings, &self.task.variables);
+        let mut all = environment(self.program.dialect(), settings, &self.task.variables);
         all.push(("NIGHTWRIGHT_PURPOSE".into(), "validate".into()));
         all.push(("NIGHTWRIGHT_TURN".into(), turn.to_string().into()));
         if let Some(log) = log {

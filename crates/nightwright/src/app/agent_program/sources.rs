@@ -1,0 +1,55 @@
+//! The sources of the agent program's own settings: the user's, and those of the project.
+
+use std::path::Path;
+
+use crate::trust::{self, TrustItem};
+
+/// The user's own settings.
+pub(super) const USER_SETTINGS: &str = "user";
+/// The settings of the project.
+pub(crate) const PROJECT_SETTINGS: &str = "project";
+
+/// The sources without those in the project, unless its files are exactly the approved ones.
+pub(crate) fn allowed_sources(
+    sources: &[String],
+    project: &Path,
+    agent_files: &[TrustItem],
+) -> Vec<String> {
+    let as_approved = trust::agent_files(project) == agent_files;
+    let is_allowed = |source: &&String| as_approved || source.as_str() == USER_SETTINGS;
+    let allowed: Vec<_> = sources.iter().filter(is_allowed).cloned().collect();
+    // Without any source the program would read all of them.
+    if allowed.is_empty() { vec![USER_SETTINGS.to_owned()] } else { allowed }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_agents_settings_in_the_project_are_used_only_as_they_were_approved() {
+        let project = tempfile::tempdir().unwrap();
+        let folder = project.path().join(".claude");
+        fs::create_dir(&folder).unwrap();
+        let sources = ["user", "project", "local"].map(str::to_owned);
+        let allowed = |files: &[TrustItem]| allowed_sources(&sources, project.path(), files);
+        assert_eq!(allowed(&[]), sources, "there are none");
+        fs::write(folder.join("settings.json"), "{}").unwrap();
+        assert_eq!(allowed(&[]), ["user"], "not approved");
+        let projects_alone = allowed_sources(&["project".to_owned()], project.path(), &[]);
+        assert_eq!(
+            projects_alone,
+            ["user"],
+            "without any source the program would read all of them"
+        );
+        let approved = trust::agent_files(project.path());
+        assert_eq!(allowed(&approved), sources);
+        fs::write(folder.join("settings.json"), "{\"hooks\": {}}").unwrap();
+        assert_eq!(allowed(&approved), ["user"], "it was changed");
+        fs::write(folder.join("settings.json"), "{}").unwrap();
+        fs::write(project.path().join(".mcp.json"), "{}").unwrap();
+        assert_eq!(allowed(&approved), ["user"], "another one was added");
+    }
+}

@@ -1,0 +1,95 @@
+//! The process that waits at the terminal until the run has started.
+
+use std::env;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use super::{DetachFormat, DetachReport};
+use crate::app::async_command::block_on;
+use crate::commands::{eprint_safe, project_last};
+use crate::error::Failure;
+use crate::paste::from_here;
+use crate::process::{self, DetachOutcome};
+
+/// Runs the same command in another process, waits until its run has started, and says how to look
+/// at it.
+pub(crate) fn detach() -> Result<ExitCode, Failure> {
+    let arguments = project_last(env::args_os().collect());
+    let option = |number| OsString::from(format!("--detach-fd={number}"));
+    let outcome = block_on(async {
+        process::start_detached(arguments, option)
+            .map_err(|error| Failure::trouble(format!("can't start ourselves: {error}")))
+    })?;
+    match outcome {
+        DetachOutcome::Detached(report) => {
+            let report: DetachReport = serde_json::from_slice(&report).map_err(|error| {
+                Failure::trouble(format!(
+                    "the run continues, but its answer cannot be read: {error}"
+                ))
+                .hint("look for it: nightwright status")
+            })?;
+            report.announce()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        DetachOutcome::Ended(exit) => {
+            let code = exit.code().or_else(|| exit.signal().map(|signal| 128 + signal));
+            Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+        }
+    }
+}
+
+impl DetachReport {
+    /// Prints it here. If the id cannot be printed, the user still learns of the run: it continues,
+    /// and nothing else says so.
+    fn announce(&self) -> Result<(), Failure> {
+        let help = from_here(&self.help()).into_owned();
+        match (self.print(), self.tone) {
+            (Ok(()), DetachFormat::People) => eprint_safe(&help),
+            (Ok(()), DetachFormat::Quiet | DetachFormat::Json) => {}
+            (Err(failure), DetachFormat::People | DetachFormat::Quiet | DetachFormat::Json) => {
+                eprint_safe(&help);
+                let Self { run, .. } = self;
+                let message = format!("run {run} continues, and {}", failure.message);
+                return Err(
+                    Failure::trouble(message).hint(format!("to end it: nightwright stop {run}"))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The commands to look at the run with.
+    fn help(&self) -> String {
+        let Self { run, pid, .. } = self;
+        format!(
+            "The run continues without this terminal (pid {pid}).\n  \
+             nightwright status {run}       show its status\n  \
+             nightwright log -f {run}       follow its log\n  \
+             nightwright tell {run} \"TEXT\"  say something to the agent\n  \
+             nightwright stop {run}         stop it after this iteration"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_how_to_look_at_it() {
+        let word = DetachReport {
+            run: "20261116-183131-0a1b".to_owned(),
+            pid: 4711,
+            project: "/srv/my shop".into(),
+            run_folder: "/state/run".into(),
+            tone: DetachFormat::People,
+        };
+        insta::assert_snapshot!(word.help(), @r#"
+        The run continues without this terminal (pid 4711).
+          nightwright status 20261116-183131-0a1b       show its status
+          nightwright log -f 20261116-183131-0a1b       follow its log
+          nightwright tell 20261116-183131-0a1b "TEXT"  say something to the agent
+          nightwright stop 20261116-183131-0a1b         stop it after this iteration
+        "#);
+    }
+}

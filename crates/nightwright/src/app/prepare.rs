@@ -1,0 +1,190 @@
+//! Everything that has to be there before the first attempt: the agent program, the locks, the run
+//! folder with its files, the environments, and the machine.
+
+use std::path::Path;
+
+use nightwright_core::event::{AgentFacts, Event, Record, RunStarted};
+use nightwright_core::input::Input;
+use nightwright_core::machine::Machine;
+use nightwright_core::settings::{Scope, VerdictMode};
+
+use super::agent_program::AgentProgram;
+use super::async_command::unless_interrupted;
+use super::environments::Environments;
+use super::locked_run::{LockedRun, new_folder};
+use super::run_spec::RunSpec;
+use crate::error::Failure;
+use crate::output::hooks::{self, PinnedHooks};
+use crate::process::Containment;
+use crate::runtime::evidence_files::{self, StaleStatusPolicy};
+use crate::runtime::random;
+use crate::runtime::signals::Signals;
+use crate::secrets;
+use crate::store::journal::{self, DiskFile, JournalWriter};
+use crate::task::{Task, TaskLock};
+use crate::workspace;
+
+/// A run that can start, or continue, at once.
+pub(super) struct PreparedRun {
+    pub(super) locked_run: LockedRun,
+    pub(super) agent: AgentFacts,
+    pub(super) environments: Environments,
+    pub(super) containment: Containment,
+    pub(super) files: RunFiles,
+    pub(super) machine: Machine,
+    /// The events so far, as they are recorded.
+    pub(super) past: Vec<Record>,
+    /// The input that starts or resumes the machine.
+    pub(super) first: Input,
+}
+
+/// The files of a run and its task that are held open or fixed while it lasts.
+pub(super) struct RunFiles {
+    pub(super) journal: JournalWriter<DiskFile>,
+    pub(super) hooks: PinnedHooks,
+    /// Keeps others from archiving, resetting or changing the task.
+    pub(super) task_lock: Option<TaskLock>,
+    /// A warning about the state in which the files were found.
+    pub(super) warning: Option<String>,
+}
+
+/// Prepares a new run; `None` if a signal came first.
+pub(super) async fn prepare(
+    spec: &RunSpec,
+    signals: &mut Signals,
+) -> Result<Option<PreparedRun>, Failure> {
+    let Some(agent) = unless_interrupted(find_agent(spec), signals).await.transpose()? else {
+        return Ok(None);
+    };
+    let Some((locked_run, files)) = create_run(spec, signals).await? else { return Ok(None) };
+    let containment = locked_run.contain();
+    let opening = opening(spec, &agent, &containment, &files.hooks)?;
+    let opening = keep_unmasked_settings(spec, opening, locked_run.folder.path())?;
+    let machine = Machine::new(opening);
+    introduce(spec, &agent);
+    Ok(Some(PreparedRun {
+        environments: Environments::of(spec, &locked_run.folder)?,
+        locked_run,
+        agent,
+        containment,
+        files,
+        machine,
+        past: Vec::new(),
+        first: Input::Start,
+    }))
+}
+
+/// Finds the agent program, unless the run never starts it.
+async fn find_agent(spec: &RunSpec) -> Result<AgentFacts, Failure> {
+    match (spec.settings.scope, spec.settings.verify.model) {
+        (Scope::Gate, VerdictMode::Off) => Ok(AgentFacts::default()),
+        (Scope::Gate, VerdictMode::Auto | VerdictMode::Always) | (Scope::Whole, _) => {
+            spec.program.find(&spec.settings, &spec.variables).await
+        }
+    }
+}
+
+/// Creates the folder of a new run and takes its locks. A folder of a run that does not start is
+/// removed again.
+async fn create_run(
+    spec: &RunSpec,
+    signals: &mut Signals,
+) -> Result<Option<(LockedRun, RunFiles)>, Failure> {
+    let folder = new_folder(&spec.project)?;
+    let (project, taken) = (spec.project.clone(), folder.clone());
+    // It may wait for processes of an earlier run, and Ctrl-C must work meanwhile.
+    let taking = tokio::task::spawn_blocking(move || LockedRun::take(&project, &taken));
+    let Some(taken) = unless_interrupted(taking, signals).await else {
+        folder.forget();
+        return Ok(None);
+    };
+    let locked_run = taken.map_err(|error| Failure::trouble(error.to_string()))??;
+    match create_files(spec, &locked_run) {
+        Ok(files) => Ok(Some((locked_run, files))),
+        Err(failure) => {
+            drop(locked_run);
+            folder.forget();
+            Err(failure)
+        }
+    }
+}
+
+fn create_files(spec: &RunSpec, locked_run: &LockedRun) -> Result<RunFiles, Failure> {
+    let folder = &locked_run.folder;
+    let task_lock = lock_task(spec)?;
+    let hooks = hooks::pin(&spec.project, folder.path(), &spec.hooks.items)?;
+    let warning = archive_stale_status(spec, folder.path())?;
+    let journal = journal::create(&folder.journal(), folder.id().clone())
+        .map_err(|error| Failure::because(&error))?;
+    Ok(RunFiles { journal, hooks, task_lock, warning })
+}
+
+pub(super) fn lock_task(spec: &RunSpec) -> Result<Option<TaskLock>, Failure> {
+    let lock = |task: &Task| TaskLock::take(&spec.project, task.name());
+    spec.task.as_ref().map(lock).transpose()
+}
+
+/// Moves away the status file of an earlier run, which says nothing about this one. A verification
+/// leaves it: it judges that status.
+fn archive_stale_status(spec: &RunSpec, run_folder: &Path) -> Result<Option<String>, Failure> {
+    let Some(file) = &spec.settings.files.status else { return Ok(None) };
+    if spec.settings.scope == Scope::Gate {
+        return Ok(None);
+    }
+    let (policy, done) = match spec.program {
+        // A rehearsal leaves the task as it is.
+        AgentProgram::Rehearsal(_) => (StaleStatusPolicy::Copied, "copied"),
+        AgentProgram::Claude | AgentProgram::Command(_) => (StaleStatusPolicy::Moved, "moved"),
+    };
+    let (project, status) = (&spec.project, Path::new(file));
+    let kept =
+        evidence_files::archive_stale_status(project, status, run_folder, policy, &spec.secrets)
+            .map_err(|error| Failure::because(&error))?;
+    Ok(kept.map(|kept| {
+        format!("`{file}` was left by an earlier run; it was {done} to `{}`", kept.display())
+    }))
+}
+
+/// The first event of a new run.
+fn opening(
+    spec: &RunSpec,
+    agent: &AgentFacts,
+    containment: &Containment,
+    hooks: &PinnedHooks,
+) -> Result<RunStarted, Failure> {
+    let seed = random::bytes().map(u64::from_le_bytes);
+    Ok(RunStarted {
+        settings: spec.settings.clone(),
+        agent: agent.clone(),
+        project: spec.project.display().to_string(),
+        git_head: workspace::head_commit(&spec.project),
+        containment: containment.level().name().to_owned(),
+        hooks: hooks.hashes(),
+        baseline: spec.since.as_ref().and_then(|earlier| earlier.checks.clone()),
+        seed: seed.map_err(|error| {
+            Failure::trouble(format!("the system gave no random bytes: {error}"))
+        })?,
+    })
+}
+
+/// Saves the settings unmasked if the journal will have masks in them.
+fn keep_unmasked_settings(
+    spec: &RunSpec,
+    mut opening: RunStarted,
+    run_folder: &Path,
+) -> Result<RunStarted, Failure> {
+    let event = Event::RunStarted(Box::new(opening.clone()));
+    if let Some(Event::RunStarted(masked)) = spec.secrets.mask_event(&event) {
+        opening.settings.masked = masked.settings != opening.settings;
+        secrets::save_settings(run_folder, &opening.settings)
+            .map_err(|error| Failure::because(&error))?;
+    }
+    Ok(opening)
+}
+
+/// Says what the agent may do. A verification has no agent that works.
+pub(super) fn introduce(spec: &RunSpec, agent: &AgentFacts) {
+    if spec.settings.scope == Scope::Whole {
+        spec.program.introduce(agent, &spec.settings, spec.first_level());
+    }
+}

@@ -1,0 +1,80 @@
+//! A run that an earlier process left, continued.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use nightwright_core::event::AgentFacts;
+use nightwright_core::input::{Input, ResumeData};
+use nightwright_core::machine::Machine;
+
+use super::async_command::{block_on, catch_signals, unless_interrupted};
+use super::environments::Environments;
+use super::execute::{close, execute};
+use super::locked_run::LockedRun;
+use super::prepare::{PreparedRun, RunFiles, introduce, lock_task};
+use super::run_spec::RunSpec;
+use crate::error::Failure;
+use crate::output::hooks;
+use crate::runtime::signals::Signals;
+use crate::store::journal::{self, DiskFile, JournalWriter};
+
+/// A run that was loaded from its journal and can continue.
+#[derive(Debug)]
+pub(crate) struct ResumableRun {
+    pub(crate) locked_run: LockedRun,
+    pub(crate) agent: AgentFacts,
+    /// The hashes of its hooks, by their names.
+    pub(crate) hooks: BTreeMap<String, String>,
+    pub(crate) machine: Machine,
+    pub(crate) writer: JournalWriter<DiskFile>,
+    pub(crate) resume_data: ResumeData,
+    /// A warning about the state of the journal.
+    pub(crate) note: Option<String>,
+}
+
+/// Continues a run and says how it ended.
+pub(crate) fn resume(spec: &RunSpec, resumable: ResumableRun) -> Result<ExitCode, Failure> {
+    let finished = block_on(async {
+        let mut signals = catch_signals()?;
+        match prepare_resumed(spec, resumable, &mut signals).await? {
+            Some(prepared) => execute(spec, prepared, signals).await.map(Some),
+            None => Ok(None),
+        }
+    })?;
+    Ok(close(spec, finished.as_ref()))
+}
+
+/// Prepares a run that continues; `None` if a signal came first.
+async fn prepare_resumed(
+    spec: &RunSpec,
+    resumable: ResumableRun,
+    signals: &mut Signals,
+) -> Result<Option<PreparedRun>, Failure> {
+    let ResumableRun { locked_run, agent, hooks, machine, writer, resume_data, note } = resumable;
+    // The program may have been updated or removed since.
+    let finding = spec.program.find(&spec.settings, &spec.variables);
+    let Some(found) = unless_interrupted(finding, signals).await.transpose()? else {
+        return Ok(None);
+    };
+    let agent = AgentFacts { name: agent.name, ..found };
+    let folder = &locked_run.folder;
+    let files = RunFiles {
+        task_lock: lock_task(spec)?,
+        journal: writer,
+        hooks: hooks::recall(folder.path(), spec.settings.hooks, &hooks),
+        warning: note,
+    };
+    let past = journal::read(&folder.journal()).map_err(|error| Failure::because(&error))?;
+    let containment = locked_run.contain();
+    introduce(spec, &agent);
+    Ok(Some(PreparedRun {
+        environments: Environments::of(spec, folder)?,
+        locked_run,
+        agent,
+        containment,
+        files,
+        machine,
+        past: past.records,
+        first: Input::Resume(resume_data),
+    }))
+}

@@ -1,0 +1,281 @@
+//! The supervisor of a prepared run, connected to everything that feeds it and everything that
+//! follows it.
+
+use std::cell::RefCell;
+use std::env;
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+
+use nightwright_core::input::Input;
+use nightwright_core::run_view::RunView;
+use tokio::task::JoinHandle;
+
+use super::async_command::catch_signals;
+use super::detach::{DetachReport, DetachTask};
+use super::force_quit::ForceQuit;
+use super::locked_run::{LockedRun, killed_line};
+use super::outputs::Outputs;
+use super::prepare::{PreparedRun, RunFiles};
+use super::run_spec::RunSpec;
+use super::{control_inputs, keep_awake, operator_messages};
+use crate::agent::process::{AgentSetup, ProcessAgent, ShowFn};
+use crate::error::Failure;
+use crate::output::decisions::{self, DecisionLog};
+use crate::output::hooks::{HookRunner, HookSetup};
+use crate::output::{OutputCapabilities, OutputLevel, Screen, Style};
+use crate::runtime::clock::Clock;
+use crate::runtime::effects::EffectExecutor;
+use crate::runtime::keys::KeyListener;
+use crate::runtime::signals::Signals;
+use crate::runtime::supervisor::{InputQueues, RecordObserver, Supervisor, WarningSender};
+use crate::store::journal::DiskFile;
+use crate::store::retention;
+use crate::task::TaskLock;
+
+/// A run that only needs its first input.
+pub(super) struct WiredRun {
+    pub(super) supervisor: Supervisor<DiskFile, EffectExecutor>,
+    pub(super) first: Input,
+    pub(super) connections: Connections,
+}
+
+/// Everything that a run is connected to, and that outlasts its supervisor.
+pub(super) struct Connections {
+    pub(super) locked_run: LockedRun,
+    pub(super) task_lock: Option<TaskLock>,
+    pub(super) view: Rc<RefCell<RunView>>,
+    pub(super) outputs: Outputs,
+    pub(super) style: Style,
+    pub(super) hooks: Option<HookRunner>,
+    pub(super) keys: Option<KeyListener>,
+    pub(super) force_quit: ForceQuit,
+    /// Tasks that wait for the operator, the clock or a file.
+    listeners: Vec<JoinHandle<()>>,
+}
+
+impl Connections {
+    /// The run has ended: nobody can reach it any more, and a signal means that the user does not
+    /// want to wait.
+    pub(super) fn stop_listening(&mut self) {
+        self.force_quit.run_ended();
+        for listener in self.listeners.drain(..) {
+            listener.abort();
+        }
+    }
+}
+
+/// Connects a prepared run.
+pub(super) fn wire(
+    spec: &RunSpec,
+    prepared: PreparedRun,
+    signals: Signals,
+) -> Result<WiredRun, Failure> {
+    let force_quit = ForceQuit::watch(spec.with_hangup_policy(catch_signals()?));
+    let queues = InputQueues::default();
+    let (operator, warnings) = (queues.operator(), queues.warnings());
+    let clock = Clock::system(spec.motion);
+    let screen = screen(spec.level);
+    let style = Style::new(spec.color, &capabilities()).on(screen.clone());
+    let outputs = Outputs::start(spec, &prepared, &style, warnings.clone());
+    let view = Rc::new(RefCell::new(RunView::of(&prepared.past)));
+    let hooks = hook_runner(spec, &prepared, &outputs);
+    let setup = agent_setup(spec, &prepared, &clock, screen.clone());
+    let executor = executor(spec, &prepared, setup, hooks.clone());
+    let mut observers = observers(spec, &prepared, &view, &outputs, &warnings);
+    let detach = spec.detach.as_ref().map(|target| {
+        let report = DetachReport::new(target, &spec.project, &prepared.locked_run.folder);
+        DetachTask::new(target, report, outputs.stderr())
+    });
+    observers.extend(detach.as_ref().map(|detach| detach.observer(Rc::clone(&view))));
+
+    let PreparedRun { locked_run, files, machine, first, .. } = prepared;
+    let RunFiles { journal, task_lock, warning, .. } = files;
+    warn_first(spec, &locked_run, warning, &warnings);
+    start_pruning(spec, &locked_run, warnings.clone());
+    let mut listeners = control_inputs::start(spec, &locked_run, signals, &operator, &warnings);
+    listeners.push(tokio::spawn(clock.clone().beat()));
+    listeners.extend(detach.map(|detach| tokio::spawn(detach.detach(operator.clone()))));
+    let keys = screen.and_then(|screen| KeyListener::listen(screen, operator).ok());
+
+    let observer = Box::new(move |records: &[_]| {
+        for observer in &mut observers {
+            observer(records);
+        }
+    });
+    let mut supervisor = Supervisor::new(queues, machine, journal, clock, executor, observer);
+    supervisor.mask(spec.secrets.clone());
+    supervisor.observe_inputs(operator_messages::unmasked_recorder(
+        locked_run.folder.path(),
+        &spec.secrets,
+        warnings,
+    ));
+    let connections = Connections {
+        locked_run,
+        task_lock,
+        view,
+        outputs,
+        style,
+        hooks,
+        keys,
+        force_quit,
+        listeners,
+    };
+    Ok(WiredRun { supervisor, first, connections })
+}
+
+/// The hooks of this run, if it has any.
+fn hook_runner(spec: &RunSpec, prepared: &PreparedRun, outputs: &Outputs) -> Option<HookRunner> {
+    let PreparedRun { locked_run, environments, containment, files, .. } = prepared;
+    spec.settings.hooks.any().then(|| {
+        HookRunner::new(HookSetup {
+            project: spec.project.clone(),
+            folder: locked_run.folder.clone(),
+            temp: locked_run.temp.handle(),
+            environment: environments.checks.all.clone(),
+            containment: containment.clone(),
+            secrets: spec.secrets.clone(),
+            settings: spec.settings.clone(),
+            pinned: files.hooks.clone(),
+            rehearsal: spec.program.is_rehearsal(),
+            complain: outputs.warn_fn(),
+            after: files.journal.last_seq(),
+        })
+    })
+}
+
+fn agent_setup(
+    spec: &RunSpec,
+    prepared: &PreparedRun,
+    clock: &Clock,
+    screen: Option<Screen>,
+) -> AgentSetup {
+    let PreparedRun { locked_run, agent, environments, containment, .. } = prepared;
+    let RunSpec { project, settings, program, agent_files, .. } = spec;
+    let time = clock.clone();
+    // A text is recorded once its line is complete. The screen learns at once that there is some.
+    let show = |screen: Screen| -> ShowFn { Arc::new(move |_, _| screen.agent_output_seen()) };
+    AgentSetup {
+        program: PathBuf::from(&agent.path),
+        arguments: program.arguments(settings, project, agent_files),
+        dialect: program.dialect(),
+        input: program.dialect().input(settings.extras.watchdog),
+        environment: environments.agent.clone(),
+        project: project.clone(),
+        folder: locked_run.folder.path().to_owned(),
+        temp: locked_run.temp.handle(),
+        containment: containment.clone(),
+        run: locked_run.folder.id().clone(),
+        task: settings.task.clone(),
+        completion: settings.completion.clone(),
+        clock: Arc::new(move || time.now()),
+        show: screen.map(show),
+        secrets: spec.secrets.clone(),
+    }
+}
+
+fn executor(
+    spec: &RunSpec,
+    prepared: &PreparedRun,
+    setup: AgentSetup,
+    hooks: Option<HookRunner>,
+) -> EffectExecutor {
+    let PreparedRun { locked_run, environments, containment, .. } = prepared;
+    let checks = &environments.checks;
+    let executor = EffectExecutor::new(
+        Box::new(ProcessAgent::new(setup)),
+        &spec.project,
+        locked_run.folder.clone(),
+        locked_run.temp.handle(),
+        checks.all.clone(),
+        containment.clone(),
+        &spec.settings,
+    )
+    .masking(spec.secrets.clone())
+    .with_hooks(hooks)
+    .withholding(checks.withheld.clone(), checks.line.clone());
+    match &spec.since {
+        Some(earlier) => executor.since(earlier.tree.clone()),
+        None => executor,
+    }
+}
+
+/// Those that are called with every batch of events once it is recorded, in this order: the others
+/// read the view.
+fn observers(
+    spec: &RunSpec,
+    prepared: &PreparedRun,
+    view: &Rc<RefCell<RunView>>,
+    outputs: &Outputs,
+    warnings: &WarningSender,
+) -> Vec<RecordObserver> {
+    let folder = &prepared.locked_run.folder;
+    let view_of_run = Rc::clone(view);
+    let update_view: RecordObserver = Box::new(move |records| {
+        for record in records {
+            view_of_run.borrow_mut().record(record);
+        }
+    });
+    let mut decisions = DecisionLog::of(folder.path().join(decisions::FILE), &prepared.past);
+    let warnings = warnings.clone();
+    let log_decisions: RecordObserver = Box::new(move |records| {
+        if let Some(complaint) = decisions.record(records) {
+            warnings.warn(complaint);
+        }
+    });
+    let wake = outputs.waker();
+    let wake_outputs: RecordObserver = Box::new(move |_| wake());
+    let warn = outputs.notifier_of_notes(spec.level);
+    let keep_awake = keep_awake::observer(spec, folder.id(), Rc::clone(view), warn);
+    [update_view, log_decisions, wake_outputs].into_iter().chain(keep_awake).collect()
+}
+
+/// Warnings that are recorded as soon as the run starts.
+fn warn_first(
+    spec: &RunSpec,
+    locked_run: &LockedRun,
+    warning: Option<String>,
+    warnings: &WarningSender,
+) {
+    let hooks = spec.hooks.warnings.iter().cloned();
+    for text in warning.into_iter().chain(hooks).chain(killed_line(&locked_run.killed)) {
+        warnings.warn(text);
+    }
+    let completion = &spec.settings.completion;
+    let phrases = [
+        ("completion signal", Some(completion.signal.as_str())),
+        ("end phrase", completion.end_phrase.as_deref()),
+    ];
+    for (name, phrase) in phrases {
+        if phrase.is_some_and(|phrase| spec.secrets.hides(phrase)) {
+            warnings.warn(format!(
+                "the {name} has a secret in it: it is masked in what the agent says, and \
+                 completion is never seen by it"
+            ));
+        }
+    }
+}
+
+/// Removes old runs in the background: they are no reason to start later.
+fn start_pruning(spec: &RunSpec, locked_run: &LockedRun, warnings: WarningSender) {
+    let (home, logs) = (locked_run.home.clone(), spec.logs.clone());
+    let thread = thread::Builder::new().name("prune".to_owned());
+    // Without a thread, a later run removes them.
+    let _ = thread.spawn(move || {
+        if let Some(complaint) = retention::prune(&home, &logs) {
+            warnings.warn(complaint);
+        }
+    });
+}
+
+/// The terminal, if it can show a panel.
+fn screen(level: OutputLevel) -> Option<Screen> {
+    let OutputCapabilities { terminal, dumb, .. } = capabilities();
+    (terminal && !dumb && level.shows_messages()).then(Screen::stderr)
+}
+
+fn capabilities() -> OutputCapabilities {
+    OutputCapabilities::of(env::var_os, &io::stderr())
+}

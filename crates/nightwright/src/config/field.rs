@@ -1,0 +1,116 @@
+//! The fields of the settings that keys stand for.
+
+use std::time::Duration;
+
+use nightwright_core::permissions::Permissions;
+use nightwright_core::settings::{
+    Council, Depth, Rerun, Settings, Tamper, VerdictMode, WatchdogResponse,
+};
+use nightwright_core::units::Usd;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::{Error as WordError, StrDeserializer};
+use serde::{Deserialize, Serialize};
+
+use super::value::ConfigValue;
+
+/// A field of the settings, as the configuration sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field {
+    /// Its value; `None` if it has none.
+    pub(super) get: fn(&Settings) -> Option<ConfigValue>,
+    pub(super) set: fn(&mut Settings, &ConfigValue),
+}
+
+/// The field with this path in [`Settings`].
+macro_rules! field {
+    ($($part:ident).+) => {
+        $crate::config::field::Field {
+            get: |settings| $crate::config::field::FieldValue::write(&settings.$($part).+),
+            set: |settings, value| {
+                if let Some(value) = $crate::config::field::FieldValue::read(value) {
+                    settings.$($part).+ = value;
+                }
+            },
+        }
+    };
+}
+pub(super) use field;
+
+/// A type of the settings that a value of the configuration can be turned into, and back.
+pub(super) trait FieldValue: Sized {
+    /// `None` if the value is of another kind, which the kind of its key rules out.
+    fn read(value: &ConfigValue) -> Option<Self>;
+
+    /// `None` if it has no value.
+    fn write(&self) -> Option<ConfigValue>;
+}
+
+macro_rules! field_value {
+    ($($type:ty => $variant:ident),+) => {
+        $(impl FieldValue for $type {
+            fn read(value: &ConfigValue) -> Option<Self> {
+                let ConfigValue::$variant(value) = value else { return None };
+                Some(value.clone())
+            }
+
+            fn write(&self) -> Option<ConfigValue> {
+                Some(ConfigValue::$variant(self.clone()))
+            }
+        })+
+    };
+}
+
+field_value!(u32 => Count, u8 => Percent, u64 => Tokens, Usd => Money, bool => Bool,
+    Duration => Duration, String => Text, Vec<String> => List);
+
+impl<T: FieldValue> FieldValue for Option<T> {
+    /// 0, an empty text and, for a duration, `off` stand for none.
+    fn read(value: &ConfigValue) -> Option<Self> {
+        let is_none =
+            matches!(value, ConfigValue::Count(0) | ConfigValue::Duration(Duration::ZERO))
+                || matches!(value, ConfigValue::Text(text) if text.is_empty());
+        Some(T::read(value).filter(|_| !is_none))
+    }
+
+    fn write(&self) -> Option<ConfigValue> {
+        self.as_ref().and_then(T::write)
+    }
+}
+
+impl FieldValue for Council {
+    fn read(value: &ConfigValue) -> Option<Self> {
+        bool::read(value).map(|on| if on { Self::On } else { Self::Off })
+    }
+
+    fn write(&self) -> Option<ConfigValue> {
+        Some(ConfigValue::Bool(*self == Self::On))
+    }
+}
+
+/// A word of the configuration is the name of a variant in the journal.
+macro_rules! words {
+    ($($type:ty),+) => {
+        $(impl FieldValue for $type {
+            fn read(value: &ConfigValue) -> Option<Self> {
+                let ConfigValue::Text(word) = value else { return None };
+                read_word(word)
+            }
+
+            fn write(&self) -> Option<ConfigValue> {
+                write_word(self)
+            }
+        })+
+    };
+}
+
+words!(Permissions, Rerun, VerdictMode, Tamper, Depth, WatchdogResponse);
+
+fn read_word<'a, T: Deserialize<'a>>(word: &'a str) -> Option<T> {
+    let word: StrDeserializer<'a, WordError> = word.into_deserializer();
+    T::deserialize(word).ok()
+}
+
+fn write_word(word: &impl Serialize) -> Option<ConfigValue> {
+    let word = serde_json::to_value(word).ok()?;
+    word.as_str().map(ConfigValue::from)
+}
