@@ -106,24 +106,6 @@ pub fn is_unsafe(c: char) -> bool {
     }
 }
 
-/// Whether nobody sees that it is there: what is not shown, and what is and shows nothing, such as a
-/// soft hyphen or what joins and varies characters.
-pub(crate) fn is_unseen(c: char) -> bool {
-    is_unsafe(c)
-        || matches!(
-            c,
-            '\u{00ad}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{200c}'
-                | '\u{200d}'
-                | '\u{2065}'
-                | '\u{fe00}'..='\u{fe0f}'
-                | '\u{fff0}'..='\u{fff8}'
-                | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{e0080}'..='\u{e0fff}'
-        )
-}
-
 fn cleaned(text: &str, first: usize) -> String {
     let mut safe = String::with_capacity(text.len());
     safe.push_str(&text[..first]);
@@ -145,7 +127,7 @@ fn cleaned(text: &str, first: usize) -> String {
 }
 
 /// The one-character forms of `ESC P`, `ESC X`, `ESC ]`, `ESC ^` and `ESC _`.
-pub(crate) fn begins_string(c: char) -> bool {
+fn begins_string(c: char) -> bool {
     matches!(c, '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}')
 }
 

@@ -4,7 +4,7 @@
 //! {"v":1,"seq":12,"at":"2026-11-15T23:40:33.123Z","active_ms":81234,"run":"…","event":"…",…,"crc":"xxxxxxxx"}
 //! ```
 //!
-//! One event is one line. `v` is the first member and `crc`, the CRC-32C of all bytes before its
+//! One event is one line. `v` is the first member and `crc`, the CRC-32 of all bytes before its
 //! comma in eight lower-case hex digits, the last one. Both stay where they are in every later
 //! version: that is how an older nightwright tells a newer line from a damaged one, which it would cut
 //! off. Members that are not known are ignored, so a version may add some without a new number;
@@ -14,7 +14,6 @@
 //! two halves are read: `#[serde(flatten)]` would turn every line into a tree first, and a resume
 //! reads all of them.
 
-mod checksum;
 mod scan;
 
 use std::borrow::Cow;
@@ -31,7 +30,6 @@ use crate::display::is_unsafe;
 use crate::event::{self, Event, Record};
 use crate::units::RunId;
 
-pub use checksum::crc32c;
 pub use scan::{JournalEnd, Scan, ScanError, ScanErrorKind, TornTail};
 
 /// The version written. Older ones are read, newer ones refused.
@@ -110,7 +108,7 @@ pub fn encode(buffer: &mut Vec<u8>, seq: u64, run: &RunId, record: &Record) {
     buffer[object] = b',';
     buffer.pop();
 
-    let crc = crc32c(&buffer[start..]);
+    let crc = crc32fast::hash(&buffer[start..]);
     put(buffer, format_args!(",\"crc\":\"{crc:08x}\"}}\n"));
 }
 
@@ -231,7 +229,7 @@ fn unreadable(line: &[u8], error: serde_json::Error) -> LineError {
 /// Compares the checksum at the end of a line with the bytes before it, and gives those.
 fn verify(line: &[u8]) -> Result<&[u8], Damage> {
     let (body, written) = split_checksum(line).ok_or(Damage::NoChecksum)?;
-    let computed = crc32c(body);
+    let computed = crc32fast::hash(body);
     if written == computed { Ok(body) } else { Err(Damage::Mismatch { written, computed }) }
 }
 

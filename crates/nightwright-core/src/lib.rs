@@ -12,6 +12,10 @@
 
 #![warn(missing_docs)]
 
+// Test data that other crates share names this crate.
+#[cfg(test)]
+extern crate self as nightwright_core;
+
 pub mod baseline;
 pub mod check_command;
 pub mod display;

@@ -6,8 +6,8 @@
 //! `*`, so that nothing moves: what was valid JSON still is, and a file keeps its length.
 //!
 //! ```text
-//!   values ──▶ literal ─┐  disguise: the same without colours and the like
-//!   table  ──▶ common  ─┼─▶ find: where in these bytes ─▶ stream: line by line
+//!   values ──▶ literal ─┐  normalize: the same without colours
+//!   table  ──▶ tokens  ─┼─▶ find: where in these bytes ─▶ stream: line by line
 //!   config ──▶ read    ─┘                                   │
 //!                                    json: only in its texts, key_block: over many lines
 //! ```

@@ -13,7 +13,6 @@ mod html;
 mod markdown;
 mod parts;
 mod phrases;
-mod sample;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -34,7 +33,6 @@ pub use parts::{
     AttemptSummary, CallSummary, CheckSummary, ClaimOutcome, ClaimSummary, Commit, CommitList,
     Note, NoteKind, RunPaths, SpanKind, TimelineSpan,
 };
-pub use sample::{SampleRun, replace_all_texts};
 
 /// A whole run, or as much of it as there is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -232,7 +232,7 @@ pub(super) async fn collect(
 }
 
 /// Bytes read; a pipe at its end is let go and never comes up again.
-async fn read_some(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
+pub async fn read_some(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
     let Some(open) = pipe else {
         return std::future::pending().await;
     };

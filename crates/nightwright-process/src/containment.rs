@@ -76,7 +76,7 @@ impl ContainmentLevel {
 impl Containment {
     /// The best that this machine has, with ourselves as guard. `lock` is the run's.
     pub fn choose(lock: Option<PathBuf>) -> Self {
-        Self::with(own_program(), lock, groups_folder())
+        Self::with_guard(own_program(), lock, groups_folder())
     }
 
     /// The same for a run: what a crash leaves of it is known by the state folder and the run.
@@ -87,17 +87,8 @@ impl Containment {
         Self { inner: Arc::new(ContainmentInner { guard, lock: Some(lock), groups, owner, made }) }
     }
 
-    /// With another binary as guard, and no control groups.
-    pub fn guarded_by(guard: &Path, lock: Option<PathBuf>) -> Self {
-        Self::with(guard.to_owned(), lock, None)
-    }
-
-    /// The same with a control group for each child, made in `folder`.
-    pub fn grouped_in(guard: &Path, folder: &Path) -> Self {
-        Self::with(guard.to_owned(), None, Some(folder.to_owned()))
-    }
-
-    fn with(guard: PathBuf, lock: Option<PathBuf>, groups: Option<PathBuf>) -> Self {
+    /// With this binary as guard, and a control group for each child in the folder `groups`.
+    pub fn with_guard(guard: PathBuf, lock: Option<PathBuf>, groups: Option<PathBuf>) -> Self {
         let made = AtomicU32::new(0);
         Self { inner: Arc::new(ContainmentInner { guard, lock, groups, owner: None, made }) }
     }

@@ -5,6 +5,9 @@
 //! `NIGHTWRIGHT_STATE_DIR` set. Run after run goes to the tasks in turn, an hour apart. A run has from half of
 //! the iterations up to one and a half times as many; with one run only, it has just as many.
 
+#[path = "../../nightwright-core/tests/support/sample_run.rs"]
+mod sample_run;
+
 use std::env;
 use std::error::Error;
 use std::fs;
@@ -16,7 +19,8 @@ use nightwright::store::run_dir;
 use nightwright::task::{ProjectRuns, Task, TaskState};
 use nightwright::workspace;
 use nightwright_core::journal::encode;
-use nightwright_core::run_report::SampleRun;
+
+use self::sample_run::SampleRun;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = env::args().skip(1).collect();

@@ -36,14 +36,7 @@ impl Failure {
 
     /// The command could not be carried out because of `error` and its causes.
     pub fn because(error: &dyn std::error::Error) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(inner) = cause {
-            message.push_str(": ");
-            message.push_str(&inner.to_string());
-            cause = inner.source();
-        }
-        Self::trouble(message)
+        Self::trouble(chain(error))
     }
 
     /// Adds advice.
@@ -73,3 +66,15 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// The message of an error, followed by those of its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

@@ -280,7 +280,7 @@ impl Staging {
 
     /// Where the folder is while it is filled.
     pub fn folder(&self) -> PathBuf {
-        self.around.path().join("folder")
+        self.around.path().join(self.place.file_name().unwrap_or(OsStr::new("folder")))
     }
 
     /// Moves the folder to its place, unless something is there.

@@ -42,7 +42,7 @@ pub use branch::{Branches, branches, head_commit};
 pub use commits::commits;
 pub use difference::{figures, inspection};
 pub use disk::space;
-pub use notes::{NotesError, read_notes};
+pub use notes::read_notes;
 pub use repository::{Repository, is_repository};
 
 use baseline::BaselineKind;

@@ -26,7 +26,7 @@ pub fn schema() -> Value {
         },
         "run": { "description": "The id of the run.", "type": "string" },
         "crc": {
-            "description": "CRC32C of all bytes before its comma.",
+            "description": "CRC-32 of all bytes before its comma.",
             "type": "string", "pattern": "^[0-9a-f]{8}$",
         },
     });

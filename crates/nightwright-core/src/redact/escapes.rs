@@ -34,19 +34,23 @@ pub(super) fn end_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {
     Some(end.min(bytes.len()))
 }
 
-/// Whether an escape of any sort ends at `at`: `\n`, `\u003d`, `\x0a`, `\012`, `%3D`. It may have
-/// any number of backslashes, for whoever writes a text into another one doubles them.
+/// Whether an escape of JSON or of a URL ends at `at`: `\n`, `\u003d`, `%3D`. It may have any number of
+/// backslashes, for whoever writes a text into another one doubles them.
 pub(super) fn ends_escape(bytes: &[u8], at: usize) -> bool {
-    let are_hexadecimal = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
-    let are_octal = |digits: &[u8]| digits.iter().all(|digit| matches!(digit, b'0'..=b'7'));
+    let are_digits = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     let last =
         |length: usize| at.checked_sub(length).map_or(&bytes[..0], |start| &bytes[start..at]);
-    let is_letter = matches!(last(2), [b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'v']);
-    is_letter
-        || (2..=4).any(|length| matches!(last(length), [b'\\', digits @ ..] if are_octal(digits)))
-        || matches!(last(3), [b'%', digits @ ..] if are_hexadecimal(digits))
-        || matches!(last(4), [b'\\', b'x', digits @ ..] if are_hexadecimal(digits))
-        || matches!(last(2 + DIGITS), [b'\\', b'u', digits @ ..] if are_hexadecimal(digits))
+    matches!(last(2), [b'\\', b'n' | b'r' | b't' | b'b' | b'f'])
+        || matches!(last(3), [b'%', digits @ ..] if are_digits(digits))
+        || matches!(last(2 + DIGITS), [b'\\', b'u', digits @ ..] if are_digits(digits))
+}
+
+/// The number in `uXXXX`.
+pub(super) fn code(rest: &[u8]) -> Option<u32> {
+    let digits = rest.strip_prefix(b"u")?.get(..DIGITS)?;
+    let is_number = digits.iter().all(u8::is_ascii_hexdigit);
+    let text = str::from_utf8(digits).ok().filter(|_| is_number)?;
+    u32::from_str_radix(text, 16).ok()
 }
 
 fn start_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {

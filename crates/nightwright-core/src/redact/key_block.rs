@@ -13,8 +13,9 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::ops::Range;
 
-use memchr::{memchr3, memmem};
+use memchr::{memchr, memmem};
 
+use super::escapes::code;
 use super::normalize::Normalized;
 
 /// A longer key is none.
@@ -25,11 +26,6 @@ const DASHES: &[u8] = b"-----";
 
 /// Digits after `\u`.
 const DIGITS: usize = 4;
-
-/// The number of a character in a page is not longer, with its semicolon.
-const MAX_ENTITY_LEN: usize = 8;
-/// What pages call the signs of a key.
-const NAMES: [(&[u8], u8); 3] = [(b"plus;", b'+'), (b"sol;", b'/'), (b"equals;", b'=')];
 
 /// Nothing but a line of a key is so long a run of letters and digits.
 const LONG: usize = 40;
@@ -192,14 +188,14 @@ fn start_of_line(bytes: &[u8], range: Range<usize>) -> usize {
     (start..range.end).rev().find(ends_line).map_or(start, |at| at + 1)
 }
 
-/// A line without colours and what else nobody sees, with the signs of a key as they are however
-/// they are written, and with spaces for tabs and arrows.
+/// A line without colours, with the signs of a key as they are where JSON writes their number, and
+/// with spaces for other escapes.
 fn normalized(bytes: &[u8], line: Range<usize>) -> Cow<'_, [u8]> {
     let undone = match Normalized::of(bytes, line.clone()) {
         Some(undone) => Cow::Owned(undone.bytes),
         None => Cow::Borrowed(&bytes[line]),
     };
-    let next = |at: usize| memchr3(b'\\', b'&', b'%', &undone[at..]).map(|next| at + next);
+    let next = |at: usize| memchr(b'\\', &undone[at..]).map(|next| at + next);
     if next(0).is_none() {
         return undone;
     }
@@ -207,71 +203,18 @@ fn normalized(bytes: &[u8], line: Range<usize>) -> Cow<'_, [u8]> {
     let mut at = 0;
     while let Some(start) = next(at) {
         plain.extend_from_slice(&undone[at..start]);
-        let rest = &undone[start..];
-        at = start
-            + match (written(rest), rest[0]) {
-                (Some((sign, length)), _) => {
-                    plain.push(sign);
-                    length
-                }
-                (None, b'\\') => {
-                    plain.push(b' ');
-                    escape(rest)
-                }
-                (None, other) => {
-                    plain.push(other);
-                    1
-                }
-            };
+        let length = escape(&undone[start..]);
+        plain.push(sign(&undone[start..start + length]).unwrap_or(b' '));
+        at = start + length;
     }
     plain.extend_from_slice(&undone[at..]);
     Cow::Owned(plain)
 }
 
-/// What keys are written in may be written as a program, a page or an address has to write it:
-/// `\u002B`, `\x2b`, `&#43;`, `&plus;`, `%2B`, each of them once more inside of another text. The
-/// sign that stands here, and how long it is.
-fn written(rest: &[u8]) -> Option<(u8, usize)> {
-    let (code, behind) = match *rest {
-        [b'\\', ..] => match without(rest, b"\\") {
-            [b'u' | b'U', digits @ ..] => number(digits, 16, DIGITS)?,
-            [b'x' | b'X', digits @ ..] => number(digits, 16, 2)?,
-            _ => return None,
-        },
-        [b'%', ref digits @ ..] => number(without(digits, b"25"), 16, 2)?,
-        [b'&', ref name @ ..] => match without(name, b"amp;") {
-            [b'#', b'x' | b'X', digits @ ..] => entity(digits, 16)?,
-            [b'#', digits @ ..] => entity(digits, 10)?,
-            name => {
-                NAMES.iter().find_map(|(known, sign)| Some((*sign, name.strip_prefix(*known)?)))?
-            }
-        },
-        _ => return None,
-    };
-    is_key(code).then(|| (code, rest.len() - behind.len()))
-}
-
-/// What follows something, however often that stands there.
-fn without<'a>(mut rest: &'a [u8], front: &[u8]) -> &'a [u8] {
-    while let Some(behind) = rest.strip_prefix(front) {
-        rest = behind;
-    }
-    rest
-}
-
-/// A number up to its semicolon, and what is behind that.
-fn entity(rest: &[u8], radix: u32) -> Option<(u8, &[u8])> {
-    let length = rest.iter().take(MAX_ENTITY_LEN).position(|byte| *byte == b';')?;
-    let (code, behind) = number(rest, radix, length)?;
-    Some((code, &behind[1..]))
-}
-
-/// A number of so many digits, and what is behind it.
-fn number(rest: &[u8], radix: u32, length: usize) -> Option<(u8, &[u8])> {
-    let (digits, behind) = rest.split_at_checked(length)?;
-    let is_number = digits.iter().all(u8::is_ascii_hexdigit);
-    let text = str::from_utf8(digits).ok().filter(|_| is_number)?;
-    Some((u8::from_str_radix(text, radix).ok()?, behind))
+/// The sign of a key that an escape such as `\u002B` stands for.
+fn sign(escape: &[u8]) -> Option<u8> {
+    let backslashes = escape.iter().take_while(|byte| **byte == b'\\').count();
+    u8::try_from(code(&escape[backslashes..])?).ok().filter(|sign| is_key(*sign))
 }
 
 /// What is not just signs.

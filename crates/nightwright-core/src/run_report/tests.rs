@@ -2,9 +2,14 @@
 
 mod counts;
 mod hostile;
+#[path = "../../tests/support/replace_texts.rs"]
+mod replace_texts;
+#[path = "../../tests/support/sample_run.rs"]
+mod sample_run;
 mod standing;
 mod times;
 
+use self::sample_run::SampleRun;
 use super::*;
 use crate::event::{Event, IterationResult, Record, samples};
 use crate::outcome::Outcome;

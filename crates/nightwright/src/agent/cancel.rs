@@ -6,24 +6,24 @@ use tokio::sync::watch;
 
 /// An attempt is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cancellation {
+pub struct Cancellation {
     /// Why. The first reason is the one that counts.
-    pub(super) why: CancelReason,
+    pub why: CancelReason,
     /// How much time it has. Once taken away it never comes back.
-    pub(super) grace: Grace,
+    pub grace: Grace,
 }
 
 /// Says the word.
 #[derive(Debug)]
-pub(super) struct Canceller(watch::Sender<Option<Cancellation>>);
+pub struct Canceller(watch::Sender<Option<Cancellation>>);
 
 impl Canceller {
-    pub(super) fn new() -> (Self, watch::Receiver<Option<Cancellation>>) {
+    pub fn new() -> (Self, watch::Receiver<Option<Cancellation>>) {
         let (sender, receiver) = watch::channel(None);
         (Self(sender), receiver)
     }
 
-    pub(super) fn cancel(&self, why: CancelReason, grace: Grace) {
+    pub fn cancel(&self, why: CancelReason, grace: Grace) {
         self.0.send_modify(|cut| match cut {
             None => *cut = Some(Cancellation { why, grace }),
             Some(earlier) => match grace {
@@ -36,7 +36,7 @@ impl Canceller {
 
 impl Cancellation {
     /// Waits for the word.
-    pub(super) async fn wanted(cuts: &mut watch::Receiver<Option<Self>>) -> Self {
+    pub async fn wanted(cuts: &mut watch::Receiver<Option<Self>>) -> Self {
         loop {
             if let Some(cut) = *cuts.borrow_and_update() {
                 return cut;
@@ -49,7 +49,7 @@ impl Cancellation {
     }
 
     /// Waits until there is no grace.
-    pub(super) async fn without_grace(cuts: &mut watch::Receiver<Option<Self>>) {
+    pub async fn without_grace(cuts: &mut watch::Receiver<Option<Self>>) {
         while Self::wanted(cuts).await.grace == Grace::Usual {
             if cuts.changed().await.is_err() {
                 std::future::pending::<()>().await;

@@ -148,8 +148,5 @@ fn set(all: &mut Vec<(OsString, OsString)>, name: &str, value: impl AsRef<OsStr>
 
 /// Tells the marks of two processes apart even if everything else about them is the same.
 fn nonce() -> String {
-    // Without chance from the kernel the number of the process has to do: it is for sweeping up
-    // after ourselves, not for keeping anybody out.
-    let bytes = random::bytes().unwrap_or(u64::from(std::process::id()).to_be_bytes());
-    hex(&bytes)
+    hex(&random::nonce())
 }

@@ -1,15 +1,12 @@
 //! The world's side of an agent: something that can be started, spoken to and ended, and that
-//! reports its exit once and last.
-//!
-//! Two implementations keep each other honest: [`process`] runs a program, [`scripted`] plays a
-//! script in virtual time. The same tests run on both.
+//! reports its exit once and last. [`process`] implements it; the tests have a second
+//! implementation that plays a script in virtual time.
 
 pub mod ask;
-mod cancel;
+pub mod cancel;
 pub mod environment;
 pub mod process;
 pub mod program;
-pub mod scripted;
 
 use nightwright_core::effect::{AnswerFormat, Grace};
 use nightwright_core::event::CallPurpose;

@@ -123,7 +123,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("restore", &[
         ("nightwright restore migrate-api", "the latest archive of this task"),
-        ("nightwright restore .nightwright/archive/migrate-api-20261115-233412.tar.gz", "this archive"),
+        ("nightwright restore .nightwright/archive/migrate-api-20261115T233412.123Z.tar.gz", "this archive"),
     ]),
     ("delete", &[
         ("nightwright delete migrate-api --force", "archive a task and remove it"),

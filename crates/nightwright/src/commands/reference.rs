@@ -68,7 +68,7 @@ fn events() -> Result<String, Failure> {
         "# Events\n\nOne event a line, in `journal.jsonl` of the run folder and on standard output \
          with `--output json`.\nEvery line also has `v` (the version of the format), `seq` \
          (gap-free, from 1), `at` (the time), `active_ms`\n(time at work so far), `run`, and as its \
-         last member `crc` (CRC32C of all bytes before its comma).\nUnknown members are to be \
+         last member `crc` (CRC-32 of all bytes before its comma).\nUnknown members are to be \
          ignored. `events.schema.json` beside this page is the JSON Schema of a line;\n[events as \
          JSON](../json-events.md) tells how to use it.\n\nWith `--output json --include-messages` every line that the agent prints stands \
          between them, where it was\nprinted: `{\"v\":1,\"run\":\"...\",\"message\":{...},\

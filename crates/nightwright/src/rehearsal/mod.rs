@@ -20,9 +20,8 @@ mod stream;
 mod tools;
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{env, fmt};
@@ -30,12 +29,12 @@ use std::{env, fmt};
 pub use scene_end::{ProviderFailure, SceneEnd, SigtermResponse};
 pub use step::{QuotaStepWindow, SceneStep};
 
-use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use self::play::{PlayInput, play};
 use self::script::{SceneKind, Script, ScriptError};
 use self::stream::{StreamOptions, StreamPrinter, VERSION};
+use crate::files;
 use crate::process::blocking;
 use crate::runtime::random;
 
@@ -275,10 +274,7 @@ impl RequestLog {
     fn append(&self, line: &Value) -> Result<(), RehearsalError> {
         let Some(path) = &self.0 else { return Ok(()) };
         let write = || {
-            let flags = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
-            let mut options = OpenOptions::new();
-            let mut file =
-                options.append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+            let mut file = files::append_regular(path)?;
             file.write_all(format!("{line}\n").as_bytes())
         };
         write().map_err(|error| RehearsalError::Log(path.clone(), error))
@@ -291,5 +287,5 @@ fn number(name: &str) -> Option<u32> {
 
 /// Something to tell the ids of two processes apart.
 fn chance() -> u64 {
-    random::bytes().map_or_else(|_| u64::from(std::process::id()), u64::from_ne_bytes)
+    u64::from_ne_bytes(random::nonce())
 }

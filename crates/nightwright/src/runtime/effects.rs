@@ -28,6 +28,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
 use crate::config::principles;
+use crate::error::chain;
 use crate::files;
 use crate::output::hooks::HookRunner;
 use crate::process::{self, Containment, StopHandle};
@@ -456,16 +457,4 @@ fn refuse(post: NewsSender, why: String) {
         let report = AttemptReport::bare(AttemptOutcome::NotStarted { why });
         post.send(AgentNews::Exited(Box::new(report))).await;
     });
-}
-
-/// An error with its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
 }

@@ -14,6 +14,7 @@ use nightwright_core::input::{Checklist, StatusReport};
 use nightwright_core::redact::{Secrets, agrees, has_masks};
 use nightwright_core::settings::{self, EvidenceKind};
 
+use crate::error::chain;
 use crate::files::{self, FileError};
 use crate::store::journal::create_file;
 
@@ -375,16 +376,4 @@ fn list_folder(
         }
     }
     Ok(())
-}
-
-/// An error with its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
 }

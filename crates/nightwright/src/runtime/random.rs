@@ -10,6 +10,12 @@ pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
+/// Bytes that tell two processes apart. Without randomness from the kernel, the process id has to
+/// do: a nonce protects nothing.
+pub(crate) fn nonce() -> [u8; 8] {
+    bytes().unwrap_or(u64::from(std::process::id()).to_be_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -472,17 +472,19 @@ mod tests {
 
     #[test]
     fn runs_of_the_same_second_are_in_the_order_in_which_they_began() {
+        use std::time::Duration;
+
+        use nightwright_core::event::{Event, Record};
         use nightwright_core::journal::encode;
-        use nightwright_core::run_report::SampleRun;
 
         let state = tempfile::tempdir().unwrap();
         let second = at("2026-11-15T23:34:12Z");
         let begin = |chance: u8, millis: Option<i64>| {
             let run = RunDir::create_with(state.path(), second, || Ok([0, chance])).unwrap();
             if let Some(millis) = millis {
-                let began = second + SignedDuration::from_millis(millis);
                 let mut line = Vec::new();
-                let record = SampleRun::new("a", 1, began).records().remove(0);
+                let at = second + SignedDuration::from_millis(millis);
+                let record = Record { at, active: Duration::ZERO, event: Event::RunPaused };
                 encode(&mut line, 1, run.id(), &record);
                 fs::write(run.journal(), line).unwrap();
             }

@@ -1,4 +1,4 @@
-//! Tasks put away as one file each: `.nightwright/archive/NAME-YYYYMMDDTHHMMSSZ.tar.gz`.
+//! Tasks put away as one file each: `.nightwright/archive/NAME-YYYYMMDDTHHMMSS.mmmZ.tar.gz`.
 //!
 //! Nothing is lost on the way in either direction. An archive is written beside its place, synced,
 //! read back by the very rules that a restoration follows, and only then named; the folder goes
@@ -16,13 +16,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 use nightwright_core::display::one_line;
 use rustix::fs::{Mode, OFlags};
 
 use super::name::TaskName;
 use super::{ProjectRuns, Task, TaskLock, TaskState, already_there};
 use crate::config::nearest::nearest;
-use crate::error::Failure;
+use crate::error::{Failure, chain};
 use crate::files::{self, FileError, Removed, Staging};
 
 /// Where archives are.
@@ -31,8 +32,9 @@ pub const FOLDER: &str = ".nightwright/archive";
 /// How an archive's name ends.
 const ENDING: &str = ".tar.gz";
 
-/// How many archives of one task one second can have.
-const MAX_PER_SECOND: u32 = 1000;
+/// The time in an archive's name, in a form that sorts; the fraction may be missing.
+const TIME_WRITTEN: &str = "%Y%m%dT%H%M%S%.3fZ";
+const TIME_READ: &str = "%Y%m%dT%H%M%S%.fZ";
 
 /// The most bytes of all files of a task together, and the most files, folders and links.
 const MAX_BYTES: u64 = 1 << 30;
@@ -45,10 +47,27 @@ pub struct TaskArchive {
     pub name: TaskName,
     /// When it was put away, in a form that sorts.
     pub at: String,
-    /// Which of those of the same second it is, from 1.
-    pub number: u32,
     /// The file's name.
     pub file: String,
+}
+
+/// How large a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct TaskSize {
+    entries: usize,
+    bytes: u64,
+}
+
+impl TaskSize {
+    /// Counts a file of so many bytes, a folder or a link.
+    fn add(&mut self, bytes: u64) {
+        self.entries += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    fn is_too_large(self) -> bool {
+        self.entries > MAX_ENTRIES || self.bytes > MAX_BYTES
+    }
 }
 
 /// A task that was put away.
@@ -90,33 +109,32 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
             .hint("the task is untouched")
     };
     fs::create_dir_all(&folder).map_err(cant)?;
-    let items = pack::walk(task)?;
+    let refused = |why: String| {
+        let task = task.relative("");
+        Failure::trouble(format!("can't archive `{}`: {why}", task.display()))
+            .hint("the task is untouched")
+    };
+    let size = pack::measure(task).map_err(|error| refused(error.to_string()))?;
+    if size.is_too_large() {
+        let most = MAX_BYTES >> 20;
+        return Err(refused(format!("it has more than {MAX_ENTRIES} files or {most} MiB"))
+            .hint(format!("move large files out of `{}`", task.relative("").display())));
+    }
     let mut file = tempfile::Builder::new()
         .prefix(".nightwright-")
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(&folder)
         .map_err(cant)?;
-    pack::write(&items, file.as_file_mut())
-        .map_err(|failure| failure.hint("the task is untouched"))?;
+    pack::write(task, file.as_file_mut()).map_err(|error| refused(error.to_string()))?;
     file.as_file().sync_all().map_err(cant)?;
-    let plan = unpack::plan(file.as_file_mut())
-        .map_err(|why| unreadable(&folder, &why).hint("the task is untouched"))?;
-    if plan.name != *task.name() || plan.items.len() != items.len() {
-        return Err(unreadable(&folder, "it is not what was written").hint("the task is untouched"));
+    let written = unpack::inspect(file.as_file_mut()).map_err(refused)?;
+    if written != (task.name().clone(), size) {
+        return Err(refused("it changed while it was archived".to_owned()));
     }
-
-    for number in 1..=MAX_PER_SECOND {
-        let name = file_name(task.name(), now, number);
-        file = match file.persist_noclobber(folder.join(&name)) {
-            Ok(_) => {
-                File::open(&folder).and_then(|folder| folder.sync_all()).map_err(cant)?;
-                return Ok(relative.join(name));
-            }
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => error.file,
-            Err(error) => return Err(cant(error.error)),
-        };
-    }
-    Err(cant(io::ErrorKind::AlreadyExists.into()))
+    let name = file_name(task.name(), now);
+    file.persist_noclobber(folder.join(&name)).map_err(|error| cant(error.error))?;
+    File::open(&folder).and_then(|folder| folder.sync_all()).map_err(cant)?;
+    Ok(relative.join(name))
 }
 
 /// Brings a task back from an archive, which stays where it is.
@@ -126,10 +144,10 @@ pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> 
             .hint("nothing was written")
     };
     let mut file = open(archive)?;
-    let plan = unpack::plan(&mut file).map_err(refused)?;
-    let task = Task::planned(project, &plan.name);
+    let (name, _) = unpack::inspect(&mut file).map_err(refused)?;
+    let task = Task::planned(project, &name);
     task.must_be_new()?;
-    let _ours = TaskLock::take(project, &plan.name)?;
+    let _ours = TaskLock::take(project, &name)?;
     let cant = |error: FileError| {
         if error.is_taken() {
             already_there(task.name())
@@ -138,8 +156,8 @@ pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> 
         }
     };
     let staging = Staging::new(&task.folder()).map_err(cant)?;
-    unpack::unpack(&mut file, &plan, &staging.folder()).map_err(|why| {
-        Failure::trouble(format!("can't unpack `{}`: {why}", archive.display()))
+    unpack::unpack(&mut file, &staging.folder()).map_err(|error| {
+        Failure::trouble(format!("can't unpack `{}`: {}", archive.display(), chain(&error)))
             .hint("nothing was restored")
     })?;
     staging.commit().map_err(cant)?;
@@ -196,43 +214,21 @@ pub fn list(project: &Path) -> Result<Vec<TaskArchive>, Failure> {
     let entries = fs::read_dir(project.join(relative))
         .map_err(|error| Failure::trouble(format!("can't read `{FOLDER}`: {error}")))?;
     let mut all: Vec<_> = entries.flatten().filter_map(|entry| parse(&entry.file_name())).collect();
-    all.sort_by(|one, other| {
-        (&one.name, &one.at, one.number).cmp(&(&other.name, &other.at, other.number))
-    });
+    all.sort_by(|one, other| (&one.name, &one.at).cmp(&(&other.name, &other.at)));
     Ok(all)
 }
 
-fn file_name(name: &TaskName, now: Timestamp, number: u32) -> String {
-    let at = now.strftime("%Y%m%dT%H%M%SZ");
-    match number {
-        1 => format!("{name}-{at}{ENDING}"),
-        _ => format!("{name}-{at}-{number}{ENDING}"),
-    }
+fn file_name(name: &TaskName, now: Timestamp) -> String {
+    format!("{name}-{}{ENDING}", now.strftime(TIME_WRITTEN))
 }
 
 /// What a file name says. Read from its end: a task's name may look like anything.
 fn parse(file: &OsStr) -> Option<TaskArchive> {
     let file = file.to_str()?;
-    let stem = file.strip_suffix(ENDING)?;
-    let (rest, last) = stem.rsplit_once('-')?;
-    let (name, at, number) = if is_time(last) {
-        (rest, last, 1)
-    } else {
-        let (name, at) = rest.rsplit_once('-')?;
-        (name, at, last.parse().ok()?)
-    };
-    let name = TaskName::parse(name).ok().filter(|_| is_time(at))?;
-    Some(TaskArchive { name, at: at.to_owned(), number, file: file.to_owned() })
-}
-
-/// `YYYYMMDDTHHMMSSZ`.
-fn is_time(text: &str) -> bool {
-    let shape = |(place, byte): (usize, u8)| match place {
-        8 => byte == b'T',
-        15 => byte == b'Z',
-        _ => byte.is_ascii_digit(),
-    };
-    text.len() == 16 && text.bytes().enumerate().all(shape)
+    let (name, at) = file.strip_suffix(ENDING)?.rsplit_once('-')?;
+    DateTime::strptime(TIME_READ, at).ok()?;
+    let name = TaskName::parse(name).ok()?;
+    Some(TaskArchive { name, at: at.to_owned(), file: file.to_owned() })
 }
 
 /// Opens an archive; a pipe in its place is not waited for.
@@ -245,10 +241,6 @@ fn open(archive: &Path) -> Result<File, Failure> {
         return Ok(file);
     }
     Err(fail(io::Error::other("it is not a plain file")))
-}
-
-fn unreadable(folder: &Path, why: &str) -> Failure {
-    Failure::trouble(format!("the archive just written to `{}` is wrong: {why}", folder.display()))
 }
 
 /// Whether a link stays in the task. It may go up first, over folders that are no links, and not
@@ -278,13 +270,11 @@ mod tests {
     fn the_name_of_an_archive_says_what_it_is_of_and_when() {
         let now: Timestamp = "2026-11-16T07:05:09.9Z".parse().unwrap();
         for task in ["a", "migrate-api", "x-20250101T000000Z", "9", "a-2"] {
-            for number in [1, 2, 11] {
-                let name = TaskName::parse(task).unwrap();
-                let file = file_name(&name, now, number);
-                let archived = parse(OsStr::new(&file)).unwrap();
-                assert_eq!(archived.name, name, "{file}");
-                assert_eq!((archived.at.as_str(), archived.number), ("20261116T070509Z", number));
-            }
+            let name = TaskName::parse(task).unwrap();
+            let file = file_name(&name, now);
+            let archived = parse(OsStr::new(&file)).unwrap();
+            assert_eq!(archived.name, name, "{file}");
+            assert_eq!(archived.at, "20261116T070509.900Z");
         }
         for other in
             ["a.tar.gz", "a-2.tar.gz", "a-20261116T070509Z.zip", "-20261116T070509Z.tar.gz"]

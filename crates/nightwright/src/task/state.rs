@@ -375,11 +375,3 @@ impl TaskStatus {
         }
     }
 }
-
-/// The state of a task by the journals alone.
-pub fn rebuild(runs: &ProjectRuns, name: &TaskName) -> TaskState {
-    let mut state = TaskState::default();
-    // Why a journal can't be read to its end is of no interest here: what it says before counts.
-    let _ = state.catch_up(name, runs);
-    state
-}

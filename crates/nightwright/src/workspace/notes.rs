@@ -2,58 +2,22 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nightwright_core::prompt::NotesExcerpt;
-use rustix::fs::{Mode, OFlags};
+
+use crate::files::{self, FileError};
 
 /// Files up to this size are read whole; of larger ones, the ends.
 const WHOLE: u64 = 1 << 20;
 /// How much of each end.
 const END: u64 = 64 << 10;
 
-/// The notes can't be read.
-#[derive(Debug, thiserror::Error)]
-pub enum NotesError {
-    /// The system says no.
-    #[error("can't read the notes file `{}`", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file is a link to somewhere else.
-    #[error("the notes file `{}` leads out of the project, to `{}`", path.display(), target.display())]
-    Elsewhere {
-        /// Which.
-        path: PathBuf,
-        /// Where to.
-        target: PathBuf,
-    },
-}
-
 /// Reads the notes; `None` if there are none yet. A link that leads out of the project is refused.
-pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<NotesExcerpt>, NotesError> {
-    let path = project.join(notes);
-    let fail = |source| NotesError::File { path: path.clone(), source };
-    let target = match path.canonicalize() {
-        Ok(target) => target,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(fail(error)),
-    };
-    if !target.starts_with(project.canonicalize().map_err(fail)?) {
-        return Err(NotesError::Elsewhere { path, target });
-    }
-    // Not blocking: a pipe in its place would be waited for, and nobody could stop us.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(&target, flags, Mode::empty());
-    let mut file = File::from(opened.map_err(|error| fail(error.into()))?);
-    let metadata = file.metadata().map_err(fail)?;
-    if !metadata.is_file() {
-        return Err(fail(io::Error::other("it is not a plain file")));
-    }
-    read_ends(&mut file, metadata.len()).map(Some).map_err(fail)
+pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<NotesExcerpt>, FileError> {
+    let Some(mut file) = files::open_inside(project, notes)? else { return Ok(None) };
+    let read = file.metadata().and_then(|metadata| read_ends(&mut file, metadata.len()));
+    read.map(Some).map_err(|source| FileError::Read { path: project.join(notes), source })
 }
 
 fn read_ends(file: &mut File, size: u64) -> io::Result<NotesExcerpt> {

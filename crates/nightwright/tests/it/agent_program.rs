@@ -295,7 +295,7 @@ async fn look(env: &TestEnv, timeout: Duration) -> Result<FoundProgram, ProgramE
         path: Some(path.as_os_str()),
         covered: COVERED,
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        containment: Containment::guarded_by(Path::new(NIGHTWRIGHT), None),
+        containment: Containment::with_guard(NIGHTWRIGHT.into(), None, None),
         timeout,
         cache: None,
         freshness: Freshness::Asked,

@@ -6,7 +6,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use nightwright::agent::Agent;
-use nightwright::agent::scripted::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
 use nightwright_core::effect::Grace;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::stream::outcome::{
@@ -15,6 +14,7 @@ use nightwright_core::stream::outcome::{
 use nightwright_core::stream::report::{AgentNews, AttemptReport, Ready};
 use tokio::time::Instant;
 
+use crate::scripted_agent::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
 use crate::stage::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};
 
 /// What an agent does in a test.

@@ -19,12 +19,13 @@ use super::harness::{finish, names};
 use super::stage::{NIGHTWRIGHT, RunningAttempt, attempt, eventually};
 
 /// One for all tests of this process: it gives groups their names.
-static GROUPED: LazyLock<Option<Containment>> =
-    LazyLock::new(|| Some(Containment::grouped_in(Path::new(NIGHTWRIGHT), &groups_folder()?)));
+static GROUPED: LazyLock<Option<Containment>> = LazyLock::new(|| {
+    Some(Containment::with_guard(NIGHTWRIGHT.into(), None, Some(groups_folder()?)))
+});
 
 /// The ways of keeping processes together that this machine has.
 fn ways() -> Vec<Containment> {
-    let guarded = Containment::guarded_by(Path::new(NIGHTWRIGHT), None);
+    let guarded = Containment::with_guard(NIGHTWRIGHT.into(), None, None);
     let grouped = GROUPED.clone();
     if grouped.is_none() {
         skipped("control groups: none can be made here");

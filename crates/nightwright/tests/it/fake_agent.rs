@@ -132,7 +132,7 @@ impl FakeAttempt {
 
     /// A script, to be played below a guard.
     pub(crate) fn playing(&self, words: &str) -> ProcessAgent {
-        self.kept(Containment::guarded_by(Path::new(NIGHTWRIGHT), None), words)
+        self.kept(Containment::with_guard(NIGHTWRIGHT.into(), None, None), words)
     }
 
     /// The same, kept like this.

@@ -8,14 +8,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nightwright::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
 use nightwright::store::journal::{
     Journal, JournalError, JournalTail, JournalWriter, Lock, LockOwner, RunDir, create,
     open_for_append, read, resume,
 };
 use nightwright_core::event::{self, Event, Record};
-use nightwright_core::journal::{crc32c, encode};
+use nightwright_core::journal::{MAX_LINE_BYTES, encode};
 use nightwright_core::units::RunId;
+
+use super::fake_disk::{FakeDisk, FakeFile, Fault, Operation};
 
 fn run() -> RunId {
     RunId("20261115-233412-7f3a".to_owned())
@@ -68,7 +69,7 @@ fn lines(records: &[Record], from: u64) -> Vec<u8> {
 
 /// A whole line with these members and a checksum that fits.
 fn sealed(members: &str) -> Vec<u8> {
-    let crc = crc32c(members.as_bytes());
+    let crc = crc32fast::hash(members.as_bytes());
     format!("{members},\"crc\":\"{crc:08x}\"}}\n").into_bytes()
 }
 
@@ -93,8 +94,8 @@ fn what_was_recorded_is_read_again_and_goes_on() {
     let (journal, mut writer) = open_for_append(&path, &run()).unwrap();
     assert_eq!((journal.records.len() as u64, writer.last_seq()), (count, count));
     writer.append(&records(1, 2)).unwrap();
-    assert_eq!(writer.last_batch(), lines(&records(1, 2), count + 1));
     writer.close().unwrap();
+    assert!(fs::read(&path).unwrap().ends_with(&lines(&records(1, 2), count + 1)));
     assert_eq!(read(&path).unwrap().records, [everything, records(1, 2)].concat());
 }
 
@@ -190,14 +191,13 @@ fn a_full_disk_is_an_ending_with_its_reason_on_record() {
     let error = writer.append(&records(3, 4)).unwrap_err();
     assert!(error.reason().starts_with("can't append to `journal.jsonl`: "), "{}", error.reason());
     assert_eq!(disk.contents(), lines(&records(1, 2), 1));
-    assert_eq!(writer.last_batch(), b"");
 
     let error = writer.append(&records(3, 3)).unwrap_err();
     assert!(matches!(error, JournalError::Stopped(_)), "{error}");
     assert!(error.reason().contains("can't append to"), "{}", error.reason());
 
     writer.append_last(&last_words()).unwrap();
-    assert_eq!(writer.last_batch(), lines(&last_words(), 3));
+    assert!(disk.contents().ends_with(&lines(&last_words(), 3)));
     assert_eq!(disk.volatile(), 0);
     let (journal, _) = resume(FakeDisk::with(&disk.contents()).open(), &run()).unwrap();
     assert_eq!(journal.records, [records(1, 2), last_words()].concat());
@@ -374,4 +374,56 @@ fn everything_of_a_run_is_its_owners_only() {
 
     writer.close().unwrap();
     assert!(!run.path().join("journal.reserve").exists());
+}
+
+#[test]
+fn steps_without_events_cost_no_disk() {
+    let disk = FakeDisk::new();
+    let mut writer = begin(&disk);
+    writer.append(&records(1, 2)).unwrap();
+    writer.sync().unwrap();
+    writer.append(&[]).unwrap();
+    writer.sync().unwrap();
+    assert_eq!((disk.calls(Operation::Append), disk.calls(Operation::Sync)), (1, 1));
+}
+
+#[test]
+fn a_run_does_not_begin_without_space_for_its_end() {
+    let disk = FakeDisk::new();
+    disk.set_capacity(1000);
+    let error = JournalWriter::new(disk.open(), run()).unwrap_err();
+    assert!(error.reason().contains("space"), "{}", error.reason());
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_acknowledged() {
+    let disk = FakeDisk::new();
+    let mut writer = begin(&disk);
+    writer.append(&records(1, 1)).unwrap();
+    disk.fail(Operation::Sync, 1, Fault::Io);
+    let first = writer.sync().unwrap_err();
+    assert!(first.reason().starts_with("can't sync `journal.jsonl`: "), "{}", first.reason());
+
+    for again in [
+        writer.sync().unwrap_err(),
+        writer.append(&records(2, 2)).unwrap_err(),
+        writer.append_last(&records(2, 2)).unwrap_err(),
+        writer.close().unwrap_err(),
+    ] {
+        assert!(again.reason().ends_with(&first.reason()), "{}", again.reason());
+    }
+    assert_eq!((disk.calls(Operation::Append), disk.calls(Operation::Sync)), (1, 1));
+}
+
+#[test]
+fn a_line_that_no_reader_would_take_is_not_written() {
+    let disk = FakeDisk::new();
+    let mut writer = begin(&disk);
+    let mut records = records(1, 2);
+    records[1].event = Event::Warning { text: "x".repeat(MAX_LINE_BYTES) };
+    let error = writer.append(&records).unwrap_err();
+    assert!(error.reason().ends_with("an event `warning` is too long"));
+    assert_eq!(disk.contents(), b"");
+    writer.append_last(&records[..1]).unwrap();
+    assert_eq!(writer.last_seq(), 1);
 }

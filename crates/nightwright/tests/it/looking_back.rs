@@ -11,11 +11,11 @@ use nightwright::store::journal::RunDir;
 use nightwright::store::run_dir;
 use nightwright_core::event::{Event, Record};
 use nightwright_core::journal::encode;
-use nightwright_core::run_report::SampleRun;
 use serde_json::Value;
 
 use super::git::git;
 use super::harness::{TestEnv, finish};
+use super::sample_run::SampleRun;
 
 /// A rejected claim, then one that is believed.
 const TWO_CLAIMS: &str = r#"

@@ -17,6 +17,7 @@ mod environment;
 mod error_hints;
 mod evidence;
 mod fake_agent;
+mod fake_disk;
 mod git;
 mod harness;
 mod help;
@@ -48,11 +49,16 @@ mod readme;
 mod real;
 mod recordings_shown;
 mod rehearsal;
+#[path = "../../../nightwright-core/tests/support/replace_texts.rs"]
+mod replace_texts;
 mod report;
 mod report_page;
 mod resume;
 mod resume_changes;
 mod root;
+#[path = "../../../nightwright-core/tests/support/sample_run.rs"]
+mod sample_run;
+mod scripted_agent;
 mod secrets;
 mod selftest;
 mod service;

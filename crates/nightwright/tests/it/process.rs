@@ -1,7 +1,6 @@
 //! Commands that are run to their end.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use nightwright::process::{
@@ -25,7 +24,7 @@ async fn run(
 }
 
 fn kept() -> Containment {
-    Containment::guarded_by(Path::new(NIGHTWRIGHT), None)
+    Containment::with_guard(NIGHTWRIGHT.into(), None, None)
 }
 
 fn pid(folder: &TempDir, name: &str) -> String {

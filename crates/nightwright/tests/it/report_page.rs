@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::event::{Event, Record};
-use nightwright_core::run_report::{SampleRun, replace_all_texts};
 
 use super::git::git;
 use super::harness::TestEnv;
 use super::looking_back::{between, commit, made_up, write};
+use super::replace_texts::replace_all_texts;
 use super::report::records;
+use super::sample_run::SampleRun;
 
 /// How long a browser may take on a machine that has much else to do, in seconds.
 const BROWSER_TIMEOUT_SECONDS: &str = "150";

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -115,7 +115,7 @@ impl AgentEnv {
             project: self.project(),
             folder: self.run_folder(),
             temp: self.temp.handle(),
-            containment: Containment::guarded_by(Path::new(NIGHTWRIGHT), None),
+            containment: Containment::with_guard(NIGHTWRIGHT.into(), None, None),
             run: RunId("run-7".to_owned()),
             task: Some("tidy".to_owned()),
             completion: Completion::default(),

@@ -8,11 +8,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use nightwright::agent::scripted::{ScriptStep, ScriptedAgent, ScriptedLog};
 use nightwright::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
 use nightwright::runtime::clock::Clock;
 use nightwright::runtime::supervisor::{Effects, InputQueues, RunOutcome, Supervisor};
-use nightwright::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
 use nightwright::store::journal::{self, JournalWriter};
 use nightwright_core::effect::AnswerFormat;
 use nightwright_core::effect::{Effect, Needed};
@@ -29,6 +27,9 @@ use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::units::{Fingerprint, RunId, Usd};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+
+use super::fake_disk::{FakeDisk, FakeFile, Fault, Operation};
+use super::scripted_agent::{ScriptStep, ScriptedAgent, ScriptedLog};
 
 /// A world with a scripted agent, in which every look finds the next of the given trees.
 struct ScriptedEffects {

@@ -216,7 +216,7 @@ fn a_blocker_in_the_status_file_is_told_once() {
         > prepared A
         > agent finishes
         > surveyed B status {"status":"blocked","summary":"abc"}
-          blocker_reported 90015098
+          blocker_reported 352441c2
         > prepared same
         > agent finishes
         > surveyed C status {"complete":false,"blockers":["abc"]}

@@ -44,16 +44,13 @@ fn a_form_begins_where_a_word_does() {
 }
 
 #[test]
-fn what_is_not_seen_is_undone_however_it_is_written() {
+fn a_colour_is_taken_out_and_what_ends_a_line_or_a_text_is_not() {
     let known = ["hunter2hunter2"];
-    let hidden =
-        [r"\x1b[0m", r"\x1B[0m", r"\033[0m", r"\u200b", r"\\u200b", r"\u009b1m", r"\u0001"];
-    for hidden in hidden {
-        let text = format!("hunter2{hidden}hunter2");
-        assert_eq!(masked(&known, &[], &text), "*".repeat(text.len()), "{hidden}");
+    for colour in ["\u{1b}[0m", "\u{1b}[01;31m", r"\u001b[K", r"\\u001B[38;5;9m"] {
+        let text = format!("hunter2{colour}hunter2");
+        assert_eq!(masked(&known, &[], &text), "*".repeat(text.len()), "{colour}");
     }
-    // These are seen as what they are: as the end of a line.
-    for seen in ["\u{2028}", r"\u2028", r"\u000a", r"\n", "\r"] {
+    for seen in ["\u{2028}", r"\u2028", r"\u000a", r"\n", "\r", "\u{1b}", r"\u001b", "[0m"] {
         stays(&known, &[], &format!("hunter2{seen}hunter2"));
     }
     // A sequence does not go over the end of a text.
@@ -149,39 +146,4 @@ fn words_that_look_like_a_secret_at_first_stay() {
     ] {
         assert_eq!(masked(&[], &[], text), expected);
     }
-}
-
-#[test]
-fn characters_that_nobody_sees_hide_nothing_whoever_draws_them() {
-    let hidden = [
-        '\u{ad}',
-        '\u{200c}',
-        '\u{200d}',
-        '\u{34f}',
-        '\u{fe0f}',
-        '\u{fe00}',
-        '\u{e0100}',
-        '\u{e0061}',
-        '\u{17b4}',
-        '\u{1d173}',
-        '\u{180b}',
-        '\u{2065}',
-        '\u{1bca0}',
-        '\u{115f}',
-    ];
-    for c in hidden {
-        let mut buffer = [0; 2];
-        let units = c.encode_utf16(&mut buffer).iter().map(|unit| format!("\\u{unit:04x}"));
-        let escaped = units.collect::<Vec<_>>().concat();
-        let twice = escaped.replace('\\', "\\\\");
-        for hidden in [c.to_string(), escaped, twice] {
-            let text = format!("pw hunter2{hidden}hunter2 ok");
-            let out = masked(&["hunter2hunter2"], &[], &text);
-            assert!(!out.contains("hunter") && out.ends_with(" ok"), "{out}");
-            let token = format!("see ghp_{0}{hidden}{0} ok", "a1B2".repeat(5));
-            assert!(!masked(&[], &[], &token).contains("a1B2"), "{token:?}");
-        }
-    }
-    // What is made with them stays.
-    stays(&["hunter2hunter2"], &[], "\u{1f469}\u{200d}\u{1f4bb} and \u{26a0}\u{fe0f}");
 }

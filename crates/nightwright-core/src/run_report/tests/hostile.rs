@@ -1,8 +1,8 @@
 //! Whatever somebody got into the journal or the repository is text in every page.
 
+use super::replace_texts::replace_all_texts;
 use super::*;
 use crate::event::Event;
-use crate::run_report::replace_all_texts;
 
 const EVIL: &str = "<script>alert(1)</script> <img src=x onerror=alert(1)> </style></title> ]]> \
     [a](javascript:alert(1)) @everyone #1 https://example.org\n# big\n```\n\u{1b}[2J";

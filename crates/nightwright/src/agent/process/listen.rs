@@ -9,14 +9,13 @@ use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::stream::redacting_tee::RedactingTee;
 use nightwright_core::stream::report::AgentNews;
 use nightwright_core::stream::transcript::Transcript;
-use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
 
 use super::raw::RawOutput;
 use super::{AgentInput, ClockFn, ShowFn};
 use crate::agent::{NewsSender, NewsSource};
-use crate::process::{OutputTail, Stderr, Stdout};
+use crate::process::{OutputTail, Stderr, Stdout, read_some};
 
 /// One read of standard output.
 const CHUNK: usize = 128 << 10;
@@ -110,8 +109,8 @@ impl<'a> OutputListener<'a> {
                 _ = &mut over, if patience.is_none() => patience = Some(Instant::now() + DRAIN_TIMEOUT),
                 message = next(&mut session) => self.pass_on(message, &mut session),
                 _ = pulse.tick(), if patience.is_none() => self.pulse().await,
-                n = read(&mut pipes.stderr, &mut err) => self.complaints(&err[..n]),
-                n = read(&mut pipes.stdout, &mut out) => self.chunk(&out[..n], &mut pulse).await,
+                n = read_some(&mut pipes.stderr, &mut err) => self.complaints(&err[..n]),
+                n = read_some(&mut pipes.stdout, &mut out) => self.chunk(&out[..n], &mut pulse).await,
             }
         }
         self.drain(&mut pipes.stdout, &mut out, &mut pulse).await;
@@ -131,7 +130,7 @@ impl<'a> OutputListener<'a> {
         while pipe.is_some() && read_so_far < PIPE {
             tokio::select! {
                 biased;
-                n = read(pipe, out) => {
+                n = read_some(pipe, out) => {
                     read_so_far += n;
                     self.chunk(&out[..n], pulse).await;
                 }
@@ -257,17 +256,4 @@ async fn next(session: &mut Option<LiveSession>) -> Option<AgentInput> {
         Some((_, messages, _)) => messages.recv().await,
         None => std::future::pending().await,
     }
-}
-
-/// Bytes read; a pipe at its end is let go and never comes up again.
-async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
-    let Some(open) = pipe else {
-        return std::future::pending().await;
-    };
-    // An error on a pipe is its end: there is nothing more to be had from it.
-    let n = open.read(buffer).await.unwrap_or(0);
-    if n == 0 {
-        *pipe = None;
-    }
-    n
 }

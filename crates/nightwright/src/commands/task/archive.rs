@@ -60,7 +60,7 @@ pub(crate) struct ArchiveArgs {
 }
 
 const ARCHIVE_HELP: &str = "\
-The task's folder becomes `.nightwright/archive/NAME-YYYYMMDDTHHMMSSZ.tar.gz`. It is removed only \
+The task's folder becomes `.nightwright/archive/NAME-YYYYMMDDTHHMMSS.mmmZ.tar.gz`. It is removed only \
 after the archive was written, synced and read back. Links are kept as links.
 
 `nightwright restore NAME` brings it back.";

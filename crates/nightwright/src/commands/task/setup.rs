@@ -224,10 +224,7 @@ fn with_temp(
 
 /// By this what the program leaves running is known.
 fn mark() -> String {
-    // Without chance from the kernel the number of the process has to do: it is for sweeping up
-    // after ourselves, not for keeping anybody out.
-    let bytes = random::bytes().unwrap_or(u64::from(std::process::id()).to_be_bytes());
-    format!("talk.1.{}", hex(&bytes))
+    format!("talk.1.{}", hex(&random::nonce()))
 }
 
 /// A task whose instructions are spoken of, and what holds for it. Nobody else works on it as long

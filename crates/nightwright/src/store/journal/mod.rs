@@ -25,12 +25,11 @@
 //! ```
 //!
 //! The format of a line is [`nightwright_core::journal`]'s. Here is what touches the disk: [`layer`]
-//! is all that a journal asks of a file and [`fake`] a file that fails and crashes as told;
+//! is all that a journal asks of a file;
 //! [`writer`] and [`reader`] are the two ends, [`tail`] follows a journal that another process
 //! writes; [`crate::store::run_dir`] says where everything is, and [`crate::store::lock`] whose it is; [`crate::store::retention`] makes room.
 
 pub mod error;
-pub mod fake;
 pub mod layer;
 pub(crate) mod private;
 pub mod reader;

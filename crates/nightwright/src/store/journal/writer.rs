@@ -118,11 +118,6 @@ impl<L: FileLayer> JournalWriter<L> {
         Ok(())
     }
 
-    /// The lines that the last append wrote, newlines included; nothing if it failed.
-    pub fn last_batch(&self) -> &[u8] {
-        &self.batch
-    }
-
     /// The number of the last event recorded; 0 if there is none.
     pub fn last_seq(&self) -> u64 {
         self.lines
@@ -189,85 +184,5 @@ impl<L: FileLayer> JournalWriter<L> {
 
     fn failed(&self, stage: RecordingStep, source: io::Error) -> RecordingFailure {
         RecordingFailure { stage, path: self.layer.path().to_owned(), source: Arc::new(source) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use nightwright_core::event::Event;
-
-    use super::*;
-    use crate::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
-
-    fn run() -> RunId {
-        RunId("20261115-233412-7f3a".to_owned())
-    }
-
-    fn begin(disk: &FakeDisk) -> JournalWriter<FakeFile> {
-        JournalWriter::new(disk.open(), run()).unwrap()
-    }
-
-    fn records(from: u64, to: u64) -> Vec<Record> {
-        let record = |n| Record {
-            at: "2026-11-15T23:40:33.123Z".parse().unwrap(),
-            active: Duration::from_millis(n),
-            event: Event::RunPaused,
-        };
-        (from..=to).map(record).collect()
-    }
-
-    #[test]
-    fn steps_without_events_cost_no_disk() {
-        let disk = FakeDisk::new();
-        let mut writer = begin(&disk);
-        writer.append(&records(1, 2)).unwrap();
-        writer.sync().unwrap();
-        writer.append(&[]).unwrap();
-        assert_eq!(writer.last_batch(), b"");
-        writer.sync().unwrap();
-        assert_eq!((disk.calls(Operation::Append), disk.calls(Operation::Sync)), (1, 1));
-    }
-
-    #[test]
-    fn a_run_does_not_begin_without_space_for_its_end() {
-        let disk = FakeDisk::new();
-        disk.set_capacity(1000);
-        let error = JournalWriter::new(disk.open(), run()).unwrap_err();
-        assert!(error.reason().contains("space"), "{}", error.reason());
-    }
-
-    #[test]
-    fn after_a_failed_sync_nothing_is_acknowledged() {
-        let disk = FakeDisk::new();
-        let mut writer = begin(&disk);
-        writer.append(&records(1, 1)).unwrap();
-        disk.fail(Operation::Sync, 1, Fault::Io);
-        let first = writer.sync().unwrap_err();
-        assert!(first.reason().starts_with("can't sync `journal.jsonl`: "), "{}", first.reason());
-
-        for again in [
-            writer.sync().unwrap_err(),
-            writer.append(&records(2, 2)).unwrap_err(),
-            writer.append_last(&records(2, 2)).unwrap_err(),
-            writer.close().unwrap_err(),
-        ] {
-            assert!(again.reason().ends_with(&first.reason()), "{}", again.reason());
-        }
-        assert_eq!((disk.calls(Operation::Append), disk.calls(Operation::Sync)), (1, 1));
-    }
-
-    #[test]
-    fn a_line_that_no_reader_would_take_is_not_written() {
-        let disk = FakeDisk::new();
-        let mut writer = begin(&disk);
-        let mut records = records(1, 2);
-        records[1].event = Event::Warning { text: "x".repeat(MAX_LINE_BYTES) };
-        let error = writer.append(&records).unwrap_err();
-        assert!(error.reason().ends_with("an event `warning` is too long"));
-        assert_eq!(disk.contents(), b"");
-        writer.append_last(&records[..1]).unwrap();
-        assert_eq!(writer.last_seq(), 1);
     }
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use nightwright::agent::NewsSource;
 use nightwright::runtime::supervisor::RunOutcome;
 use nightwright::store::journal::FileLayer as _;
-use nightwright::store::journal::fake::{FakeDisk, FakeFile};
 use nightwright_core::effect::{AttemptRequest, CallRequest, Effect};
 use nightwright_core::event::{Event, Record, StopWhen};
 use nightwright_core::input::{Input, TimerKey};
@@ -21,6 +20,7 @@ use tokio::time::Instant;
 
 use self::book::EventAccount;
 use super::dice::Dice;
+use crate::fake_disk::{FakeDisk, FakeFile};
 
 /// A stop at once takes no longer than this, whatever the agent does.
 const STOP_NOW: Duration = Duration::from_secs(12);

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use nightwright::store::journal::FileLayer;
-use nightwright::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
 use nightwright_core::input::{CheckReport, HookAnswer, Input, Prepared, StatusReport, TimerKey};
 use nightwright_core::stream::outcome::AttemptOutcome;
 use nightwright_core::stream::report::{AgentNews, AttemptReport, Pulse};
@@ -15,6 +14,7 @@ use nightwright_core::units::{AttemptId, CallId, Fingerprint, Tokens, Usd};
 use super::dice::Dice;
 use super::sim::{SharedSim, Sim};
 use super::wishes;
+use crate::fake_disk::{FakeDisk, FakeFile, Fault, Operation};
 
 /// The process dies. It unwinds to whoever gave it life; nothing of it is left but the disk.
 pub(super) struct SimulatedCrash;

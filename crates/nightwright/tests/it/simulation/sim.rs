@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use nightwright::runtime::clock::Clock;
-use nightwright::store::journal::fake::FakeDisk;
 use nightwright_core::input::{Control, Input};
 use nightwright_core::settings::Settings;
 use nightwright_core::stream::report::{AgentNews, AttemptReport};
@@ -19,6 +18,7 @@ use super::faults::{self, CrashPoint, FaultRates};
 use super::trace::{self, Trace};
 use super::wishes;
 use super::world::SimProject;
+use crate::fake_disk::FakeDisk;
 
 /// No run has so many steps: one that does goes round in circles.
 const MAX_STEPS: u64 = 20_000;

@@ -105,7 +105,7 @@ fn what_could_not_be_restored_is_not_archived() {
     symlink("../../../secret", task.join("out")).unwrap();
     let before = tree(&task);
     for command in [vec!["archive", "a"], vec!["delete", "a", "--force"]] {
-        env.run(&command).exits(1).says(&["/a/out`", "leads out of the task", "untouched"]);
+        env.run(&command).exits(1).says(&["a/out`", "leads out of the task", "untouched"]);
         assert_eq!(tree(&task), before);
         assert_eq!(archives(&env), Vec::<PathBuf>::new());
     }

@@ -4,62 +4,19 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
-
-use crate::event::{
+use nightwright_core::event::{
     AgentFacts, CallPurpose, CostSource, Event, FeedbackSource, GateResult, IterationFinished,
     IterationKind, IterationResult, Progress, Record, RunStarted, Totals, VerdictKind, WaitEnd,
     WaitKind,
 };
-use crate::input::{
+use nightwright_core::input::{
     ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, TaskProgress, WorkspaceMark,
 };
-use crate::outcome::{Outcome, Proof};
-use crate::settings::{EvidenceKind, Limits, Settings, Verify};
-use crate::stream::outcome::{AttemptOutcome, ProcessExit};
-use crate::stream::report::{AttemptReport, Ready, StreamFacts};
-use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
-
-/// The same events with every text in them replaced, wherever that still makes an event: whoever
-/// can write a journal, or be quoted in one, could have written this.
-pub fn replace_all_texts(records: &[Record], words: &str) -> Vec<Record> {
-    let replaced = |record: &Record| {
-        let Ok(mut value) = serde_json::to_value(&record.event) else { return record.clone() };
-        for place in texts(&value) {
-            let before = value
-                .pointer_mut(&place)
-                .map(|text| std::mem::replace(text, Value::String(words.to_owned())));
-            // A name of ours, a time or a number in a text: anything else is no event.
-            if serde_json::from_value::<Event>(value.clone()).is_err()
-                && let (Some(text), Some(before)) = (value.pointer_mut(&place), before)
-            {
-                *text = before;
-            }
-        }
-        let event = serde_json::from_value(value).unwrap_or_else(|_| record.event.clone());
-        Record { event, ..record.clone() }
-    };
-    records.iter().map(replaced).collect()
-}
-
-/// The places of all texts in a value.
-fn texts(value: &Value) -> Vec<String> {
-    let inside = |name: String, value: &Value| -> Vec<String> {
-        texts(value).into_iter().map(|place| format!("/{name}{place}")).collect()
-    };
-    match value {
-        Value::String(_) => vec![String::new()],
-        Value::Array(items) => {
-            let items = items.iter().enumerate();
-            items.flat_map(|(index, item)| inside(index.to_string(), item)).collect()
-        }
-        Value::Object(members) => {
-            let name = |name: &str| name.replace('~', "~0").replace('/', "~1");
-            members.iter().flat_map(|(key, value)| inside(name(key), value)).collect()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
-    }
-}
+use nightwright_core::outcome::{Outcome, Proof};
+use nightwright_core::settings::{EvidenceKind, Limits, Settings, Verify};
+use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
+use nightwright_core::stream::report::{AttemptReport, Ready, StreamFacts};
+use nightwright_core::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
 /// What the agent says it did, in turn.
 const SAMPLE_SUMMARIES: [&str; 6] = [
@@ -85,27 +42,27 @@ fn changes(iteration: u32) -> Changes {
 
 /// A run to be made up.
 #[derive(Clone, Debug)]
-pub struct SampleRun {
+pub(crate) struct SampleRun {
     /// The name of its task.
-    pub task: String,
+    pub(crate) task: String,
     /// How many iterations it has.
-    pub iterations: u32,
+    pub(crate) iterations: u32,
     /// When it began.
-    pub start: Timestamp,
+    pub(crate) start: Timestamp,
     /// What the agent says in every iteration, and its verifier: instead of something sensible.
-    pub words: Option<String>,
+    pub(crate) words: Option<String>,
     /// The commit it began at.
-    pub head: Option<String>,
+    pub(crate) head: Option<String>,
 }
 
 impl SampleRun {
     /// A run of a task with so many iterations.
-    pub fn new(task: &str, iterations: u32, start: Timestamp) -> Self {
+    pub(crate) fn new(task: &str, iterations: u32, start: Timestamp) -> Self {
         Self { task: task.to_owned(), iterations, start, words: None, head: None }
     }
 
     /// Its journal.
-    pub fn records(&self) -> Vec<Record> {
+    pub(crate) fn records(&self) -> Vec<Record> {
         let clock = SampleClock { at: self.start, active: Duration::ZERO };
         let mut tale =
             SampleWriter { run: self, clock, records: Vec::new(), totals: Totals::default() };

@@ -10,11 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::layer::FileLayer;
+use nightwright::store::journal::FileLayer;
 
 /// A disk with one file on it. Clones are the same disk.
 #[derive(Clone, Debug, Default)]
-pub struct FakeDisk {
+pub(crate) struct FakeDisk {
     state: Arc<Mutex<FakeDiskState>>,
 }
 
@@ -36,7 +36,7 @@ struct FakeDiskState {
 
 /// What can be told to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// [`FileLayer::append`].
     Append,
     /// [`FileLayer::sync`].
@@ -49,7 +49,7 @@ pub enum Operation {
 
 /// How it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// `ENOSPC`, before anything was done.
     NoSpace,
     /// `EIO`, before anything was done.
@@ -60,57 +60,57 @@ pub enum Fault {
 
 impl FakeDisk {
     /// An empty disk without a limit, on which nothing fails.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// A disk with a file on it that has been there for a while.
-    pub fn with(bytes: &[u8]) -> Self {
+    pub(crate) fn with(bytes: &[u8]) -> Self {
         let bytes = bytes.to_owned();
         let state = FakeDiskState { durable: bytes.len(), bytes, ..FakeDiskState::default() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
     /// Opens the file.
-    pub fn open(&self) -> FakeFile {
+    pub(crate) fn open(&self) -> FakeFile {
         FakeFile { disk: self.clone(), path: PathBuf::from("journal.jsonl") }
     }
 
     /// Lets the `nth` call from now, counted from 1, fail.
-    pub fn fail(&self, operation: Operation, nth: u64, fault: Fault) {
+    pub(crate) fn fail(&self, operation: Operation, nth: u64, fault: Fault) {
         let mut state = self.state();
         let at = state.calls.get(&operation).copied().unwrap_or(0) + nth;
         state.faults.insert((operation, at), fault);
     }
 
     /// Takes back all faults that have not struck yet.
-    pub fn heal(&self) {
+    pub(crate) fn heal(&self) {
         self.state().faults.clear();
     }
 
     /// Limits what the file and its reserve can take together. Appends beyond it are short.
-    pub fn set_capacity(&self, bytes: u64) {
+    pub(crate) fn set_capacity(&self, bytes: u64) {
         self.state().capacity = Some(bytes);
     }
 
     /// Everything in the file, volatile bytes too.
-    pub fn contents(&self) -> Vec<u8> {
+    pub(crate) fn contents(&self) -> Vec<u8> {
         self.state().bytes.clone()
     }
 
     /// How many bytes a crash could take.
-    pub fn volatile(&self) -> usize {
+    pub(crate) fn volatile(&self) -> usize {
         let state = self.state();
         state.bytes.len() - state.durable
     }
 
     /// How much space is set aside.
-    pub fn reserved(&self) -> u64 {
+    pub(crate) fn reserved(&self) -> u64 {
         self.state().reserve
     }
 
     /// How often an operation was called.
-    pub fn calls(&self, operation: Operation) -> u64 {
+    pub(crate) fn calls(&self, operation: Operation) -> u64 {
         self.state().calls.get(&operation).copied().unwrap_or(0)
     }
 
@@ -118,7 +118,7 @@ impl FakeDisk {
     /// new disk with what is left, on which nothing fails; this one stays as it is, so that
     /// another crash can be tried.
     #[must_use]
-    pub fn crash(&self, surviving: usize) -> Self {
+    pub(crate) fn crash(&self, surviving: usize) -> Self {
         let state = self.state();
         let length = state.bytes.len().min(state.durable + surviving);
         let disk = Self::with(&state.bytes[..length]);
@@ -138,7 +138,7 @@ impl FakeDisk {
 
 /// The file on a [`FakeDisk`].
 #[derive(Debug)]
-pub struct FakeFile {
+pub(crate) struct FakeFile {
     disk: FakeDisk,
     path: PathBuf,
 }
@@ -249,58 +249,53 @@ fn eio() -> io::Error {
     rustix::io::Errno::IO.into()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+#[test]
+fn a_crash_takes_what_was_not_synced_and_nothing_else() {
+    let disk = FakeDisk::new();
+    let mut file = disk.open();
+    file.append(b"safe").unwrap();
+    file.sync().unwrap();
+    file.append(b"volatile").unwrap();
+    assert_eq!(disk.volatile(), 8);
+    assert_eq!(disk.crash(0).contents(), b"safe");
+    assert_eq!(disk.crash(3).contents(), b"safevol");
+    assert_eq!(disk.crash(99).contents(), b"safevolatile");
+}
 
-    #[test]
-    fn a_crash_takes_what_was_not_synced_and_nothing_else() {
-        let disk = FakeDisk::new();
-        let mut file = disk.open();
-        file.append(b"safe").unwrap();
-        file.sync().unwrap();
-        file.append(b"volatile").unwrap();
-        assert_eq!(disk.volatile(), 8);
-        assert_eq!(disk.crash(0).contents(), b"safe");
-        assert_eq!(disk.crash(3).contents(), b"safevol");
-        assert_eq!(disk.crash(99).contents(), b"safevolatile");
-    }
+#[test]
+fn after_a_failed_sync_the_next_one_succeeds_and_saves_nothing() {
+    let disk = FakeDisk::new();
+    disk.fail(Operation::Sync, 1, Fault::Io);
+    let mut file = disk.open();
+    file.append(b"gone").unwrap();
+    assert_eq!(file.sync().unwrap_err().kind(), eio().kind());
+    file.sync().unwrap();
+    assert_eq!(disk.crash(0).contents(), b"");
+}
 
-    #[test]
-    fn after_a_failed_sync_the_next_one_succeeds_and_saves_nothing() {
-        let disk = FakeDisk::new();
-        disk.fail(Operation::Sync, 1, Fault::Io);
-        let mut file = disk.open();
-        file.append(b"gone").unwrap();
-        assert_eq!(file.sync().unwrap_err().kind(), eio().kind());
-        file.sync().unwrap();
-        assert_eq!(disk.crash(0).contents(), b"");
-    }
+#[test]
+fn a_full_disk_takes_what_fits_until_the_reserve_is_given_back() {
+    let disk = FakeDisk::new();
+    disk.set_capacity(10);
+    let mut file = disk.open();
+    file.reserve(4).unwrap();
+    let error = file.append(b"12345678").unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    assert_eq!(disk.contents(), b"123456");
+    file.release_reserve().unwrap();
+    file.append(b"7890").unwrap();
+    assert!(file.reserve(1).is_err());
+}
 
-    #[test]
-    fn a_full_disk_takes_what_fits_until_the_reserve_is_given_back() {
-        let disk = FakeDisk::new();
-        disk.set_capacity(10);
-        let mut file = disk.open();
-        file.reserve(4).unwrap();
-        let error = file.append(b"12345678").unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert_eq!(disk.contents(), b"123456");
-        file.release_reserve().unwrap();
-        file.append(b"7890").unwrap();
-        assert!(file.reserve(1).is_err());
-    }
-
-    #[test]
-    fn faults_come_at_the_call_they_were_meant_for() {
-        let disk = FakeDisk::new();
-        let mut file = disk.open();
-        file.append(b"a").unwrap();
-        disk.fail(Operation::Append, 2, Fault::Short(1));
-        file.append(b"b").unwrap();
-        assert!(file.append(b"cd").is_err());
-        file.append(b"e").unwrap();
-        assert_eq!(disk.contents(), b"abce");
-        assert_eq!(disk.calls(Operation::Append), 4);
-    }
+#[test]
+fn faults_come_at_the_call_they_were_meant_for() {
+    let disk = FakeDisk::new();
+    let mut file = disk.open();
+    file.append(b"a").unwrap();
+    disk.fail(Operation::Append, 2, Fault::Short(1));
+    file.append(b"b").unwrap();
+    assert!(file.append(b"cd").is_err());
+    file.append(b"e").unwrap();
+    assert_eq!(disk.contents(), b"abce");
+    assert_eq!(disk.calls(Operation::Append), 4);
 }

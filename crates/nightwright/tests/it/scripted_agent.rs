@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use nightwright::agent::cancel::{Cancellation, Canceller};
+use nightwright::agent::{Agent, Attempt, LaunchRequest, NewsSender};
+use nightwright::process::GRACE;
 use nightwright_core::effect::Grace;
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason};
 use nightwright_core::stream::report::{AgentNews, AttemptReport};
@@ -12,20 +15,16 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-use super::cancel::{Cancellation, Canceller};
-use super::{Agent, Attempt, LaunchRequest, NewsSender};
-use crate::process::GRACE;
-
 /// Plays one script for each attempt or call, in order.
 #[derive(Debug, Default)]
-pub struct ScriptedAgent {
+pub(crate) struct ScriptedAgent {
     scripts: VecDeque<Vec<ScriptStep>>,
     log: ScriptedLog,
 }
 
 /// One step of a script.
 #[derive(Clone, Debug)]
-pub enum ScriptStep {
+pub(crate) enum ScriptStep {
     /// Nothing happens for so long.
     After(Duration),
     /// It has something to tell. An `Exited` here counts as [`ScriptStep::Exit`].
@@ -40,13 +39,13 @@ pub enum ScriptStep {
 
 /// What a scripted agent was asked and told, for whoever plays with it to look at.
 #[derive(Clone, Debug, Default)]
-pub struct ScriptedLog {
+pub(crate) struct ScriptedLog {
     entries: Arc<Mutex<Vec<ScriptedEntry>>>,
 }
 
 /// One thing that a scripted agent was asked or told.
 #[derive(Clone, Debug)]
-pub enum ScriptedEntry {
+pub(crate) enum ScriptedEntry {
     /// To start.
     Started(Box<LaunchRequest>),
     /// A further message.
@@ -59,12 +58,12 @@ pub enum ScriptedEntry {
 
 impl ScriptedLog {
     /// Everything so far, in order.
-    pub fn entries(&self) -> Vec<ScriptedEntry> {
+    pub(crate) fn entries(&self) -> Vec<ScriptedEntry> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What it was asked to start, in order.
-    pub fn orders(&self) -> Vec<LaunchRequest> {
+    pub(crate) fn orders(&self) -> Vec<LaunchRequest> {
         let started = |entry| match entry {
             ScriptedEntry::Started(request) => Some(*request),
             ScriptedEntry::Sent(_) | ScriptedEntry::InputClosed | ScriptedEntry::Cut(..) => None,
@@ -80,12 +79,12 @@ impl ScriptedLog {
 impl ScriptedAgent {
     /// An agent for so many attempts and calls as there are scripts. One that is started beyond
     /// them could not be asked, and says so.
-    pub fn new(scripts: impl IntoIterator<Item = Vec<ScriptStep>>) -> Self {
+    pub(crate) fn new(scripts: impl IntoIterator<Item = Vec<ScriptStep>>) -> Self {
         Self { scripts: scripts.into_iter().collect(), log: ScriptedLog::default() }
     }
 
     /// What it is asked; stays good after the agent is given away.
-    pub fn log(&self) -> ScriptedLog {
+    pub(crate) fn log(&self) -> ScriptedLog {
         self.log.clone()
     }
 }
