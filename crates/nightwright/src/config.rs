@@ -39,8 +39,10 @@ use std::path::Path;
 
 pub use environment::{VARIABLES, Variable, environment};
 pub use error::{ConfigError, ConfigMistake};
+pub(crate) use field::FieldValue;
 pub use file::{ConfigFile, project_file, task_file, user_file};
 pub(crate) use file::{read_anywhere, read_inside};
+pub(crate) use keys::parse_setting;
 pub use keys::{KEYS, Key, find, look_up};
 pub use kind::{Items, ValueKind};
 pub use layer::ConfigLayer;

@@ -22,7 +22,7 @@ use crate::app::approval::{TrustFlags, UntrustedPolicy};
 use crate::app::detach::{self, DetachArgs, DetachTarget};
 use crate::app::execute;
 use crate::app::run_spec::{self, RequestPurpose, RunRequest, RunSpec};
-use crate::config::{ConfigLayer, amounts};
+use crate::config::ConfigLayer;
 use crate::error::Failure;
 use crate::output::{ColorChoice, OutputLevel};
 use crate::secrets;
@@ -68,7 +68,7 @@ pub(super) struct RunArgs {
     completion_signal: Option<String>,
 
     /// Iterations in a row that must give the completion signal
-    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, help_heading = "Completion", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = values::setting::<u32>("completion.threshold"), allow_negative_numbers = true, help_heading = "Completion", hide_short_help = true)]
     completion_threshold: Option<u32>,
 
     /// Read no claim of completion: the run ends by limits, stop or errors only
@@ -111,20 +111,20 @@ pub(super) struct RunArgs {
 #[expect(clippy::struct_field_names, reason = "they are called as their options are")]
 pub(super) struct LimitArgs {
     /// Stop after N iterations (0: unlimited)
-    #[arg(short, long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "N", value_parser = values::setting::<u32>("limits.max_iterations"), allow_negative_numbers = true)]
     pub(super) max_iterations: Option<u32>,
 
     /// Stop when the total cost reaches USD
-    #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
+    #[arg(long, value_name = "USD", value_parser = values::setting::<Usd>("limits.max_cost"), allow_negative_numbers = true)]
     pub(super) max_cost: Option<Usd>,
 
     /// Stop after TIME of work; waits for usage limits and pauses do not count
-    #[arg(long, value_name = "TIME", value_parser = values::run_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = values::setting::<Duration>("limits.max_duration"), allow_hyphen_values = true)]
     pub(super) max_duration: Option<Duration>,
 
     /// Stop when the run has used its budget of N tokens (input, output and cache writes). To limit
     /// the length of one answer of the agent, set `agent.max_output_tokens`
-    #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = values::setting::<u64>("limits.max_tokens"), allow_negative_numbers = true, hide_short_help = true)]
     pub(super) max_tokens: Option<u64>,
 }
 
@@ -132,11 +132,11 @@ pub(super) struct LimitArgs {
 #[command(next_help_heading = "Pace")]
 struct PaceArgs {
     /// Idle iterations in a row that end the run; 0 = never
-    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = values::setting::<u32>("stagnation.threshold"), allow_negative_numbers = true, hide_short_help = true)]
     stagnation_threshold: Option<u32>,
 
     /// Wait so long between two iterations
-    #[arg(short, long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
+    #[arg(short, long, value_name = "TIME", value_parser = values::setting::<Duration>("delay"), allow_hyphen_values = true, hide_short_help = true)]
     delay: Option<Duration>,
 
     /// Don't wait between iterations
@@ -144,19 +144,19 @@ struct PaceArgs {
     no_delay: bool,
 
     /// Further attempts an iteration may have after transient failures
-    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = values::setting::<u32>("retry.max_retries"), allow_negative_numbers = true, hide_short_help = true)]
     max_retries: Option<u32>,
 
     /// The delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute
-    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = values::setting::<Duration>("retry.delay"), allow_hyphen_values = true, hide_short_help = true)]
     retry_delay: Option<Duration>,
 
     /// Give an attempt up after so long; 0 = never
-    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = values::setting::<Duration>("deadlines.attempt"), allow_hyphen_values = true, hide_short_help = true)]
     timeout: Option<Duration>,
 
     /// Give an attempt up when it has been silent for so long
-    #[arg(long, value_name = "TIME", value_parser = silence, allow_hyphen_values = true, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = values::setting::<Duration>("deadlines.idle"), allow_hyphen_values = true, hide_short_help = true)]
     idle_timeout: Option<Duration>,
 }
 
@@ -181,7 +181,7 @@ struct AgentArgs {
     model: Option<String>,
 
     /// Turns an attempt may take [default: the agent's own choice]
-    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = values::setting::<u32>("agent.max_turns"), allow_negative_numbers = true, hide_short_help = true)]
     max_turns: Option<u32>,
 
     /// A tool the agent may use without asking, such as `Bash(cargo test:*)`, in addition to what
@@ -215,7 +215,7 @@ struct AgentArgs {
 
     /// The file in which iterations hand over to each other; empty = none
     /// [default: `NOTES.md` of the task; `SHARED_TASK_NOTES.md` for goals]
-    #[arg(long, value_name = "FILE", value_parser = notes_file, hide_short_help = true)]
+    #[arg(long, value_name = "FILE", value_parser = values::setting::<String>("notes.file"), hide_short_help = true)]
     notes_file: Option<String>,
 
     /// Further arguments for the agent program, after `--`
@@ -400,27 +400,6 @@ impl RunArgs {
         flags.give("model.name", agent.model.clone());
         output.flags(&mut flags);
         flags
-    }
-}
-
-/// How long the agent may be silent.
-fn silence(text: &str) -> Result<Duration, String> {
-    let time = values::duration(text)?;
-    if time.is_zero() {
-        return Err(
-            "more than 0: an agent that may be silent for ever can hang for ever".to_owned()
-        );
-    }
-    Ok(time)
-}
-
-/// A file inside the project, or none.
-fn notes_file(text: &str) -> Result<String, String> {
-    match text {
-        "" => Ok(String::new()),
-        text => amounts::inside(text).ok_or_else(|| {
-            "no file inside the project: give a path relative to it, or '' for no notes".to_owned()
-        }),
     }
 }
 

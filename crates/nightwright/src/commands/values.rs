@@ -1,33 +1,12 @@
 //! Values on the command line: parsed once, at the border.
 
-use std::time::Duration;
+use crate::config::{self, FieldValue};
 
-use nightwright_core::policy::limits::MIN_TIME;
-use nightwright_core::units::human;
-
-pub(super) use crate::config::amounts::{cost, count, duration, tokens};
-
-use crate::config::amounts::MIN_RUN_DURATION;
-
-/// The time a run may work.
-pub(super) fn run_time(text: &str) -> Result<Duration, String> {
-    let time = duration(text)?;
-    if time < MIN_RUN_DURATION {
-        return Err(format!(
-            "at least {}: no attempt starts with less than {}",
-            human(MIN_RUN_DURATION),
-            human(MIN_TIME)
-        ));
-    }
-    Ok(time)
-}
-
-/// A count of at least one.
-pub(super) fn at_least_one(text: &str) -> Result<u32, String> {
-    count(text)
-        .ok()
-        .filter(|count| *count > 0)
-        .ok_or_else(|| "a whole number, 1 or more".to_owned())
+/// The parser of an option that stands for a key: it allows what a file may say.
+pub(super) fn setting<T: FieldValue>(
+    key: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| config::parse_setting(key, text)
 }
 
 /// Something that says something.
@@ -50,7 +29,55 @@ pub(super) fn words(given: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use clap::FromArgMatches as _;
+
     use super::*;
+    use crate::commands::{Cli, command};
+    use crate::config::amounts::exact;
+    use crate::config::{KEYS, ValueKind};
+
+    /// Texts that the kind allows, and texts that it does not.
+    fn samples(kind: ValueKind) -> (Vec<String>, Vec<String>) {
+        let step = Duration::from_millis(1);
+        match kind {
+            ValueKind::Count { least, most } => (
+                vec![least.to_string(), most.to_string()],
+                vec![(i64::from(least) - 1).to_string(), (most + 1).to_string()],
+            ),
+            ValueKind::Duration { least, most } => (
+                vec![exact(least), exact(most)],
+                least.checked_sub(step).into_iter().chain([most + step]).map(exact).collect(),
+            ),
+            ValueKind::Money => (vec!["0.01".to_owned()], vec!["0".to_owned()]),
+            ValueKind::Tokens => (vec!["1".to_owned()], vec!["0".to_owned()]),
+            ValueKind::File => (vec!["a/b".to_owned()], vec!["../b".to_owned()]),
+            _ => (Vec::new(), Vec::new()),
+        }
+    }
+
+    #[test]
+    fn every_option_that_stands_for_a_key_allows_what_the_key_allows() {
+        let is_allowed = |option: &str| {
+            let matches = command().try_get_matches_from(["nightwright", "run", "-p", "x", option]);
+            matches.and_then(|matches| Cli::from_arg_matches(&matches)).is_ok()
+        };
+        for key in KEYS {
+            let Some(flag) = key.flag.filter(|flag| *flag != "--") else { continue };
+            let root = command();
+            let run = root.find_subcommand("run").expect("a command");
+            let is_it = |option: &clap::Arg| option.get_long() == flag.strip_prefix("--");
+            assert!(run.get_arguments().any(is_it), "`run` has no option {flag}");
+            let (allowed, refused) = samples(key.kind);
+            for text in allowed {
+                assert!(is_allowed(&format!("{flag}={text}")), "{flag}={text}");
+            }
+            for text in refused {
+                assert!(!is_allowed(&format!("{flag}={text}")), "{flag}={text}");
+            }
+        }
+    }
 
     #[test]
     fn text_for_the_agent_can_be_a_list_but_not_an_option() {

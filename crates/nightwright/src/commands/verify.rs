@@ -54,7 +54,7 @@ pub(super) struct VerifyArgs {
     verify: Vec<String>,
 
     /// Stop when the cost reaches USD
-    #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
+    #[arg(long, value_name = "USD", value_parser = values::setting::<Usd>("limits.max_cost"), allow_negative_numbers = true)]
     max_cost: Option<Usd>,
 
     /// Print one JSON object

@@ -37,7 +37,7 @@ macro_rules! field {
 pub(super) use field;
 
 /// A type of the settings that a value of the configuration can be turned into, and back.
-pub(super) trait FieldValue: Sized {
+pub(crate) trait FieldValue: Sized {
     /// `None` if the value is of another kind, which the kind of its key rules out.
     fn read(value: &ConfigValue) -> Option<Self>;
 

@@ -10,7 +10,7 @@ use nightwright_core::policy::retry;
 use nightwright_core::settings::Settings;
 
 use super::amounts::MIN_RUN_DURATION;
-use super::field::{Field, field};
+use super::field::{Field, FieldValue, field};
 use super::kind::{Items, MAX_DURATION, ValueKind};
 use super::value::ConfigValue;
 use crate::config::nearest::nearest;
@@ -123,6 +123,16 @@ fn set_agent_environment(settings: &mut Settings, value: &ConfigValue) {
 /// The key of this name.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
+}
+
+/// The value of an option that stands for the key of this name, or what is allowed.
+///
+/// # Panics
+/// If there is no such key, or its values are of another type: a test tries every option.
+pub(crate) fn parse_setting<T: FieldValue>(name: &str, text: &str) -> Result<T, String> {
+    let key = find(name).expect("a test tries every option");
+    let value = key.kind.parse(&[text])?;
+    Ok(T::read(&value).expect("a test tries every option"))
 }
 
 /// The key that a person asks for.

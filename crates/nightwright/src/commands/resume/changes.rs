@@ -43,7 +43,7 @@ pub(super) struct ChangeArgs {
     model: Option<String>,
 
     /// Turns an attempt may take from now on
-    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = values::setting::<u32>("agent.max_turns"), allow_negative_numbers = true, hide_short_help = true)]
     max_turns: Option<u32>,
 
     /// Replace the checks: a command that must pass before completion is accepted; may be repeated
