@@ -27,7 +27,7 @@ pub(super) fn at_least_one(text: &str) -> Result<u32, String> {
     count(text)
         .ok()
         .filter(|count| *count > 0)
-        .ok_or_else(|| "a whole number, 1 or more".to_owned())
+        .ok_or_else(|| format!("a whole number from 1 to {}", u32::MAX))
 }
 
 /// Something that says something.

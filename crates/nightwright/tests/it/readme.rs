@@ -9,8 +9,8 @@ const README: &str = include_str!("../../../../README.md");
 /// Commands that need a person, an agent program, a network, a service manager, or take long.
 const NOT_HERE: [&str; 13] = [
     "nightwright demo",
-    "nightwright setup",
-    "nightwright validate",
+    "nightwright task setup",
+    "nightwright task validate",
     "nightwright verify",
     "nightwright service install",
     "nightwright config set --user notify.url",

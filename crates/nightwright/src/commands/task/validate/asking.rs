@@ -18,8 +18,8 @@ use tempfile::TempDir;
 
 use crate::agent::ask::{AgentAnswer, AgentEndpoint, AgentQuestion, SystemPrompt, ask};
 use crate::app::execute::{self, AgentProgram};
-use crate::commands::eprint_safe;
-use crate::commands::task::setup::SetupTask;
+use crate::commands::context::eprint_safe;
+use crate::commands::task::conversation::SetupTask;
 use crate::error::Failure;
 use crate::files;
 use crate::rehearsal;
