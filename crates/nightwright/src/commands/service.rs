@@ -342,8 +342,8 @@ fn remove(options: &RemoveArgs) -> Result<ExitCode, Failure> {
             return Err(Failure::trouble(format!("there is no service `{name}`: no `{shown}`")));
         }
         Some(text) if !text.contains(OURS) => {
-            return Err(Failure::trouble(format!("`{shown}` is not ours"))
-                .hint("remove it yourself, if you want to"));
+            return Err(Failure::trouble(format!("nightwright did not write `{shown}`"))
+                .hint("remove it yourself if you no longer need it"));
         }
         Some(_) => {}
     }

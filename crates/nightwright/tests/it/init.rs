@@ -158,19 +158,19 @@ fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
 }
 
 #[test]
-fn a_configuration_that_exists_is_not_overwritten() {
+fn a_configuration_that_exists_is_not_overwritten_without_yes() {
     let env = with(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
-    let output = env.run(&["init", "--yes"]).exits(1);
+    let output = env.run(&["init"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/config.toml already exists
-    hint: write it anew with `--force`; the old one is kept as `config.toml.bak`
+    hint: replace it with `--yes`; the old one is kept as `config.toml.bak`
     ");
     assert_eq!(tree(&env.project().join(".nightwright")), ["config.toml"]);
     assert_eq!(text(&env, CONFIG), "mine");
 }
 
 #[test]
-fn force_keeps_the_old_configuration_and_the_tasks() {
+fn a_replaced_configuration_and_the_tasks_are_kept() {
     let env = with(&[
         (CONFIG, "mine"),
         (".nightwright/.gitignore", "secret\n"),
@@ -471,6 +471,16 @@ fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
         assert!(screen.to_lowercase().contains("nothing was written"), "{screen}");
         assert_eq!(tree(&env.project()), ["Cargo.toml"]);
     }
+}
+
+#[test]
+fn on_a_terminal_replacing_a_configuration_is_a_question() {
+    let env = with(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
+    let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init"));
+    terminal.shows("Replace it? The old one is kept as `config.toml.bak`. [y/N]");
+    terminal.types(&["n", "Enter"]);
+    terminal.shows("exit=1");
+    assert_eq!(text(&env, CONFIG), "mine");
 }
 
 #[test]

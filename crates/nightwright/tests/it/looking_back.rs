@@ -137,6 +137,11 @@ fn a_dash_is_standard_output_and_a_folder_that_is_not_there_is_a_slip() {
     let env = over();
     assert_eq!(report(&env, &["-o", "-"]), report(&env, &[]));
     assert!(!env.project().join("-").exists());
+    env.run(&["report", "-o", "a.pdf"]).exits(2).says(&[
+        "error: cannot write a report as `.pdf`",
+        "hint: use a name that ends in .md, .html or .json",
+    ]);
+    assert!(!env.project().join("a.pdf").exists());
     env.run(&["report", "-o", "nigth/a.html"]).exits(2).says(&["the folder `nigth` is not there"]);
     assert!(!env.project().join("nigth").exists());
 }

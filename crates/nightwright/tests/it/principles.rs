@@ -89,12 +89,12 @@ fn the_file_says_what_low_and_high_weights_mean() {
 }
 
 #[test]
-fn a_file_that_exists_is_not_overwritten_and_with_force_it_is_kept() {
+fn a_file_that_exists_is_not_overwritten_and_with_yes_it_is_kept() {
     let env = with(&[(FILE, "# mine\npreset = \"custom\"\n")]);
     let output = env.run(&["principles", "--preset", "startup"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/principles.toml already exists
-    hint: see what it says: nightwright principles --show; write it anew with `--force`: the old one is kept as `.nightwright/principles.toml.bak`
+    hint: show it: nightwright principles --show; replace it with `--yes`: the old one is kept as `.nightwright/principles.toml.bak`
     ");
     assert_eq!(env.read(FILE), "# mine\npreset = \"custom\"\n");
 

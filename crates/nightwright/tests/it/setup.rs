@@ -77,7 +77,7 @@ fn the_agent_has_the_terminal_and_what_it_wrote_is_told() {
          echo 'What is the goal?'; read goal; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] || exit 9\n\
          printf '# Goal\\n%s\\n' \"$goal\" >$task/INSTRUCTIONS.md; printf -- '- [ ] a\\n- [ ] b\\n' >$task/TODO.md",
     );
-    let terminal = Terminal::run(&env, &env.line("setup t --model opus"));
+    let terminal = Terminal::run(&env, &env.line("task setup t --model opus"));
     terminal.shows("What is the goal?");
     terminal.types(&["-l", "all tests pass"]);
     terminal.types(&["Enter"]);
@@ -113,7 +113,7 @@ fn a_killed_agent_leaves_a_sane_terminal_and_nobody_behind() {
          (env -u NIGHTWRIGHT_MARK setsid sh -c 'echo $$ >unmarked; exec sleep 1000' &)\n\
          while [ ! -s left ] || [ ! -s unmarked ]; do :; done; kill -9 $$",
     );
-    let terminal = Terminal::run(&env, &env.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("task setup t"));
     let screen = terminal.shows("exit=1");
     assert!(screen.contains("no instructions were written"), "{screen}");
     assert!(screen.contains("killed by signal 9"), "{screen}");
@@ -128,7 +128,7 @@ fn ctrl_c_is_for_the_agent() {
         "trap 'echo enough >$task/INSTRUCTIONS.md; exit 0' INT; echo listening; \
          while :; do sleep 0.1; done",
     );
-    let terminal = Terminal::run(&env, &env.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("task setup t"));
     terminal.shows("listening");
     terminal.types(&["C-c"]);
     let screen = terminal.shows("exit=0");
@@ -142,7 +142,7 @@ fn a_signal_that_ends_us_is_handed_on_and_what_was_written_stays() {
         "trap 'echo half >$task/INSTRUCTIONS.md; exit 0' TERM; echo $PPID >parent; stty -echo; \
          echo listening; while :; do sleep 0.1; done",
     );
-    let terminal = Terminal::run(&env, &env.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("task setup t"));
     terminal.shows("listening");
     let parent = env.read("parent").trim().parse().unwrap();
     kill_process(Pid::from_raw(parent).unwrap(), Signal::TERM).unwrap();
@@ -177,7 +177,7 @@ fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
 fn without_the_agent_program_it_says_what_to_install() {
     let env = TestEnv::new();
     env.task("t");
-    let terminal = Terminal::run(&env, &env.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("task setup t"));
     let screen = terminal.shows("exit=1");
     let words = "Claude CLI not found. Make sure 'claude' is installed and in PATH.";
     assert!(screen.contains(words), "{screen}");
@@ -187,7 +187,7 @@ fn without_the_agent_program_it_says_what_to_install() {
 fn an_edit_that_changes_nothing_is_not_called_a_success() {
     let env = with_agent("exit 3");
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
-    let terminal = Terminal::run(&env, &env.line("edit t"));
+    let terminal = Terminal::run(&env, &env.line("task edit t"));
     let screen = terminal.shows("exit=1");
     assert!(screen.contains("nothing was changed; the agent ended with exit code 3"), "{screen}");
 }
@@ -196,7 +196,7 @@ fn an_edit_that_changes_nothing_is_not_called_a_success() {
 fn without_a_terminal_it_says_which_file_to_write() {
     let env = with_agent("exit 0");
     env.run(&["task", "setup", "t"]).exits(2).says(&[
-        "error: `nightwright task setup` is a conversation, and there is no terminal to hold it at",
+        "error: `nightwright task setup` is a conversation with the agent and needs a terminal",
         "hint: write the instructions yourself, in `.nightwright/tasks/t/INSTRUCTIONS.md`",
     ]);
 }
@@ -210,7 +210,7 @@ fn instructions_that_are_there_are_edited_and_those_that_are_not_are_set_up() {
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
     env.run(&["task", "setup", "t"])
         .exits(2)
-        .says(&["has instructions already", "nightwright task edit t"]);
+        .says(&["already has instructions", "nightwright task edit t"]);
     env.run(&["task", "setup", "nope"]).exits(2).says(&["Task not found: nope"]);
     env.run(&["task", "edit", "../t"]).exits(2).says(&["no task can be called `../t`"]);
 }

@@ -15,6 +15,7 @@ use nightwright::store::journal::{Lock, LockOwner};
 use tar::{EntryType, Header};
 
 use super::{TestEnv, recorded, tree, with_task};
+use crate::terminal::Terminal;
 
 /// The archives of a project, by name.
 fn archives(env: &TestEnv) -> Vec<PathBuf> {
@@ -89,15 +90,59 @@ fn archives_of_one_second_stand_side_by_side_and_the_newest_is_restored() {
 }
 
 #[test]
-fn deletion_needs_force_and_archives_first() {
+fn deletion_needs_confirmation_and_archives_first() {
     let env = with_task();
     let before = tree(&env.project());
-    env.run(&["task", "delete", "a"]).exits(2).says(&["needs --force", "archived"]);
+    env.run(&["task", "delete", "a"]).exits(2).says(&["needs confirmation", "--yes"]);
     assert_eq!(tree(&env.project()), before);
     env.run(&["task", "delete", "a", "--yes"]).exits(0);
     assert!(!env.project().join(".nightwright/tasks/a").exists());
     env.run(&["task", "restore", "a"]).exits(0);
     assert!(env.project().join(super::INSTRUCTIONS).exists());
+}
+
+#[test]
+fn on_a_terminal_deletion_is_a_question() {
+    let env = with_task();
+    let delete = env.line("task delete a");
+    let terminal = Terminal::run(&env, &format!("{delete}; echo first=$?; {delete}"));
+    terminal.shows("Delete the task `a`? It is archived first. [y/N]");
+    terminal.types(&["Enter"]);
+    terminal.shows("first=1");
+    assert!(env.project().join(super::INSTRUCTIONS).exists());
+    terminal.shows_when(|screen| screen.matches("[y/N]").count() == 2);
+    terminal.types(&["y", "Enter"]);
+    terminal.shows("exit=0");
+    assert!(!env.project().join(".nightwright/tasks/a").exists());
+}
+
+#[test]
+fn a_task_that_exists_is_replaced_only_with_yes_and_is_archived_first() {
+    let env = with_task();
+    env.run(&["task", "archive", "a"]).exits(0);
+    let old = archives(&env).remove(0);
+    env.run(&["task", "restore", "a"]).exits(0);
+    env.file(super::INSTRUCTIONS, "newer");
+    let old = old.file_name().unwrap().to_str().unwrap().to_owned();
+    env.run(&["task", "restore", &old]).exits(2).says(&["Task already exists: a"]);
+    assert_eq!(env.read(super::INSTRUCTIONS), "newer");
+    let replaced = env.run(&["task", "restore", &old, "--yes"]).exits(0);
+    replaced.says(&["archived the existing task as `.nightwright/archive/a-"]);
+    assert_ne!(env.read(super::INSTRUCTIONS), "newer");
+    // The replaced one is the newest archive now.
+    env.run(&["task", "restore", "a", "--yes"]).exits(0);
+    assert_eq!(env.read(super::INSTRUCTIONS), "newer");
+}
+
+#[test]
+fn a_task_is_kept_when_its_replacement_cannot_be_restored() {
+    let env = with_task();
+    fs::create_dir_all(env.project().join(".nightwright/archive")).unwrap();
+    env.file(".nightwright/archive/a-20261115T233412Z.tar.gz", "no archive");
+    let before = env.read(super::INSTRUCTIONS);
+    let file = "a-20261115T233412Z.tar.gz";
+    env.run(&["task", "restore", file, "--yes"]).exits(1).says(&["is refused"]);
+    assert_eq!(env.read(super::INSTRUCTIONS), before);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_task_that_another_command_works_on_is_left_alone() {
         &["task", "validate", "a", "--dry-run"],
         &["task", "restore", "b"],
     ] {
-        let name = command[1];
+        let name = command[2];
         let words = format!("error: the task `{name}` is in use by another nightwright command");
         env.run(command).exits(1).says(&[&words]);
         assert_eq!(tree(&env.project()), before, "{command:?}");

@@ -13,7 +13,7 @@ use crate::harness::finish;
 #[test]
 fn a_list_of_tasks_shows_how_each_stands() {
     let env = TestEnv::new();
-    env.run(&["list"]).exits(0).says(&["there are no tasks", "nightwright new NAME"]);
+    env.run(&["list"]).exits(0).says(&["no tasks in `", "nightwright new NAME"]);
     assert_eq!(env.run(&["list", "--json"]).exits(0).out, "[]\n");
 
     env.run(&["new", "docs"]).exits(0);
@@ -114,7 +114,7 @@ fn a_new_task_is_shown_with_what_it_lacks() {
     folder        [hermit]/project/.nightwright/tasks/a
     instructions  none yet
 
-    next: write `.nightwright/tasks/a/INSTRUCTIONS.md`, or write it together with the agent: nightwright task setup a
+    next: write `.nightwright/tasks/a/INSTRUCTIONS.md` yourself, or with the agent: nightwright task setup a
     ");
     env.file(super::INSTRUCTIONS, " \n");
     let output = env.run(&["task", "show", "a"]).exits(0);

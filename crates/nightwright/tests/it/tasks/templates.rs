@@ -32,7 +32,7 @@ fn a_template_is_the_instructions_with_every_box_open() {
         .exits(2)
         .says(&["there is a template `t` already"]);
     env.run(&["task", "template", "use", "t", "b"]).exits(2).says(&["Task already exists: b"]);
-    env.run(&["task", "template", "delete", "t"]).exits(2).says(&["needs --force"]);
+    env.run(&["task", "template", "delete", "t"]).exits(2).says(&["needs confirmation", "--yes"]);
     assert_eq!(tree(&env.project()), before);
     env.run(&["task", "template", "delete", "t", "--yes"]).exits(0);
     env.run(&["task", "template", "show", "t"]).exits(2).says(&["there is no template `t`"]);
@@ -76,5 +76,5 @@ fn what_can_not_be_a_template_is_refused() {
     }
     env.run(&["new", "b", "--from", "t"]).exits(2).says(&["there is no template `t`"]);
     assert!(!env.project().join(".nightwright/tasks/b").exists());
-    env.run(&["task", "template", "list"]).exits(0).says(&["there are no templates yet"]);
+    env.run(&["task", "template", "list"]).exits(0).says(&["no templates yet"]);
 }
