@@ -83,7 +83,7 @@ enum Command {
     List(task::list::ListArgs),
     /// Create, edit, validate, archive and restore tasks
     Task(task::TaskArgs),
-    /// Compare the specs with the code and write IMPLEMENTATION_PLAN.md
+    /// Compare the specs with the code and write `IMPLEMENTATION_PLAN.md`
     Plan(Box<run::RunArgs>),
     /// Implement the plan, one item per iteration
     Build(Box<run::RunArgs>),

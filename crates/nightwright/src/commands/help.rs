@@ -266,6 +266,18 @@ mod tests {
     }
 
     #[test]
+    fn tables_in_help_fit_into_100_columns() {
+        for (path, command) in commands() {
+            let help = command.get_after_long_help().or(command.get_after_help());
+            let help = help.map(ToString::to_string).unwrap_or_default();
+            let notes = help.split("Examples:").next().unwrap_or_default();
+            for line in notes.lines().filter(|line| line.starts_with(' ')) {
+                assert!(line.len() <= 100, "`{path}`: {line}");
+            }
+        }
+    }
+
+    #[test]
     fn only_commands_at_the_top_are_hidden() {
         for command in root().get_subcommands() {
             assert!(command.get_subcommands().all(|inner| !inner.is_hide_set()));

@@ -46,11 +46,11 @@ pub(super) struct ReportArgs {
 }
 
 const AFTER_HELP: &str = "\
-Cost per accepted change is the cost of the run divided by its commits. For a run without commits, it
-is divided by the iterations that made progress or whose claim was accepted.
+Cost per accepted change is the cost of the run divided by its commits. For a run without commits, \
+it is divided by the iterations that made progress or whose claim was accepted.
 
-Fields of the --json object (times are in UTC, costs in US dollars, unknown values are null, and long
-texts are truncated with a note):
+Fields of the --json object (times are in UTC, costs in US dollars, unknown values are null, and \
+long texts are truncated with a note):
   run, state        id of the run; running, ended, gone (its process is gone, but the run has not
                     ended) or unknown (not running, and its journal cannot be read to its end)
   is_rehearsal      whether the agent was a script (--dry-run): nothing was spent, and every cost
@@ -75,19 +75,20 @@ texts are truncated with a note):
   before, more_before
                     events before the first iteration: a list like `notes`
   iterations        each {number, kind, status, why, started_at, ended_at, duration_ms, cost_usd,
-                    estimated_usd, tokens, files_changed, commits, work_progress, progress, phase, claim,
-                    attempts, attempt_count, calls, claims, blockers, notes, left_off, summary};
-                    number is 0 for a verification without work; status is believed, rejected, work,
-                    excused (no change, for an accepted reason), idle, failed, interrupted or going_on
+                    estimated_usd, tokens, files_changed, commits, work_progress, progress, phase,
+                    claim, attempts, attempt_count, calls, claims, blockers, notes, left_off,
+                    summary}; number is 0 for a verification without work; status is believed,
+                    rejected, work, excused (no change, for an accepted reason), idle, failed,
+                    interrupted or going_on
     attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, figure, tokens,
                     turns, tool_calls, tool_errors}; duration_ms is null if the end was not recorded
     attempt_count   number of attempts
     calls           {number, purpose, duration_ms, sentence, cost_usd, figure, tokens}
     claims          {at, by, checks, more_checks, findings, more_findings, changes, verdict, reason,
                     missing, more_missing, judgement, why}; judgement is open, verified,
-                    judged, not_verified, rejected, inconclusive or unaffordable; checks has {command,
-                    verdict, output, duration_ms}, findings has {path, what}, changes is as in the
-                    event `changes_inspected`
+                    judged, not_verified, rejected, inconclusive or unaffordable; checks has
+                    {command, verdict, output, duration_ms}, findings has {path, what}, changes is
+                    as in the event `changes_inspected`
     notes           {at, iteration, kind, text}; kind is warning, feedback, watchdog, denied,
                     council, status, steering, wait or baseline
     left_off        number of attempts, calls, claims, blockers and notes beyond those listed
@@ -157,7 +158,9 @@ fn format(options: &ReportArgs, file: Option<&Path>) -> Result<ReportFormat, Fai
         (.., Some("html" | "htm")) => Ok(ReportFormat::Html),
         (.., Some("json")) => Ok(ReportFormat::Json),
         (.., Some(ending)) => Err(Failure::usage(format!("cannot write a report as `.{ending}`"))
-            .hint("use a name that ends in .md, .html or .json, or name the format: --markdown, --html or --json")),
+            .hint(
+                "use a name that ends in .md, .html or .json, or add the format, such as --html",
+            )),
     }
 }
 
@@ -166,12 +169,12 @@ fn format(options: &ReportArgs, file: Option<&Path>) -> Result<ReportFormat, Fai
 fn check(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        let message = format!("the folder `{}` is not there", folder.display());
-        return Err(Failure::usage(message).hint("make it, or give another name with -o"));
+        let message = format!("the folder `{}` does not exist", folder.display());
+        return Err(Failure::usage(message).hint("create it, or give another name with -o"));
     }
     match fs::symlink_metadata(file) {
         Ok(facts) if !facts.is_file() => {
-            let message = format!("`{}` is there and is not a plain file", file.display());
+            let message = format!("`{}` exists and is not a plain file", file.display());
             Err(Failure::usage(message).hint("give another name with -o"))
         }
         Ok(_) | Err(_) => Ok(()),

@@ -152,7 +152,7 @@ fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
     };
     let service = ServiceUnit {
         name: name.clone(),
-        program: startable(plain("our own program", &own_program()?)?)?,
+        program: startable(plain("the nightwright program", &own_program()?)?)?,
         project: plain("the project", &project)?,
         run,
         environment: places(env::var_os)?,
@@ -200,7 +200,7 @@ fn meant(options: &InstallArgs, project: &Path) -> Result<(String, Option<String
 
 fn own_program() -> Result<PathBuf, Failure> {
     env::current_exe()
-        .map_err(|error| Failure::trouble(format!("can't find our own program: {error}")))
+        .map_err(|error| Failure::trouble(format!("cannot find the nightwright program: {error}")))
 }
 
 /// A path that can stand in such a file: what would begin another line there must not.

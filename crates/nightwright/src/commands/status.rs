@@ -49,8 +49,8 @@ Fields of the --json object (times are in UTC, unknown values are null):
   run               id of the run
   state             running, ended, gone (its process is gone, but the run has not ended) or unknown
                     (not running, and its journal cannot be read to its end)
-  is_rehearsal      whether the agent is a script (--dry-run): nothing is spent, and every cost comes
-                    from the script
+  is_rehearsal      whether the agent is a script (--dry-run): nothing is spent, and every cost is
+                    the script's
   pid               process id of nightwright
   task, goal        name of the task, first line of the goal
   mode, project     mode, project folder
@@ -94,7 +94,7 @@ Fields of the --json object (times are in UTC, unknown values are null):
                     covers only the part before them
   next              next steps, a list
 
-With --all, --json prints an array of objects with the fields run, state, is_rehearsal, task, goal,
+With --all, --json prints an array of objects with the fields run, state, is_rehearsal, task, goal, \
 iterations, cost_usd, started_at, last_at, ending (the name only) and sentence.";
 
 /// A run, as it is now.

@@ -42,12 +42,12 @@ pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
     let mut store = ApprovalStore::open(&project, env::var_os)?;
     if options.revoke {
         let count = store.revoke()?;
-        print(&format!("{count} approvals taken back"))?;
+        print(&format!("revoked {count} approvals"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let items = everything(&project)?;
     if items.is_empty() {
-        print("There is nothing to approve: this project runs nothing of its own.")?;
+        print("Nothing to approve: this project has no commands, hooks or agent settings.")?;
         return Ok(ExitCode::SUCCESS);
     }
     let all: Vec<_> = items.iter().map(|item| (item, item.state(store.approvals()))).collect();
@@ -66,7 +66,7 @@ pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::FAILURE);
     }
     store.approve(open.iter().map(|(item, _)| *item))?;
-    print("Approved. A change to something else needs another approval.")?;
+    print("Approved. Changed content needs another approval.")?;
     Ok(ExitCode::SUCCESS)
 }
 

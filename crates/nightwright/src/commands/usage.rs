@@ -91,8 +91,10 @@ fn unknown(within: &Command, word: &str, rest: &[String]) -> Failure {
     match nearest(word, own.iter().copied().chain(of_task)) {
         Some(near) => {
             let group = if own.contains(&near) { String::new() } else { format!("{TASK} ") };
-            let rest: String = rest.iter().map(|word| format!(" {}", shell_word(word))).collect();
-            failure.hint(format!("did you mean `{name} {group}{near}{rest}`?"))
+            let first = format!("{name} {group}{near}");
+            let line: Vec<_> =
+                [first].into_iter().chain(rest.iter().map(|word| shell_word(word))).collect();
+            failure.hint(format!("did you mean `{}`?", line.join(" ")))
         }
         None => failure.hint(format!("list the commands with `{name} --help`")),
     }

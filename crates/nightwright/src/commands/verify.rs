@@ -38,7 +38,7 @@ pub(super) const REPORT: &str = "verification-report.md";
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct VerifyArgs {
     /// Name of the task
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "TASK")]
     name: String,
 
     /// How closely a model looks; `deep` lets it read the project [default: `verify.depth`, or
@@ -100,8 +100,8 @@ Fields of the --json object:
   cost_usd      cost in US dollars
   run           id of the run, or null
   run_folder    folder with its journal, prompts and output, or null
-  report        path of the report relative to the project, or null: only pass and fail are written,
-                and not by a rehearsal";
+  report        path of the report relative to the project, or null: it is written for pass and
+                fail, but not by a rehearsal";
 
 pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
     let (project, which) = options.project.find_for_work()?;

@@ -259,7 +259,7 @@ pub fn find_on(shelves: &[TemplateStore], name: &TaskName) -> Result<Template, F
 
 fn already_there(name: &TaskName) -> Failure {
     Failure::usage(format!("there is a template `{name}` already"))
-        .hint(format!("give another name, or replace it with --yes"))
+        .hint("give another name, or replace it with --yes")
 }
 
 /// The folder with what a user has for all projects.

@@ -142,7 +142,9 @@ fn a_dash_is_standard_output_and_a_folder_that_is_not_there_is_a_slip() {
         "hint: use a name that ends in .md, .html or .json",
     ]);
     assert!(!env.project().join("a.pdf").exists());
-    env.run(&["report", "-o", "nigth/a.html"]).exits(2).says(&["the folder `nigth` is not there"]);
+    env.run(&["report", "-o", "nigth/a.html"])
+        .exits(2)
+        .says(&["the folder `nigth` does not exist"]);
     assert!(!env.project().join("nigth").exists());
 }
 
@@ -185,9 +187,15 @@ fn the_object_has_what_the_help_says_and_no_more() {
     env.run(&["new", "a"]).exits(0);
     env.file(".nightwright/tasks/a/TODO.md", "- [x] one\n- [ ] two\n");
     made_up(&env, &SampleRun::new("a", 2, noon()));
-    for words in [&["report"][..], &["status"], &["list"], &["task", "show", "a"]] {
-        let help = env.run(&[words[0], "--help"]).exits(0).out;
-        let page = env.run(&[words, &["--json"]].concat()).exits(0).out;
+    for (command, arguments) in [
+        (&["report"][..], &[][..]),
+        (&["status"], &[]),
+        (&["status"], &["--all"]),
+        (&["list"], &[]),
+        (&["task", "show"], &["a"]),
+    ] {
+        let help = env.run(&[command, &["--help"]].concat()).exits(0).out;
+        let page = env.run(&[command, arguments, &["--json"]].concat()).exits(0).out;
         let page: Value = serde_json::from_str(&page).unwrap();
         let page = if page.is_array() { page[0].clone() } else { page };
         assert!(page.is_object(), "{page}");

@@ -23,11 +23,11 @@ use crate::store::journal::RunDir;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Changes")]
 pub(super) struct ChangeArgs {
-    /// Another tool that the agent may use, such as `Bash(npm install:*)`; may be repeated
+    /// Allow another tool, such as `Bash(npm install:*)`; repeatable
     #[arg(long, value_name = "TOOL", value_parser = tool)]
     allowed_tools: Vec<String>,
 
-    /// Another tool that the agent may not use at all; may be repeated
+    /// Forbid another tool; repeatable
     #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
     disallowed_tools: Vec<String>,
 

@@ -46,8 +46,8 @@ The states of a task:
   error        failed with an error
   broken       cannot be read; the line says why
 
-COST is the cost of the last run. `nightwright task show NAME` shows more about a task, and what to do
-next. `nightwright status --all` lists the runs.
+COST is the cost of the last run. `nightwright task show NAME` shows more about a task. \
+`nightwright status --all` lists the runs.
 
 Fields of the --json objects:
   name, mode    mode is null if the configuration cannot be read
