@@ -266,8 +266,8 @@ pub fn list(project: &Path) -> Result<Vec<ListedTask>, Failure> {
 
 pub(crate) fn already_there(name: &TaskName) -> Failure {
     Failure::usage(format!("Task already exists: {name}")).hint(format!(
-        "look at it with `nightwright show {name}`, begin it anew with `nightwright reset {name}`, or put \
-         it away with `nightwright archive {name}`"
+        "show it with `nightwright task show {name}`, reset it with `nightwright task reset {name}`, or \
+         archive it with `nightwright task archive {name}`"
     ))
 }
 
@@ -283,7 +283,8 @@ fn not_found(project: &Path, name: &TaskName) -> Failure {
     let names: Vec<_> = listed.iter().map(|listed| listed.name.as_str()).collect();
     let archived = archive::list(project).unwrap_or_default();
     if archived.iter().any(|archived| archived.name == *name) {
-        return failure.hint(format!("it was archived; bring it back: nightwright restore {name}"));
+        return failure
+            .hint(format!("it was archived; restore it: nightwright task restore {name}"));
     }
     if names.is_empty() {
         return failure.hint(format!("there are no tasks yet; make it: nightwright new {name}"));

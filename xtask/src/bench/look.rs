@@ -22,7 +22,7 @@ const TASKS: [&str; 8] =
 /// What is measured, beside how it is called.
 const LOOKS: [(&str, &[&str]); 5] = [
     ("`nightwright list`", &["list"]),
-    ("`nightwright show orders`", &["show", "orders"]),
+    ("`nightwright task show orders`", &["task", "show", "orders"]),
     ("`nightwright status`", &["status"]),
     ("`nightwright status orders`", &["status", "orders"]),
     ("`nightwright report`", &["report"]),
@@ -122,6 +122,6 @@ mod tests {
         times[LOOKS.len() + 1] = vec![10 * WANTED];
         assert_eq!(table(&times, 1), Ok(()));
         times[2] = vec![WANTED + Duration::from_millis(1)];
-        assert_eq!(table(&times, 1), Err("not reached: `nightwright show orders`".to_owned()));
+        assert_eq!(table(&times, 1), Err("not reached: `nightwright task show orders`".to_owned()));
     }
 }

@@ -1,12 +1,12 @@
 //! Before something of the project takes effect: what was approved, what is shown, what is asked.
 
 use std::env;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use nightwright_core::display::{display_safe, one_line};
 
-use crate::commands::eprint_safe;
+use crate::commands::{eprint_safe, terminal};
 use crate::config::ConfigLayer;
 use crate::error::Failure;
 use crate::paste::from_here;
@@ -30,10 +30,10 @@ pub(crate) enum UntrustedPolicy {
 /// Whether the command has options for what nobody has approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrustFlags {
-    /// `--trust` and `--ignore-untrusted`.
+    /// `--yes` and `--ignore-untrusted`.
     There,
-    /// Only `--trust`.
-    Trust,
+    /// Only `--yes`.
+    Yes,
     /// None.
     NotThere,
 }
@@ -73,7 +73,7 @@ pub(super) fn settle(
             hooks.retain(approved);
             without(project, layers, &open)
         }
-        UntrustedPolicy::Ask(_) if can_ask() => {
+        UntrustedPolicy::Ask(_) if terminal::is_there() => {
             let changed = open.iter().all(|(_, standing)| *standing == TrustState::Changed);
             let opening = if changed {
                 "You approved this, and it has changed since:"
@@ -203,12 +203,10 @@ fn indented(text: &str) -> Vec<String> {
 fn refused(list: &str, flags: TrustFlags) -> Failure {
     let hint = match flags {
         TrustFlags::There => {
-            "look at it and approve it: nightwright trust; for this run only: --trust; to leave it \
+            "look at it and approve it: nightwright trust; for this run only: --yes; to leave it \
              out: --ignore-untrusted"
         }
-        TrustFlags::Trust => {
-            "look at it and approve it: nightwright trust; for this run only: --trust"
-        }
+        TrustFlags::Yes => "look at it and approve it: nightwright trust; for this run only: --yes",
         TrustFlags::NotThere => "look at it and approve it: nightwright trust",
     };
     Failure::usage(format!("this project would run something that you have not approved:\n{list}"))
@@ -278,29 +276,15 @@ pub(crate) fn approved_agent_files(project: &Path) -> Result<Vec<TrustItem>, Fai
     Ok(agent_files(project, &store, UntrustedPolicy::Ask(TrustFlags::NotThere), unheard))
 }
 
-pub(crate) fn can_ask() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-/// Asks a question whose answer is no unless it is yes.
-pub(crate) fn agreed(question: &str) -> Result<bool, Failure> {
-    // Nobody to ask when the terminal is gone; then the answer is the end of input.
-    let _ = write!(io::stderr(), "{question}");
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.map_err(|error| Failure::trouble(format!("cannot read the answer: {error}")))?;
-    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ApprovalAnswer {
+enum ApprovalAnswer {
     Yes,
     No,
     Ignore,
 }
 
 /// Asks until something is said that can be understood; the end of input is a no.
-pub(crate) fn answer(question: &str) -> Result<ApprovalAnswer, Failure> {
+fn answer(question: &str) -> Result<ApprovalAnswer, Failure> {
     loop {
         // Nobody to ask when the terminal is gone; then the answer is the end of input.
         let _ = write!(io::stderr(), "{question}");

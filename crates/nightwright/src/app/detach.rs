@@ -33,8 +33,7 @@ const STDERR_FILE: &str = "detached.err";
 /// Whether the run goes on without this terminal.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DetachArgs {
-    /// Let the run go on without this terminal: once it has begun, say its id and how to look at
-    /// it, and leave
+    /// Run in the background: print the id of the run once it has started, and exit
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     detach: bool,
 

@@ -14,7 +14,8 @@ use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 
-use super::{command, print, select_run};
+use super::command;
+use super::context::{ProjectArgs, print};
 use crate::app::locked_run::home;
 use crate::config::KEYS;
 use crate::config::modes;
@@ -34,7 +35,7 @@ const RUNS: usize = 50;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct CompletionsArgs {
-    /// The shell
+    /// Shell to complete in
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
@@ -89,7 +90,7 @@ fn project(arguments: &[OsString]) -> Option<PathBuf> {
         let at = arguments.iter().rposition(|argument| argument == option)?;
         arguments.get(at + 1).map(PathBuf::from)
     };
-    select_run::project(after("-C").or_else(|| after("--project")).as_deref()).ok()
+    ProjectArgs { project: after("-C").or_else(|| after("--project")) }.find().ok()
 }
 
 fn with_values(command: Command, project: Option<&Path>) -> Command {

@@ -1,4 +1,4 @@
-//! `nightwright config`: look at the configuration, or change it.
+//! `nightwright config`: show or change the configuration.
 
 mod show;
 
@@ -9,13 +9,12 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::{eprint_safe, print, select_run};
+use super::context::{ProjectArgs, eprint_safe, print};
 use crate::app::approval;
 use crate::config::modes;
 use crate::config::{self, ConfigFile, ConfigLayer, ConfigValue, Key, ResolvedConfig, edit};
 use crate::error::Failure;
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(disable_help_subcommand = true)]
 pub(super) struct ConfigArgs {
@@ -25,20 +24,20 @@ pub(super) struct ConfigArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum ConfigCommand {
-    /// Print the effective value of a key; exits 1 if it is not set
+    /// Print the effective value of a key; exit 1 if it is not set
     Get {
-        /// The key, such as `limits.max_cost`
+        /// Name of the key, such as `limits.max_cost`
         key: String,
         #[command(flatten)]
         place: ConfigTarget,
         #[command(flatten)]
         format: ConfigFormat,
     },
-    /// Set a key in the file of the project, the task or the user; comments in it stay
+    /// Set a key for the project, a task or all your projects
     Set {
-        /// The key, such as `limits.max_cost`
+        /// Name of the key, such as `limits.max_cost`
         key: String,
-        /// The value; several for a list, `NAME=VALUE` for variables
+        /// Value; several for a list, `NAME=VALUE` for variables
         #[arg(required = true, value_name = "VALUE", allow_negative_numbers = true)]
         values: Vec<String>,
         #[command(flatten)]
@@ -46,25 +45,25 @@ enum ConfigCommand {
         #[command(flatten)]
         whose: ConfigScope,
     },
-    /// Remove a key from the file of the project, the task or the user
+    /// Remove a key from the configuration of the project, a task or all your projects
     Unset {
-        /// The key, such as `limits.max_cost`
+        /// Name of the key, such as `limits.max_cost`
         key: String,
         #[command(flatten)]
         place: ConfigTarget,
         #[command(flatten)]
         whose: ConfigScope,
     },
-    /// List all keys, their effective values, and where these come from
+    /// List all keys with their effective values and where they come from
     List {
         #[command(flatten)]
         place: ConfigTarget,
         #[command(flatten)]
         format: ConfigFormat,
     },
-    /// Show all about a key: what it may be, what every layer says, and which one wins
+    /// Explain a key: its allowed values, its value in every layer, and which one wins
     Explain {
-        /// The key, such as `limits.max_cost`
+        /// Name of the key, such as `limits.max_cost`
         key: String,
         #[command(flatten)]
         place: ConfigTarget,
@@ -77,25 +76,24 @@ enum ConfigCommand {
 
 #[derive(Clone, Debug, Args)]
 struct ConfigTarget {
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 
-    /// The configuration of this task
+    /// Use the configuration of this task
     #[arg(long, value_name = "NAME")]
     task: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]
 struct ConfigScope {
-    /// In your own file, for all projects
+    /// Change your own configuration, for all projects
     #[arg(long, conflicts_with = "task")]
     user: bool,
 }
 
 #[derive(Clone, Copy, Debug, Args)]
 struct ConfigFormat {
-    /// As JSON; durations in seconds, money in US dollars
+    /// Print JSON, with durations in seconds and money in US dollars
     #[arg(long)]
     json: bool,
 }
@@ -123,7 +121,7 @@ pub(super) fn config(options: &ConfigArgs) -> Result<ExitCode, Failure> {
 impl ConfigTarget {
     /// The project, and the task if it is there.
     fn find(&self) -> Result<(PathBuf, Option<&str>), Failure> {
-        let project = select_run::project(self.project.as_deref())?;
+        let project = self.project.find()?;
         if let Some(task) = &self.task {
             let file = ConfigFile::task(&project, task)?;
             if !file.path().parent().is_some_and(Path::is_dir) {
@@ -187,11 +185,7 @@ fn set(
         .hint("change them there"));
     }
     if key.gated {
-        approval::approve_setting(
-            &select_run::project(place.project.as_deref())?,
-            &file.layer()?,
-            key.name,
-        )?;
+        approval::approve_setting(&place.project.find()?, &file.layer()?, key.name)?;
     }
     eprint_safe(&format!(
         "{} = {} in {}",

@@ -10,7 +10,7 @@ use nightwright_core::outcome::Strictness;
 use nightwright_core::settings::{Settings, VerdictMode};
 use nightwright_core::units::Usd;
 
-use super::eprint_safe;
+use super::context::eprint_safe;
 use crate::app::agent_program::{AgentProgram, RehearsalScript};
 use crate::app::execute;
 use crate::app::run_spec::RunSpec;
@@ -22,10 +22,9 @@ use crate::runtime::clock::ClockSpeed;
 use crate::secrets;
 use crate::store::log_settings::LogSettings;
 
-/// What the demo can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Show the agent's words and tool calls too
+    /// Also show the messages and tool calls of the agent
     #[arg(short, long)]
     verbose: bool,
 }
@@ -45,7 +44,7 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
     eprint_safe(&format!(
         "A small project with a failing test is in {} until the demo ends.\n\
          A scripted agent works on it now; nothing is spent. Waits are shown in fast motion.\n\
-         With a real agent, in a project of your own, that would be:\n  \
+         With a real agent, in your own project, that would be:\n  \
          nightwright run -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
         folder.path().display()
     ));
@@ -79,6 +78,6 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
         detach: None,
     };
     let code = execute::run(&spec)?;
-    eprint_safe("\nNext, in a project of your own:\n  nightwright init");
+    eprint_safe("\nNext, in your own project:\n  nightwright init");
     Ok(code)
 }

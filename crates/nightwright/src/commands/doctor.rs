@@ -1,4 +1,4 @@
-//! `nightwright doctor`: whether a run can start here, and what to do if not.
+//! `nightwright doctor`: check whether a run can start here, and say what to do if not.
 
 mod agent;
 mod checks;
@@ -9,7 +9,7 @@ mod project;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -19,35 +19,33 @@ use nightwright_core::stream::dialect::Dialect;
 
 use self::configured::DoctorConfig;
 use self::finding::{DoctorFinding, DoctorReport};
-use super::{eprint_safe, print, select_run};
+use super::context::{ProjectArgs, eprint_safe, print};
 use crate::agent::program::{FoundProgram, Freshness};
 use crate::app::agent_program::{self, find_claude, refused_as_root};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
 use crate::error::Failure;
 
-/// What to look at.
 #[derive(Clone, Debug, Args)]
 pub(super) struct DoctorArgs {
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 
-    /// Make one tiny call to the model as well, for a cent or so: it shows that the login works
-    /// and that what the agent prints is understood
+    /// Also make one small call to the model (about one cent) to test the login and the output of
+    /// the agent
     #[arg(long)]
     probe: bool,
 
-    /// Run the checks of the project once, as a run would
+    /// Also run the checks of the project once, as a run would
     #[arg(long)]
     checks: bool,
 
-    /// Print the findings as JSON
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
-    let Root { path: project, found } = select_run::find_root(options.project.as_deref())?;
+    let Root { path: project, found } = options.project.find_root()?;
     block_on(async {
         let mut signals = catch_signals()?;
         let (spec, configured) = configured::configured(&project);

@@ -8,12 +8,12 @@ use clap::builder::StyledStr;
 use clap::{Args, Command};
 
 use super::examples::{EXAMPLES, Example};
-use super::man;
+use super::usage;
 use crate::error::Failure;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct HelpArgs {
-    /// The command, such as `run` or `config set` [default: nightwright itself]
+    /// Name of the command, such as `run` or `config set` [default: nightwright itself]
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -22,26 +22,26 @@ pub(super) struct HelpArgs {
 pub(super) fn help(options: &HelpArgs) -> Result<ExitCode, Failure> {
     let mut root = super::command();
     root.build();
-    man::find(&root, &options.command)?;
+    usage::find_command(&root, &options.command)?;
     let line = ["nightwright"].into_iter().chain(options.command.iter().map(String::as_str));
     match super::command().try_get_matches_from(line.chain(["--help"])) {
-        Err(help) => super::clap_error(&help, &[]),
+        Err(help) => usage::clap_error(help, &[]),
         Ok(_) => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// What a group of commands is for, and its commands.
+/// A title, and the commands below it.
 type CommandGroup = (&'static str, &'static [&'static str]);
 
-/// The commands, in the order in which they are met.
+/// The commands that every user needs, then the others by topic.
 const GROUPS: &[CommandGroup] = &[
-    ("First steps", &["demo", "init", "doctor", "selftest"]),
-    ("Tasks", &["new", "setup", "edit", "validate", "list", "show", "prompt"]),
-    ("Runs", &["run", "plan", "build", "resume", "stop", "pause", "tell", "verify", "service"]),
-    ("Looking", &["status", "log", "report", "inspect"]),
-    ("Life of a task", &["reset", "archive", "restore", "delete", "template"]),
-    ("Settings", &["config", "trust", "notify", "principles"]),
-    ("This program", &["help", "completions", "man", "version"]),
+    ("Commands", &["init", "run", "status", "log", "stop", "resume", "report", "doctor"]),
+    ("Tasks", &["new", "list", "task"]),
+    ("More ways to run", &["plan", "build", "verify", "demo"]),
+    ("Control", &["pause", "tell"]),
+    ("Project and configuration", &["config", "trust", "principles", "notify"]),
+    ("Machine", &["selftest", "service"]),
+    ("Other", &["inspect", "prompt", "man", "completions", "help", "version"]),
 ];
 
 /// Gives every command its examples, and the whole its overview.
@@ -83,7 +83,7 @@ fn with_examples(command: Command, path: &str) -> Command {
     let long = dressed.get_after_long_help().map(|text| text.ansi().to_string());
     let has_more = long.is_some() || dressed.get_arguments().any(clap::Arg::is_hide_short_help_set);
     let more =
-        has_more.then(|| format!("`nightwright {path} --help` shows all options and says more."));
+        has_more.then(|| format!("Use `nightwright {path} --help` for all options and details."));
     let full = joined([long.or_else(|| short.clone()), Some(examples.clone()), None]);
     dressed = dressed.after_help(StyledStr::from(joined([short, Some(examples), more])));
     // Where both would say the same, there is only one.
@@ -161,7 +161,7 @@ mod tests {
                 let line = line.split(['|', '>']).next().unwrap_or_default();
                 for line in line.split("&&") {
                     let words = shell_words::split(line).unwrap();
-                    let read = root().try_get_matches_from(super::super::project_last(
+                    let read = root().try_get_matches_from(usage::project_last(
                         words.iter().map(Into::into).collect(),
                     ));
                     let wrong =
@@ -187,7 +187,7 @@ mod tests {
         for line in commands {
             let words = shell_words::split(line.split(" >").next().unwrap_or(&line)).unwrap();
             let words = words.iter().map(Into::into).collect();
-            let read = root().try_get_matches_from(super::super::project_last(words));
+            let read = root().try_get_matches_from(usage::project_last(words));
             assert!(read.is_ok(), "`{line}`: {}", read.unwrap_err());
         }
     }
@@ -207,7 +207,7 @@ mod tests {
             let last = help.trim_end().lines().last().unwrap();
             assert_eq!(
                 last,
-                format!("`nightwright {name} --help` shows all options and says more.")
+                format!("Use `nightwright {name} --help` for all options and details.")
             );
         }
     }
@@ -227,6 +227,54 @@ mod tests {
         let tokens = help.split("--max-tokens").nth(1).unwrap();
         let about = tokens.split("\n\n").next().unwrap();
         assert!(about.contains("budget") && about.contains("agent.max_output_tokens"), "{about}");
+    }
+
+    #[test]
+    fn the_overview_begins_with_the_eight_commands_that_matter() {
+        let help = root().render_help().to_string();
+        let first = help.split("\nCommands:\n").nth(1).and_then(|rest| rest.split("\n\n").next());
+        let names: Vec<_> =
+            first.unwrap().lines().filter_map(|line| line.split_whitespace().next()).collect();
+        let expected = ["init", "run", "status", "log", "stop", "resume", "report", "doctor"];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn confirmation_has_one_flag_and_the_project_has_one_option() {
+        for (path, command) in commands() {
+            for arg in command.get_arguments() {
+                let (long, short) = (arg.get_long().unwrap_or_default(), arg.get_short());
+                assert!(!["force", "trust"].contains(&long), "`{path} --{long}`");
+                assert_eq!(long == "yes", short == Some('y'), "`{path} --{long}`");
+                assert_eq!(long == "project", short == Some('C'), "`{path} --{long}`");
+            }
+        }
+    }
+
+    #[test]
+    fn every_help_text_is_one_short_sentence_without_a_full_stop() {
+        for (path, command) in commands() {
+            let about = command.get_about().unwrap().to_string();
+            let options = command.get_arguments().filter_map(|arg| arg.get_help());
+            for text in [about].into_iter().chain(options.map(ToString::to_string)) {
+                assert!(text.starts_with(|c: char| c.is_ascii_uppercase()), "`{path}`: {text}");
+                assert!(!text.ends_with('.') && text.len() <= 250, "`{path}`: {text}");
+                let words = ["The ", "What ", "Whether ", "As ", "So "];
+                assert!(words.iter().all(|word| !text.starts_with(word)), "`{path}`: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn tables_in_help_fit_into_100_columns() {
+        for (path, command) in commands() {
+            let help = command.get_after_long_help().or(command.get_after_help());
+            let help = help.map(ToString::to_string).unwrap_or_default();
+            let notes = help.split("Examples:").next().unwrap_or_default();
+            for line in notes.lines().filter(|line| line.starts_with(' ')) {
+                assert!(line.len() <= 100, "`{path}`: {line}");
+            }
+        }
     }
 
     #[test]

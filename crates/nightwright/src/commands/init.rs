@@ -1,14 +1,15 @@
-//! `nightwright init`: set a project up: find out its type and commands, and write .nightwright/.
+//! `nightwright init`: set up a project.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use nightwright_core::display::display_safe;
 
+use super::context::{ProjectArgs, advise, eprint_safe, print};
 use super::terminal::{self, TerminalPrompt};
-use super::{advise, eprint_safe, print, select_run};
 use crate::app::approval;
 use crate::config::principles;
 use crate::config::{self, ConfigFile, ResolvedConfig};
@@ -18,32 +19,27 @@ use crate::init::file_plan::{CONFIG, ExistingConfig, check_new};
 use crate::init::import::Import;
 use crate::init::{InitPlan, InitResult, ProjectScan};
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct InitArgs {
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 
-    /// Write the configuration anew; the old one is kept as `config.toml.bak`
-    #[arg(long)]
-    force: bool,
-
-    /// Ask nothing and take what was found
+    /// Use the detected settings without asking, and replace an existing configuration (the old one
+    /// is kept as `config.toml.bak`)
     #[arg(short, long)]
     yes: bool,
 
-    /// Leave alone what other tools left
+    /// Do not import files of other tools
     #[arg(long)]
     no_import: bool,
 }
 
 pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
-    let (project, which) = select_run::new_project(options.project.as_deref())?;
+    let (project, which) = options.project.find_new()?;
     if let Some(which) = which {
         eprint_safe(&which);
     }
-    let existing = if options.force { ExistingConfig::Kept } else { ExistingConfig::Refused };
+    let existing = existing_config(&project, options.yes)?;
     check_new(&project, existing)?;
     let mut look = ProjectScan::at(&project, &principles_file(&project)?);
     if options.no_import {
@@ -79,6 +75,15 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
         approve_for_init,
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A configuration that exists is replaced only if the user agrees.
+fn existing_config(project: &Path, yes: bool) -> Result<ExistingConfig, Failure> {
+    let question =
+        format!("`{CONFIG}` already exists. Replace it? The old one is kept as `config.toml.bak`.");
+    let exists = fs::symlink_metadata(project.join(CONFIG)).is_ok();
+    let replace = exists && (yes || terminal::is_there() && terminal::confirm(&question)?);
+    Ok(if replace { ExistingConfig::Kept } else { ExistingConfig::Refused })
 }
 
 /// Where principles will be looked for when the project has its new configuration, which says
@@ -125,13 +130,16 @@ fn show(written: &InitResult, setup: &InitPlan) -> Result<(), Failure> {
              `verify.commands` in `{CONFIG}`."
         ),
     };
-    let imported = setup.imports.iter().flat_map(Import::tasks).take(1).map(|name| {
-        format!("  {:<45} a task that was imported\n", format!("nightwright run {name}"))
-    });
+    let imported = setup
+        .imports
+        .iter()
+        .flat_map(Import::tasks)
+        .take(1)
+        .map(|name| format!("  {:<45} an imported task\n", format!("nightwright run {name}")));
     advise(&format!(
         "\n{tests}\n\nNext:\n{}  \
          nightwright run -p \"make the tests pass\" -m 10    a goal, at most ten iterations\n  \
-         nightwright new NAME                              a task with instructions of its own",
+         nightwright new NAME                              a task with its own instructions",
         imported.collect::<String>()
     ));
     Ok(())

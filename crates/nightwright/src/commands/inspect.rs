@@ -34,7 +34,7 @@ use nightwright_core::stream::transcript::{
 use nightwright_core::units::{AttemptId, Tokens, Usd};
 use serde::Serialize;
 
-use super::print;
+use super::context::print;
 use crate::error::Failure;
 use crate::output::follow::show;
 use crate::output::summary::thousands;
@@ -51,23 +51,22 @@ const STDERR_MAX: usize = 16 << 10;
 /// The most of a reason that is shown, in characters.
 const WHY_MAX: usize = 500;
 
-/// What to inspect.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct InspectArgs {
-    /// What the agent printed on standard output, a line of JSON each; `-` = standard input
+    /// Recorded standard output of the agent, one JSON object per line (`-`: standard input)
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// The exit code of the agent's process
+    /// Exit code of the agent process
     #[arg(long, value_name = "N", value_parser = value_parser!(i32).range(0..=255), allow_negative_numbers = true, conflicts_with = "signal")]
     exit_code: Option<i32>,
 
-    /// The signal that killed the agent's process
+    /// Signal that killed the agent process
     #[arg(long, value_name = "N", value_parser = value_parser!(i32).range(1..=64), allow_negative_numbers = true)]
     signal: Option<i32>,
 
-    /// What the agent printed on standard error
+    /// Recorded standard error of the agent
     #[arg(long, value_name = "FILE")]
     stderr: Option<PathBuf>,
 
@@ -77,30 +76,28 @@ pub(super) struct InspectArgs {
 }
 
 const AFTER_HELP: &str = "\
-Without --exit-code and --signal nobody knows how the process ended: a stream without a result \
-then counts as one whose process failed (exit code 1).
+Without --exit-code and --signal, a stream without a result counts as a failed process (exit code 1).
 
-The object of --json:
-  outcome         what came of it, such as finished, usage_limited or crashed
+Fields of the --json object:
+  outcome         how the attempt ended, such as finished, usage_limited or crashed
   retry           what a run does next:
-                    no     nothing is tried again: the work is looked at
-                    retry  another attempt (after `suspect` only if there is no work)
-                    wait   for the limit, then another attempt
-                    fail   the iteration has failed: this prompt can't work
-                    stop   the run ends: nothing can work
-  until           when the limit ends, if that was said, else null
-  cost_usd        what it cost, in US dollars; null = nobody knows
-  cost_estimated  whether that is an estimate, not the agent's own figure
-  tokens          of all models: input, output, cache_read, cache_write
-  turns           turns, as the agent counts them
-  results         results: one for each turn of the conversation
-  tool_calls      calls of tools, those of sub-agents too
-  tool_errors     those of them that failed
-  bad_lines       lines that are no messages
-  unknown_events  events and results with something new to this version of nightwright
-  final_text      what the agent said last
-  markers         what its last words carry: promise, signal, end_phrase,
-                  says_done, blockers";
+                    no     assess the work, without another attempt
+                    retry  start another attempt (after `suspect`, only if there is no work)
+                    wait   wait for the limit to end, then start another attempt
+                    fail   fail the iteration: this prompt cannot work
+                    stop   end the run: no attempt can work
+  until           when the limit ends, or null if unknown
+  cost_usd        cost in US dollars, or null if unknown
+  cost_estimated  whether the cost is an estimate rather than the agent's own figure
+  tokens          tokens of all models: input, output, cache_read, cache_write
+  turns           turns, as counted by the agent
+  results         number of results: one per turn of the conversation
+  tool_calls      number of tool calls, including those of sub-agents
+  tool_errors     number of failed tool calls
+  bad_lines       number of lines that are not messages
+  unknown_events  number of events and results that this version of nightwright does not know
+  final_text      last message of the agent
+  markers         markers in the last message: promise, signal, end_phrase, says_done, blockers";
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]

@@ -1,4 +1,4 @@
-//! `nightwright log`: print the log of a run, or what its agent printed, and go on with it as it grows.
+//! `nightwright log`: print or follow the log of a run, or the raw output of its agent.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -13,8 +13,8 @@ use nightwright_core::display::display_safe;
 use nightwright_core::event::Event;
 use nightwright_core::units::Iteration;
 
-use super::select_run::{RunSelector, SelectedRun, damaged};
-use super::{advise, eprint_safe};
+use super::context::{RunSelector, advise, eprint_safe};
+use super::select_run::{SelectedRun, damaged};
 use crate::error::Failure;
 use crate::files::open_regular;
 use crate::store::journal::{JournalTail, RunDir, attempt_label, call_label};
@@ -32,21 +32,20 @@ const CHUNK: usize = 64 << 10;
 /// More than this of a line is not held back until it is whole.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct LogArgs {
     #[command(flatten)]
-    which: RunSelector,
+    selector: RunSelector,
 
-    /// Go on until the run ends
+    /// Follow the log until the run ends
     #[arg(short, long)]
     follow: bool,
 
-    /// Print what the agent printed, attempt by attempt, as it came
+    /// Print the raw output of the agent
     #[arg(long, conflicts_with = "json")]
     raw: bool,
 
-    /// Print the events of the run, one JSON object a line, as `--output json` does
+    /// Print the events of the run, one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -60,7 +59,7 @@ enum LogSource {
 }
 
 pub(super) fn log(options: &LogArgs) -> Result<ExitCode, Failure> {
-    let found = options.which.find()?;
+    let found = options.selector.find()?;
     let what = match (options.raw, options.json) {
         (true, _) => LogSource::Raw,
         (false, true) => LogSource::Events,

@@ -10,24 +10,23 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::{command, print};
+use super::context::print;
+use super::{command, usage};
 use crate::agent::program::locate;
 use crate::app::async_command::block_on;
-use crate::config::nearest::nearest;
 use crate::error::Failure;
 use crate::process::terminal::{TerminalCommand, run_on_terminal};
 
 /// How help begins its examples.
 const EXAMPLES: &str = "Examples:\n";
 
-/// Which page, and where the pages go.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ManArgs {
-    /// The command, such as `run` or `config set` [default: nightwright itself]
+    /// Name of the command, such as `run` or `config set` [default: nightwright itself]
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
     command: Vec<String>,
 
-    /// Write one page per command to this folder
+    /// Write the pages of all commands to DIR
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -37,7 +36,7 @@ pub(super) fn man(options: &ManArgs) -> Result<ExitCode, Failure> {
     // Gives every command below its full name.
     root.build();
     match &options.dir {
-        None => show(find(&root, &options.command)?)?,
+        None => show(usage::find_command(&root, &options.command)?)?,
         Some(folder) => {
             fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
             let count = write_all(&root, folder)?;
@@ -80,31 +79,6 @@ fn opens_in_man(command: &Command, page: &[u8]) -> Result<bool, Failure> {
         mark: format!("man-{}", std::process::id()),
     };
     block_on(async { Ok(run_on_terminal(&reading).await.is_ok_and(|done| done.exit.is_success())) })
-}
-
-/// The command that these words name.
-pub(super) fn find<'a>(root: &'a Command, words: &[String]) -> Result<&'a Command, Failure> {
-    let mut found = root;
-    for word in words {
-        let shown = found.get_subcommands().filter(|inner| !inner.is_hide_set());
-        let shown: Vec<_> = shown.collect();
-        let Some(inner) = shown.iter().find(|inner| inner.get_name() == word) else {
-            let near = nearest(word, shown.into_iter().map(Command::get_name));
-            return Err(unknown(found, word, near));
-        };
-        found = inner;
-    }
-    Ok(found)
-}
-
-fn unknown(within: &Command, word: &str, near: Option<&str>) -> Failure {
-    let name = full_name(within).replace('-', " ");
-    let name = name.trim();
-    let failure = Failure::usage(format!("`{name}` has no command `{word}`"));
-    match near {
-        Some(near) => failure.hint(format!("did you mean `{name} {near}`?")),
-        None => failure.hint(format!("list the commands with `{name} --help`")),
-    }
 }
 
 /// The pages of a command and of all below it; gives how many there are.
@@ -171,7 +145,7 @@ fn render_section(title: &str, text: &str, page: &mut Vec<u8>) -> io::Result<()>
 }
 
 /// `nightwright-config-set`.
-fn full_name(command: &Command) -> String {
+pub(super) fn full_name(command: &Command) -> String {
     command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
 }
 

@@ -1,7 +1,6 @@
-//! `nightwright notify`: try whether notifications arrive.
+//! `nightwright notify`: test the notifications.
 
 use std::env;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use clap::{Args, Subcommand};
 use nightwright_core::units::RunId;
 use serde_json::{Value as Json, json};
 
-use super::{print, print_json, select_run};
+use super::context::{ProjectArgs, print, print_json};
 use crate::app::approval::{self, TrustFlags, UntrustedPolicy};
 use crate::config::{self, KEYS, ResolvedConfig};
 use crate::error::Failure;
@@ -17,7 +16,6 @@ use crate::output::notify::{self, Address, TestDelivery};
 use crate::secrets;
 use crate::task::Task;
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(disable_help_subcommand = true)]
 pub(super) struct NotifyArgs {
@@ -27,26 +25,24 @@ pub(super) struct NotifyArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum NotifyCommand {
-    /// Send one notification to every configured address, and say what came of it; exits 1 if any
-    /// did not arrive
+    /// Send a test notification to every configured address; exit 1 if any does not arrive
     Test {
-        /// As JSON
+        /// Print a JSON array with one object per address
         #[arg(long)]
         json: bool,
 
-        /// The configuration of this task
+        /// Use the configuration of this task
         #[arg(long, value_name = "NAME")]
         task: Option<String>,
 
-        /// The project folder [default: the project around the current folder]
-        #[arg(short = 'C', long, value_name = "DIR")]
-        project: Option<PathBuf>,
+        #[command(flatten)]
+        project: ProjectArgs,
     },
 }
 
 pub(super) fn notify(options: &NotifyArgs) -> Result<ExitCode, Failure> {
     let NotifyCommand::Test { json, task, project } = &options.what;
-    let project = select_run::project(project.as_deref())?;
+    let project = project.find()?;
     let task = task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
     let task = task.as_ref().map(|task| task.name().as_str());
     let layers = config::load(&project, task, |name| env::var_os(name))?;

@@ -1,4 +1,4 @@
-//! `nightwright principles`: write down what the work goes by when two good things contradict each other.
+//! `nightwright principles`: set trade-off priorities.
 
 mod ask;
 
@@ -11,8 +11,8 @@ use nightwright_core::display::display_safe;
 use nightwright_core::principles::{Preset, Principles};
 
 use self::ask::WeightsShown;
+use super::context::{ProjectArgs, advise, eprint_safe, print};
 use super::terminal::{self, TerminalPrompt};
-use super::{advise, eprint_safe, print, select_run};
 use crate::config::principles;
 use crate::config::{self, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
@@ -20,32 +20,30 @@ use crate::files;
 use crate::init::ask::NoAnswer;
 use crate::init::file_plan;
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct PrinciplesArgs {
-    /// Take the weights of a preset and ask nothing: startup, enterprise, opensource or custom
+    /// Use the weights of a preset without asking
     #[arg(long, value_name = "NAME", value_parser = ["startup", "enterprise", "opensource", "custom"])]
     preset: Option<String>,
 
-    /// Take the weights of a file and ask nothing: TOML, or the YAML form of `.claude/principles.yaml`
+    /// Use the weights of a TOML file, or of a YAML file such as `.claude/principles.yaml`, without asking
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     from: Option<PathBuf>,
 
-    /// Write the file anew; the old one is kept beside it, as `.bak`
-    #[arg(long)]
-    force: bool,
+    /// Replace an existing file without asking; the old one is kept as `.bak`
+    #[arg(short, long)]
+    yes: bool,
 
-    /// Print what the agent is told, and write nothing
-    #[arg(long, conflicts_with = "force")]
+    /// Print the text that the agent reads, and write nothing
+    #[arg(long, conflicts_with = "yes")]
     show: bool,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> {
-    let project = select_run::project(options.project.as_deref())?;
+    let project = options.project.find()?;
     let resolved = ResolvedConfig::new(config::load(&project, None, |name| env::var_os(name))?);
     let origin = resolved.origin("principles.file");
     let given = options.given()?;
@@ -61,7 +59,7 @@ pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> 
     if options.show {
         return show(&written(&project, &file, origin)?);
     }
-    let place = PrinciplesTarget::new(&project, &file, origin, options.force)?;
+    let place = PrinciplesTarget::new(&project, &file, origin, options.yes)?;
     let chosen = match given {
         Some(given) => given,
         None if terminal::is_there() => match place.ask(&mut TerminalPrompt::new()?) {
@@ -111,6 +109,13 @@ fn without_asking(project: &Path) -> Result<Principles, Failure> {
     }
 }
 
+fn replaces(project: &Path, file: &str) -> Result<bool, Failure> {
+    let backup = file_plan::free_backup(project, file);
+    let question =
+        format!("`{file}` already exists. Replace it? The old one is kept as `{backup}`.");
+    Ok(terminal::is_there() && terminal::confirm(&question)?)
+}
+
 /// Where the principles of a project go, and what is there now.
 struct PrinciplesTarget<'a> {
     project: &'a Path,
@@ -125,7 +130,7 @@ impl<'a> PrinciplesTarget<'a> {
         project: &'a Path,
         file: &'a str,
         origin: &ValueOrigin,
-        force: bool,
+        yes: bool,
     ) -> Result<Self, Failure> {
         if principles::is_yaml(Path::new(file)) {
             return Err(Failure::usage(format!(
@@ -141,10 +146,10 @@ impl<'a> PrinciplesTarget<'a> {
         files::check_inside(project, &path).map_err(because)?;
         file_plan::check_writable(&path)?;
         let old = file_plan::read(project, file)?;
-        if old.is_some() && !force {
+        if old.is_some() && !yes && !replaces(project, file)? {
             return Err(Failure::trouble(format!("{file} already exists")).hint(format!(
-                "see what it says: nightwright principles --show; write it anew with `--force`: the \
-                 old one is kept as `{}`",
+                "show it: nightwright principles --show; replace it with `--yes`: the old one is \
+                 kept as `{}`",
                 file_plan::free_backup(project, file)
             )));
         }

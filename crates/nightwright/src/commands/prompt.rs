@@ -1,4 +1,4 @@
-//! `nightwright prompt`: what the next iteration would be told.
+//! `nightwright prompt`: print the prompt of the next iteration.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,18 +10,17 @@ use nightwright_core::settings::Settings;
 use nightwright_core::units::Iteration;
 use serde::Serialize;
 
+use super::context::{eprint_safe, print, print_json};
 use super::run::{self, RunCommand};
-use super::{eprint_safe, print, select_run};
 use crate::app::run_spec::{self, RequestPurpose};
 use crate::config::principles;
 use crate::error::Failure;
 use crate::workspace;
 
-/// What the command can be told: what a run can be told.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
 pub(super) struct PromptArgs {
-    /// Print what is added to the agent's system prompt instead
+    /// Print the addition to the system prompt instead
     #[arg(long)]
     system: bool,
 
@@ -33,7 +32,6 @@ pub(super) struct PromptArgs {
     run: run::RunArgs,
 }
 
-/// What the next iteration would be told.
 #[derive(Debug, Serialize)]
 struct PromptPage<'a> {
     prompt: &'a str,
@@ -43,7 +41,7 @@ struct PromptPage<'a> {
 }
 
 pub(super) fn prompt(options: &PromptArgs) -> Result<ExitCode, Failure> {
-    let project = select_run::project(options.run.project.as_deref())?;
+    let project = options.run.project.find()?;
     let spec = run_spec::resolve_run(&options.run.asked(
         RunCommand::Run,
         &project,
@@ -52,7 +50,7 @@ pub(super) fn prompt(options: &PromptArgs) -> Result<ExitCode, Failure> {
     let prompt = next(&project, &spec.settings)?;
     if options.json {
         let page = PromptPage { prompt: &prompt.user, system: &prompt.system, notes: &spec.notes };
-        super::print_json(&page)?;
+        print_json(&page)?;
         return Ok(ExitCode::SUCCESS);
     }
     for note in &spec.notes {

@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 use nightwright_core::event;
 use nightwright_core::outcome::{self, Strictness};
 
-use super::{command, print};
+use super::command;
+use super::context::print;
 use crate::config;
 use crate::error::Failure;
 use crate::rehearsal;
 
-/// Which page.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ReferenceArgs {
     page: ReferencePage,
@@ -47,7 +47,7 @@ pub(super) fn reference(options: &ReferenceArgs) -> Result<ExitCode, Failure> {
 }
 
 fn cli() -> String {
-    let mut text = String::from("# Commands\n\nWhat `nightwright COMMAND --help` prints.\n");
+    let mut text = String::from("# Commands\n\nThe output of `nightwright COMMAND --help`.\n");
     let root = command().term_width(100);
     help(&root, "nightwright", &mut text);
     text

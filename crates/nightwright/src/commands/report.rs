@@ -1,4 +1,4 @@
-//! `nightwright report`: a whole run on a page.
+//! `nightwright report`: generate a report of a run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use clap::Args;
 use jiff::Timestamp;
 use nightwright_core::run_report::{Commit, ReportContext, RunPaths, RunReport, RunReportBuilder};
 
+use super::context::{RunSelector, eprint_safe, json, print};
 use super::masks::{self, MaskedJournalTexts};
-use super::select_run::{RunSelector, SelectedRun};
-use super::{eprint_safe, json, print};
+use super::select_run::SelectedRun;
 use crate::error::Failure;
 use crate::files;
 use crate::paste::from_here;
@@ -22,95 +22,91 @@ const MAX_COMMITS: usize = 200;
 /// What stands for standard output in the place of a file.
 const STANDARD_OUTPUT: &str = "-";
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct ReportArgs {
     #[command(flatten)]
-    which: RunSelector,
+    selector: RunSelector,
 
-    /// As Markdown, for a pull request or a mail [the default]
+    /// Write Markdown, for a pull request or an email (the default)
     #[arg(long, group = "format")]
     markdown: bool,
 
-    /// As one page of HTML that needs nothing else and runs nothing
+    /// Write one self-contained HTML page without scripts
     #[arg(long, group = "format")]
     html: bool,
 
-    /// As one JSON object
+    /// Write one JSON object
     #[arg(long, group = "format")]
     json: bool,
 
-    /// Write it into this file, `-` for standard output; `.html`, `.md` and `.json` choose the format
+    /// Write to FILE; its ending (`.md`, `.html` or `.json`) selects the format (`-`: standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
-Cost per accepted change is the cost of the whole run divided by its commits; in a run without
-commits, by the iterations that moved the project forward or whose claim of completion was believed.
+Cost per accepted change is the cost of the run divided by its commits. For a run without commits, \
+it is divided by the iterations that made progress or whose claim was accepted.
 
-The object of --json; times are in UTC, costs in US dollars, what is not known is null, and what is
-long is cut and says so:
-  run, state        the id of the run; running, gone (its process is, and it has not ended), ended,
-                    or unknown (nobody conducts it, and its journal can't be read to its end)
-  is_rehearsal      whether the agent was a script (--dry-run): then nothing was spent, and every
-                    cost is what the script says
-  verdict           verified, judged (by a model), not_verified, not_done, going_on, gone,
-                    rehearsed (over, and only a rehearsal) or unknown (the journal can't be read to
-                    its end)
+Fields of the --json object (times are in UTC, costs in US dollars, unknown values are null, and \
+long texts are truncated with a note):
+  run, state        id of the run; running, ended, gone (its process is gone, but the run has not
+                    ended) or unknown (not running, and its journal cannot be read to its end)
+  is_rehearsal      whether the agent was a script (--dry-run): nothing was spent, and every cost
+                    comes from the script
+  verdict           verified, judged (by a model), not_verified, not_done, going_on, gone, rehearsed
+                    (ended, but only a rehearsal) or unknown (unreadable journal)
   ending, proof, sentence, note, verification
-                    the name of the ending, what a completed run rests on (checks, model or
-                    none), what it came to in a sentence, what else there is
-                    to say, and what became of the last claim
+                    name of the outcome, what a completed run rests on (checks, model or none), the
+                    outcome in a sentence, a note, and the result of the last claim
   parameters        {task, goal, mode, only_gate, agent, agent_version, models, more_models,
-                    project, git_head, containment, checks, more_checks}; more_... is how
-                    many there are beyond those in a list, here and below
+                    project, git_head, containment, checks, more_checks}; more_... is the number of
+                    entries beyond those listed, here and below
   limits            as in the event `run_started`
   started_at, last_at
-                    when it began, and when something happened last
-  totals            as in the event `run_finished`; while it runs, the time at work goes up to now
+                    time of the start, time of the last event
+  totals            as in the event `run_finished`; the time at work of a live run goes up to now
   files_changed, progress
-                    files changed, each counted once; {completed, total} items of the task
-  changes           {files, listed}: the files that differ from the start of the run; listed has
-                    {path, added, removed}, in lines, of at most 50
+                    number of changed files; {completed, total} items of the task
+  changes           {files, listed}: files that differ from the start of the run; listed has {path,
+                    added, removed}, in lines, for up to 50 files
   accepted          {unit (commits or iterations), count, cost_usd}: see above
   before, more_before
-                    what happened before the first iteration: a list like `notes`
+                    events before the first iteration: a list like `notes`
   iterations        each {number, kind, status, why, started_at, ended_at, duration_ms, cost_usd,
-                    estimated_usd, tokens, files_changed, commits, work_progress, progress, phase, claim,
-                    attempts, attempt_count, calls, claims, blockers, notes, left_off, summary};
-                    number is 0 for a proof without work; status is believed, rejected, work, excused
-                    (nothing changed, and the agent's word for it was taken), idle, failed,
+                    estimated_usd, tokens, files_changed, commits, work_progress, progress, phase,
+                    claim, attempts, attempt_count, calls, claims, blockers, notes, left_off,
+                    summary}; number is 0 for a verification without work; status is believed,
+                    rejected, work, excused (no change, for an accepted reason), idle, failed,
                     interrupted or going_on
     attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, figure, tokens,
-                    turns, tool_calls, tool_errors}; duration_ms is null where nobody saw the end
-    attempt_count   how many there were
+                    turns, tool_calls, tool_errors}; duration_ms is null if the end was not recorded
+    attempt_count   number of attempts
     calls           {number, purpose, duration_ms, sentence, cost_usd, figure, tokens}
     claims          {at, by, checks, more_checks, findings, more_findings, changes, verdict, reason,
                     missing, more_missing, judgement, why}; judgement is open, verified,
-                    judged, not_verified, rejected, inconclusive or unaffordable; checks has {command,
-                    verdict, output, duration_ms}, findings {path, what}, changes is as in the event
-                    `changes_inspected`
+                    judged, not_verified, rejected, inconclusive or unaffordable; checks has
+                    {command, verdict, output, duration_ms}, findings has {path, what}, changes is
+                    as in the event `changes_inspected`
     notes           {at, iteration, kind, text}; kind is warning, feedback, watchdog, denied,
                     council, status, steering, wait or baseline
-    left_off        how many attempts, calls, claims, blockers and notes there were beyond those
-  spans, more_spans what took time: {kind, iteration, start, end, trouble, text}; kind is attempt,
-                    checks, call, wait, retry, pause, away (no process conducted the run) or unknown
-                    (its process died while something went on, and nobody knows when)
-  denied            what the agent was not allowed to do, each {tool, command, rule}: rule is what
-                    --allowed-tools takes to allow it, null if no rule does
+    left_off        number of attempts, calls, claims, blockers and notes beyond those listed
+  spans, more_spans periods of time: {kind, iteration, start, end, trouble, text}; kind is attempt,
+                    checks, call, wait, retry, pause, away (no process was running) or unknown (the
+                    process died during it)
+  denied            denied commands, each {tool, command, rule}: rule is the value for
+                    --allowed-tools that allows it, or null
   blockers, more_blockers
-                    what only a person can give
+                    things that only a person can resolve
   warnings, more_warnings
-                    like `notes`, and how many there were beyond those
-  commits           {from, to, listed, unknown}: listed has {hash, at, subject}, unknown says why
-                    there are none where there should be some
-  next              what to do next
-  missing           what of the journal could not be read
-  places            {run_folder, journal, log}: where everything is; log is the newest one";
+                    like `notes`, and the number of warnings beyond those listed
+  commits           {from, to, listed, unknown}: listed has {hash, at, subject}; unknown says why
+                    commits are missing
+  next              next steps
+  missing           unreadable parts of the journal
+  places            {run_folder, journal, log}: paths; log is the newest log";
 
-/// How it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReportFormat {
     Markdown,
@@ -120,14 +116,15 @@ enum ReportFormat {
 
 pub(super) fn report(options: &ReportArgs) -> Result<ExitCode, Failure> {
     let file = options.output.as_deref().filter(|file| *file != Path::new(STANDARD_OUTPUT));
+    let format = format(options, file)?;
     if let Some(file) = file {
         check(file)?;
     }
-    let chronicle = chronicle(&options.which.find()?)?;
+    let chronicle = chronicle(&options.selector.find()?)?;
     for text in &chronicle.missing {
         eprint_safe(&format!("warning: {text}"));
     }
-    let text = match format(options) {
+    let text = match format {
         ReportFormat::Markdown => chronicle.markdown(),
         ReportFormat::Html => chronicle.html(),
         ReportFormat::Json => json(&chronicle)?,
@@ -149,17 +146,21 @@ pub(super) fn report(options: &ReportArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was asked for, else what the name of the file says.
-fn format(options: &ReportArgs) -> ReportFormat {
-    let ending = options.output.as_deref().and_then(Path::extension);
-    let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
+/// The requested format, otherwise the one that the name of the file selects.
+fn format(options: &ReportArgs, file: Option<&Path>) -> Result<ReportFormat, Failure> {
+    let ending =
+        file.and_then(Path::extension).map(|ending| ending.to_string_lossy().to_lowercase());
     match (options.markdown, options.html, options.json, ending.as_deref()) {
-        (true, ..) => ReportFormat::Markdown,
-        (_, true, ..) => ReportFormat::Html,
-        (_, _, true, _) => ReportFormat::Json,
-        (.., Some("html" | "htm")) => ReportFormat::Html,
-        (.., Some("json")) => ReportFormat::Json,
-        (.., Some(_) | None) => ReportFormat::Markdown,
+        (true, ..) => Ok(ReportFormat::Markdown),
+        (_, true, ..) => Ok(ReportFormat::Html),
+        (_, _, true, _) => Ok(ReportFormat::Json),
+        (.., Some("md" | "markdown" | "txt") | None) => Ok(ReportFormat::Markdown),
+        (.., Some("html" | "htm")) => Ok(ReportFormat::Html),
+        (.., Some("json")) => Ok(ReportFormat::Json),
+        (.., Some(ending)) => Err(Failure::usage(format!("cannot write a report as `.{ending}`"))
+            .hint(
+                "use a name that ends in .md, .html or .json, or add the format, such as --html",
+            )),
     }
 }
 
@@ -168,12 +169,12 @@ fn format(options: &ReportArgs) -> ReportFormat {
 fn check(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        let message = format!("the folder `{}` is not there", folder.display());
-        return Err(Failure::usage(message).hint("make it, or give another name with -o"));
+        let message = format!("the folder `{}` does not exist", folder.display());
+        return Err(Failure::usage(message).hint("create it, or give another name with -o"));
     }
     match fs::symlink_metadata(file) {
         Ok(facts) if !facts.is_file() => {
-            let message = format!("`{}` is there and is not a plain file", file.display());
+            let message = format!("`{}` exists and is not a plain file", file.display());
             Err(Failure::usage(message).hint("give another name with -o"))
         }
         Ok(_) | Err(_) => Ok(()),

@@ -25,10 +25,9 @@ use nightwright_core::units::{RunId, human};
 use self::changes::{AskPolicy, ChangeArgs, SourcedChange};
 use self::lost::read_resume_data;
 use self::recall::restore_unmasked;
+use super::context::{RunSelector, eprint_safe, print, project_line};
 use super::run::{LimitArgs, OutputArgs};
-use super::select_run::{self, RunSelector, SelectedRun, damaged};
-use super::stop;
-use super::{eprint_safe, print};
+use super::select_run::{SelectedRun, damaged};
 use crate::app;
 use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
 use crate::app::approval::{self, TrustFlags, UntrustedPolicy};
@@ -51,27 +50,25 @@ use crate::task::Task;
 /// The key with the user's variables.
 const VARIABLES: &str = "agent.env";
 
-/// How to continue.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ResumeArgs {
     #[command(flatten)]
-    which: RunSelector,
+    selector: RunSelector,
 
-    /// Continue even if the run has completed
+    /// Resume even a completed run
     #[arg(long)]
     again: bool,
 
-    /// Continue only a run that was cut off: its process was killed, or the system shut down.
-    /// Otherwise do nothing and exit 0. The settings of the run stay as they are
+    /// Resume only a crashed run, with unchanged settings; otherwise do nothing and exit 0
     #[arg(long, conflicts_with = "again")]
     if_needed: bool,
 
-    /// Use variables of the project's configuration that are not approved
-    #[arg(long)]
-    trust: bool,
+    /// Use settings of the project that you have not approved or that changed since the run began
+    #[arg(short, long)]
+    yes: bool,
 
-    /// Exit non-zero unless the work was completed: 3 limit, 4 no progress, 5 blocked,
-    /// 6 unverified, 7 stopped
+    /// Exit non-zero unless the work is complete: 3 limit, 4 no progress, 5 blocked, 6 unverified,
+    /// 7 stopped
     #[arg(long)]
     require_complete: bool,
 
@@ -102,7 +99,7 @@ impl ResumeArgs {
     }
 
     fn untrusted(&self) -> UntrustedPolicy {
-        if self.trust { UntrustedPolicy::Accept } else { UntrustedPolicy::Ask(TrustFlags::Trust) }
+        if self.yes { UntrustedPolicy::Accept } else { UntrustedPolicy::Ask(TrustFlags::Yes) }
     }
 }
 
@@ -116,8 +113,8 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
         return wake(&found, options);
     }
     if options.output.level() != Some(OutputLevel::Quiet) {
-        let root = select_run::find_root(options.which.project.as_deref())?;
-        if let Some(line) = select_run::project_line(&root) {
+        let root = options.selector.project.find_root()?;
+        if let Some(line) = project_line(&root) {
             eprint_safe(&line);
         }
     }
@@ -299,9 +296,9 @@ fn reached(limit: &Outcome) -> String {
 /// The run that is meant; `None` if nothing is to be done, which was said.
 fn meant(options: &ResumeArgs) -> Result<Option<SelectedRun>, Failure> {
     if !options.if_needed {
-        return options.which.find().map(Some);
+        return options.selector.find().map(Some);
     }
-    let found = cut_off(&options.which)?;
+    let found = cut_off(&options.selector)?;
     if let Err(why) = &found {
         nothing_to_do(options, why);
     }
@@ -400,7 +397,7 @@ fn wake(found: &SelectedRun, options: &ResumeArgs) -> Result<ExitCode, Failure> 
         let message = format!("run {run} is running (pid {pid}) and not paused");
         return Err(Failure::trouble(message).hint(format!("stop it: nightwright stop {run}")));
     }
-    stop::send_request(found, &view, &ControlRequest::Resume)?;
+    found.send(&view, &ControlRequest::Resume)?;
     print(&format!("run {run} continues"))?;
     Ok(ExitCode::SUCCESS)
 }

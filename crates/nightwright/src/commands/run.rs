@@ -1,5 +1,5 @@
-//! `nightwright run`, `plan` and `build`: work on a task or a goal until it is done and verified, or a
-//! limit is reached.
+//! `nightwright run`, `plan` and `build`: work on a task or a goal until it is verified, or a limit is
+//! reached.
 
 mod first_run;
 mod goal;
@@ -16,7 +16,8 @@ use nightwright_core::settings::Settings;
 use nightwright_core::units::Usd;
 
 use self::goal::{RunSubject, goal, nothing_to_do, short_help};
-use super::{eprint_raw, eprint_safe, select_run, values};
+use super::context::{ProjectArgs, eprint_raw, eprint_safe};
+use super::values;
 use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
 use crate::app::approval::{TrustFlags, UntrustedPolicy};
 use crate::app::detach::{self, DetachArgs, DetachTarget};
@@ -27,35 +28,34 @@ use crate::error::Failure;
 use crate::output::{ColorChoice, OutputLevel};
 use crate::secrets;
 
-/// What a run can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct RunArgs {
-    /// The task to work on; text with a space in it is a goal, as with `-p`
+    /// Name of a task, or a goal in quotes (text with a space in it)
     #[arg(value_name = "TASK", conflicts_with = "prompt")]
     task: Option<String>,
 
-    /// What to do, in your words; `-` reads it from standard input
+    /// Goal for the agent; `-` reads it from standard input
     #[arg(short = 'p', long, value_name = "GOAL", value_parser = values::words, allow_hyphen_values = true)]
     prompt: Option<String>,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    pub(super) project: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) project: ProjectArgs,
 
-    /// How an iteration works: loop, iterative, plan, build, prompt, or one of your own
-    /// [default: the task's; `loop` for tasks, `prompt` for goals]
+    /// How iterations work: loop, iterative, plan, build, prompt, or your own mode
+    /// [default: the task's mode, `loop` for tasks, `prompt` for goals]
     #[arg(long, value_name = "MODE", value_parser = values::text)]
     mode: Option<String>,
 
-    /// Use hooks and settings of the project that you have not approved, for this run only
-    #[arg(long, hide_short_help = true)]
-    trust: bool,
+    /// Ask nothing, and use hooks and settings of the project that you have not approved, for this
+    /// run only
+    #[arg(short, long, hide_short_help = true)]
+    yes: bool,
 
     /// Ignore hooks and settings of the project that you have not approved
-    #[arg(long, conflicts_with = "trust", hide_short_help = true)]
+    #[arg(long, conflicts_with = "yes", hide_short_help = true)]
     ignore_untrusted: bool,
 
-    /// A command that must pass before completion is believed; may be given several times
+    /// Command that must pass before the work counts as complete; repeatable
     #[arg(long, value_name = "CMD", value_parser = values::text, help_heading = "Completion")]
     verify: Vec<String>,
 
@@ -63,33 +63,32 @@ pub(super) struct RunArgs {
     #[arg(long, help_heading = "Completion", hide_short_help = true)]
     no_baseline: bool,
 
-    /// The exact phrase of the completion signal
+    /// Phrase that the agent prints as the completion signal
     #[arg(long, value_name = "TEXT", value_parser = values::text, help_heading = "Completion", hide_short_help = true)]
     completion_signal: Option<String>,
 
-    /// Iterations in a row that must give the completion signal
+    /// Require the completion signal in N consecutive iterations
     #[arg(long, value_name = "N", value_parser = values::setting::<u32>("completion.threshold"), allow_negative_numbers = true, help_heading = "Completion", hide_short_help = true)]
     completion_threshold: Option<u32>,
 
-    /// Read no claim of completion: the run ends by limits, stop or errors only
+    /// Ignore claims of completion: only limits, a stop or errors end the run
     #[arg(long, help_heading = "Completion", hide_short_help = true)]
     no_detect: bool,
 
-    /// Exit non-zero unless the work was completed: 3 limit, 4 no progress, 5 blocked,
-    /// 6 unverified, 7 stopped
+    /// Exit non-zero unless the work is complete: 3 limit, 4 no progress, 5 blocked, 6 unverified,
+    /// 7 stopped
     #[arg(long, help_heading = "Completion", hide_short_help = true)]
     require_complete: bool,
 
-    /// After each iteration that did work, let a second fresh agent review and repair it, by these
-    /// words or, without any, by our own
+    /// Let a fresh agent review and fix the work after each iteration, with this prompt or the
+    /// built-in one
     #[arg(short, long, value_name = "TEXT", value_parser = values::words, num_args = 0..=1, default_missing_value = "builtin", help_heading = "Completion", hide_short_help = true)]
     review_prompt: Option<String>,
 
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Allow a run without any limit; it still ends after 1,000 iterations unless
-    /// `-m 0` is given too
+    /// Allow a run without a limit (it still stops after 1,000 iterations, unless you add `-m 0`)
     #[arg(long, help_heading = "Limits", hide_short_help = true)]
     unlimited: bool,
 
@@ -118,12 +117,12 @@ pub(super) struct LimitArgs {
     #[arg(long, value_name = "USD", value_parser = values::setting::<Usd>("limits.max_cost"), allow_negative_numbers = true)]
     pub(super) max_cost: Option<Usd>,
 
-    /// Stop after TIME of work; waits for usage limits and pauses do not count
+    /// Stop after TIME of work, such as `8h` (waits and pauses do not count)
     #[arg(long, value_name = "TIME", value_parser = values::setting::<Duration>("limits.max_duration"), allow_hyphen_values = true)]
     pub(super) max_duration: Option<Duration>,
 
-    /// Stop when the run has used its budget of N tokens (input, output and cache writes). To limit
-    /// the length of one answer of the agent, set `agent.max_output_tokens`
+    /// Stop when the run has used its budget of N tokens (input, output and cache writes); set
+    /// `agent.max_output_tokens` to limit a single answer
     #[arg(long, value_name = "N", value_parser = values::setting::<u64>("limits.max_tokens"), allow_negative_numbers = true, hide_short_help = true)]
     pub(super) max_tokens: Option<u64>,
 }
@@ -131,31 +130,31 @@ pub(super) struct LimitArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Pace")]
 struct PaceArgs {
-    /// Idle iterations in a row that end the run; 0 = never
+    /// Stop after N consecutive iterations without progress (0: never)
     #[arg(long, value_name = "N", value_parser = values::setting::<u32>("stagnation.threshold"), allow_negative_numbers = true, hide_short_help = true)]
     stagnation_threshold: Option<u32>,
 
-    /// Wait so long between two iterations
+    /// Wait TIME between iterations
     #[arg(short, long, value_name = "TIME", value_parser = values::setting::<Duration>("delay"), allow_hyphen_values = true, hide_short_help = true)]
     delay: Option<Duration>,
 
-    /// Don't wait between iterations
+    /// Do not wait between iterations
     #[arg(long, conflicts_with = "delay", hide_short_help = true)]
     no_delay: bool,
 
-    /// Further attempts an iteration may have after transient failures
+    /// Retry up to N times per iteration after transient failures
     #[arg(long, value_name = "N", value_parser = values::setting::<u32>("retry.max_retries"), allow_negative_numbers = true, hide_short_help = true)]
     max_retries: Option<u32>,
 
-    /// The delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute
+    /// Wait TIME before the first retry (at least 1s; doubles with every retry, up to 1 minute)
     #[arg(long, value_name = "TIME", value_parser = values::setting::<Duration>("retry.delay"), allow_hyphen_values = true, hide_short_help = true)]
     retry_delay: Option<Duration>,
 
-    /// Give an attempt up after so long; 0 = never
+    /// Kill an attempt after TIME (0: never)
     #[arg(long, value_name = "TIME", value_parser = values::setting::<Duration>("deadlines.attempt"), allow_hyphen_values = true, hide_short_help = true)]
     timeout: Option<Duration>,
 
-    /// Give an attempt up when it has been silent for so long
+    /// Kill an attempt that prints nothing for TIME
     #[arg(long, value_name = "TIME", value_parser = values::setting::<Duration>("deadlines.idle"), allow_hyphen_values = true, hide_short_help = true)]
     idle_timeout: Option<Duration>,
 }
@@ -163,62 +162,61 @@ struct PaceArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Agent")]
 struct AgentArgs {
-    /// Use the rehearsal agent instead of the real one: nothing is spent
+    /// Use the rehearsal agent: spend nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
+    /// Script for the rehearsal agent (see `docs/reference/rehearsal.md`)
     #[arg(long, value_name = "FILE", requires = "dry_run", hide_short_help = true)]
     rehearsal: Option<PathBuf>,
 
-    /// Use another agent: any program that reads the prompt on standard input and answers in plain
-    /// text; split into words as a shell would
+    /// Use another agent: any program that reads the prompt from standard input and answers in plain
+    /// text
     #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "disallowed_tools", "permissions", "dangerously_skip_permissions", "arguments"], hide_short_help = true)]
     agent_command: Option<String>,
 
-    /// The model to ask for [default: the agent's own choice]
-    #[arg(long, value_name = "NAME", value_parser = values::text)]
+    /// Model for the agent [default: the agent's own choice]
+    #[arg(long, value_name = "MODEL", value_parser = values::text)]
     model: Option<String>,
 
-    /// Turns an attempt may take [default: the agent's own choice]
+    /// Limit an attempt to N turns [default: the agent's own choice]
     #[arg(long, value_name = "N", value_parser = values::setting::<u32>("agent.max_turns"), allow_negative_numbers = true, hide_short_help = true)]
     max_turns: Option<u32>,
 
-    /// A tool the agent may use without asking, such as `Bash(cargo test:*)`, in addition to what
-    /// `--permissions usual` or `edits` and the configuration allow; may be given several times
+    /// Allow a tool, such as `Bash(cargo test:*)`, in addition to the permissions and the
+    /// configuration; repeatable
     #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
     allowed_tools: Vec<String>,
 
-    /// A tool the agent may not use at all, in addition to those of the configuration; may be given
-    /// several times
+    /// Forbid a tool, in addition to the configuration; repeatable
     #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
     disallowed_tools: Vec<String>,
 
-    /// What the agent may do without asking: `usual` (edit files and run this project's usual
-    /// commands), `edits` (edit files only), `bypass` (everything) or `none` (the agent's own
-    /// settings decide) [default: usual]
+    /// Permissions of the agent: `usual` (edit files and run the usual commands of this project),
+    /// `edits` (only edit files), `bypass` (everything), `none` (as in the agent's own settings)
+    /// [default: usual]
     #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(Permissions::VALUES), conflicts_with = "dangerously_skip_permissions")]
     permissions: Option<String>,
 
-    /// A file whose text is added to the agent's system prompt
+    /// Append the text of FILE to the system prompt of the agent
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     append_system_prompt_file: Option<PathBuf>,
 
-    /// What the work goes by when two good things contradict each other: a TOML file such as
-    /// `nightwright principles` writes, or the YAML form [default: `.nightwright/principles.toml`]
+    /// Trade-off priorities, as TOML or YAML (see `nightwright principles`)
+    /// [default: `.nightwright/principles.toml`]
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     principles_file: Option<PathBuf>,
 
-    /// Let the agent do everything without asking (the same as `--permissions bypass`)
+    /// Same as `--permissions bypass`
     #[arg(long, hide_short_help = true)]
     dangerously_skip_permissions: bool,
 
-    /// The file in which iterations hand over to each other; empty = none
-    /// [default: `NOTES.md` of the task; `SHARED_TASK_NOTES.md` for goals]
+    /// File for the notes from one iteration to the next (empty: none)
+    /// [default: `NOTES.md` of the task, `SHARED_TASK_NOTES.md` for goals]
     #[arg(long, value_name = "FILE", value_parser = values::setting::<String>("notes.file"), hide_short_help = true)]
     notes_file: Option<String>,
 
-    /// Further arguments for the agent program, after `--`
+    /// Additional arguments for the agent program
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }
@@ -226,23 +224,23 @@ struct AgentArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct OutputArgs {
-    /// Show the agent's words and tool calls too
+    /// Also show the messages and tool calls of the agent
     #[arg(short, long, action = ArgAction::SetTrue, conflicts_with_all = ["quiet", "output"])]
     verbose: bool,
 
-    /// Show nothing but errors
+    /// Show only errors
     #[arg(short, long, action = ArgAction::SetTrue, conflicts_with = "output")]
     quiet: bool,
 
-    /// How much to show; `json` prints the events of the journal on standard output
+    /// How much to show; `json` prints the events of the journal to standard output
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     output: Option<OutputLevel>,
 
-    /// With `--output json`: also print what the agent says and does, line by line
+    /// With `--output json`, also print every line of the agent's output
     #[arg(long, hide_short_help = true)]
     pub(super) include_messages: bool,
 
-    /// Whether to use colours
+    /// When to use colors
     #[arg(long, value_name = "WHEN", hide_short_help = true)]
     pub(super) color: Option<ColorChoice>,
 }
@@ -271,7 +269,7 @@ pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Fa
         return detach::detach();
     }
     let pipe = options.detach.pipe()?;
-    let (project, which) = select_run::work_project(options.project.as_deref())?;
+    let (project, which) = options.project.find_for_work()?;
     let mut request = options.asked(command, &project, RequestPurpose::Run).inspect_err(|_| {
         // Who gave words to an option may only have put them in the wrong place.
         if options.says_nothing(command) && options.review_prompt.is_none() {
@@ -281,7 +279,7 @@ pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Fa
     // What the project brings is said unless the user, and not the project, wants to hear nothing.
     let is_heard = options.output.level() != Some(OutputLevel::Quiet);
     let mut first_lines: Vec<_> = which.into_iter().chain(options.subject().note()).collect();
-    if is_heard && !options.agent.dry_run && first_run::is_due(&project) {
+    if is_heard && !options.yes && !options.agent.dry_run && first_run::is_due(&project) {
         // Whatever makes the run refuse comes before any question. Nothing takes effect by this.
         let preview = run_spec::resolve_run(&RunRequest {
             untrusted: UntrustedPolicy::Accept,
@@ -327,7 +325,7 @@ impl RunArgs {
         if self.says_nothing(command) {
             return Err(nothing_to_do(project, self.review_prompt.as_deref()));
         }
-        let untrusted = match (self.trust, self.ignore_untrusted) {
+        let untrusted = match (self.yes, self.ignore_untrusted) {
             // Who only looks runs nothing.
             _ if purpose == RequestPurpose::Look => UntrustedPolicy::Accept,
             (true, _) => UntrustedPolicy::Accept,

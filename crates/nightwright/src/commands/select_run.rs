@@ -1,36 +1,19 @@
 //! Which run is meant: an id, the unique beginning of one, a task's name, or nothing at all.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::event::Record;
-use nightwright_core::root::{Root, RootSource as FoundBy};
 use nightwright_core::run_report::UnreadableJournal;
 use nightwright_core::run_view::{JournalBreak, RunView, shell_word};
 use nightwright_core::units::RunId;
-use rustix::fs::{Access, access};
 
-use crate::app::approval;
+use super::context::RunSelector;
 use crate::app::locked_run::home;
 use crate::error::Failure;
-use crate::init::detect::has_manifest;
+use crate::runtime::control_socket::{self, ControlRequest};
 use crate::store::journal::{self, JournalError, RunDir};
 use crate::store::lock::{self, LockOwner};
-use crate::workspace::root;
-
-/// The project and the run that a command is about.
-#[derive(Clone, Debug, clap::Args)]
-pub(super) struct RunSelector {
-    /// The run: its id, the beginning of it, or the name of its task [default: the one that is
-    /// going on, else the last]
-    #[arg(value_name = "RUN")]
-    pub(super) run: Option<String>,
-
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    pub(super) project: Option<PathBuf>,
-}
 
 /// A run that was found.
 #[derive(Debug)]
@@ -50,13 +33,26 @@ impl RunSelector {
         if let Some(reference) = &self.run {
             return Err(no_run(&format!("there is no run `{reference}`")));
         }
-        let project = project(self.project.as_deref())?;
+        let project = self.project.find()?;
         Err(no_run(&format!("there is no run in `{}`", project.display())))
+    }
+
+    /// All runs of the project, the newest first.
+    pub(super) fn find_all(&self) -> Result<Vec<SelectedRun>, Failure> {
+        let project = self.project.find()?;
+        let home = home(&project)?;
+        let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
+        let open = |run: &RunId| {
+            let folder = RunDir::open(&home, run).map_err(|error| Failure::because(&error))?;
+            let owner = lock::peek(&folder.lock());
+            Ok(SelectedRun { project: project.clone(), folder, owner })
+        };
+        runs.iter().rev().map(open).collect()
     }
 
     /// The one run of the project that is running.
     pub(super) fn find_running(&self) -> Result<SelectedRun, Failure> {
-        let project = project(self.project.as_deref())?;
+        let project = self.project.find()?;
         let home = home(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
         let worked = |run: &RunId| !begin(&home, run).is_some_and(|view| view.is_only_the_gate());
@@ -83,7 +79,7 @@ impl RunSelector {
 
     /// Finds the run, if there is one.
     pub(super) fn find_any(&self) -> Result<Option<SelectedRun>, Failure> {
-        let project = project(self.project.as_deref())?;
+        let project = self.project.find()?;
         let home = home(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
         let id = match &self.run {
@@ -98,6 +94,34 @@ impl RunSelector {
 }
 
 impl SelectedRun {
+    /// Sends a request to the process of the run, which has to be running.
+    pub(super) fn send(&self, view: &RunView, request: &ControlRequest) -> Result<(), Failure> {
+        self.require_running(view)?;
+        let run = self.folder.id();
+        let socket =
+            self.owner.as_ref().and_then(|owner| owner.socket.as_deref()).ok_or_else(|| {
+                Failure::trouble(format!("cannot reach run {run}: it has no control socket")).hint(
+                    "create a file `.nightwright/.stop` in the project to stop it after its iteration",
+                )
+            })?;
+        control_socket::send(socket, request).map_err(|error| {
+            let shown = socket.display();
+            Failure::trouble(format!("cannot reach run {run} at `{shown}`: {error}"))
+        })
+    }
+
+    pub(super) fn require_running(&self, view: &RunView) -> Result<(), Failure> {
+        if self.owner.is_some() {
+            return Ok(());
+        }
+        let run = self.folder.id();
+        Err(match &view.ending {
+            Some(ending) => Failure::trouble(format!("run {run} has ended: {}", ending.outcome)),
+            None => Failure::trouble(format!("run {run} is not running: its process is gone"))
+                .hint(format!("continue it: nightwright resume {run}")),
+        })
+    }
+
     /// What the journal says so far.
     pub(super) fn view(&self) -> Result<RunView, Failure> {
         let journal = journal::read(&self.folder.journal()).map_err(|error| damaged(&error))?;
@@ -137,101 +161,6 @@ fn broken(error: &JournalError) -> Option<JournalBreak> {
         | JournalError::Failed(_)
         | JournalError::Stopped(_) => None,
     }
-}
-
-/// The project folder: the one that is named, else the one around the current folder.
-pub(super) fn project(named: Option<&Path>) -> Result<PathBuf, Failure> {
-    Ok(find_root(named)?.path)
-}
-
-/// The project folder of a command that works in it, and a line that says which one it is, if that
-/// is not plain. The home folder and `/` have to be named, or confirmed at a terminal.
-pub(super) fn work_project(named: Option<&Path>) -> Result<(PathBuf, Option<String>), Failure> {
-    let root = find_root(named)?;
-    if root.found == FoundBy::TooWide {
-        confirm_wide(&root.path)?;
-    }
-    check_writable(&root.path)?;
-    let line = project_line(&root);
-    Ok((root.path, line))
-}
-
-/// An agent that cannot write to the project would only cost money.
-pub(super) fn check_writable(project: &Path) -> Result<(), Failure> {
-    access(project, Access::WRITE_OK).map_err(|error| {
-        let (shown, why) = (project.display(), io::Error::from(error));
-        Failure::usage(format!("cannot write to the project folder `{shown}`: {why}"))
-    })
-}
-
-/// Says which project folder it is, if that is not plain.
-pub(super) fn project_line(root: &Root) -> Option<String> {
-    let Root { path, found } = root;
-    let how = match found {
-        FoundBy::Named | FoundBy::Current | FoundBy::TooWide => return None,
-        FoundBy::Configured => "it has `.nightwright/`",
-        FoundBy::Repository => "the root of the git repository",
-    };
-    let line = format!("Project: `{}` ({how})", path.display());
-    Some(line).filter(|_| current().is_ok_and(|here| here != *path))
-}
-
-/// Nobody means the home folder or `/` by accident.
-fn confirm_wide(path: &Path) -> Result<(), Failure> {
-    if !approval::can_ask() {
-        return Err(too_wide(path));
-    }
-    let (shown, what) = (path.display(), wide_name(path));
-    let question = format!("`{shown}` is {what}. Use all of it as the project? [y/n] ");
-    match approval::answer(&question)? {
-        approval::ApprovalAnswer::Yes => Ok(()),
-        approval::ApprovalAnswer::No | approval::ApprovalAnswer::Ignore => Err(too_wide(path)),
-    }
-}
-
-/// The home folder or `/`, without anybody having named it.
-pub(super) fn too_wide(path: &Path) -> Failure {
-    let (shown, what) = (path.display(), wide_name(path));
-    Failure::usage(format!("`{shown}` is {what}, and no project was named")).hint(format!(
-        "change to the folder of the project, or name it: -C DIR (-C {} for {what} itself)",
-        shell_words::quote(&path.to_string_lossy())
-    ))
-}
-
-fn wide_name(path: &Path) -> &'static str {
-    if path.parent().is_none() { "the root folder" } else { "your home folder" }
-}
-
-/// The folder that `init` sets up: a package of a larger repository has its own manifest, and is a
-/// project of its own.
-pub(super) fn new_project(named: Option<&Path>) -> Result<(PathBuf, Option<String>), Failure> {
-    let current = current()?;
-    let is_package = named.is_none() && !root::is_too_wide(&current) && has_manifest(&current);
-    if is_package { Ok((current, None)) } else { work_project(named) }
-}
-
-pub(super) fn find_root(named: Option<&Path>) -> Result<Root, Failure> {
-    if let Some(folder) = named {
-        return Ok(Root { path: real_folder(folder)?, found: FoundBy::Named });
-    }
-    let current = current()?;
-    Ok(root::find(&current).unwrap_or(Root { path: current, found: FoundBy::Current }))
-}
-
-fn current() -> Result<PathBuf, Failure> {
-    real_folder(Path::new("."))
-}
-
-/// A folder without links in its path, which has to be there.
-fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
-    let real = folder.canonicalize().map_err(|error| {
-        Failure::usage(format!("cannot use the project folder `{}`: {error}", folder.display()))
-    })?;
-    if !real.is_dir() {
-        let message = format!("the project `{}` is not a folder", real.display());
-        return Err(Failure::usage(message));
-    }
-    Ok(real)
 }
 
 /// A journal that can't be used, with what to do about it.

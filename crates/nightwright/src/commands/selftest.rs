@@ -1,4 +1,4 @@
-//! `nightwright selftest`: proves before bed that this machine survives the night.
+//! `nightwright selftest`: test how this machine handles crashes, hangs, limits and full disks.
 //!
 //! Every [row](cases) is played by the real binary with the rehearsal agent, in a folder of its own
 //! with its own home, project and state, so that nothing of the user's is touched. What came of it
@@ -30,7 +30,7 @@ use tempfile::TempDir;
 use self::case_env::{CaseEnv, CaseError};
 use self::cases::SelftestCase;
 use self::result::{CaseResult, CaseVerdict, SelftestReport};
-use super::{eprint_safe, print};
+use super::context::{eprint_safe, print};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
 use crate::error::Failure;
 use crate::process;
@@ -51,23 +51,22 @@ const LEAVING: Duration = Duration::from_secs(1);
 /// How often that is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What it can be told.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "It plays what goes wrong in a night with a scripted agent: no account, no network, \
-                  nothing of yours is touched. It takes less than a minute, and exits with 1 if \
-                  anything did not hold."
+    after_help = "The tests use a scripted agent and temporary folders: no account, no network, no \
+                  changes to your files. They take less than a minute. The exit code is 1 if any of \
+                  them fails."
 )]
 pub(super) struct SelftestArgs {
-    /// Play only this row; may be given several times
-    #[arg(long, value_name = "ROW")]
+    /// Run only this test; repeatable
+    #[arg(long, value_name = "TEST")]
     only: Vec<String>,
 
-    /// Keep the folders of all rows, not only of those that did not hold
+    /// Keep the folders of all tests, not only of failed ones
     #[arg(long)]
     keep: bool,
 
-    /// Print the result as JSON
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

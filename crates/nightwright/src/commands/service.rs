@@ -13,8 +13,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nightwright_core::stream::dialect::Dialect;
 
-use super::select_run::{self, RunSelector};
-use super::{eprint_safe, print};
+use super::context::{ProjectArgs, RunSelector, eprint_safe, print};
+use super::terminal;
 use crate::config::{self, ResolvedConfig};
 use crate::error::Failure;
 use crate::files;
@@ -54,7 +54,6 @@ const MANAGER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much it may say to that.
 const ANSWER: usize = 64 << 10;
 
-/// What to do.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ServiceArgs {
     #[command(subcommand)]
@@ -63,43 +62,42 @@ pub(super) struct ServiceArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum ServiceCommand {
-    /// Let the run of a task go on after a reboot that cut it off
+    /// Install a systemd unit that resumes the run of a task after a reboot
     Install(InstallArgs),
-    /// Let it be again
+    /// Remove an installed unit
     Remove(RemoveArgs),
 }
 
 #[derive(Clone, Debug, Args)]
 struct InstallArgs {
-    /// The task, whose last run goes on, or a run [default: the task of the run that is going on,
-    /// else of the last]
+    /// Task whose last run to resume, or a run [default: the task of the current run, otherwise of
+    /// the last one]
     #[arg(value_name = "TASK|RUN")]
     which: Option<String>,
 
-    /// What the service is called after `nightwright-` [default: the name of the task, or the run]
+    /// Name of the unit after `nightwright-` [default: the task, or the run]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Print the file, and write nothing
-    #[arg(long, conflicts_with_all = ["force", "enable"])]
+    /// Print the unit, and write nothing
+    #[arg(long, conflicts_with_all = ["yes", "enable"])]
     print: bool,
 
-    /// Write over a file that is there, whoever made it
-    #[arg(long)]
-    force: bool,
+    /// Replace an existing unit of another project or program without asking
+    #[arg(short, long)]
+    yes: bool,
 
-    /// Tell the system about it, too
+    /// Enable the unit
     #[arg(long)]
     enable: bool,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 #[derive(Clone, Debug, Args)]
 struct RemoveArgs {
-    /// What the service is called: the task, the run, or the name it was given
+    /// Name of the unit: the task, the run, or the name given with `--name`
     #[arg(value_name = "NAME")]
     name: String,
 }
@@ -146,7 +144,7 @@ pub(super) fn service(options: &ServiceArgs) -> Result<ExitCode, Failure> {
 }
 
 fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
-    let project = select_run::project(options.project.as_deref())?;
+    let project = options.project.find()?;
     let (run, task) = meant(options, &project)?;
     let name = match &options.name {
         Some(name) => TaskName::of("service", name)?.as_str().to_owned(),
@@ -154,7 +152,7 @@ fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
     };
     let service = ServiceUnit {
         name: name.clone(),
-        program: startable(plain("our own program", &own_program()?)?)?,
+        program: startable(plain("the nightwright program", &own_program()?)?)?,
         project: plain("the project", &project)?,
         run,
         environment: places(env::var_os)?,
@@ -165,11 +163,9 @@ fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let file = file_of(&name)?;
-    if !options.force {
-        may_be_written(&file, &service.project)?;
-    }
+    confirm_replacing(&file, &service.project, options.yes)?;
     write(&file, &text)?;
-    print(&format!("{} is written: after a reboot it goes on with `{name}`", file.display()))?;
+    print(&format!("wrote {}: it resumes `{name}` after a reboot", file.display()))?;
     let commands = systemd::commands(&name);
     if options.enable {
         commands.iter().try_for_each(|command| carry_out(command))?;
@@ -204,7 +200,7 @@ fn meant(options: &InstallArgs, project: &Path) -> Result<(String, Option<String
 
 fn own_program() -> Result<PathBuf, Failure> {
     env::current_exe()
-        .map_err(|error| Failure::trouble(format!("can't find our own program: {error}")))
+        .map_err(|error| Failure::trouble(format!("cannot find the nightwright program: {error}")))
 }
 
 /// A path that can stand in such a file: what would begin another line there must not.
@@ -234,21 +230,27 @@ fn places(
     Ok(all)
 }
 
-/// Only a file of ours for the same project is written over.
-fn may_be_written(file: &Path, project: &str) -> Result<(), Failure> {
+/// Why replacing this file needs confirmation; a unit of nightwright for the same project needs none.
+fn conflict(file: &Path, project: &str) -> Result<Option<String>, Failure> {
     let shown = file.display();
-    let refused = |why: String| {
-        Err(Failure::trouble(format!("`{shown}` is there, and {why}"))
-            .hint("choose another name with --name, or write over it with --force"))
-    };
-    match there(file)? {
-        None => Ok(()),
-        Some(text) if !text.contains(OURS) => refused("it is not ours".to_owned()),
-        Some(text) => match systemd::project(&text) {
-            Some(other) if other != project => refused(format!("it is for `{other}`")),
-            Some(_) | None => Ok(()),
-        },
+    Ok(match there(file)? {
+        None => None,
+        Some(text) if !text.contains(OURS) => {
+            Some(format!("`{shown}` already exists, and nightwright did not write it"))
+        }
+        Some(text) => systemd::project(&text)
+            .filter(|other| other != project)
+            .map(|other| format!("`{shown}` already exists, and it is for `{other}`")),
+    })
+}
+
+/// Asks before a file of another project or program is replaced.
+fn confirm_replacing(file: &Path, project: &str, yes: bool) -> Result<(), Failure> {
+    let Some(problem) = conflict(file, project)?.filter(|_| !yes) else { return Ok(()) };
+    if terminal::is_there() && terminal::confirm(&format!("{problem}. Replace it?"))? {
+        return Ok(());
     }
+    Err(Failure::trouble(problem).hint("choose another name with --name, or replace it with --yes"))
 }
 
 /// What is in a file that may be there.
@@ -340,8 +342,8 @@ fn remove(options: &RemoveArgs) -> Result<ExitCode, Failure> {
             return Err(Failure::trouble(format!("there is no service `{name}`: no `{shown}`")));
         }
         Some(text) if !text.contains(OURS) => {
-            return Err(Failure::trouble(format!("`{shown}` is not ours"))
-                .hint("remove it yourself, if you want to"));
+            return Err(Failure::trouble(format!("nightwright did not write `{shown}`"))
+                .hint("remove it yourself if you no longer need it"));
         }
         Some(_) => {}
     }

@@ -1,5 +1,6 @@
-//! `nightwright status`: one run, as it is now.
+//! `nightwright status`: show the status of a run.
 
+mod all;
 mod words;
 
 use std::path::PathBuf;
@@ -18,8 +19,8 @@ use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::units::{Tokens, Usd};
 use serde::Serialize;
 
-use super::select_run::{RunSelector, SelectedRun};
-use super::{eprint_safe, print};
+use super::context::{RunSelector, eprint_safe, print, print_json};
+use super::select_run::SelectedRun;
 use crate::error::Failure;
 use crate::output;
 use crate::paste::steps_from_here;
@@ -28,66 +29,73 @@ use crate::store::journal::{RunDir, attempt_label};
 /// The last few blockers and warnings are shown.
 const MAX_LISTED: usize = 5;
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct StatusArgs {
     #[command(flatten)]
-    which: RunSelector,
+    selector: RunSelector,
 
-    /// Print one JSON object
+    /// List all runs of the project, the newest first
+    #[arg(long, conflicts_with = "run")]
+    all: bool,
+
+    /// Print one JSON object, with `--all` a JSON array
     #[arg(long)]
     json: bool,
 }
 
 const AFTER_HELP: &str = "\
-The object of --json; times are in UTC, and what is not known is null:
-  run               the id of the run
-  state             running; gone: its process is gone, and it has not ended; ended; unknown: nobody
-                    conducts it, and its journal can't be read to its end
-  is_rehearsal      whether the agent is a script (--dry-run): then nothing is spent, and every
-                    cost is what the script says
-  pid               of the process that conducts it
-  task, goal        the task's name, the first line of what is to be done
-  mode, project     the mode, and the project folder
+Fields of the --json object (times are in UTC, unknown values are null):
+  run               id of the run
+  state             running, ended, gone (its process is gone, but the run has not ended) or unknown
+                    (not running, and its journal cannot be read to its end)
+  is_rehearsal      whether the agent is a script (--dry-run): nothing is spent, and every cost is
+                    the script's
+  pid               process id of nightwright
+  task, goal        name of the task, first line of the goal
+  mode, project     mode, project folder
   agent             {name, path, version}
   doing             {what, since, until, why, last}: what is starting, working, waiting, retrying,
                     checking, asking, paused, between or ended; until is the end of a wait; last is
-                    the agent's running tool, else its last tool or sentence
-  iteration         {number, attempts, started_at}: the last one begun
-  max_iterations    the limit
-  iterations        how many are over
-  iterations_left   by the limit, the items that are left or a wish to stop
-  progress          {completed, total}: the task's items
+                    the running tool of the agent, otherwise its last tool or sentence
+  iteration         {number, attempts, started_at} of the current or last iteration
+  max_iterations    limit of iterations
+  iterations        number of finished iterations
+  iterations_left   remaining iterations, by the limit, the open items or a requested stop
+  progress          {completed, total} items of the task
   cost_usd, estimated_usd, max_cost_usd
-                    what it cost, the part of it that is an estimate, the limit
+                    cost, estimated part of it, limit
   active_ms, waited_ms, elapsed_ms, max_duration_ms
-                    time at work, time spent waiting for limits, time since the start, and the
-                    limit of time at work
+                    time at work, time spent waiting for limits, time since the start, limit of the
+                    time at work
   tokens, max_tokens
-                    those that count against the limit, and the limit
-  mean_ms           the mean duration of the last five iterations, once there are five
-  estimated_end     when it ends if it goes on like this
-  idle, idle_limit  idle iterations in a row, and how many of them end the run (0 = none do)
-  stop              after_iteration or now, if it was asked to stop
-  paused            whether nothing new starts
-  denied            what the agent was not allowed to do, each {tool, command, rule}: rule is what
-                    --allowed-tools takes to allow it, null if no rule does
+                    tokens that count against the limit, limit
+  mean_ms           mean duration of the last five iterations, from the fifth on
+  estimated_end     when the run ends at this rate
+  idle, idle_limit  consecutive iterations without progress, and the number of them that ends the
+                    run (0: never)
+  stop              after_iteration or now, if a stop was requested
+  paused            whether the run is paused
+  denied            denied commands, each {tool, command, rule}: rule is the value for
+                    --allowed-tools that allows it, or null
   blockers, more_blockers
-                    what only a person can give, the last of them, and how many there were before
-  warnings          how many there were
-  last_warnings     the last of them
+                    last blockers, and the number of earlier ones
+  warnings          number of warnings
+  last_warnings     last warnings
   last_iteration    {number, result, files_changed, commits, cost_usd, duration_ms, summary}:
                     result is done, failed or interrupted
-  ending            {name, proof, sentence, note}; proof is checks, model or none if the run is
-                    completed, else null
+  ending            {name, proof, sentence, note}; proof is checks, model or none for a completed
+                    run, otherwise null
   started_at, last_at
-                    when it began, and when something happened last
+                    time of the start, time of the last event
   run_folder, journal, log, state_folder
-                    where everything is; log is the newest one
-  missing           what of the journal could not be read, a list: with anything in it, all of
-                    this is only what came before
-  next              what to do next, a list";
+                    paths; log is the newest log
+  missing           unreadable parts of the journal, a list; if it is not empty, everything else
+                    covers only the part before them
+  next              next steps, a list
+
+With --all, --json prints an array of objects with the fields run, state, is_rehearsal, task, goal, \
+iterations, cost_usd, started_at, last_at, ending (the name only) and sentence.";
 
 /// A run, as it is now.
 #[derive(Debug, Serialize)]
@@ -229,7 +237,10 @@ struct StatusFold {
 }
 
 pub(super) fn status(options: &StatusArgs) -> Result<ExitCode, Failure> {
-    let found = options.which.find()?;
+    if options.all {
+        return all::all(options);
+    }
+    let found = options.selector.find()?;
     let mut told = StatusFold::default();
     let unread = found.walk(|record| {
         told.warnings.extend(warning(&record.event));
@@ -244,7 +255,7 @@ pub(super) fn status(options: &StatusArgs) -> Result<ExitCode, Failure> {
     let now = Timestamp::now();
     let page = page(&found, told, unread, now);
     if options.json {
-        super::print_json(&page)?;
+        print_json(&page)?;
     } else {
         print(&display_safe(&words::text(&page, now)))?;
     }

@@ -1,8 +1,70 @@
-//! `nightwright task`: the commands for tasks.
-pub(crate) mod archive;
-pub(crate) mod list;
-pub(crate) mod new;
-pub(crate) mod setup;
-pub(crate) mod show;
-pub(crate) mod template;
-pub(crate) mod validate;
+//! `nightwright task`: the commands for the life of a task.
+
+mod archive;
+mod conversation;
+mod delete;
+mod edit;
+pub(super) mod list;
+mod locked_task;
+pub(super) mod new;
+mod reset;
+mod restore;
+mod setup;
+mod show;
+mod template;
+mod validate;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::error::Failure;
+
+#[derive(Clone, Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub(super) struct TaskArgs {
+    #[command(subcommand)]
+    command: TaskCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum TaskCommand {
+    /// Create a task
+    New(new::NewArgs),
+    /// Write the instructions of a task with the agent, in this terminal
+    Setup(setup::SetupArgs),
+    /// Edit the instructions of a task with the agent, in this terminal
+    Edit(edit::EditArgs),
+    /// Ask the agent whether the instructions of a task are good enough
+    Validate(validate::ValidateArgs),
+    /// List the tasks of the project
+    List(list::ListArgs),
+    /// Show the state of a task and what to do next
+    Show(show::ShowArgs),
+    /// Reset a task: remove its state, status and notes, keep its instructions
+    Reset(reset::ResetArgs),
+    /// Archive a task as one file and remove its folder
+    Archive(archive::ArchiveArgs),
+    /// Restore a task from an archive
+    Restore(restore::RestoreArgs),
+    /// Delete a task, after archiving it
+    Delete(delete::DeleteArgs),
+    /// Save instructions as a template and create tasks from it
+    Template(template::TemplateArgs),
+}
+
+pub(super) fn task(options: &TaskArgs) -> Result<ExitCode, Failure> {
+    match &options.command {
+        TaskCommand::New(options) => new::new(options),
+        TaskCommand::Setup(options) => setup::setup(options),
+        TaskCommand::Edit(options) => edit::edit(options),
+        TaskCommand::Validate(options) => validate::validate(options),
+        TaskCommand::List(options) => list::list(options),
+        TaskCommand::Show(options) => show::show(options),
+        TaskCommand::Reset(options) => reset::reset(options),
+        TaskCommand::Archive(options) => archive::archive(options),
+        TaskCommand::Restore(options) => restore::restore(options),
+        TaskCommand::Delete(options) => delete::delete(options),
+        TaskCommand::Template(options) => template::template(options),
+    }
+}

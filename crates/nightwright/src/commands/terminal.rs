@@ -1,4 +1,4 @@
-//! Somebody at the terminal who is asked line by line.
+//! Questions at the terminal.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -7,22 +7,57 @@ use nightwright_core::display::display_safe;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::eprint_safe;
+use super::context::eprint_safe;
 use crate::app::async_command::{catch_signals, interrupted};
 use crate::error::Failure;
 use crate::init::ask::{NoAnswer, Prompter};
 use crate::runtime::signals::Signals;
 
-/// No line that somebody types is as long as that.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 
-/// Whether there is somebody to ask.
-pub(super) fn is_there() -> bool {
+/// Whether there is a terminal to ask on.
+pub(crate) fn is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Somebody left before all questions were answered, and nothing was written. `instead` is what asks
-/// nothing.
+/// Asks a yes/no question on the terminal. The end of input is a no.
+pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
+    loop {
+        // If the terminal is gone, reading from it reports that.
+        let _ = write!(io::stderr(), "{} [y/N] ", display_safe(question));
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line);
+        read.map_err(|error| Failure::trouble(format!("cannot read the answer: {error}")))?;
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(true),
+            "" | "n" | "no" => return Ok(false),
+            _ => eprint_safe("Please answer y or n."),
+        }
+    }
+}
+
+/// Whether to do what `question` asks: `--yes` was given, or the answer at the terminal is yes. Without
+/// a terminal, `refusal` says that `--yes` is needed.
+pub(super) fn confirm_unless(
+    yes: bool,
+    question: &str,
+    refusal: impl FnOnce() -> Failure,
+) -> Result<bool, Failure> {
+    if yes {
+        return Ok(true);
+    }
+    if !is_there() {
+        return Err(refusal());
+    }
+    let agreed = confirm(question)?;
+    if !agreed {
+        eprint_safe("Nothing was changed.");
+    }
+    Ok(agreed)
+}
+
+/// The user left before answering all questions, and nothing was written. `instead` names the option
+/// that avoids the questions.
 pub(super) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failure> {
     match gone {
         NoAnswer::Interrupted => {
@@ -36,8 +71,8 @@ pub(super) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failu
     }
 }
 
-/// Somebody at the terminal. From here on Ctrl-C comes as an answer: it can't fall between two
-/// files.
+/// Several questions in a row. From here on Ctrl-C arrives as an answer, so it cannot interrupt between
+/// two files.
 pub(super) struct TerminalPrompt {
     runtime: Runtime,
     signals: Signals,
@@ -62,7 +97,7 @@ impl Prompter for TerminalPrompt {
 
     fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
         let mut out = io::stderr();
-        // Nobody to ask when the terminal is gone; reading from it says so.
+        // If the terminal is gone, reading from it reports that.
         drop(write!(out, "{}", display_safe(question)).and_then(|()| out.flush()));
         let lines = self.lines.get_or_insert_with(read_lines);
         let signals = &mut self.signals;
@@ -76,8 +111,8 @@ impl Prompter for TerminalPrompt {
     }
 }
 
-/// The lines of standard input. A read can't be given up, so a thread of its own waits for it, and
-/// is left behind when nobody wants its lines any more.
+/// The lines of standard input. A read cannot be cancelled, so it gets its own thread, which is left
+/// behind when no more lines are needed.
 fn read_lines() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {

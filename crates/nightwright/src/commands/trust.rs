@@ -1,14 +1,15 @@
-//! `nightwright trust`: approve what the project would run on this machine.
+//! `nightwright trust`: approve the commands and hooks that the project would run on this machine.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use nightwright_core::display::one_line;
 
-use super::{eprint_safe, print, select_run};
-use crate::app::approval::{self, ApprovalAnswer};
+use super::context::{ProjectArgs, eprint_safe, print};
+use super::terminal;
+use crate::app::approval;
 use crate::config::modes;
 use crate::config::{self, ConfigLayer};
 use crate::error::Failure;
@@ -18,10 +19,9 @@ use crate::trust::{self, ApprovalStore, TrustItem};
 /// So much of a name is shown.
 const NAME: usize = 80;
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct TrustArgs {
-    /// Only say what is approved and what is not; exits 1 if anything is not
+    /// List what is approved and what is not; exit 1 if anything is not
     #[arg(long, conflicts_with_all = ["yes", "revoke"])]
     list: bool,
 
@@ -29,26 +29,25 @@ pub(super) struct TrustArgs {
     #[arg(short, long, conflicts_with = "revoke")]
     yes: bool,
 
-    /// Take all approvals for this project back
+    /// Revoke all approvals of this project
     #[arg(long)]
     revoke: bool,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
-    let project = select_run::project(options.project.as_deref())?;
+    let project = options.project.find()?;
     let mut store = ApprovalStore::open(&project, env::var_os)?;
     if options.revoke {
         let count = store.revoke()?;
-        print(&format!("{count} approvals taken back"))?;
+        print(&format!("revoked {count} approvals"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let items = everything(&project)?;
     if items.is_empty() {
-        print("There is nothing to approve: this project runs nothing of its own.")?;
+        print("Nothing to approve: this project has no commands, hooks or agent settings.")?;
         return Ok(ExitCode::SUCCESS);
     }
     let all: Vec<_> = items.iter().map(|item| (item, item.state(store.approvals()))).collect();
@@ -61,21 +60,13 @@ pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
         print("Everything is approved.")?;
         return Ok(ExitCode::SUCCESS);
     }
-    if !options.yes {
-        if !approval::can_ask() {
-            return Err(Failure::usage("there is no terminal to ask on")
-                .hint("approve all of it with --yes"));
-        }
-        match approval::answer("Approve all of it? [y]es, [n]o: ")? {
-            ApprovalAnswer::Yes => {}
-            ApprovalAnswer::No | ApprovalAnswer::Ignore => {
-                eprint_safe("Nothing was approved.");
-                return Ok(ExitCode::FAILURE);
-            }
-        }
+    let refusal =
+        || Failure::usage("there is no terminal to ask on").hint("approve all of it with --yes");
+    if !terminal::confirm_unless(options.yes, "Approve all of it?", refusal)? {
+        return Ok(ExitCode::FAILURE);
     }
     store.approve(open.iter().map(|(item, _)| *item))?;
-    print("Approved. A change to something else needs another approval.")?;
+    print("Approved. Changed content needs another approval.")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,5 +1,4 @@
-//! `nightwright verify`: the gate by hand. Nothing is worked on; what is there is judged as a run would
-//! judge a claim of completion, once.
+//! `nightwright verify`: verify the work on a task as a run would verify a claim, without working on it.
 
 mod report;
 
@@ -14,7 +13,8 @@ use nightwright_core::settings::{Depth, Settings, Tamper, VerdictMode};
 use nightwright_core::units::Usd;
 
 use self::report::VerifyReport;
-use super::{eprint_safe, print, select_run, values};
+use super::context::{ProjectArgs, eprint_safe, print, print_json};
+use super::values;
 use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
 use crate::app::approval::{TrustFlags, UntrustedPolicy};
 use crate::app::async_command::interrupted;
@@ -35,21 +35,19 @@ use crate::workspace::Baseline;
 /// Where the report goes, in the folder of the task.
 pub(super) const REPORT: &str = "verification-report.md";
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct VerifyArgs {
-    /// The task
-    #[arg(value_name = "NAME")]
+    /// Name of the task
+    #[arg(value_name = "TASK")]
     name: String,
 
-    /// How closely a model looks: quick, standard, or deep, which lets it read the project
-    /// [default: `verify.depth`; deep if nothing has worked on the task yet]
+    /// How closely a model looks; `deep` lets it read the project [default: `verify.depth`, or
+    /// `deep` for a task without a run]
     #[arg(long, value_name = "DEPTH", value_parser = ["quick", "standard", "deep"])]
     depth: Option<String>,
 
-    /// A command that must pass; may be given several times, and replaces those of the
-    /// configuration
+    /// Command that must pass, instead of the configured ones; repeatable
     #[arg(long, value_name = "CMD", value_parser = values::text)]
     verify: Vec<String>,
 
@@ -61,54 +59,53 @@ pub(super) struct VerifyArgs {
     #[arg(long)]
     json: bool,
 
-    /// Say nothing on the way
+    /// Print no progress
     #[arg(short, long)]
     quiet: bool,
 
     /// Use settings of the project that you have not approved, this time only
-    #[arg(long)]
-    trust: bool,
+    #[arg(short, long)]
+    yes: bool,
 
     /// Ignore settings of the project that you have not approved
-    #[arg(long, conflicts_with = "trust")]
+    #[arg(long, conflicts_with = "yes")]
     ignore_untrusted: bool,
 
-    /// Use the rehearsal agent instead of the real one: nothing is spent, and no report is written
+    /// Use the rehearsal agent: spend nothing, and write no report
     #[arg(long)]
     dry_run: bool,
 
-    /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
+    /// Script for the rehearsal agent (see `docs/reference/rehearsal.md`)
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     rehearsal: Option<PathBuf>,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 const AFTER_HELP: &str = "\
-Exit code: 0 complete, by the checks or a model; 1 trouble; 2 wrong usage; 3 a limit was in the
-way; 6 not verified; 7 stopped; 130 interrupted.
+Exit codes: 0 complete, by the checks or a model; 1 error; 2 wrong usage; 3 limit reached; 6 not
+verified; 7 stopped; 130 interrupted.
 
-The object of --json:
-  task          the task
+Fields of the --json object:
+  task          name of the task
   verdict       pass, fail, inconclusive, not_affordable or interrupted
-  proof         what a pass rests on: checks or model; else null
-  rehearsal     true if the agent was a script (--dry-run): then no verdict of a model means anything
-  reason        why, in a sentence
-  missing       what is missing, in the model's words
-  checks        {command, verdict, output, log (from the run folder), duration_ms}, one for each
-                command that was run
-  findings      what makes passing checks worth less: {path, what}
+  proof         what a pass rests on: checks or model; otherwise null
+  rehearsal     whether the agent was a script (--dry-run): its verdict means nothing
+  reason        reason for the verdict, in a sentence
+  missing       what is missing, in the words of the model
+  checks        {command, verdict, output, log (relative to the run folder), duration_ms}, one per
+                command
+  findings      changes that weaken the checks: {path, what}
   changes       {files, listed: {path, added, removed}}
-  cost_usd      what it cost
-  run           the id of the run, or null
-  run_folder    where its journal, prompts and output are, or null
-  report        the report that was written, from the project, or null: only pass and fail are
-                written, and never by a rehearsal";
+  cost_usd      cost in US dollars
+  run           id of the run, or null
+  run_folder    folder with its journal, prompts and output, or null
+  report        path of the report relative to the project, or null: it is written for pass and
+                fail, but not by a rehearsal";
 
 pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
-    let (project, which) = select_run::work_project(options.project.as_deref())?;
+    let (project, which) = options.project.find_for_work()?;
     let mut request = run_spec::resolve_run(&options.asked(&project))?;
     let ResolvedRequest { settings, task, resolved, notes, .. } = &mut request;
     let task = task.clone().ok_or_else(run_spec::no_goal)?;
@@ -148,7 +145,7 @@ impl VerifyArgs {
         flags.give("verify.depth", self.depth.clone());
         flags.give("verify.commands", (!self.verify.is_empty()).then(|| self.verify.clone()));
         flags.give("limits.max_cost", self.max_cost);
-        let untrusted = match (self.trust, self.ignore_untrusted) {
+        let untrusted = match (self.yes, self.ignore_untrusted) {
             (true, _) => UntrustedPolicy::Accept,
             (false, true) => UntrustedPolicy::Ignore,
             (false, false) => UntrustedPolicy::Ask(TrustFlags::There),
@@ -231,7 +228,7 @@ fn conclude(
         finished.map_or_else(|| eprint_safe(text), |finished| finished.stderr.write_line(text));
     }
     if options.json {
-        super::print_json(&report)?;
+        print_json(&report)?;
     } else {
         print(report.text().trim_end())?;
     }

@@ -107,7 +107,7 @@ pub fn exact_size(bytes: u64) -> String {
 
 /// A plain count.
 pub fn count(text: &str) -> Result<u32, String> {
-    text.trim().parse().map_err(|_| "a whole number, 0 or more".to_owned())
+    text.trim().parse().map_err(|_| format!("a whole number from 0 to {}", u32::MAX))
 }
 
 /// Whether a mode or a task can be called like this: it becomes the name of a folder.

@@ -45,7 +45,7 @@ pub fn check_new(project: &Path, existing: ExistingConfig) -> Result<(), Failure
     match existing {
         ExistingConfig::Refused if fs::symlink_metadata(project.join(CONFIG)).is_ok() => {
             Err(Failure::trouble(format!("{CONFIG} already exists"))
-                .hint("write it anew with `--force`; the old one is kept as `config.toml.bak`"))
+                .hint("replace it with `--yes`; the old one is kept as `config.toml.bak`"))
         }
         ExistingConfig::Refused | ExistingConfig::Kept => Ok(()),
     }

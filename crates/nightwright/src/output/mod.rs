@@ -110,14 +110,14 @@ pub enum Speaker {
 /// How much is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum OutputLevel {
-    /// Nothing.
+    /// Only errors
     Quiet,
-    /// What happened, a line each.
+    /// One line per event
     #[default]
     Progress,
-    /// That, and what the agent says and does.
+    /// Also the messages and tool calls of the agent
     Verbose,
-    /// The events as JSON, a line each.
+    /// Events of the journal as JSON, one per line
     Json,
     /// That, and every line of the agent's output.
     #[value(skip)]

@@ -34,12 +34,12 @@ pub struct Style {
 /// Whether to use colour, in the user's words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ColorChoice {
-    /// On a terminal, unless the environment says otherwise.
+    /// On a terminal, unless the environment says otherwise
     #[default]
     Auto,
-    /// In any case.
+    /// Even without a terminal
     Always,
-    /// In no case.
+    /// Not even on a terminal
     Never,
 }
 

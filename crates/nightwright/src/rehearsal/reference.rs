@@ -15,7 +15,7 @@ no account, no cost.
 
 A script is a TOML file. It has a list for each kind of process: `[[attempt]]` for the work itself,
 `[[verify]]`, `[[review]]`, `[[advise]]` and `[[council]]` for the calls around it, and `[[validate]]`
-for `nightwright validate TASK --dry-run`. The first entry is played by the first process of its kind, and so
+for `nightwright task validate TASK --dry-run`. The first entry is played by the first process of its kind, and so
 on; the last one repeats. A kind that is not mentioned gets a plain answer (a verifier says yes, and
 instructions are found good). What the agent was asked is kept, one line of JSON for each request.
 

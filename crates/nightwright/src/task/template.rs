@@ -120,7 +120,7 @@ impl TemplateStore {
         if task.instructions()?.is_none() {
             let name = task.name();
             return Err(Failure::usage(format!("the task `{name}` has no instructions to keep"))
-                .hint(format!("write them first: nightwright setup {name}")));
+                .hint(format!("write them first: nightwright task setup {name}")));
         }
         if self.get(name)?.is_some() {
             return Err(already_there(name));
@@ -247,8 +247,9 @@ pub fn find_on(shelves: &[TemplateStore], name: &TaskName) -> Result<Template, F
     let failure = Failure::usage(format!("there is no template `{name}`"));
     let names: Vec<_> = there.iter().map(|template| template.name.as_str()).collect();
     Err(match nearest(name.as_str(), names.iter().copied()) {
-        _ if names.is_empty() => failure
-            .hint("there are none yet; keep a task's instructions: nightwright template save TASK"),
+        _ if names.is_empty() => failure.hint(
+            "there are none yet; keep a task's instructions: nightwright task template save TASK",
+        ),
         Some(near) => {
             failure.hint(format!("did you mean `{near}`? the templates are: {}", names.join(", ")))
         }
@@ -257,9 +258,8 @@ pub fn find_on(shelves: &[TemplateStore], name: &TaskName) -> Result<Template, F
 }
 
 fn already_there(name: &TaskName) -> Failure {
-    Failure::usage(format!("there is a template `{name}` already")).hint(format!(
-        "give another name, or remove it first: nightwright template delete {name} --force"
-    ))
+    Failure::usage(format!("there is a template `{name}` already"))
+        .hint("give another name, or replace it with --yes")
 }
 
 /// The folder with what a user has for all projects.

@@ -179,6 +179,7 @@ fn wrong_use_exits_2_and_says_what_is_allowed() {
         (&["run", "-p", "x", "-m", "0"], &["a run needs a limit", "--max-cost", "--unlimited"]),
         (&["run", "-p", "x", "-m", "-1"], &["-1", "--max-iterations", "from 0 to 1000000"]),
         (&["run", "-p", "x", "-m", "many"], &["many", "from 0 to 1000000"]),
+        (&["run", "-p", "x", "-m", "99999999999"], &["99999999999", "from 0 to 1000000"]),
         (&["run", "-p", "x", "--max-cost", "-5"], &["-5", "--max-cost", "US dollars"]),
         (&["run", "-p", "x", "--max-cost", "0"], &["--max-cost", "at least"]),
         (&["run", "-p", "x", "--max-duration", "-5m"], &["--max-duration"]),

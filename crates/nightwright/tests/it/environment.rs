@@ -26,7 +26,7 @@ const VARIABLES: [(&str, &str); 9] = [
 
 fn run(env: &TestEnv, more: &[&str], variables: &[(&str, &str)]) -> Output {
     let script = env.script(CLAIMS);
-    let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--trust", "--dry-run", "--rehearsal"];
+    let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--yes", "--dry-run", "--rehearsal"];
     let mut command = env.command(&[&run[..], &[&script], more].concat());
     command.envs(VARIABLES).envs(variables.iter().copied());
     finish(command.spawn().unwrap())

@@ -11,7 +11,7 @@ use super::stage::NIGHTWRIGHT;
 #[test]
 fn without_a_command_the_commands_are_shown_by_what_they_are_for() {
     let output = TestEnv::new().run(&[]).exits(2);
-    for title in ["First steps:", "Tasks:", "Runs:", "Settings:", "Options:", "Examples:"] {
+    for title in ["Commands:", "Tasks:", "Control:", "Machine:", "Options:", "Examples:"] {
         assert!(output.err.contains(&format!("\n{title}\n")), "{title} is not in:\n{}", output.err);
     }
     assert!(output.err.contains("\n  run          Work on a task or a goal"), "{}", output.err);
@@ -94,7 +94,7 @@ fn bash_completes_commands_options_and_what_exists_in_the_project() {
     assert_eq!(offers(&["run", "--output", "js"]), ["json"]);
     assert_eq!(offers(&["config", "exp"]), ["explain"]);
     assert_eq!(offers(&["run", "mig"]), ["migrate-api"]);
-    assert_eq!(offers(&["show", "t"]), ["tidy-up"]);
+    assert_eq!(offers(&["task", "show", "t"]), ["tidy-up"]);
     assert_eq!(offers(&["run", "--mode", "ca"]), ["careful"]);
     assert_eq!(offers(&["new", "x", "--mode", "iter"]), ["iterative"]);
     assert_eq!(offers(&["config", "explain", "limits.max_c"]), ["limits.max_cost"]);
@@ -167,6 +167,28 @@ fn a_misspelt_command_gets_a_suggestion() {
     }
     env.run(&["config", "exlpain"]).exits(2).says(&["did you mean `nightwright config explain`?"]);
     env.run(&["frobnicate"]).exits(2).says(&["list the commands with `nightwright --help`"]);
+    let output = env.run(&["run", "x", "--maxx-cost", "5"]).exits(2).says(&["'--max-cost'"]);
+    assert!(!output.err.contains("-- --maxx-cost"), "{}", output.err);
+}
+
+#[test]
+fn a_task_command_without_task_gets_the_right_command_line() {
+    let env = TestEnv::new();
+    env.run(&["new", "migrate-api"]).exits(0);
+    for (words, meant) in [
+        (&["show", "migrate-api"][..], "nightwright task show migrate-api"),
+        (&["shwo", "migrate-api", "--json"], "nightwright task show migrate-api --json"),
+        (&["template", "list"], "nightwright task template list"),
+        (&["task", "delte", "migrate-api", "--yes"], "nightwright task delete migrate-api --yes"),
+    ] {
+        let output = env.run(words).exits(2);
+        let line = output.err.split("hint: did you mean `").nth(1).unwrap();
+        let line = line.split('`').next().unwrap();
+        assert_eq!(line, meant);
+        env.paste(line).exits(0);
+    }
+    env.run(&["setup", "my task"]).exits(2).says(&["nightwright task setup \"my task\"`?"]);
+    env.run(&["help", "setup"]).exits(2).says(&["did you mean `nightwright task setup`?"]);
 }
 
 #[test]

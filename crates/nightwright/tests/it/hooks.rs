@@ -56,7 +56,7 @@ fn file(env: &TestEnv, name: &str, text: &str, mode: u32) {
 
 fn command(env: &TestEnv, script: &str, more: &[&str]) -> Command {
     let script = env.script(script);
-    let first = ["run", "-p", "do it", "--no-delay", "--trust", "--dry-run", "--rehearsal"];
+    let first = ["run", "-p", "do it", "--no-delay", "--yes", "--dry-run", "--rehearsal"];
     env.command(&[&first[..], &[&script], more].concat())
 }
 

@@ -158,19 +158,19 @@ fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
 }
 
 #[test]
-fn a_configuration_that_exists_is_not_overwritten() {
+fn a_configuration_that_exists_is_not_overwritten_without_yes() {
     let env = with(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
-    let output = env.run(&["init", "--yes"]).exits(1);
+    let output = env.run(&["init"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/config.toml already exists
-    hint: write it anew with `--force`; the old one is kept as `config.toml.bak`
+    hint: replace it with `--yes`; the old one is kept as `config.toml.bak`
     ");
     assert_eq!(tree(&env.project().join(".nightwright")), ["config.toml"]);
     assert_eq!(text(&env, CONFIG), "mine");
 }
 
 #[test]
-fn force_keeps_the_old_configuration_and_the_tasks() {
+fn a_replaced_configuration_and_the_tasks_are_kept() {
     let env = with(&[
         (CONFIG, "mine"),
         (".nightwright/.gitignore", "secret\n"),
@@ -178,7 +178,7 @@ fn force_keeps_the_old_configuration_and_the_tasks() {
         (".nightwright/hooks/started", "#!/bin/sh"),
         (".nightwright/hooks/started.sample", "changed"),
     ]);
-    env.run(&["init", "--force"]).exits(0);
+    env.run(&["init", "--yes"]).exits(0);
     assert_eq!(text(&env, ".nightwright/config.toml.bak"), "mine");
     assert!(text(&env, CONFIG).starts_with("#:schema ./config.schema.json\n"));
     assert!(text(&env, ".nightwright/.gitignore").starts_with("secret\narchive/\nlogs/\ntasks/*/"));
@@ -187,7 +187,7 @@ fn force_keeps_the_old_configuration_and_the_tasks() {
     assert_ne!(text(&env, ".nightwright/hooks/started.sample"), "changed");
 
     // An older copy is not lost to a newer one.
-    env.run(&["init", "--force"]).exits(0);
+    env.run(&["init", "--yes"]).exits(0);
     assert_eq!(text(&env, ".nightwright/config.toml.bak"), "mine");
     assert!(text(&env, ".nightwright/config.toml.bak2").starts_with("#:schema"));
 }
@@ -225,7 +225,7 @@ fn a_link_out_of_the_project_is_refused_before_anything_is_written() {
         }
         symlink(&outside, &path).unwrap();
         let before = tree(&env.project());
-        env.run(&["init", "--force"]).exits(1).says(&["leads out of the project"]);
+        env.run(&["init", "--yes"]).exits(1).says(&["leads out of the project"]);
         assert_eq!(tree(&env.project()), before, "{link}");
         match fs::read_to_string(&outside) {
             Ok(text) => assert_eq!(text, "theirs"),
@@ -399,7 +399,7 @@ fn what_was_imported_is_named_and_not_imported_again() {
     let env = with(&[(".ralph/PROMPT.md", "Work."), (".ralph/fix_plan.md", "- [ ] one\n")]);
     env.run(&["init", "--yes"]).exits(0).says(&["Next:\n  nightwright run ralph   "]);
     let before = tree(&env.project());
-    let output = env.run(&["init", "--yes", "--force"]).exits(0);
+    let output = env.run(&["init", "--yes"]).exits(0);
     assert!(output.err.contains("the task `ralph` is there already"), "{}", output.err);
     assert!(!output.err.contains("nightwright run ralph"), "{}", output.err);
     let mut after = tree(&env.project());
@@ -407,7 +407,7 @@ fn what_was_imported_is_named_and_not_imported_again() {
     assert_eq!(after, before);
     // Another task of the same name is no reason to leave one out.
     env.file(".nightwright/tasks/ralph/INSTRUCTIONS.md", "Something else.");
-    env.run(&["init", "--yes", "--force"]).exits(0).says(&["nightwright run ralph-2 "]);
+    env.run(&["init", "--yes"]).exits(0).says(&["nightwright run ralph-2 "]);
 }
 
 #[test]
@@ -471,6 +471,16 @@ fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
         assert!(screen.to_lowercase().contains("nothing was written"), "{screen}");
         assert_eq!(tree(&env.project()), ["Cargo.toml"]);
     }
+}
+
+#[test]
+fn on_a_terminal_replacing_a_configuration_is_a_question() {
+    let env = with(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
+    let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init"));
+    terminal.shows("Replace it? The old one is kept as `config.toml.bak`. [y/N]");
+    terminal.types(&["n", "Enter"]);
+    terminal.shows("exit=1");
+    assert_eq!(text(&env, CONFIG), "mine");
 }
 
 #[test]

@@ -137,7 +137,14 @@ fn a_dash_is_standard_output_and_a_folder_that_is_not_there_is_a_slip() {
     let env = over();
     assert_eq!(report(&env, &["-o", "-"]), report(&env, &[]));
     assert!(!env.project().join("-").exists());
-    env.run(&["report", "-o", "nigth/a.html"]).exits(2).says(&["the folder `nigth` is not there"]);
+    env.run(&["report", "-o", "a.pdf"]).exits(2).says(&[
+        "error: cannot write a report as `.pdf`",
+        "hint: use a name that ends in .md, .html or .json",
+    ]);
+    assert!(!env.project().join("a.pdf").exists());
+    env.run(&["report", "-o", "nigth/a.html"])
+        .exits(2)
+        .says(&["the folder `nigth` does not exist"]);
     assert!(!env.project().join("nigth").exists());
 }
 
@@ -180,9 +187,15 @@ fn the_object_has_what_the_help_says_and_no_more() {
     env.run(&["new", "a"]).exits(0);
     env.file(".nightwright/tasks/a/TODO.md", "- [x] one\n- [ ] two\n");
     made_up(&env, &SampleRun::new("a", 2, noon()));
-    for words in [&["report"][..], &["status"], &["list"], &["show", "a"]] {
-        let help = env.run(&[words[0], "--help"]).exits(0).out;
-        let page = env.run(&[words, &["--json"]].concat()).exits(0).out;
+    for (command, arguments) in [
+        (&["report"][..], &[][..]),
+        (&["status"], &[]),
+        (&["status"], &["--all"]),
+        (&["list"], &[]),
+        (&["task", "show"], &["a"]),
+    ] {
+        let help = env.run(&[command, &["--help"]].concat()).exits(0).out;
+        let page = env.run(&[command, arguments, &["--json"]].concat()).exits(0).out;
         let page: Value = serde_json::from_str(&page).unwrap();
         let page = if page.is_array() { page[0].clone() } else { page };
         assert!(page.is_object(), "{page}");
@@ -263,7 +276,8 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
     let output = env.run(&["list"]).exits(0);
     let line = output.out.lines().nth(1).unwrap();
     assert!(line.contains("error") && line.contains("is not known: line 15 of"), "{line}");
-    let output = env.run(&["show", "a"]).exits(0).says(&["warning: what run ", "is damaged"]);
+    let output =
+        env.run(&["task", "show", "a"]).exits(0).says(&["warning: what run ", "is damaged"]);
     assert!(output.out.contains(&format!("last run      {id}: what it came to is not known")));
     assert!(!output.out.contains("nightwright resume"), "{}", output.out);
     assert!(output.out.contains("start another: nightwright run a"), "{}", output.out);
@@ -276,7 +290,7 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
         assert_eq!((&page["run"], &page["state"]), (&id.into(), &"unknown".into()), "{words:?}");
         assert!(page["missing"][0].as_str().unwrap().contains("line 15 of"), "{page}");
     }
-    assert_eq!(object(&["show", "a"])["last_run"]["id"], id);
+    assert_eq!(object(&["task", "show", "a"])["last_run"]["id"], id);
     let row = &object(&["list"])[0];
     assert_eq!((&row["last_run"]["id"], &row["last_run"]["ending"]), (&id.into(), &Value::Null));
     assert!(row["problem"].as_str().unwrap().contains("line 15 of"), "{row}");
@@ -362,7 +376,7 @@ fn the_last_of_two_runs_of_the_same_second_is_the_one_that_began_later() {
         assert_eq!(page["run"], wanted, "{words:?}, not one of {others:?}");
     }
     let page: Value =
-        serde_json::from_str(&env.run(&["show", "a", "--json"]).exits(0).out).unwrap();
+        serde_json::from_str(&env.run(&["task", "show", "a", "--json"]).exits(0).out).unwrap();
     assert_eq!(page["last_run"]["id"], wanted);
     assert_eq!(page["iterations"]["execution"], 5);
 }

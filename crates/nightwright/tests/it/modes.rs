@@ -56,7 +56,7 @@ fn loop_does_item_by_item_until_the_status_file_says_complete() {
     {
         assert!(second.contains(said), "{said} is not in:\n{second}");
     }
-    let shown = env.run(&["show", "port"]).exits(0);
+    let shown = env.run(&["task", "show", "port"]).exits(0);
     assert!(
         !shown.out.contains("completed"),
         "a rehearsal says nothing of the task: {}",
@@ -284,7 +284,7 @@ fn a_task_needs_instructions_and_a_mode_that_works_on_tasks_needs_a_task() {
     env.run(&["new", "port"]).exits(0);
     env.run(&["run", "port", "--dry-run"])
         .exits(2)
-        .says(&["Instructions not found. Run setup first: nightwright setup port"]);
+        .says(&["Instructions not found. Run: nightwright task setup port"]);
     env.run(&["run", "nope", "--dry-run"]).exits(2).says(&["Task not found: nope"]);
     env.run(&["run", "-p", "x", "--mode", "loop", "-m", "1", "--dry-run"])
         .exits(2)
@@ -379,7 +379,7 @@ fn a_single_word_is_a_task_name_and_a_misspelt_one_never_starts_a_run() {
     env.run(&["run", " ", "--dry-run"]).exits(2).says(&["neither a task nor a goal was given"]);
     assert!(env.runs().is_empty());
     // Commands that take no goal say nothing of one.
-    let output = env.run(&["show", "migrate-ap"]).exits(2);
+    let output = env.run(&["task", "show", "migrate-ap"]).exits(2);
     assert!(!output.err.contains("-p "), "{}", output.err);
 }
 

@@ -89,21 +89,21 @@ fn the_file_says_what_low_and_high_weights_mean() {
 }
 
 #[test]
-fn a_file_that_exists_is_not_overwritten_and_with_force_it_is_kept() {
+fn a_file_that_exists_is_not_overwritten_and_with_yes_it_is_kept() {
     let env = with(&[(FILE, "# mine\npreset = \"custom\"\n")]);
     let output = env.run(&["principles", "--preset", "startup"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/principles.toml already exists
-    hint: see what it says: nightwright principles --show; write it anew with `--force`: the old one is kept as `.nightwright/principles.toml.bak`
+    hint: show it: nightwright principles --show; replace it with `--yes`: the old one is kept as `.nightwright/principles.toml.bak`
     ");
     assert_eq!(env.read(FILE), "# mine\npreset = \"custom\"\n");
 
-    env.run(&["principles", "--preset", "startup", "--force"]).exits(0);
+    env.run(&["principles", "--preset", "startup", "--yes"]).exits(0);
     assert_eq!(written(&env), Principles::of(Preset::Startup));
     assert_eq!(env.read(".nightwright/principles.toml.bak"), "# mine\npreset = \"custom\"\n");
     // What would be the same is no reason for another copy.
-    env.run(&["principles", "--preset", "startup", "--force"]).exits(0);
-    env.run(&["principles", "--preset", "enterprise", "--force"]).exits(0);
+    env.run(&["principles", "--preset", "startup", "--yes"]).exits(0);
+    env.run(&["principles", "--preset", "enterprise", "--yes"]).exits(0);
     assert!(env.read(".nightwright/principles.toml.bak2").contains("preset = \"startup\""));
     assert!(!env.project().join(".nightwright/principles.toml.bak3").exists());
 }
@@ -170,7 +170,7 @@ fn a_link_out_of_the_project_is_not_followed() {
     fs::create_dir(env.project().join(".nightwright")).unwrap();
     fs::write(env.path("theirs"), "preset = \"startup\"").unwrap();
     symlink(env.path("theirs"), env.project().join(FILE)).unwrap();
-    env.run(&["principles", "--preset", "custom", "--force"]).exits(1).says(&["leads out"]);
+    env.run(&["principles", "--preset", "custom", "--yes"]).exits(1).says(&["leads out"]);
     env.run(&["prompt", "-p", "x"]).exits(2).says(&["leads out of the project"]);
     assert_eq!(fs::read_to_string(env.path("theirs")).unwrap(), "preset = \"startup\"");
 }
@@ -351,7 +351,7 @@ fn what_is_nightwrights_own_is_never_written_over() {
     ] {
         env.run(&["config", "set", "principles.file", file]).exits(0);
         let before = env.read(own);
-        let arguments = ["principles", "--preset", "startup", "--force"];
+        let arguments = ["principles", "--preset", "startup", "--yes"];
         env.run(&arguments).exits(2).says(&[file, "nightwright keeps something of its own"]);
         // An agent is not told to write there either.
         let mut command = env.command(&["prompt", "t"]);

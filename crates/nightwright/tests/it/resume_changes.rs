@@ -196,7 +196,7 @@ fn a_project_s_configuration_is_reloaded_only_if_it_is_approved() {
     env.run(&["resume", "--reload"]).exits(2).says(&[
         "agent.permissions",
         "bypass",
-        "nightwright trust; for this run only: --trust",
+        "nightwright trust; for this run only: --yes",
     ]);
     assert_eq!(ending(&env.journal()), "auth", "nothing was started");
     env.run(&["trust", "--yes"]).exits(0);
@@ -208,7 +208,7 @@ fn a_project_s_configuration_is_reloaded_only_if_it_is_approved() {
 fn a_project_s_configuration_can_be_trusted_for_one_reload() {
     let env = ended(&["--verify", "true"]);
     configure_project(&env, "[agent]\npermissions = \"bypass\"\n");
-    env.run(&["resume", "--reload", "--trust"]).exits(0);
+    env.run(&["resume", "--reload", "--yes"]).exits(0);
     assert_eq!(settings(&env.journal()).agent.permissions, Permissions::Bypass);
     // Only that once.
     env.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(2).says(&["not approved"]);

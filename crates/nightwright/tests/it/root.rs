@@ -156,11 +156,11 @@ fn on_a_terminal_home_is_a_question() {
     let script = env.script(WORKS);
     let run = format!("{NIGHTWRIGHT} run -p x -m 1 --no-delay --dry-run --rehearsal {script}");
     let terminal = Terminal::run(&env, &format!("cd; {run}; echo first=$?; {run}"));
-    terminal.shows("Use all of it as the project? [y/n]");
+    terminal.shows("Use all of it as the project? [y/N]");
     terminal.types(&["n", "Enter"]);
     terminal.shows("first=2");
     assert!(worked(&env).is_empty());
-    terminal.shows_when(|screen| screen.matches("[y/n]").count() == 2);
+    terminal.shows_when(|screen| screen.matches("[y/N]").count() == 2);
     terminal.types(&["y", "Enter"]);
     terminal.shows("exit=0");
     assert_eq!(worked(&env), [env.path("home")]);

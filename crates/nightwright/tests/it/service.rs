@@ -166,10 +166,10 @@ fn what_is_not_ours_or_somebody_else_s_is_left_alone() {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "[Unit]\nDescription=mine\n").unwrap();
     let install = ["service", "install", "migrate"];
-    env.run(&install).exits(1).says(&["it is not ours", "--force"]);
-    env.run(&["service", "remove", "migrate"]).exits(1).says(&["is not ours"]);
+    env.run(&install).exits(1).says(&["nightwright did not write it", "--yes"]);
+    env.run(&["service", "remove", "migrate"]).exits(1).says(&["nightwright did not write"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "[Unit]\nDescription=mine\n");
-    env.run(&["service", "install", "migrate", "--force"]).exits(0);
+    env.run(&["service", "install", "migrate", "--yes"]).exits(0);
     assert!(fs::read_to_string(&file).unwrap().contains("ExecStart="));
 
     // A task of the same name in another project.

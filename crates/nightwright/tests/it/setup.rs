@@ -1,4 +1,4 @@
-//! `nightwright setup` and `nightwright edit`, in a real terminal, with programs that leave it in any state.
+//! `nightwright task setup` and `nightwright task edit`, in a real terminal, with programs that leave it in any state.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -77,7 +77,7 @@ fn the_agent_has_the_terminal_and_what_it_wrote_is_told() {
          echo 'What is the goal?'; read goal; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] || exit 9\n\
          printf '# Goal\\n%s\\n' \"$goal\" >$task/INSTRUCTIONS.md; printf -- '- [ ] a\\n- [ ] b\\n' >$task/TODO.md",
     );
-    let terminal = Terminal::run(&env, &env.line("setup t --model opus"));
+    let terminal = Terminal::run(&env, &env.line("task setup t --model opus"));
     terminal.shows("What is the goal?");
     terminal.types(&["-l", "all tests pass"]);
     terminal.types(&["Enter"]);
@@ -85,7 +85,7 @@ fn the_agent_has_the_terminal_and_what_it_wrote_is_told() {
     assert!(screen.contains("INSTRUCTIONS.md`, 2 lines, 22 bytes"), "{screen}");
     assert!(screen.contains("The list has 2 items"), "{screen}");
     assert!(
-        screen.contains("Next: `nightwright validate t`, then `nightwright run t`"),
+        screen.contains("Next: `nightwright task validate t`, then `nightwright run t`"),
         "{screen}"
     );
     assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "# Goal\nall tests pass\n");
@@ -113,7 +113,7 @@ fn a_killed_agent_leaves_a_sane_terminal_and_nobody_behind() {
          (env -u NIGHTWRIGHT_MARK setsid sh -c 'echo $$ >unmarked; exec sleep 1000' &)\n\
          while [ ! -s left ] || [ ! -s unmarked ]; do :; done; kill -9 $$",
     );
-    let terminal = Terminal::run(&env, &env.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("task setup t"));
     let screen = terminal.shows("exit=1");
     assert!(screen.contains("no instructions were written"), "{screen}");
     assert!(screen.contains("killed by signal 9"), "{screen}");
@@ -128,7 +128,7 @@ fn ctrl_c_is_for_the_agent() {
         "trap 'echo enough >$task/INSTRUCTIONS.md; exit 0' INT; echo listening; \
          while :; do sleep 0.1; done",
     );
-    let terminal = Terminal::run(&env, &env.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("task setup t"));
     terminal.shows("listening");
     terminal.types(&["C-c"]);
     let screen = terminal.shows("exit=0");
@@ -142,7 +142,7 @@ fn a_signal_that_ends_us_is_handed_on_and_what_was_written_stays() {
         "trap 'echo half >$task/INSTRUCTIONS.md; exit 0' TERM; echo $PPID >parent; stty -echo; \
          echo listening; while :; do sleep 0.1; done",
     );
-    let terminal = Terminal::run(&env, &env.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("task setup t"));
     terminal.shows("listening");
     let parent = env.read("parent").trim().parse().unwrap();
     kill_process(Pid::from_raw(parent).unwrap(), Signal::TERM).unwrap();
@@ -163,7 +163,7 @@ fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
     let bin = env.path("bin");
     let shell = format!("PS1='$ ' PATH={}:$PATH bash --norc -i", bin.display());
     let terminal = Terminal::run(&env, &shell);
-    terminal.types(&["-l", &format!("{NIGHTWRIGHT} setup t")]);
+    terminal.types(&["-l", &format!("{NIGHTWRIGHT} task setup t")]);
     terminal.types(&["Enter"]);
     terminal.shows("Stopped");
     terminal.types(&["-l", "stty -a | grep -q ' echo ' && fg; echo \"fg=$?\""]);
@@ -177,7 +177,7 @@ fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
 fn without_the_agent_program_it_says_what_to_install() {
     let env = TestEnv::new();
     env.task("t");
-    let terminal = Terminal::run(&env, &env.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("task setup t"));
     let screen = terminal.shows("exit=1");
     let words = "Claude CLI not found. Make sure 'claude' is installed and in PATH.";
     assert!(screen.contains(words), "{screen}");
@@ -187,7 +187,7 @@ fn without_the_agent_program_it_says_what_to_install() {
 fn an_edit_that_changes_nothing_is_not_called_a_success() {
     let env = with_agent("exit 3");
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
-    let terminal = Terminal::run(&env, &env.line("edit t"));
+    let terminal = Terminal::run(&env, &env.line("task edit t"));
     let screen = terminal.shows("exit=1");
     assert!(screen.contains("nothing was changed; the agent ended with exit code 3"), "{screen}");
 }
@@ -195,8 +195,8 @@ fn an_edit_that_changes_nothing_is_not_called_a_success() {
 #[test]
 fn without_a_terminal_it_says_which_file_to_write() {
     let env = with_agent("exit 0");
-    env.run(&["setup", "t"]).exits(2).says(&[
-        "error: `nightwright setup` is a conversation, and there is no terminal to hold it at",
+    env.run(&["task", "setup", "t"]).exits(2).says(&[
+        "error: `nightwright task setup` is a conversation with the agent and needs a terminal",
         "hint: write the instructions yourself, in `.nightwright/tasks/t/INSTRUCTIONS.md`",
     ]);
 }
@@ -204,13 +204,15 @@ fn without_a_terminal_it_says_which_file_to_write() {
 #[test]
 fn instructions_that_are_there_are_edited_and_those_that_are_not_are_set_up() {
     let env = with_agent("exit 0");
-    env.run(&["edit", "t"])
+    env.run(&["task", "edit", "t"])
         .exits(2)
-        .says(&["Instructions not found. Run setup first: nightwright setup t"]);
+        .says(&["Instructions not found. Run: nightwright task setup t"]);
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
-    env.run(&["setup", "t"]).exits(2).says(&["has instructions already", "nightwright edit t"]);
-    env.run(&["setup", "nope"]).exits(2).says(&["Task not found: nope"]);
-    env.run(&["edit", "../t"]).exits(2).says(&["no task can be called `../t`"]);
+    env.run(&["task", "setup", "t"])
+        .exits(2)
+        .says(&["already has instructions", "nightwright task edit t"]);
+    env.run(&["task", "setup", "nope"]).exits(2).says(&["Task not found: nope"]);
+    env.run(&["task", "edit", "../t"]).exits(2).says(&["no task can be called `../t`"]);
 }
 
 #[test]
@@ -219,7 +221,7 @@ fn a_text_of_the_projects_own_mode_that_names_what_is_not_there_is_refused() {
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
     fs::create_dir_all(env.project().join(".nightwright/modes/loop")).unwrap();
     env.file(".nightwright/modes/loop/validate.md", "Judge {{ nope }}.\n");
-    env.run(&["validate", "t", "--dry-run"])
+    env.run(&["task", "validate", "t", "--dry-run"])
         .exits(2)
         .says(&["`.nightwright/modes/loop/validate.md`, line 1: there is no `nope`"]);
 }
@@ -228,7 +230,7 @@ fn a_text_of_the_projects_own_mode_that_names_what_is_not_there_is_refused() {
 fn another_agent_can_t_be_talked_with_and_that_is_said() {
     let env = with_agent("exit 0");
     env.run(&["config", "set", "agent.command", "my-agent"]).exits(0);
-    env.run(&["setup", "t"]).exits(2).says(&[
+    env.run(&["task", "setup", "t"]).exits(2).says(&[
         "`my-agent` (`agent.command`) is no agent to talk with",
         "write the instructions yourself",
     ]);

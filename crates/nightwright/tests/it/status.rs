@@ -170,3 +170,34 @@ fn a_run_that_is_going_on_shows_the_last_tool_or_sentence_of_the_agent() {
     finish(child).exits(0);
     assert_eq!(object(&env)["doing"]["last"], Value::Null, "it has ended");
 }
+
+#[test]
+fn all_runs_of_the_project_are_listed_the_newest_first() {
+    let env = TestEnv::new();
+    env.run(&["status", "--all"]).exits(0).says(&["no runs yet", "nightwright run"]);
+    assert_eq!(env.run(&["status", "--all", "--json"]).exits(0).out, "[]\n");
+
+    env.rehearse("[[attempt]]\nending = { auth = \"no\" }", "9", &[]).exits(1);
+    let done = "[[attempt]]\nsteps = [{ write = \"a.txt\", text = \"a\" }]\n\
+                ending = { result = \"<promise>COMPLETE</promise>\" }";
+    env.rehearse(done, "9", &["--verify", "true"]).exits(0);
+    let ids: Vec<_> =
+        env.runs().iter().rev().map(|run| run.file_name().unwrap().to_owned()).collect();
+    let rows: Value =
+        serde_json::from_str(&env.run(&["status", "--all", "--json"]).exits(0).out).unwrap();
+    let rows = rows.as_array().unwrap();
+    let listed: Vec<_> = rows
+        .iter()
+        .map(|row| row["run"].as_str().unwrap().into())
+        .collect::<Vec<std::ffi::OsString>>();
+    assert_eq!(listed, ids);
+    assert_eq!((&rows[0]["state"], &rows[0]["ending"]), (&"ended".into(), &"completed".into()));
+    let text = env.run(&["status", "--all"]).exits(0).out;
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("RUN  ") && lines.len() == 3, "{text}");
+    assert!(
+        lines[1].starts_with(ids[0].to_str().unwrap()) && lines[1].contains("(rehearsal)"),
+        "{text}"
+    );
+    env.run(&["status", "some-run", "--all"]).exits(2).says(&["cannot be used"]);
+}

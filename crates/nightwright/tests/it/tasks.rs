@@ -138,7 +138,8 @@ fn a_wrong_name_is_a_clear_error_in_every_command() {
     let long = "x".repeat(65);
     for name in ["", "a/b", "../x", "-x", "ä b", "a.b", "/etc", long.as_str()] {
         for command in ["new", "show", "reset", "archive", "delete"] {
-            env.run(&[command, "--", name]).exits(2).says(&["error: no task can be called", "a-z"]);
+            let output = env.run(&["task", command, "--", name]).exits(2);
+            output.says(&["error: no task can be called", "a-z"]);
         }
         // Without the dashes a name like an option is one, and no panic.
         env.run(&["new", name]).exits(2).says(&["error: "]);
@@ -151,12 +152,12 @@ fn a_new_task_has_only_what_is_needed_and_says_what_comes_next() {
     let env = TestEnv::new();
     let output = env.run(&["new", "migrate-api"]).exits(0);
     insta::assert_snapshot!(output.out, @r"
-    made the task `migrate-api` in `.nightwright/tasks/migrate-api`
+    created the task `migrate-api` in `.nightwright/tasks/migrate-api`
 
-    Next: say what is to be done, then run it
-      nightwright setup migrate-api     writes the instructions together with the agent
-      ... or write `.nightwright/tasks/migrate-api/INSTRUCTIONS.md` yourself
-      nightwright run migrate-api
+    Next:
+      1. Write the instructions with the agent: nightwright task setup migrate-api
+         or write `.nightwright/tasks/migrate-api/INSTRUCTIONS.md` yourself
+      2. Start a run: nightwright run migrate-api
     ");
     let folder = env.project().join(".nightwright/tasks/migrate-api");
     let names: Vec<_> = tree(&folder).into_keys().collect();
@@ -209,13 +210,13 @@ fn a_task_that_is_not_there_is_an_error_that_names_those_that_are() {
     let env = with_task();
     env.run(&["new", "migrate-api"]).exits(0);
     for command in ["show", "reset", "archive", "delete"] {
-        env.run(&[command, "migrate-ap"]).exits(2).says(&[
+        env.run(&["task", command, "migrate-ap"]).exits(2).says(&[
             "error: Task not found: migrate-ap\n",
             "hint: did you mean `migrate-api`? the tasks are: a, migrate-api",
         ]);
     }
     let empty = TestEnv::new();
-    empty.run(&["show", "a"]).exits(2).says(&["Task not found: a", "nightwright new a"]);
+    empty.run(&["task", "show", "a"]).exits(2).says(&["Task not found: a", "nightwright new a"]);
 }
 
 #[test]
@@ -227,14 +228,14 @@ fn a_project_folder_may_be_called_anything() {
     env.run(&["new", "a", "-C", path]).exits(0);
     fs::write(project.join(INSTRUCTIONS), "do it").unwrap();
     let before = tree(&project.join(".nightwright/tasks"));
-    env.run(&["show", "a", "-C", path]).exits(0);
+    env.run(&["task", "show", "a", "-C", path]).exits(0);
     env.run(&["list", "-C", path]).exits(0);
-    env.run(&["template", "save", "a", "t", "-C", path]).exits(0);
-    env.run(&["archive", "a", "-C", path]).exits(0);
-    env.run(&["restore", "a", "-C", path]).exits(0);
+    env.run(&["task", "template", "save", "a", "t", "-C", path]).exits(0);
+    env.run(&["task", "archive", "a", "-C", path]).exits(0);
+    env.run(&["task", "restore", "a", "-C", path]).exits(0);
     assert_eq!(tree(&project.join(".nightwright/tasks")), before);
-    env.run(&["delete", "a", "--force", "-C", path]).exits(0);
-    env.run(&["template", "use", "t", "b", "-C", path]).exits(0);
+    env.run(&["task", "delete", "a", "--yes", "-C", path]).exits(0);
+    env.run(&["task", "template", "use", "t", "b", "-C", path]).exits(0);
     assert_eq!(
         fs::read_to_string(project.join(".nightwright/tasks/b/INSTRUCTIONS.md")).unwrap(),
         "do it"

@@ -60,7 +60,7 @@ fn agent_checks_calls_and_hooks_have_a_temporary_folder_that_exists_and_is_remov
     hook(&env, "started");
     hook(&env, "finished");
     let check = uses_temp(&env, "check");
-    let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--trust", "--agent-command", "worker"];
+    let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--yes", "--agent-command", "worker"];
     let output = env.run(&[&run[..], &["--verify", &check]].concat()).exits(0);
     assert_eq!(ending(&env.journal()), "completed", "{}", output.err);
     let failed = |event: &Event| matches!(event, Event::HookFailed { .. });

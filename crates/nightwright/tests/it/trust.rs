@@ -74,8 +74,8 @@ fn a_malicious_repository_does_nothing_before_it_is_approved() {
         &["run", "t"],
         &["run", "-p", "x", "-m", "1"],
         &["plan"],
-        &["validate", "t"],
-        &["validate", "t", "--dry-run"],
+        &["task", "validate", "t"],
+        &["task", "validate", "t", "--dry-run"],
     ] {
         let output = env.run(arguments).exits(2).says(&[
             "you have not approved",
@@ -87,7 +87,7 @@ fn a_malicious_repository_does_nothing_before_it_is_approved() {
     }
     for arguments in [
         &["list"][..],
-        &["show", "t"],
+        &["task", "show", "t"],
         &["prompt", "t"],
         &["config", "list", "--task", "t"],
         &["trust", "--list"],
@@ -139,7 +139,7 @@ fn approved_it_takes_effect_until_it_changes() {
     rehearse(&env, &goal).exits(2).says(&["changed"]);
     nothing_ran(&env);
     // For this once, and not for good.
-    rehearse(&env, &["run", "-p", "x", "-m", "2", "--trust"]).exits(0);
+    rehearse(&env, &["run", "-p", "x", "-m", "2", "--yes"]).exits(0);
     assert!(proof.exists());
     fs::remove_file(&proof).unwrap();
     rehearse(&env, &goal).exits(2);
@@ -311,9 +311,9 @@ fn odd_things_in_a_repository_keep_no_command_from_working() {
 #[test]
 fn the_hint_names_only_options_that_the_command_has() {
     let env = malicious();
-    env.run(&["run", "-p", "x", "-m", "1"]).exits(2).says(&["--trust", "--ignore-untrusted"]);
-    let refused = env.run(&["validate", "t"]).exits(2);
-    assert!(refused.err.contains("nightwright trust") && !refused.err.contains("--trust"));
+    env.run(&["run", "-p", "x", "-m", "1"]).exits(2).says(&["--yes", "--ignore-untrusted"]);
+    let refused = env.run(&["task", "validate", "t"]).exits(2);
+    assert!(refused.err.contains("nightwright trust") && !refused.err.contains("--yes"));
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
 #[track_caller]
 fn unread(scene: &FakeAgentEnv, most: &str, meanwhile: impl FnOnce(&Pty)) -> Option<i32> {
     let pty = Pty::new(24, 80);
-    let mut command = scene.command(&["-m", most, "--output", "verbose", "--trust"]);
+    let mut command = scene.command(&["-m", most, "--output", "verbose", "--yes"]);
     command.env("TERM", "xterm-256color").env("NIGHTWRIGHT_KEEP_AWAKE", "true");
     let child = command.stdout(Stdio::null()).stderr(pty.end()).spawn().unwrap();
     drop(command);
@@ -142,7 +142,7 @@ fn events_that_nobody_reads_take_no_word_from_standard_error() {
     let hook = scene.env.project().join(".nightwright/hooks/finished");
     fs::write(&hook, "#!/bin/sh\nexit 3\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    let arguments = ["-m", "1", "--output", "json", "--include-messages", "--trust"];
+    let arguments = ["-m", "1", "--output", "json", "--include-messages", "--yes"];
     let mut child = scene.start(&arguments);
     let (unread, mut words) = (child.stdout.take(), child.stderr.take().unwrap());
     usual_end(&scene, wait(child));

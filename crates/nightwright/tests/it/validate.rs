@@ -1,4 +1,4 @@
-//! `nightwright validate` with the rehearsal agent and with a program of the user's.
+//! `nightwright task validate` with the rehearsal agent and with a program of the user's.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,14 +19,14 @@ fn with_task() -> TestEnv {
 /// Validates with a script of the rehearsal agent.
 fn rehearse(env: &TestEnv, script: &str, code: i32) -> super::harness::Output {
     let script = env.script(script);
-    env.run(&["validate", "t", "--dry-run", "--rehearsal", &script]).exits(code)
+    env.run(&["task", "validate", "t", "--dry-run", "--rehearsal", &script]).exits(code)
 }
 
 #[test]
 fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
     let env = with_task();
     env.file(".nightwright/tasks/t/TODO.md", "- [ ] the first test\n");
-    let output = env.run(&["validate", "t", "--dry-run"]).exits(0);
+    let output = env.run(&["task", "validate", "t", "--dry-run"]).exits(0);
     insta::assert_snapshot!(output.out, @r"
     required
       pass  The goal is stated as an outcome
@@ -66,7 +66,7 @@ fn a_required_criterion_that_fails_is_an_exit_code_and_a_recommended_one_is_not(
     let output = rehearse(&env, script, 1);
     assert!(output.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", output.out);
     assert!(!output.out.contains('\u{1b}'), "{:?}", output.out);
-    output.says(&["Next: `nightwright edit t`"]);
+    output.says(&["Next: `nightwright task edit t`"]);
     assert!(env.read(REPORT).contains("**fail**"), "{}", env.read(REPORT));
 }
 
@@ -76,7 +76,7 @@ fn json_has_every_criterion_and_the_cost() {
     let script =
         env.script("[[validate]]\ncost = 0.5\nfail = [\"steps\"]\nreason = \"one lump\"\n");
     let output =
-        env.run(&["validate", "t", "--json", "--dry-run", "--rehearsal", &script]).exits(1);
+        env.run(&["task", "validate", "t", "--json", "--dry-run", "--rehearsal", &script]).exits(1);
     let value: Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!((&value["passes"], &value["task"]), (&json!(false), &json!("t")));
     assert_eq!((&value["cost_usd"], &value["cost_estimated"]), (&json!(0.5), &json!(false)));
@@ -124,7 +124,7 @@ fn any_program_can_judge_in_plain_text() {
         "judge.sh",
         &format!("cat >asked\ncat <<'X'\nHere it is:\n{answer}\nThat is all.\nX\n"),
     );
-    let output = env.run(&["validate", "t", "--agent-command", "sh judge.sh"]).exits(1);
+    let output = env.run(&["task", "validate", "t", "--agent-command", "sh judge.sh"]).exits(1);
     assert!(output.out.contains("  FAIL  The goal is stated as an outcome\n        an activity"));
     let asked = env.read("asked");
     assert!(asked.contains("You judge instructions") && asked.contains("All tests pass."));
@@ -141,11 +141,11 @@ fn the_program_of_the_configuration_judges_unless_another_one_is_named() {
     let folder = env.path("home/.config/nightwright");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("config.toml"), "[agent]\ncommand = \"sh one.sh\"\n").unwrap();
-    env.run(&["validate", "t"]).exits(0);
+    env.run(&["task", "validate", "t"]).exits(0);
     assert_eq!(env.read("asked"), "one.sh\n");
-    env.run(&["validate", "t", "--agent-command", "sh other.sh"]).exits(0);
+    env.run(&["task", "validate", "t", "--agent-command", "sh other.sh"]).exits(0);
     assert_eq!(env.read("asked"), "one.sh\nother.sh\n");
-    env.run(&["validate", "t", "--dry-run"]).exits(0);
+    env.run(&["task", "validate", "t", "--dry-run"]).exits(0);
     assert_eq!(env.read("asked"), "one.sh\nother.sh\n");
 }
 
@@ -154,7 +154,7 @@ fn a_report_is_never_written_outside_the_project() {
     let env = with_task();
     let elsewhere = env.path("home");
     symlink(&elsewhere, env.project().join(".nightwright/tasks/t/reports")).unwrap();
-    env.run(&["validate", "t", "--dry-run"]).exits(1).says(&["leads out of the project"]);
+    env.run(&["task", "validate", "t", "--dry-run"]).exits(1).says(&["leads out of the project"]);
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
     assert_eq!(env.asked().len(), 0);
 }
@@ -163,11 +163,11 @@ fn a_report_is_never_written_outside_the_project() {
 fn without_instructions_there_is_nothing_to_judge() {
     let env = TestEnv::new();
     env.task("t");
-    let words = ["Instructions not found. Run setup first: nightwright setup t"];
-    env.run(&["validate", "t", "--dry-run"]).exits(2).says(&words);
+    let words = ["Instructions not found. Run: nightwright task setup t"];
+    env.run(&["task", "validate", "t", "--dry-run"]).exits(2).says(&words);
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "  \n");
-    env.run(&["validate", "t", "--dry-run"]).exits(2).says(&words);
-    env.run(&["validate", "x", "--dry-run"]).exits(2).says(&["Task not found: x"]);
+    env.run(&["task", "validate", "t", "--dry-run"]).exits(2).says(&words);
+    env.run(&["task", "validate", "x", "--dry-run"]).exits(2).says(&["Task not found: x"]);
 }
 
 #[test]

@@ -225,12 +225,12 @@ fn judging_leaves_the_task_and_its_last_run_as_they_are() {
     let id = run.file_name().unwrap().to_str().unwrap().to_owned();
     let status = "{\"complete\": true, \"summary\": \"done\"}";
     env.file(".nightwright/tasks/a/.status.json", status);
-    let before = env.run(&["show", "a", "--json"]).exits(0).out;
+    let before = env.run(&["task", "show", "a", "--json"]).exits(0).out;
 
     env.run(&["verify", "a", "--verify", "false"]).exits(6);
     let kept = fs::read_to_string(env.project().join(".nightwright/tasks/a/.status.json")).unwrap();
     assert_eq!(kept, status);
-    assert_eq!(env.run(&["show", "a", "--json"]).exits(0).out, before);
+    assert_eq!(env.run(&["task", "show", "a", "--json"]).exits(0).out, before);
     assert_eq!(serde_json::from_str::<Value>(&before).unwrap()["last_run"]["id"], id.as_str());
     for which in [&[][..], &["a"]] {
         let mut resume = vec!["resume"];
@@ -281,7 +281,7 @@ fn what_comes_to_no_answer_leaves_the_last_report_as_it_is() {
 
     // No verdict either: the agent can't be started.
     env.file(".nightwright/config.toml", "agent.command = \"no-such-program\"\n");
-    let output = env.run(&["verify", "a", "--trust", "--verify", "true"]);
+    let output = env.run(&["verify", "a", "--yes", "--verify", "true"]);
     assert_ne!(output.code, Some(0), "{}", output.err);
     assert_eq!(report(&env), "# a: verified\n\nas it was\n");
 }
@@ -295,7 +295,7 @@ fn hostile_words_are_no_markup_in_the_report() {
     fs::write(&judge, format!("#!/bin/sh\ncat > /dev/null; echo '{words}'\n")).unwrap();
     fs::set_permissions(&judge, fs::Permissions::from_mode(0o755)).unwrap();
     let check = "true '![x](https://example.com/y.png)'";
-    env.run(&["verify", "a", "--trust", "--verify", check]).exits(6);
+    env.run(&["verify", "a", "--yes", "--verify", check]).exits(6);
     let report = report(&env);
     let reason =
         r"`![x](https://example.com/x.png)` &lt;b\>\[all\](javascript:x)&lt;/b\> \*is\* done";
@@ -311,7 +311,7 @@ fn what_the_agent_makes_of_the_checks_takes_no_effect_in_its_run() {
          steps = [{ write = \".nightwright/config.toml\", text = \"verify.commands = ['true']\\n\" }]\n\
          ending = { result = \"<promise>COMPLETE</promise>\" }\n",
     );
-    let run = ["run", "a", "-m", "1", "--trust", "--no-delay", "--dry-run", "--rehearsal", &script];
+    let run = ["run", "a", "-m", "1", "--yes", "--no-delay", "--dry-run", "--rehearsal", &script];
     env.run(&run).exits(0);
     let journal = env.journal();
     assert_eq!(ending(&journal), "max_iterations");

@@ -203,7 +203,7 @@ fn arguments(behaviour: &Behaviour) -> Vec<String> {
     };
     let mut all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let iterations = behaviour.max_iterations.to_string();
-    let always = ["--dry-run", "--trust", "--no-delay", "--output", "json", "-m", &iterations];
+    let always = ["--dry-run", "--yes", "--no-delay", "--output", "json", "-m", &iterations];
     all.extend(always.map(str::to_owned));
     for check in &behaviour.checks {
         all.extend(["--verify".to_owned(), check.clone()]);

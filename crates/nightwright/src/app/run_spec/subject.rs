@@ -66,7 +66,7 @@ pub(super) fn goal(
     match (task, &request.goal, mode.definition.works_on) {
         (Some(task), _, _) => task.instructions()?.ok_or_else(|| {
             let (task, file) = (task.name(), task.relative(task::INSTRUCTIONS));
-            let text = format!("Instructions not found. Run setup first: nightwright setup {task}");
+            let text = format!("Instructions not found. Run: nightwright task setup {task}");
             Failure::usage(from_here(&text))
                 .hint(format!("or write them yourself: {}", file.display()))
         }),

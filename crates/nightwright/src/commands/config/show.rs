@@ -5,7 +5,7 @@ use nightwright_core::redact::Secrets;
 use serde_json::{Value as Json, json};
 
 use super::ConfigFormat;
-use crate::commands::{eprint_safe, print};
+use crate::commands::context::{eprint_safe, print};
 use crate::config::{ConfigValue, KEYS, Key, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
 use crate::secrets;

@@ -14,7 +14,7 @@ use super::configured;
 use super::finding::DoctorFinding;
 use crate::agent::program::locate;
 use crate::app::locked_run::home;
-use crate::commands::select_run;
+use crate::commands::context;
 use crate::process::{CommandEnd, Containment, FinishedCommand, Launch, StopHandle, run_to_end};
 use crate::store::lock::{self, LockOwner};
 use crate::workspace::{Repository, space};
@@ -115,11 +115,11 @@ async fn ask_git(
 /// Whether a run would refuse this folder: it would have to ask if it is meant, or cannot write to it.
 pub(super) fn is_refused(project: &Path, found: RootSource) -> Option<DoctorFinding> {
     let failure = match found {
-        RootSource::TooWide => Some(select_run::too_wide(project)),
+        RootSource::TooWide => Some(context::too_wide(project)),
         RootSource::Named
         | RootSource::Configured
         | RootSource::Repository
-        | RootSource::Current => select_run::check_writable(project).err(),
+        | RootSource::Current => context::check_writable(project).err(),
     };
     failure.map(|failure| configured::problem("project", &failure))
 }

@@ -11,8 +11,9 @@ use nightwright_core::settings::{ChangeSource, Limits, SettingChange, Settings};
 
 use crate::app::approval::{self, UntrustedPolicy};
 use crate::app::run_spec;
+use crate::commands::context::eprint_safe;
 use crate::commands::run::{LimitArgs, tool};
-use crate::commands::{eprint_safe, values};
+use crate::commands::{terminal, values};
 use crate::config::{self, ConfigLayer};
 use crate::error::Failure;
 use crate::secrets;
@@ -22,39 +23,39 @@ use crate::store::journal::RunDir;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Changes")]
 pub(super) struct ChangeArgs {
-    /// Another tool that the agent may use, such as `Bash(npm install:*)`; may be repeated
+    /// Allow another tool, such as `Bash(npm install:*)`; repeatable
     #[arg(long, value_name = "TOOL", value_parser = tool)]
     allowed_tools: Vec<String>,
 
-    /// Another tool that the agent may not use at all; may be repeated
+    /// Forbid another tool; repeatable
     #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
     disallowed_tools: Vec<String>,
 
-    /// What the agent may do from now on: usual, edits, bypass or none
+    /// Permissions of the agent from now on: usual, edits, bypass or none
     #[arg(long, value_name = "LEVEL", value_parser = permissions, conflicts_with = "dangerously_skip_permissions")]
     permissions: Option<Permissions>,
 
-    /// Let the agent do everything from now on (the same as `--permissions bypass`)
+    /// Same as `--permissions bypass`
     #[arg(long, hide_short_help = true)]
     dangerously_skip_permissions: bool,
 
-    /// Use this model from now on
-    #[arg(long, value_name = "NAME", value_parser = values::text)]
+    /// Model for the agent from now on
+    #[arg(long, value_name = "MODEL", value_parser = values::text)]
     model: Option<String>,
 
-    /// Turns an attempt may take from now on
+    /// Limit an attempt to N turns from now on
     #[arg(long, value_name = "N", value_parser = values::setting::<u32>("agent.max_turns"), allow_negative_numbers = true, hide_short_help = true)]
     max_turns: Option<u32>,
 
-    /// Replace the checks: a command that must pass before completion is accepted; may be repeated
+    /// Command that must pass before the work counts as complete, instead of the earlier ones; repeatable
     #[arg(long, value_name = "CMD", value_parser = values::text)]
     verify: Vec<String>,
 
-    /// Apply the permissions and the model of the configuration if they changed since the run began
+    /// Use the permissions and the model of the configuration if they changed since the run began
     #[arg(long, conflicts_with = "if_needed")]
     reload: bool,
 
-    /// Replace the arguments for the agent program, after `--`
+    /// Arguments for the agent program, instead of the earlier ones
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }
@@ -145,9 +146,13 @@ impl ChangeArgs {
                 must_be_approved(project, layers, &keys, untrusted)?;
                 true
             }
-            AskPolicy::Allowed if approval::can_ask() => {
+            AskPolicy::Allowed if untrusted == UntrustedPolicy::Accept => {
                 eprint_safe(&format!("Changed since this run began: {list}"));
-                let agreed = approval::agreed("Use the new values? [y/N] ")?;
+                true
+            }
+            AskPolicy::Allowed if terminal::is_there() => {
+                eprint_safe(&format!("Changed since this run began: {list}"));
+                let agreed = terminal::confirm("Use the new values?")?;
                 if agreed {
                     approval::approve_shown(project, layers, &keys)?;
                 }

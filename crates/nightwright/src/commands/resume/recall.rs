@@ -4,7 +4,7 @@ use nightwright_core::event::{Event, FeedbackSource, Record};
 use nightwright_core::machine::ledger::State;
 use nightwright_core::redact::{agrees, has_masks, masked_in};
 
-use crate::commands::eprint_safe;
+use crate::commands::context::eprint_safe;
 use crate::secrets::{self, UnmaskedSettings};
 use crate::store::journal::RunDir;
 

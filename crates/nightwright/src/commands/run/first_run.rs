@@ -7,7 +7,8 @@ use std::path::Path;
 use nightwright_core::display::display_safe;
 
 use crate::app::run_spec::ResolvedRequest;
-use crate::commands::{advise, eprint_safe, terminal};
+use crate::commands::context::{advise, eprint_safe};
+use crate::commands::terminal;
 use crate::config::{ConfigLayer, ValueOrigin};
 use crate::error::Failure;
 use crate::init::ask::{self, NoAnswer, Prompter};

@@ -73,10 +73,9 @@ fn a_service_is_written_over_by_one_for_the_same_project_whatever_that_is_called
     for project in ["/srv/a--b", "/srv/a- -b", &odd().project] {
         let service = ServiceUnit { project: project.to_owned(), ..service() };
         write(&file, &systemd::unit(&service)).unwrap();
-        may_be_written(&file, project)
-            .unwrap_or_else(|refused| panic!("for {project}: {}", refused.message));
-        let other = may_be_written(&file, "/srv/other").unwrap_err();
-        assert!(other.message.ends_with(&format!("it is for `{project}`")), "{other:?}");
+        assert_eq!(conflict(&file, project).unwrap(), None, "for {project}");
+        let other = conflict(&file, "/srv/other").unwrap().unwrap();
+        assert!(other.ends_with(&format!("it is for `{project}`")), "{other:?}");
     }
 }
 

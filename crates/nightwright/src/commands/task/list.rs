@@ -1,6 +1,6 @@
-//! `nightwright list`: list the tasks of the project.
+//! `nightwright task list`, or `nightwright list`: list the tasks of the project.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,8 +9,7 @@ use nightwright_core::evidence::checklist;
 use nightwright_core::input::{Checklist, TaskProgress};
 use serde::Serialize;
 
-use crate::commands::select_run::project;
-use crate::commands::{advise, print};
+use crate::commands::context::{ProjectArgs, advise, print, print_json, table};
 use crate::error::Failure;
 use crate::task::state::{IterationCounts, LastRun};
 use crate::task::{self, ListedTask, ProjectRuns, TODO, Task, TaskOverview};
@@ -21,47 +20,46 @@ const MAX_TEXT_CHARS: usize = 100;
 /// The state of what can't be read.
 const BROKEN: &str = "broken";
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(crate) struct ListArgs {
-    /// Print a JSON array with an object for each task
+    /// Print a JSON array with one object per task
     #[arg(long)]
     json: bool,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 const AFTER_HELP: &str = "\
 The states of a task:
-  new          it has no instructions yet
-  ready        it has instructions, and no run has begun
-  running      a run is going on
+  new          has no instructions yet
+  ready        has instructions, but no run yet
+  running      a run is working on it
   completed    done
-  stopped      stopped after an iteration, as asked
-  interrupted  broken off, or the process of its run is gone
-  limit        a limit of iterations, cost, time or tokens was reached
-  stagnated    the last run came no further
-  blocked      something is needed that only a person can give
-  unverified   said to be done, and not believed
-  error        something went wrong
-  broken       the task can't be read; the line says why
+  stopped      stopped after an iteration, on request
+  interrupted  stopped in the middle of an iteration, or crashed
+  limit        reached a limit of iterations, cost, time or tokens
+  stagnated    the last run made no progress
+  blocked      needs something that only a person can provide
+  unverified   claimed to be done, but the claim was rejected
+  error        failed with an error
+  broken       cannot be read; the line says why
 
-The cost is that of the last run. `nightwright show NAME` says more about a task, and what to do next.
+COST is the cost of the last run. `nightwright task show NAME` shows more about a task. \
+`nightwright status --all` lists the runs.
 
-The objects of --json:
-  name, mode    mode is null if the configuration can't be read
-  state         as above
+Fields of the --json objects:
+  name, mode    mode is null if the configuration cannot be read
+  state         one of the states above
   iterations    {total, setup, execution}
-  progress      {completed, total}: the items of the task, by the account of its last run, else the
-                boxes of its list; or null
+  progress      {completed, total}: the items of the task as counted by its last run, otherwise the
+                boxes of its checklist; or null
   last_run      {id, ending, proof, sentence, iterations, cost_usd, progress, started_at,
                 last_at}, or null; proof is what a completed run rests on: checks, model or none;
-                ending and sentence are null while it has none, and if its journal can't be
+                ending and sentence are null until the run has ended, and if its journal cannot be
                 read to its end
-  problem       what is wrong with the task, or with its last run, or null";
+  problem       what is wrong with the task or its last run, or null";
 
 /// A task in the JSON array.
 #[derive(Debug, Serialize)]
@@ -77,23 +75,23 @@ struct TaskRow {
 }
 
 pub(crate) fn list(options: &ListArgs) -> Result<ExitCode, Failure> {
-    let project = project(options.project.as_deref())?;
+    let project = options.project.find()?;
     let runs = ProjectRuns::of(&project)?;
     let listed = task::list(&project)?;
     let rows: Vec<_> = listed.into_iter().map(|listed| row(listed, &runs)).collect();
     if options.json {
-        crate::commands::print_json(&rows)?;
+        print_json(&rows)?;
     } else if rows.is_empty() {
         advise(&none(&project));
     } else {
-        print(&table(&rows))?;
+        print(&text(&rows))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn none(project: &Path) -> String {
     format!(
-        "there are no tasks in `{}` yet; make one: nightwright new NAME\n\
+        "no tasks in `{}` yet; create one: nightwright new NAME\n\
          or work on a goal without a task: nightwright run \"make the tests pass\" -m 10",
         project.display()
     )
@@ -134,7 +132,7 @@ fn checklist_progress(task: &Task) -> Option<TaskProgress> {
 }
 
 /// Names and texts come from files: every cell is one safe line.
-fn table(rows: &[TaskRow]) -> String {
+fn text(rows: &[TaskRow]) -> String {
     let head = ["NAME", "MODE", "STATE", "ITERATIONS", "PROGRESS", "COST", "LAST RUN"];
     let mut lines = vec![head.map(str::to_owned)];
     for row in rows {
@@ -153,13 +151,7 @@ fn table(rows: &[TaskRow]) -> String {
             one_line(&last_words, MAX_TEXT_CHARS),
         ]);
     }
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
-    let widths: Vec<_> = (0..head.len() - 1).map(|column| width(column).unwrap_or(0)).collect();
-    let render = |line: &[String; 7]| {
-        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}  "));
-        format!("{}{}", cells.collect::<String>(), line[widths.len()]).trim_end().to_owned()
-    };
-    lines.iter().map(render).collect::<Vec<_>>().join("\n")
+    table(&lines)
 }
 
 /// When a run was heard of last, and what it came to; one without an ending is named.

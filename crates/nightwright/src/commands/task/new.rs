@@ -1,49 +1,44 @@
-//! `nightwright new`: make a new task.
+//! `nightwright task new`, or `nightwright new`: create a task.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::commands::print;
-use crate::commands::select_run::project;
+use crate::commands::context::{ProjectArgs, print_result};
 use crate::config::modes;
 use crate::error::Failure;
-use crate::paste::from_here;
 use crate::task::{INSTRUCTIONS, Task, TaskName, template};
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(crate) struct NewArgs {
-    /// What the task is called: letters, digits, `_` and `-`, 64 at most
+    /// Name of the task: up to 64 letters, digits, `_` and `-`
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// How an iteration works and what says that the work is complete, such as `loop` or
-    /// `iterative` [default: the project's]
+    /// How iterations work: loop, iterative, plan, build, prompt, or your own mode [default: the
+    /// project's]
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
 
-    /// Begin with the instructions of this template (`nightwright template list`)
+    /// Start with the instructions of a template (see `nightwright task template list`)
     #[arg(long, value_name = "TEMPLATE")]
     from: Option<String>,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 const AFTER_HELP: &str = "\
-The task is a folder, `.nightwright/tasks/NAME`. What is to be done goes into its INSTRUCTIONS.md: \
-`nightwright setup NAME` writes it together with the agent, and any editor will do as well. The \
-folder is all there is to a task: it can be committed, copied and changed by hand.
+A task is a folder, `.nightwright/tasks/NAME`, with the instructions for the agent in \
+INSTRUCTIONS.md. Write that file with `nightwright task setup NAME` or with your editor. You can \
+commit, copy and edit the folder like any other.
 
-A task that exists is never overwritten.";
+An existing task is never overwritten.";
 
 pub(crate) fn new(options: &NewArgs) -> Result<ExitCode, Failure> {
     let name = TaskName::parse(&options.name)?;
-    let project = project(options.project.as_deref())?;
+    let project = options.project.find()?;
     if let Some(mode) = &options.mode {
         modes::check(&project, mode)?;
     }
@@ -55,29 +50,25 @@ pub(crate) fn new(options: &NewArgs) -> Result<ExitCode, Failure> {
             template.use_for(&project, &name, mode)?
         }
     };
-    print(&from_here(&made(&task)?))?;
+    print_result(&created(&task)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was made, and what to do with it.
-pub(super) fn made(task: &Task) -> Result<String, Failure> {
+/// The message for a new task: where it is, and what to do next.
+pub(super) fn created(task: &Task) -> Result<String, Failure> {
     let name = task.name();
-    let made = format!("made the task `{name}` in `{}`", task.relative("").display());
+    let done = format!("created the task `{name}` in `{}`", task.relative("").display());
     let instructions = task.relative(INSTRUCTIONS);
     let instructions = instructions.display();
-    Ok(match task.instructions()? {
+    let first = match task.instructions()? {
         None => format!(
-            "{made}\n\n\
-             Next: say what is to be done, then run it\n  \
-             nightwright setup {name}     writes the instructions together with the agent\n  \
-             ... or write `{instructions}` yourself\n  \
-             nightwright run {name}"
+            "  1. Write the instructions with the agent: nightwright task setup {name}\n     \
+             or write `{instructions}` yourself"
         ),
         Some(_) => format!(
-            "{made}\n\n\
-             Next: make `{instructions}` say what is to be done here, then run it\n  \
-             nightwright edit {name}      changes the instructions together with the agent\n  \
-             nightwright run {name}"
+            "  1. Adapt the instructions with the agent: nightwright task edit {name}\n     \
+             or edit `{instructions}` yourself"
         ),
-    })
+    };
+    Ok(format!("{done}\n\nNext:\n{first}\n  2. Start a run: nightwright run {name}"))
 }

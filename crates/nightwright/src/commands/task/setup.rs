@@ -1,327 +1,35 @@
-//! `nightwright setup` and `nightwright edit`: write or change the instructions of a task together with the
-//! agent, in this terminal.
+//! `nightwright task setup`: write the instructions of a task with the agent, in this terminal.
 
-mod outcome;
-
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use nightwright_core::redact::Secrets;
-use nightwright_core::settings::Settings;
-use nightwright_core::setup_prompts::{self, SetupPrompt, SetupVariables};
-use nightwright_core::stream::dialect::{Dialect, LaunchOptions, claude};
-use tempfile::TempDir;
+use nightwright_core::setup_prompts::SetupPrompt;
 
-use self::outcome::TaskFiles;
-use crate::agent::environment;
-use crate::agent::program::Freshness;
-use crate::app::agent_program::{self, find_claude};
-use crate::app::async_command::{block_on, catch_signals, interrupted};
-use crate::app::locked_run::temp_folder;
-use crate::app::run_spec;
-use crate::commands::{advise, eprint_safe, select_run, values};
-use crate::config::modes;
+use super::conversation::{Conversation, SetupTask};
+use crate::commands::context::ProjectArgs;
+use crate::commands::values;
 use crate::error::Failure;
-use crate::hex::hex;
-use crate::paste::from_here;
-use crate::process::Survivors;
-use crate::process::terminal::{self, TerminalCommand, TerminalExit};
-use crate::runtime::random;
-use crate::secrets;
-use crate::store::temp_folder::TempFolder;
-use crate::task::{self, ProjectRuns, Task, TaskLock, TaskState};
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct SetupArgs {
-    /// The task
+pub(super) struct SetupArgs {
+    /// Name of the task
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
-
-    /// The model to ask for [default: the agent's own choice]
-    #[arg(long, value_name = "NAME", value_parser = values::text)]
+    /// Model for the agent [default: the agent's own choice]
+    #[arg(long, value_name = "MODEL", value_parser = values::text)]
     model: Option<String>,
+
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
-pub(crate) fn setup(options: &SetupArgs) -> Result<ExitCode, Failure> {
-    let project = select_run::project(options.project.as_deref())?;
-    let task = SetupTask::open(&project, &options.name)?;
+pub(super) fn setup(options: &SetupArgs) -> Result<ExitCode, Failure> {
+    let task = SetupTask::open(&options.project.find()?, &options.name)?;
     if task.instructions()?.is_some() {
         let name = task.name();
-        return Err(Failure::usage(format!("the task `{name}` has instructions already"))
-            .hint(format!("change them: nightwright edit {name}")));
+        return Err(Failure::usage(format!("the task `{name}` already has instructions"))
+            .hint(format!("edit them: nightwright task edit {name}")));
     }
     Conversation { task, purpose: SetupPrompt::Setup, model: options.model.clone() }.hold()
-}
-
-pub(crate) fn edit(options: &SetupArgs) -> Result<ExitCode, Failure> {
-    let project = select_run::project(options.project.as_deref())?;
-    let task = SetupTask::open(&project, &options.name)?;
-    if task.instructions()?.is_none() {
-        return Err(no_instructions(&task));
-    }
-    Conversation { task, purpose: SetupPrompt::Edit, model: options.model.clone() }.hold()
-}
-
-/// There is nothing to change, to judge or to work by.
-pub(super) fn no_instructions(task: &SetupTask) -> Failure {
-    let name = task.name();
-    let text = format!("Instructions not found. Run setup first: nightwright setup {name}");
-    Failure::usage(from_here(&text))
-}
-
-/// A talk with a person about the instructions of a task.
-struct Conversation {
-    task: SetupTask,
-    purpose: SetupPrompt,
-    model: Option<String>,
-}
-
-impl Conversation {
-    fn hold(&self) -> Result<ExitCode, Failure> {
-        if let Some(command) = &self.task.settings.agent.command {
-            let message = format!("`{command}` (`agent.command`) is no agent to talk with");
-            return Err(self.by_hand(Failure::usage(message)));
-        }
-        if !terminal::is_there() {
-            return Err(self.by_hand(self.no_terminal()));
-        }
-        let before = TaskFiles::read(&self.task)?;
-        block_on(async {
-            let mut signals = catch_signals()?;
-            let environment = agent_program::environment(
-                Dialect::Claude,
-                &self.task.settings,
-                &self.task.variables,
-            );
-            let found = tokio::select! {
-                found = find_claude(environment.clone(), Freshness::Kept) => found?,
-                () = signals.next() => return Ok(interrupted()),
-            };
-            let folder = private_folder()?;
-            let temp = temp_folder(Some(self.task.project()))?;
-            let arguments = self.arguments(folder.path())?;
-            let talk = TerminalCommand {
-                program: found.path,
-                arguments,
-                environment: with_temp(environment, &temp)?,
-                directory: self.task.project().to_owned(),
-                mark: mark(),
-            };
-            let talked = terminal::run_on_terminal(&talk).await;
-            let talked = talked.map_err(|error| {
-                let program = talk.program.display();
-                Failure::trouble(format!("can't start `{program}`: {error}"))
-            })?;
-            self.conclude(&before, talked)
-        })
-    }
-
-    /// What to do without a person at a terminal.
-    fn no_terminal(&self) -> Failure {
-        let command = match self.purpose {
-            SetupPrompt::Setup | SetupPrompt::Validate => "setup",
-            SetupPrompt::Edit => "edit",
-        };
-        Failure::usage(format!(
-            "`nightwright {command}` is a conversation, and there is no terminal to hold it at"
-        ))
-    }
-
-    /// What to do where the agent can't help.
-    fn by_hand(&self, failure: Failure) -> Failure {
-        let (name, file) = (self.task.name(), self.task.instructions_file());
-        let verb = match self.purpose {
-            SetupPrompt::Setup | SetupPrompt::Validate => "write",
-            SetupPrompt::Edit => "change",
-        };
-        failure.hint(format!(
-            "{verb} the instructions yourself, in `{}`; then: nightwright validate {name}",
-            file.display()
-        ))
-    }
-
-    fn arguments(&self, folder: &Path) -> Result<Vec<OsString>, Failure> {
-        let text = self.task.guidance(self.purpose)?;
-        let file = folder.join(self.purpose.file());
-        fs::write(&file, text).map_err(|error| {
-            Failure::trouble(format!("can't write `{}`: {error}", file.display()))
-        })?;
-        let name = self.task.name();
-        let opening = match self.purpose {
-            SetupPrompt::Setup | SetupPrompt::Validate => {
-                format!("Let's write the instructions of the task {name}. Ask me what you need.")
-            }
-            SetupPrompt::Edit => format!(
-                "Let's change the instructions of the task {name}. Read them first, and say what \
-                 you would repair."
-            ),
-        };
-        let file = file.to_string_lossy();
-        let ask = LaunchOptions {
-            model: self.model.as_deref().or(self.task.settings.model.name.as_deref()),
-            system_prompt_file: Some(&file),
-            setting_sources: &self.task.settings.agent.sources,
-            ..LaunchOptions::default()
-        };
-        Ok(claude::talk_arguments(&ask, &opening).into_iter().map(OsString::from).collect())
-    }
-
-    /// Says what came of it.
-    fn conclude(&self, before: &TaskFiles, talked: TerminalExit) -> Result<ExitCode, Failure> {
-        if talked.survivors == Survivors::Some {
-            eprint_safe("warning: the agent left processes behind that could not be ended");
-        }
-        self.task.remember();
-        let after = TaskFiles::read(&self.task)?;
-        let name = self.task.name();
-        let Some(news) = outcome::news(&self.task, before, &after) else {
-            if talked.terminated {
-                return Ok(interrupted());
-            }
-            let how = outcome::ended_badly(talked.exit).unwrap_or_default();
-            let nothing = match self.purpose {
-                SetupPrompt::Setup | SetupPrompt::Validate => "no instructions were written",
-                SetupPrompt::Edit => "nothing was changed",
-            };
-            let command = self.purpose.file().trim_end_matches(".md");
-            return Err(Failure::trouble(format!("{nothing}{how}"))
-                .hint(format!("try again: nightwright {command} {name}")));
-        };
-        eprint_safe(&news);
-        if talked.terminated {
-            return Ok(interrupted());
-        }
-        advise(&format!("Next: `nightwright validate {name}`, then `nightwright run {name}`"));
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-fn private_folder() -> Result<TempDir, Failure> {
-    let made = tempfile::Builder::new().prefix("nightwright-talk-").tempdir();
-    made.map_err(|error| Failure::trouble(format!("can't make a folder for it: {error}")))
-}
-
-fn with_temp(
-    mut environment: Vec<(OsString, OsString)>,
-    temp: &TempFolder,
-) -> Result<Vec<(OsString, OsString)>, Failure> {
-    let room = temp.room("talk").map_err(|error| {
-        let path = temp.path().display();
-        Failure::trouble(format!("cannot create a temporary folder in `{path}`: {error}"))
-    })?;
-    environment::set_temp(&mut environment, Dialect::Claude, &room);
-    Ok(environment)
-}
-
-/// By this what the program leaves running is known.
-fn mark() -> String {
-    format!("talk.1.{}", hex(&random::nonce()))
-}
-
-/// A task whose instructions are spoken of, and what holds for it. Nobody else works on it as long
-/// as this lives.
-#[derive(Debug)]
-pub(super) struct SetupTask {
-    task: Task,
-    _in_use: TaskLock,
-    pub(super) settings: Settings,
-    /// Variables of the user's for the agent.
-    pub(super) variables: BTreeMap<String, String>,
-    pub(super) secrets: Secrets,
-}
-
-impl SetupTask {
-    /// The task of this name, which has to be there.
-    pub(super) fn open(project: &Path, name: &str) -> Result<Self, Failure> {
-        let task = Task::open(project, name)?;
-        let in_use = TaskLock::take(project, task.name())?;
-        // Whoever had it until now may have removed it.
-        let task = Task::open(project, task.name().as_str())?;
-        let (settings, resolved) = run_spec::task_settings(project, &task)?;
-        let variables = resolved.environment_of_agent();
-        let secrets = secrets::of_config(&resolved)?;
-        Ok(Self { task, _in_use: in_use, settings, variables, secrets })
-    }
-
-    pub(super) fn name(&self) -> &str {
-        self.task.name().as_str()
-    }
-
-    pub(super) fn project(&self) -> &Path {
-        self.task.project()
-    }
-
-    /// Its folder, relative to the project.
-    pub(super) fn folder(&self) -> PathBuf {
-        self.task.relative("")
-    }
-
-    pub(super) fn instructions_file(&self) -> PathBuf {
-        self.task.relative(task::INSTRUCTIONS)
-    }
-
-    pub(super) fn todo_file(&self) -> PathBuf {
-        self.task.relative(task::TODO)
-    }
-
-    /// Its instructions, if there are any.
-    pub(super) fn instructions(&self) -> Result<Option<String>, Failure> {
-        self.task.instructions()
-    }
-
-    /// Its list, if there is one.
-    pub(super) fn todo(&self) -> Result<Option<String>, Failure> {
-        Ok(self.task.text(task::TODO)?.filter(|text| !text.trim().is_empty()))
-    }
-
-    /// Replaces a file of it.
-    pub(super) fn write(&self, file: &str, text: &str) -> Result<(), Failure> {
-        self.task.write(file, text.as_bytes())
-    }
-
-    /// Counts the conversation. One that can't be counted is said and changes nothing.
-    fn remember(&self) {
-        let noted = ProjectRuns::of(self.project())
-            .and_then(|runs| TaskState::record_setup(&self.task, &runs));
-        match noted {
-            Ok(None) => {}
-            Ok(Some(warning)) => eprint_safe(&format!("warning: {warning}")),
-            Err(error) => {
-                eprint_safe(&format!(
-                    "warning: the state of the task is not noted: {}",
-                    error.message
-                ));
-            }
-        }
-    }
-
-    /// What the agent is told about itself when it is about the instructions.
-    pub(super) fn guidance(&self, purpose: SetupPrompt) -> Result<String, Failure> {
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let tokens = SetupVariables {
-            task_path: text(&self.folder()),
-            task_name: self.name().to_owned(),
-            instructions_file: text(&self.instructions_file()),
-            todo_file: text(&self.todo_file()),
-            project_root: text(self.project()),
-            test_command: self.settings.commands.test.clone().unwrap_or_default(),
-        };
-        let mode = &self.settings.mode;
-        modes::check(self.project(), mode)?;
-        let own = modes::other_text(self.project(), mode, purpose.file())?;
-        let template = own.as_deref().unwrap_or_else(|| setup_prompts::template(mode, purpose));
-        setup_prompts::render(template, purpose, &tokens).map_err(|error| {
-            let file = modes::own_file(mode, &error.file);
-            Failure::usage(format!("`{}`, line {}: {}", file.display(), error.line, error.what))
-        })
-    }
 }

@@ -1,4 +1,4 @@
-//! `nightwright show`: show a task, and what to do next.
+//! `nightwright task show`: show the state of a task and what to do next.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,9 +10,8 @@ use nightwright_core::input::Checklist;
 use nightwright_core::outcome::count;
 use serde::Serialize;
 
+use crate::commands::context::{ProjectArgs, eprint_safe, print, print_json};
 use crate::commands::masks;
-use crate::commands::select_run::project;
-use crate::commands::{eprint_safe, print};
 use crate::error::Failure;
 use crate::paste::from_here;
 use crate::task::state::{IterationCounts, LastRun};
@@ -27,11 +26,10 @@ const MAX_TEXT_CHARS: usize = 500;
 /// The most of an item of the list that is shown, in characters.
 const MAX_ITEM_CHARS: usize = 100;
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(crate) struct ShowArgs {
-    /// The task
+    /// Name of the task
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -39,27 +37,26 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     json: bool,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 const AFTER_HELP: &str = "\
-The object of --json:
-  name, mode    mode is null if the configuration can't be read
-  state         as `nightwright list --help` explains
+Fields of the --json object:
+  name, mode    mode is null if the configuration cannot be read
+  state         one of the states in `nightwright task list --help`
   iterations    {total, setup, execution}
   last_run      {id, ending, proof, sentence, iterations, cost_usd, progress, started_at,
                 last_at}, or null; proof is what a completed run rests on: checks, model or none;
-                ending and sentence are null while it has none, and if its journal can't be
-                read to its end; progress is {completed, total}: the task's items, or null
-  run_folder    where the journal, the prompts and the output of that run are, or null
-  live_run      the id of the run that is going on, or null
-  folder        the task's folder
-  files         those that are there: {name, path (from the project), bytes}
-  checklist     of TODO.md: {done, open, next (the first open one, or null)}, or null; secrets in
-                it are masked
-  warning       what is wrong with the state that was kept, or with the last run, or null
+                ending and sentence are null until the run has ended, and if its journal cannot be
+                read to its end; progress is {completed, total}: the items of the task, or null
+  run_folder    folder with the journal, the prompts and the output of that run, or null
+  live_run      id of the current run, or null
+  folder        folder of the task
+  files         existing files: {name, path (relative to the project), bytes}
+  checklist     of TODO.md: {done, open, next (first open item, or null)}, or null; secrets are
+                masked
+  warning       what is wrong with the recorded state or the last run, or null
   next          what to do next";
 
 /// Everything about a task.
@@ -97,12 +94,12 @@ struct ChecklistStatus {
 }
 
 pub(crate) fn show(options: &ShowArgs) -> Result<ExitCode, Failure> {
-    let project = project(options.project.as_deref())?;
+    let project = options.project.find()?;
     let task = Task::open(&project, &options.name)?;
     let runs = ProjectRuns::of(&project)?;
     let page = page(&task, &runs)?;
     if options.json {
-        crate::commands::print_json(&page)?;
+        print_json(&page)?;
     } else {
         if let Some(warning) = &page.warning {
             eprint_safe(&format!("warning: {warning}"));
@@ -220,15 +217,15 @@ fn next(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
     let instructions = instructions.display();
     match standing.status {
         TaskStatus::New => format!(
-            "write `{instructions}`, or write it together with the agent: nightwright setup {name}"
+            "write `{instructions}` yourself, or with the agent: nightwright task setup {name}"
         ),
         TaskStatus::Ready => format!(
-            "check the instructions with `nightwright validate {name}`, then start a run: \
+            "check the instructions with `nightwright task validate {name}`, then start a run: \
              nightwright run {name}"
         ),
         TaskStatus::Running => format!("follow its log: nightwright log -f {name}"),
         TaskStatus::Completed => {
-            format!("review the changes, then archive the task: nightwright archive {name}")
+            format!("review the changes, then archive the task: nightwright task archive {name}")
         }
         TaskStatus::Blocked => {
             let last = standing.state.last_run.as_ref();

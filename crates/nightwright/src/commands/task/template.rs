@@ -1,5 +1,6 @@
-//! `nightwright template`: reuse instructions.
+//! `nightwright task template`: save instructions as a template and create tasks from it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,88 +8,95 @@ use clap::{Args, Subcommand};
 use nightwright_core::display::display_safe;
 use serde::Serialize;
 
-use super::archive::warn_about_leftovers;
-use super::new::made;
-use crate::commands::select_run::project;
-use crate::commands::{advise, print};
+use super::locked_task::warn_about_leftovers;
+use super::new::created;
+use crate::commands::context::{ProjectArgs, advise, print, print_json, print_result};
+use crate::commands::terminal;
 use crate::error::Failure;
-use crate::paste::from_here;
 use crate::task::template::{self, Template, TemplateStore};
 use crate::task::{Task, TaskName};
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
-#[command(after_long_help = AFTER_HELP)]
-pub(crate) struct TemplateArgs {
+#[command(after_long_help = AFTER_HELP, disable_help_subcommand = true)]
+pub(super) struct TemplateArgs {
     #[command(subcommand)]
     command: TemplateCommand,
-
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR", global = true)]
-    project: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
-A template is a folder with INSTRUCTIONS.md and, if the task had them, TODO.md with every box \
-open and task.toml. Those of a project are in `.nightwright/templates`; those that a user has for all \
-projects are in `$XDG_CONFIG_HOME/nightwright/templates` (`~/.config/nightwright/templates`). Of two with \
-the same name the project's is used.";
+A template is a folder with INSTRUCTIONS.md and, if the task has them, task.toml and TODO.md with \
+every box unchecked. Templates of a project are in `.nightwright/templates`; your own templates, for \
+all projects, are in `$XDG_CONFIG_HOME/nightwright/templates` (`~/.config/nightwright/templates`). If \
+both have a template of the same name, nightwright uses the one of the project.";
 
 #[derive(Clone, Debug, Subcommand)]
 enum TemplateCommand {
-    /// Keep the instructions of a task as a template
+    /// Save the instructions of a task as a template
     Save {
-        /// The task
+        /// Name of the task
         #[arg(value_name = "TASK")]
         task: String,
-        /// What the template is called [default: as the task]
+        /// Name of the template [default: the name of the task]
         #[arg(value_name = "TEMPLATE")]
         template: Option<String>,
-        /// For all projects, not only for this one
+        /// Save it for all projects
         #[arg(long)]
         user: bool,
+        /// Replace an existing template without asking
+        #[arg(short, long)]
+        yes: bool,
+        #[command(flatten)]
+        project: ProjectArgs,
     },
-    /// Make a new task of a template
+    /// Create a task from a template
     Use {
-        /// The template
+        /// Name of the template
         #[arg(value_name = "TEMPLATE")]
         template: String,
-        /// What the new task is called
+        /// Name of the new task
         #[arg(value_name = "TASK")]
         task: String,
-        /// The one for all projects, even if this project has its own
+        /// Use your own template, even if the project has one of that name
         #[arg(long)]
         user: bool,
+        #[command(flatten)]
+        project: ProjectArgs,
     },
-    /// List the templates there are
+    /// List the templates
     List {
-        /// Print a JSON array with an object for each template
+        /// Print a JSON array with one object per template
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        project: ProjectArgs,
     },
-    /// Print what is in a template
+    /// Print the files of a template
     Show {
-        /// The template
+        /// Name of the template
         #[arg(value_name = "TEMPLATE")]
         template: String,
-        /// The one for all projects, even if this project has its own
+        /// Show your own template, even if the project has one of that name
         #[arg(long)]
         user: bool,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        project: ProjectArgs,
     },
-    /// Remove a template; it is not archived
+    /// Delete a template, without archiving it
     Delete {
-        /// The template
+        /// Name of the template
         #[arg(value_name = "TEMPLATE")]
         template: String,
-        /// The one for all projects
+        /// Delete your own template instead of the one of the project
         #[arg(long)]
         user: bool,
-        /// Do it
+        /// Delete without asking
         #[arg(short, long)]
-        force: bool,
+        yes: bool,
+        #[command(flatten)]
+        project: ProjectArgs,
     },
 }
 
@@ -100,46 +108,65 @@ struct TemplateRow {
     folder: PathBuf,
 }
 
-/// A template in JSON, with what is in it.
+/// A template in JSON, with its files.
 #[derive(Debug, Serialize)]
 struct TemplatePage {
     #[serde(flatten)]
     row: TemplateRow,
-    files: std::collections::BTreeMap<&'static str, String>,
+    files: BTreeMap<&'static str, String>,
 }
 
-pub(crate) fn template(options: &TemplateArgs) -> Result<ExitCode, Failure> {
-    let project = project(options.project.as_deref())?;
+pub(super) fn template(options: &TemplateArgs) -> Result<ExitCode, Failure> {
     match &options.command {
-        TemplateCommand::Save { task, template, user } => {
-            save(&project, task, template.as_deref().unwrap_or(task), *user)
+        TemplateCommand::Save { task, template, user, yes, project } => {
+            let project = project.find()?;
+            let store = store(&project, *user)?;
+            save(&store, &Task::open(&project, task)?, template.as_deref().unwrap_or(task), *yes)
         }
-        TemplateCommand::Use { template, task, user } => {
+        TemplateCommand::Use { template, task, user, project } => {
+            let project = project.find()?;
             let name = TaskName::parse(task)?;
             let task = find(&project, template, *user)?.use_for(&project, &name, None)?;
-            report(&made(&task)?)
+            print_result(&created(&task)?)?;
+            Ok(ExitCode::SUCCESS)
         }
-        TemplateCommand::List { json } => list(&project, *json),
-        TemplateCommand::Show { template, user, json } => {
-            show(&find(&project, template, *user)?, *json)
+        TemplateCommand::List { json, project } => list(&project.find()?, *json),
+        TemplateCommand::Show { template, user, json, project } => {
+            show(&find(&project.find()?, template, *user)?, *json)
         }
-        TemplateCommand::Delete { template, user, force } => {
-            delete(&project, template, *user, *force)
+        TemplateCommand::Delete { template, user, yes, project } => {
+            let store = store(&project.find()?, *user)?;
+            delete(template::find_on(&[store], &template::name(template)?)?, *yes)
         }
     }
 }
 
-fn save(project: &Path, task: &str, name: &str, user: bool) -> Result<ExitCode, Failure> {
-    let task = Task::open(project, task)?;
-    let shelf = if user { TemplateStore::of_user()? } else { TemplateStore::of_project(project) };
-    let template = shelf.save(&task, &template::name(name)?)?;
-    let name = &template.name;
-    report(&format!(
-        "kept the instructions of `{}` as the template `{name}` in `{}`\n\
+fn store(project: &Path, user: bool) -> Result<TemplateStore, Failure> {
+    if user { TemplateStore::of_user() } else { Ok(TemplateStore::of_project(project)) }
+}
+
+fn save(store: &TemplateStore, task: &Task, name: &str, yes: bool) -> Result<ExitCode, Failure> {
+    let name = template::name(name)?;
+    // A template is removed only for another one: a task without instructions has none to save.
+    if task.instructions()?.is_some()
+        && let Ok(old) = template::find_on(std::slice::from_ref(store), &name)
+        && (yes || agrees(&name)?)
+    {
+        warn_about_leftovers(&old.delete()?);
+    }
+    let template = store.save(task, &name)?;
+    print_result(&format!(
+        "saved the instructions of `{}` as the template `{name}` in `{}`\n\
          to use it: nightwright new NAME --from {name}",
         task.name(),
         template.folder().display()
-    ))
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn agrees(name: &TaskName) -> Result<bool, Failure> {
+    let question = format!("The template `{name}` already exists. Replace it?");
+    Ok(terminal::is_there() && terminal::confirm(&question)?)
 }
 
 fn find(project: &Path, name: &str, user: bool) -> Result<Template, Failure> {
@@ -154,12 +181,12 @@ fn find(project: &Path, name: &str, user: bool) -> Result<Template, Failure> {
 fn list(project: &Path, json: bool) -> Result<ExitCode, Failure> {
     let templates = template::list(project)?;
     if json {
-        let rows: Vec<_> = templates.iter().map(row).collect();
-        return report_json(&rows);
+        print_json(&templates.iter().map(row).collect::<Vec<_>>())?;
+        return Ok(ExitCode::SUCCESS);
     }
     if templates.is_empty() {
         advise(
-            "there are no templates yet; keep a task's instructions: nightwright template save TASK",
+            "no templates yet; save the instructions of a task: nightwright task template save TASK",
         );
         return Ok(ExitCode::SUCCESS);
     }
@@ -168,44 +195,38 @@ fn list(project: &Path, json: bool) -> Result<ExitCode, Failure> {
         let (name, owner) = (template.name.as_str(), template.owner.name());
         format!("{name:width$}  {owner:7}  {}", template.folder().display())
     };
-    report(&templates.iter().map(line).collect::<Vec<_>>().join("\n"))
+    print_result(&templates.iter().map(line).collect::<Vec<_>>().join("\n"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn show(template: &Template, json: bool) -> Result<ExitCode, Failure> {
     let contents = template.contents()?;
     if json {
-        return report_json(&TemplatePage {
-            row: row(template),
-            files: contents.into_iter().collect(),
-        });
+        let files = contents.into_iter().collect();
+        print_json(&TemplatePage { row: row(template), files })?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut parts = vec![template.folder().display().to_string()];
-    let part = |(file, content): (&str, String)| {
-        format!(
-            "--- {file}
-{}",
-            content.trim_end()
-        )
-    };
+    let part = |(file, content): (&str, String)| format!("--- {file}\n{}", content.trim_end());
     parts.extend(contents.into_iter().map(part));
-    report(&parts.join(
-        "
-
-",
-    ))
+    print(&display_safe(&parts.join("\n\n")))?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn delete(project: &Path, name: &str, user: bool, force: bool) -> Result<ExitCode, Failure> {
-    let shelf = if user { TemplateStore::of_user()? } else { TemplateStore::of_project(project) };
-    let template = template::find_on(&[shelf], &template::name(name)?)?;
-    let folder = template.folder();
-    let name = template.name.clone();
-    if !force {
-        return Err(Failure::usage(format!("`nightwright template delete {name}` needs --force"))
-            .hint(format!("`{}` is removed for good", folder.display())));
+fn delete(template: Template, yes: bool) -> Result<ExitCode, Failure> {
+    let (name, folder) = (template.name.clone(), template.folder());
+    let folder = folder.display();
+    let refusal = || {
+        Failure::usage(format!("deleting the template `{name}` needs confirmation"))
+            .hint(format!("delete `{folder}` for good with --yes"))
+    };
+    let question = format!("Delete the template `{name}` (`{folder}`) for good?");
+    if !terminal::confirm_unless(yes, &question, refusal)? {
+        return Ok(ExitCode::FAILURE);
     }
     warn_about_leftovers(&template.delete()?);
-    report(&format!("removed the template `{name}` (`{}`)", folder.display()))
+    print_result(&format!("deleted the template `{name}` (`{folder}`)"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn row(template: &Template) -> TemplateRow {
@@ -214,14 +235,4 @@ fn row(template: &Template) -> TemplateRow {
         owner: template.owner.name(),
         folder: template.folder(),
     }
-}
-
-fn report_json(value: &impl Serialize) -> Result<ExitCode, Failure> {
-    crate::commands::print_json(value)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn report(text: &str) -> Result<ExitCode, Failure> {
-    print(&display_safe(&from_here(text)))?;
-    Ok(ExitCode::SUCCESS)
 }

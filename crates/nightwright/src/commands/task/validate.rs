@@ -1,4 +1,4 @@
-//! `nightwright validate`: let the agent judge the instructions of a task.
+//! `nightwright task validate`: ask the agent whether the instructions of a task are good enough.
 
 mod asking;
 
@@ -12,51 +12,50 @@ use nightwright_core::validation::{self, ValidationPage, ValidationResult};
 use serde_json::{Value, json};
 
 use self::asking::ValidationAnswer;
-use super::setup::{SetupTask, no_instructions};
+use super::conversation::{SetupTask, no_instructions};
 use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
-use crate::commands::{advise, eprint_safe, print, select_run, values};
+use crate::commands::context::{ProjectArgs, advise, eprint_safe, print};
+use crate::commands::values;
 use crate::error::Failure;
 use crate::files;
 
 /// Where the report goes, in the folder of the task.
 const REPORT: &str = "reports/validation-report.md";
 
-/// What the command can be told.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ValidateArgs {
-    /// The task
+    /// Name of the task
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The project folder [default: the project around the current folder]
-    #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
 
-    /// The model to ask for [default: the agent's own choice]
-    #[arg(long, value_name = "NAME", value_parser = values::text)]
+    /// Model for the agent [default: the agent's own choice]
+    #[arg(long, value_name = "MODEL", value_parser = values::text)]
     model: Option<String>,
 
-    /// Print the judgement as JSON
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Use the rehearsal agent instead of the real one: nothing is spent
+    /// Use the rehearsal agent: spend nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
+    /// Script for the rehearsal agent (see `docs/reference/rehearsal.md`)
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     rehearsal: Option<PathBuf>,
 
-    /// Use another agent: any program that reads the prompt on standard input and answers in plain
-    /// text; split into words as a shell would
+    /// Use another agent: any program that reads the prompt from standard input and answers in plain
+    /// text
     #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model"])]
     agent_command: Option<String>,
 }
 
 pub(crate) fn validate(options: &ValidateArgs) -> Result<ExitCode, Failure> {
-    let project = select_run::project(options.project.as_deref())?;
+    let project = options.project.find()?;
     let task = SetupTask::open(&project, &options.name)?;
     let Some(instructions) = task.instructions()? else {
         return Err(no_instructions(&task));
@@ -139,6 +138,8 @@ fn next(judgement: &ValidationResult, name: &str) -> String {
     if judgement.passes() {
         format!("Next: `nightwright run {name}`")
     } else {
-        format!("Next: `nightwright edit {name}`, and then `nightwright validate {name}` again")
+        format!(
+            "Next: `nightwright task edit {name}`, then `nightwright task validate {name}` again"
+        )
     }
 }

@@ -42,14 +42,14 @@ fn a_variable_that_cannot_be_read_is_explained_by_the_hint() {
 #[test]
 fn what_is_not_approved_is_approved_by_the_hint() {
     let run = ["run", "-p", "x", "-m", "1", "--dry-run"];
-    let in_a_run = "look at it and approve it: nightwright trust; for this run only: --trust; to \
+    let in_a_run = "look at it and approve it: nightwright trust; for this run only: --yes; to \
                     leave it out: --ignore-untrusted";
-    let in_resume = "look at it and approve it: nightwright trust; for this run only: --trust";
+    let in_resume = "look at it and approve it: nightwright trust; for this run only: --yes";
     let elsewhere = "look at it and approve it: nightwright trust";
     for (arguments, hint, code) in [
         (&run[..], in_a_run, 2),
         (&["resume", "--reload"], in_resume, 2),
-        (&["validate", "t", "--dry-run"], elsewhere, 2),
+        (&["task", "validate", "t", "--dry-run"], elsewhere, 2),
         (&["doctor"], elsewhere, 1),
     ] {
         let env = TestEnv::new();
@@ -113,8 +113,8 @@ fn principles_are_written_and_shown_by_the_hint() {
     let line = env.command_of(&output, "write it: nightwright principles");
     env.paste_elsewhere(&(line + " --preset startup")).exits(0);
     let output = env.elsewhere(&["principles", "--preset", "startup"]).exits(1);
-    let hint = "see what it says: nightwright principles --show; write it anew with `--force`: the \
-                old one is kept as `{}`";
+    let hint = "show it: nightwright principles --show; replace it with `--yes`: the old one is kept \
+                as `{}`";
     assert!(!env.paste_elsewhere(&env.command_of(&output, hint)).exits(0).out.is_empty());
 }
 

@@ -18,7 +18,7 @@ fn talk(env: &TestEnv, line: &str) {
 #[test]
 fn a_task_that_is_not_there_can_be_made_restored_or_replaced_by_a_goal() {
     let env = TestEnv::new();
-    let output = env.elsewhere(&["show", "t"]).exits(2);
+    let output = env.elsewhere(&["task", "show", "t"]).exits(2);
     let make = "there are no tasks yet; make it: nightwright new {name}";
     env.paste_elsewhere(&env.command_of(&output, make)).exits(0);
     assert!(env.project().join(".nightwright/tasks/t").is_dir());
@@ -28,11 +28,11 @@ fn a_task_that_is_not_there_can_be_made_restored_or_replaced_by_a_goal() {
     let line = env.command_of(&output, goal) + " --dry-run";
     env.paste_elsewhere(&line).exits(0);
 
-    env.elsewhere(&["archive", "t"]).exits(0);
-    let output = env.elsewhere(&["show", "t"]).exits(2);
-    let restore = "it was archived; bring it back: nightwright restore {name}";
+    env.elsewhere(&["task", "archive", "t"]).exits(0);
+    let output = env.elsewhere(&["task", "show", "t"]).exits(2);
+    let restore = "it was archived; restore it: nightwright task restore {name}";
     env.paste_elsewhere(&env.command_of(&output, restore)).exits(0);
-    env.elsewhere(&["show", "t"]).exits(0);
+    env.elsewhere(&["task", "show", "t"]).exits(0);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn all_tasks_can_be_listed_when_there_are_too_many_for_a_hint() {
     for number in 0..30 {
         env.task(&format!("task-{number}"));
     }
-    let output = env.elsewhere(&["show", "other"]).exits(2);
+    let output = env.elsewhere(&["task", "show", "other"]).exits(2);
     let line = env.command_of(&output, " and {more} more (`nightwright list`)");
     let listed = env.paste_elsewhere(&line).exits(0).out;
     assert!(listed.contains("task-0") && listed.contains("task-29"), "{listed}");
@@ -54,8 +54,8 @@ fn a_task_that_is_there_can_be_shown_reset_and_archived() {
     let output = env.elsewhere(&["new", "t"]).exits(2);
     let lines = env.printed(
         &output,
-        "look at it with `nightwright show {name}`, begin it anew with `nightwright reset {name}`, or put \
-         it away with `nightwright archive {name}`",
+        "show it with `nightwright task show {name}`, reset it with `nightwright task reset {name}`, or \
+         archive it with `nightwright task archive {name}`",
     );
     for line in &lines {
         env.paste_elsewhere(line).exits(0);
@@ -68,8 +68,8 @@ fn a_reset_that_removes_something_is_confirmed_by_the_hint() {
     let env = TestEnv::new();
     env.ready_task("t").file(".nightwright/tasks/t/TODO.md", "- [x] one\n");
     env.file(".nightwright/tasks/t/feedback.md", "no\n");
-    let hint = "if that is meant: nightwright reset {name}{flag} --yes";
-    for flags in [&["reset", "t", "--todo"][..], &["reset", "t"]] {
+    let hint = "confirm it: nightwright task reset {name}{flag} --yes";
+    for flags in [&["task", "reset", "t", "--todo"][..], &["task", "reset", "t"]] {
         env.file(".nightwright/tasks/t/feedback.md", "no\n");
         let output = env.elsewhere(flags).exits(2);
         env.paste_elsewhere(&env.command_of(&output, hint)).exits(0);
@@ -79,15 +79,15 @@ fn a_reset_that_removes_something_is_confirmed_by_the_hint() {
 }
 
 #[test]
-fn a_deleted_task_is_restored_by_the_hint() {
+fn a_deletion_is_confirmed_by_the_hint_and_undone_by_the_message() {
     let env = TestEnv::new();
     env.ready_task("t");
-    let output = env.elsewhere(&["delete", "t"]).exits(2);
-    let hint =
-        "the task is archived before it is removed; `nightwright restore {name}` brings it back";
-    let line = env.command_of(&output, hint);
-    env.elsewhere(&["delete", "t", "--force"]).exits(0);
-    env.paste_elsewhere(&line).exits(0);
+    let output = env.elsewhere(&["task", "delete", "t"]).exits(2);
+    let line = env.command_of(&output, "confirm it: nightwright task delete {name} --yes");
+    let deleted = env.paste_elsewhere(&line).exits(0).out;
+    assert!(!env.project().join(".nightwright/tasks/t").exists());
+    let restore = deleted.split("to restore it: ").nth(1).unwrap().trim();
+    env.paste_elsewhere(restore).exits(0);
     assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\n");
 }
 
@@ -97,14 +97,14 @@ fn a_task_in_use_is_free_once_its_run_is_stopped() {
     env.ready_task("t");
     let child = env.live(&["t"]);
     let hint = "wait for it to end, or stop it: nightwright stop {run}";
-    let line = env.command_of(&env.elsewhere(&["archive", "t"]).exits(1), hint);
+    let line = env.command_of(&env.elsewhere(&["task", "archive", "t"]).exits(1), hint);
     // Another run and `doctor` say the same.
     for other in [&["run", "-p", "x", "-m", "1", "--dry-run"][..], &["doctor"]] {
         assert_eq!(env.command_of(&env.elsewhere(other).exits(1), hint), line);
     }
     env.paste_elsewhere(&line).exits(0);
     env.was_stopped(child);
-    env.elsewhere(&["archive", "t"]).exits(0);
+    env.elsewhere(&["task", "archive", "t"]).exits(0);
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn instructions_that_are_missing_are_set_up_by_the_hint() {
     for (arguments, hint) in [
         (
             &["run", "t", "--dry-run"][..],
-            "Instructions not found. Run setup first: nightwright setup {task}",
+            "Instructions not found. Run: nightwright task setup {task}",
         ),
-        (&["edit", "t"], "Instructions not found. Run setup first: nightwright setup {name}"),
-        (&["template", "save", "t"], "write them first: nightwright setup {name}"),
+        (&["task", "edit", "t"], "Instructions not found. Run: nightwright task setup {name}"),
+        (&["task", "template", "save", "t"], "write them first: nightwright task setup {name}"),
     ] {
         let env = with_agent(WRITES);
         let output = env.elsewhere(arguments).exits(2);
@@ -129,48 +129,58 @@ fn instructions_that_are_missing_are_set_up_by_the_hint() {
 fn instructions_that_are_there_are_edited_by_the_hint() {
     let env = with_agent("echo more >> $task/INSTRUCTIONS.md");
     env.ready_task("t");
-    let output = env.elsewhere(&["setup", "t"]).exits(2);
-    talk(&env, &env.command_of(&output, "change them: nightwright edit {name}"));
+    let output = env.elsewhere(&["task", "setup", "t"]).exits(2);
+    talk(&env, &env.command_of(&output, "edit them: nightwright task edit {name}"));
     assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\nmore\n");
 }
 
 #[test]
 fn a_conversation_that_changed_nothing_is_repeated_by_the_hint() {
-    let env = with_agent("true");
-    env.ready_task("t");
-    let terminal = Terminal::run(&env, &env.line("edit t"));
-    let output = Output { code: Some(1), out: String::new(), err: terminal.shows("exit=1") };
-    let line = env.command_of(&output, "try again: nightwright {command} {name}");
-    // A terminal is for one command: the second time is in a project of its own.
-    let env = with_agent("echo more >> $task/INSTRUCTIONS.md");
-    env.ready_task("t");
-    talk(&env, &line);
-    assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\nmore\n");
+    for (command, hint, before) in [
+        ("task setup t", "try again: nightwright task setup {name}", ""),
+        ("task edit t", "try again: nightwright task edit {name}", "Write done.txt.\n"),
+    ] {
+        let prepare = |env: &TestEnv| {
+            if !before.is_empty() {
+                env.ready_task("t");
+            }
+        };
+        let env = with_agent("true");
+        prepare(&env);
+        let terminal = Terminal::run(&env, &env.line(command));
+        let output = Output { code: Some(1), out: String::new(), err: terminal.shows("exit=1") };
+        let line = env.command_of(&output, hint);
+        // A terminal is for one command: the second time is in another project.
+        let env = with_agent("echo more >> $task/INSTRUCTIONS.md");
+        prepare(&env);
+        talk(&env, &line);
+        assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), format!("{before}more\n"));
+    }
 }
 
 #[test]
 fn instructions_written_by_hand_are_judged_by_the_hint() {
     let env = TestEnv::new();
     env.task("t");
-    let output = env.elsewhere(&["setup", "t"]).exits(2);
-    let hint = "{verb} the instructions yourself, in `{}`; then: nightwright validate {name}";
+    let output = env.elsewhere(&["task", "setup", "t"]).exits(2);
+    let hint = "{verb} the instructions yourself, in `{}`; then: nightwright task validate {name}";
     let line = env.command_of(&output, hint);
     env.ready_task("t");
     env.paste_elsewhere(&(line + " --dry-run")).exits(0);
 }
 
 #[test]
-fn a_template_is_saved_or_removed_by_the_hint() {
+fn a_template_is_saved_or_replaced_by_the_hint() {
     let env = TestEnv::new();
     env.ready_task("t");
     let output = env.elsewhere(&["new", "u", "--from", "none"]).exits(2);
-    let save = "there are none yet; keep a task's instructions: nightwright template save TASK";
+    let save =
+        "there are none yet; keep a task's instructions: nightwright task template save TASK";
     let line = env.command_of(&output, save).replace("TASK", "t");
     env.paste_elsewhere(&line).exits(0);
-    let output = env.elsewhere(&["template", "save", "t"]).exits(2);
-    let hint = "give another name, or remove it first: nightwright template delete {name} --force";
-    env.paste_elsewhere(&env.command_of(&output, hint)).exits(0);
-    env.elsewhere(&["template", "save", "t"]).exits(0);
+    let output = env.elsewhere(&["task", "template", "save", "t"]).exits(2);
+    output.says(&["hint: give another name, or replace it with --yes"]);
+    env.elsewhere(&["task", "template", "save", "t", "--yes"]).exits(0);
 }
 
 #[test]

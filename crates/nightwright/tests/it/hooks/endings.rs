@@ -69,7 +69,7 @@ fn every_way_to_stop_is_told_once() {
 fn a_run_that_never_began_tells_nobody() {
     let env = project();
     hook(&env, "finished", TELLS);
-    let arguments = ["run", "-p", "x", "-m", "1", "--trust", "--agent-command", "/nonexistent"];
+    let arguments = ["run", "-p", "x", "-m", "1", "--yes", "--agent-command", "/nonexistent"];
     assert_ne!(env.run(&arguments).code, Some(0));
     assert!(!env.path("seen/end").exists());
 }
@@ -178,6 +178,6 @@ fn a_run_that_only_judges_has_no_hooks() {
     }
     env.run(&["new", "t"]).exits(0);
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
-    env.run(&["verify", "t", "--verify", "true", "--dry-run", "--trust"]).exits(0);
+    env.run(&["verify", "t", "--verify", "true", "--dry-run", "--yes"]).exits(0);
     assert!(!env.path("seen/ran").exists());
 }

@@ -26,7 +26,7 @@ while [ ! -s SEEN/server ]; do sleep 0.02; done";
     env.run(&["new", "t"]).exits(0);
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", &"Do it all. ".repeat(30_000));
     let script = env.script(GOES_ON);
-    let run = ["run", "t", "-m", "1", "--no-delay", "--trust", "--dry-run", "--rehearsal", &script];
+    let run = ["run", "t", "-m", "1", "--no-delay", "--yes", "--dry-run", "--rehearsal", &script];
     env.run(&run).exits(0);
     end_server(&env);
     let size: usize = seen(&env, "size").trim().parse().unwrap();

@@ -40,7 +40,7 @@ fn the_hook_is_told_of_the_end_while_others_still_are() {
     configure(&env, &format!("[notify]\nurl = '{}'\n{wanted}", server.url("/hook")));
     finished(&env, &format!("touch {}", begun.display()));
     let script = env.script(DONE);
-    let output = env.run(&rehearsal(&script, &["-m", "3", "--trust"])).exits(0);
+    let output = env.run(&rehearsal(&script, &["-m", "3", "--yes"])).exits(0);
     // Whoever answers only when the hook has begun has answered in time.
     assert_eq!(kinds(&server.seen()), ["completion"]);
     assert!(!output.err.contains("did not arrive") && begun.exists(), "{}", output.err);
@@ -62,7 +62,7 @@ fn whoever_wants_to_leave_does_not_wait_for_the_dead() {
         configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
         finished(&env, "cat > ../seen.new; mv ../seen.new ../seen");
         let script = env.script(HANGING);
-        let child = env.start(&rehearsal(&script, &["-m", "3", "--trust"]));
+        let child = env.start(&rehearsal(&script, &["-m", "3", "--yes"]));
         env.wait_for("agent_ready");
         let asked = Instant::now();
         send(&child, Signal::INT);

@@ -1,4 +1,4 @@
-//! `nightwright setup` and `nightwright validate` with the real program.
+//! `nightwright task setup` and `nightwright task validate` with the real program.
 
 use std::fs;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn validate(answers: Vec<ApiAnswer>, code: i32) -> Option<(RealEnv, Output)> {
 
 fn judge(real: &RealEnv, code: i32) -> Output {
     real.env.task("t").file(INSTRUCTIONS, "# Goal\nAll tests pass.\n");
-    let child = real.command(&["validate", "t", "--model", "sonnet"]).spawn().unwrap();
+    let child = real.command(&["task", "validate", "t", "--model", "sonnet"]).spawn().unwrap();
     real.finish(child).exits(code)
 }
 
@@ -104,7 +104,7 @@ fn bad_instructions_fail_with_the_reason() {
     let answer = call("StructuredOutput", judgement(&["scope"]));
     let Some((real, output)) = validate(vec![answer], 1) else { return };
     assert!(output.out.contains("is said\n        it is not there\n"), "{}", output.out);
-    output.says(&["nightwright edit t"]);
+    output.says(&["nightwright task edit t"]);
     assert!(real.read(REPORT).unwrap().contains("**fail**"));
 }
 

@@ -15,6 +15,7 @@ use nightwright::store::journal::{Lock, LockOwner};
 use tar::{EntryType, Header};
 
 use super::{TestEnv, recorded, tree, with_task};
+use crate::terminal::Terminal;
 
 /// The archives of a project, by name.
 fn archives(env: &TestEnv) -> Vec<PathBuf> {
@@ -44,15 +45,17 @@ fn a_restored_task_is_the_archived_one_byte_for_byte() {
     fs::File::open(task.join("empty")).unwrap().set_modified(old).unwrap();
     let before = tree(&task);
 
-    let output = env.run(&["archive", "a"]).exits(0);
-    assert!(output.out.contains("nightwright restore a"), "{}", output.out);
+    let output = env.run(&["task", "archive", "a"]).exits(0);
+    assert!(output.out.contains("nightwright task restore a"), "{}", output.out);
     assert!(!task.exists());
-    env.run(&["show", "a"]).exits(2).says(&["Task not found: a", "nightwright restore a"]);
-    env.run(&["restore", "a"]).exits(0);
+    env.run(&["task", "show", "a"])
+        .exits(2)
+        .says(&["Task not found: a", "nightwright task restore a"]);
+    env.run(&["task", "restore", "a"]).exits(0);
     assert_eq!(tree(&task), before);
     assert_eq!(fs::metadata(task.join("empty")).unwrap().modified().unwrap(), old);
     assert_eq!(archives(&env).len(), 1, "the archive stays, and nothing beside it");
-    env.run(&["restore", "a"]).exits(2).says(&["Task already exists: a"]);
+    env.run(&["task", "restore", "a"]).exits(2).says(&["Task already exists: a"]);
     assert_eq!(tree(&task), before);
 }
 
@@ -62,10 +65,10 @@ fn archives_of_one_second_stand_side_by_side_and_the_newest_is_restored() {
     for text in ["first", "second", "third"] {
         env.run(&["new", "a"]).exits(0);
         env.file(".nightwright/tasks/a/INSTRUCTIONS.md", text);
-        env.run(&["archive", "a"]).exits(0);
+        env.run(&["task", "archive", "a"]).exits(0);
     }
     assert_eq!(archives(&env).len(), 3);
-    env.run(&["restore", "a"]).exits(0);
+    env.run(&["task", "restore", "a"]).exits(0);
     let text =
         || fs::read_to_string(env.project().join(".nightwright/tasks/a/INSTRUCTIONS.md")).unwrap();
     assert_eq!(text(), "third");
@@ -80,22 +83,66 @@ fn archives_of_one_second_stand_side_by_side_and_the_newest_is_restored() {
         &format!(".nightwright/archive/{first}"),
         by_age[0].to_str().unwrap(),
     ] {
-        env.run(&["delete", "a", "--force"]).exits(0);
-        env.run(&["restore", reference]).exits(0);
+        env.run(&["task", "delete", "a", "--yes"]).exits(0);
+        env.run(&["task", "restore", reference]).exits(0);
         assert_eq!(text(), "first", "{reference}");
     }
 }
 
 #[test]
-fn deletion_needs_force_and_archives_first() {
+fn deletion_needs_confirmation_and_archives_first() {
     let env = with_task();
     let before = tree(&env.project());
-    env.run(&["delete", "a"]).exits(2).says(&["needs --force", "archived"]);
+    env.run(&["task", "delete", "a"]).exits(2).says(&["needs confirmation", "--yes"]);
     assert_eq!(tree(&env.project()), before);
-    env.run(&["delete", "a", "--force"]).exits(0);
+    env.run(&["task", "delete", "a", "--yes"]).exits(0);
     assert!(!env.project().join(".nightwright/tasks/a").exists());
-    env.run(&["restore", "a"]).exits(0);
+    env.run(&["task", "restore", "a"]).exits(0);
     assert!(env.project().join(super::INSTRUCTIONS).exists());
+}
+
+#[test]
+fn on_a_terminal_deletion_is_a_question() {
+    let env = with_task();
+    let delete = env.line("task delete a");
+    let terminal = Terminal::run(&env, &format!("{delete}; echo first=$?; {delete}"));
+    terminal.shows("Delete the task `a`? It is archived first. [y/N]");
+    terminal.types(&["Enter"]);
+    terminal.shows("first=1");
+    assert!(env.project().join(super::INSTRUCTIONS).exists());
+    terminal.shows_when(|screen| screen.matches("[y/N]").count() == 2);
+    terminal.types(&["y", "Enter"]);
+    terminal.shows("exit=0");
+    assert!(!env.project().join(".nightwright/tasks/a").exists());
+}
+
+#[test]
+fn a_task_that_exists_is_replaced_only_with_yes_and_is_archived_first() {
+    let env = with_task();
+    env.run(&["task", "archive", "a"]).exits(0);
+    let old = archives(&env).remove(0);
+    env.run(&["task", "restore", "a"]).exits(0);
+    env.file(super::INSTRUCTIONS, "newer");
+    let old = old.file_name().unwrap().to_str().unwrap().to_owned();
+    env.run(&["task", "restore", &old]).exits(2).says(&["Task already exists: a"]);
+    assert_eq!(env.read(super::INSTRUCTIONS), "newer");
+    let replaced = env.run(&["task", "restore", &old, "--yes"]).exits(0);
+    replaced.says(&["archived the existing task as `.nightwright/archive/a-"]);
+    assert_ne!(env.read(super::INSTRUCTIONS), "newer");
+    // The replaced one is the newest archive now.
+    env.run(&["task", "restore", "a", "--yes"]).exits(0);
+    assert_eq!(env.read(super::INSTRUCTIONS), "newer");
+}
+
+#[test]
+fn a_task_is_kept_when_its_replacement_cannot_be_restored() {
+    let env = with_task();
+    fs::create_dir_all(env.project().join(".nightwright/archive")).unwrap();
+    env.file(".nightwright/archive/a-20261115T233412Z.tar.gz", "no archive");
+    let before = env.read(super::INSTRUCTIONS);
+    let file = "a-20261115T233412Z.tar.gz";
+    env.run(&["task", "restore", file, "--yes"]).exits(1).says(&["is refused"]);
+    assert_eq!(env.read(super::INSTRUCTIONS), before);
 }
 
 #[test]
@@ -104,7 +151,7 @@ fn what_could_not_be_restored_is_not_archived() {
     let task = env.project().join(".nightwright/tasks/a");
     symlink("../../../secret", task.join("out")).unwrap();
     let before = tree(&task);
-    for command in [vec!["archive", "a"], vec!["delete", "a", "--force"]] {
+    for command in [vec!["task", "archive", "a"], vec!["task", "delete", "a", "--yes"]] {
         env.run(&command).exits(1).says(&["a/out`", "leads out of the task", "untouched"]);
         assert_eq!(tree(&task), before);
         assert_eq!(archives(&env), Vec::<PathBuf>::new());
@@ -118,28 +165,30 @@ fn a_task_that_a_run_works_on_is_left_alone() {
     let owner = LockOwner::current(run.id().clone(), Timestamp::now());
     let lock = Lock::take(&run.lock(), &owner).unwrap();
     let before = tree(&env.project());
-    for command in
-        [vec!["reset", "a", "--yes"], vec!["archive", "a"], vec!["delete", "a", "--force"]]
-    {
+    for command in [
+        vec!["task", "reset", "a", "--yes"],
+        vec!["task", "archive", "a"],
+        vec!["task", "delete", "a", "--yes"],
+    ] {
         let stop = format!("nightwright stop {}", run.id());
         env.run(&command).exits(1).says(&["the task `a` is in use", &stop]);
         assert_eq!(tree(&env.project()), before);
     }
     // One that has not said yet what it is for may be for this task.
     fs::write(run.journal(), "").unwrap();
-    env.run(&["archive", "a"]).exits(1).says(&["may work on it"]);
+    env.run(&["task", "archive", "a"]).exits(1).says(&["may work on it"]);
     drop(lock);
-    env.run(&["archive", "a"]).exits(0);
+    env.run(&["task", "archive", "a"]).exits(0);
 }
 
 #[test]
 fn there_is_no_archive_of_what_was_never_archived() {
     let env = with_task();
-    env.run(&["restore", "a"]).exits(2).says(&["there is no archive of `a`"]);
-    env.run(&["archive", "a"]).exits(0);
-    env.run(&["restore", "b"]).exits(2).says(&["hint: did you mean `a`? archived: a"]);
-    env.run(&["restore", "../../x.tar.gz"]).exits(2).says(&["there is no archive"]);
-    env.run(&["restore", ""]).exits(2).says(&["there is no archive"]);
+    env.run(&["task", "restore", "a"]).exits(2).says(&["there is no archive of `a`"]);
+    env.run(&["task", "archive", "a"]).exits(0);
+    env.run(&["task", "restore", "b"]).exits(2).says(&["hint: did you mean `a`? archived: a"]);
+    env.run(&["task", "restore", "../../x.tar.gz"]).exits(2).says(&["there is no archive"]);
+    env.run(&["task", "restore", ""]).exits(2).says(&["there is no archive"]);
 }
 
 /// An entry of an archive, named as no honest program would name it.
@@ -208,21 +257,25 @@ fn a_malicious_archive_writes_nothing() {
     for (why, entries) in cases {
         write(&path, &entries);
         let before = tree(&env.path(""));
-        env.run(&["restore", "m"]).exits(1).says(&["is refused", why, "nothing was written"]);
+        env.run(&["task", "restore", "m"]).exits(1).says(&[
+            "is refused",
+            why,
+            "nothing was written",
+        ]);
         assert_eq!(tree(&env.path("")), before, "{why}");
     }
     assert!(!std::path::Path::new("/tmp/nightwright-evil").exists());
 
     // The same without the bad entries is fine: it is they that are refused.
     write(&path, &[file("m/ok"), link("m/x", "ok")]);
-    env.run(&["restore", "m"]).exits(0);
+    env.run(&["task", "restore", "m"]).exits(0);
 }
 
 #[test]
 fn a_damaged_archive_restores_nothing() {
     let env = with_task();
     env.file(".nightwright/tasks/a/NOTES.md", &"some words to fill it\n".repeat(5000));
-    env.run(&["archive", "a"]).exits(0);
+    env.run(&["task", "archive", "a"]).exits(0);
     let path = archives(&env).remove(0);
     let whole = fs::read(&path).unwrap();
     let mut flipped = whole.clone();
@@ -232,9 +285,9 @@ fn a_damaged_archive_restores_nothing() {
         [&whole[..whole.len() / 2], &whole[..whole.len() - 4], &[][..], b"no archive", &flipped]
     {
         fs::File::create(&path).unwrap().write_all(damaged).unwrap();
-        env.run(&["restore", "a"]).exits(1).says(&["is refused", "nothing was written"]);
+        env.run(&["task", "restore", "a"]).exits(1).says(&["is refused", "nothing was written"]);
         assert_eq!(tree(&env.project().join(".nightwright/tasks")).len(), 1);
     }
     fs::write(&path, whole).unwrap();
-    env.run(&["restore", "a"]).exits(0);
+    env.run(&["task", "restore", "a"]).exits(0);
 }

@@ -57,9 +57,9 @@ fn a_project_that_can_not_be_written_is_a_clear_error_and_loses_nothing() {
     }
     let env = with_task();
     env.run(&["new", "b"]).exits(0);
-    env.run(&["archive", "b"]).exits(0);
+    env.run(&["task", "archive", "b"]).exits(0);
     env.file(".nightwright/tasks/a/NOTES.md", "notes");
-    env.run(&["template", "save", "a", "t"]).exits(0);
+    env.run(&["task", "template", "save", "a", "t"]).exits(0);
     open_up(&env);
     let can_run = run_as_nobody(&env, &["list"]);
     if can_run.code != Some(0) {
@@ -69,12 +69,12 @@ fn a_project_that_can_not_be_written_is_a_clear_error_and_loses_nothing() {
     for command in [
         &["new", "c"][..],
         &["new", "c", "--from", "t"],
-        &["reset", "a", "--yes"],
-        &["archive", "a"],
-        &["delete", "a", "--force"],
-        &["restore", "b"],
-        &["template", "save", "a", "u"],
-        &["template", "delete", "t", "--force"],
+        &["task", "reset", "a", "--yes"],
+        &["task", "archive", "a"],
+        &["task", "delete", "a", "--yes"],
+        &["task", "restore", "b"],
+        &["task", "template", "save", "a", "u"],
+        &["task", "template", "delete", "t", "--yes"],
     ] {
         run_as_nobody(&env, command).exits(1).says(&[
             "error: can't write `",
@@ -83,7 +83,7 @@ fn a_project_that_can_not_be_written_is_a_clear_error_and_loses_nothing() {
         ]);
         assert_eq!(tree(&env.project()), before, "{command:?}");
     }
-    run_as_nobody(&env, &["show", "a"]).exits(0);
+    run_as_nobody(&env, &["task", "show", "a"]).exits(0);
 }
 
 /// A disk of 64 KiB; it is gone when this is.
@@ -130,8 +130,8 @@ fn a_full_disk_is_a_clear_error_and_the_task_stays_whole() {
     };
     env.run(&["new", "b"]).exits(0);
     env.file(".nightwright/tasks/b/INSTRUCTIONS.md", &noise(12_000));
-    env.run(&["template", "save", "b", "t"]).exits(0);
-    env.run(&["archive", "b"]).exits(0);
+    env.run(&["task", "template", "save", "b", "t"]).exits(0);
+    env.run(&["task", "archive", "b"]).exits(0);
     env.run(&["new", "a"]).exits(0);
     env.file(super::INSTRUCTIONS, &noise(9_000));
     fill(&env.project(), 4096);
@@ -139,18 +139,18 @@ fn a_full_disk_is_a_clear_error_and_the_task_stays_whole() {
     let before = tree(&env.project());
     for command in [
         &["new", "c", "--from", "t"][..],
-        &["archive", "a"],
-        &["delete", "a", "--force"],
-        &["restore", "b"],
-        &["template", "save", "a", "u"],
+        &["task", "archive", "a"],
+        &["task", "delete", "a", "--yes"],
+        &["task", "restore", "b"],
+        &["task", "template", "save", "a", "u"],
     ] {
         let output = env.run(command).exits(1).says(&["error: can't ", "o space left on device"]);
         assert_eq!(tree(&env.project()), before, "{command:?}: {}", output.err);
     }
     // With room again everything is there and goes on.
     fs::remove_file(env.project().join("filler")).unwrap();
-    env.run(&["archive", "a"]).exits(0);
-    env.run(&["restore", "b"]).exits(0);
+    env.run(&["task", "archive", "a"]).exits(0);
+    env.run(&["task", "restore", "b"]).exits(0);
     drop(disk);
 }
 

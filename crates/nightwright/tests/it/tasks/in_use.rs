@@ -15,7 +15,7 @@ fn judge(env: &TestEnv, first: &str) {
 fn a_task_that_another_command_works_on_is_left_alone() {
     let env = with_task();
     env.run(&["new", "b"]).exits(0);
-    env.run(&["archive", "b"]).exits(0);
+    env.run(&["task", "archive", "b"]).exits(0);
     let lock = |name: &str| {
         let file = File::create(home(&env).join(format!("task-{name}.lock"))).unwrap();
         file.lock().unwrap();
@@ -24,26 +24,26 @@ fn a_task_that_another_command_works_on_is_left_alone() {
     let locks = [lock("a"), lock("b")];
     let before = tree(&env.project());
     for command in [
-        &["archive", "a"][..],
-        &["delete", "a", "--force"],
-        &["reset", "a", "--yes"],
-        &["setup", "a"],
-        &["edit", "a"],
-        &["validate", "a", "--dry-run"],
-        &["restore", "b"],
+        &["task", "archive", "a"][..],
+        &["task", "delete", "a", "--yes"],
+        &["task", "reset", "a", "--yes"],
+        &["task", "setup", "a"],
+        &["task", "edit", "a"],
+        &["task", "validate", "a", "--dry-run"],
+        &["task", "restore", "b"],
     ] {
-        let name = command[1];
+        let name = command[2];
         let words = format!("error: the task `{name}` is in use by another nightwright command");
         env.run(command).exits(1).says(&[&words]);
         assert_eq!(tree(&env.project()), before, "{command:?}");
     }
     // Whoever only looks is not kept out, and other tasks are free.
-    env.run(&["show", "a"]).exits(0);
+    env.run(&["task", "show", "a"]).exits(0);
     env.run(&["new", "c"]).exits(0);
-    env.run(&["archive", "c"]).exits(0);
+    env.run(&["task", "archive", "c"]).exits(0);
     drop(locks);
-    env.run(&["archive", "a"]).exits(0);
-    env.run(&["restore", "b"]).exits(0);
+    env.run(&["task", "archive", "a"]).exits(0);
+    env.run(&["task", "restore", "b"]).exits(0);
 }
 
 #[test]
@@ -51,19 +51,19 @@ fn a_task_is_not_put_away_while_it_is_judged() {
     let env = with_task();
     let state = env.path("state");
     let state = state.display();
-    judge(&env, &format!("NIGHTWRIGHT_STATE_DIR={state} {NIGHTWRIGHT} archive a 2>said"));
-    env.run(&["validate", "a", "--agent-command", "sh judge.sh"]).exits(0);
+    judge(&env, &format!("NIGHTWRIGHT_STATE_DIR={state} {NIGHTWRIGHT} task archive a 2>said"));
+    env.run(&["task", "validate", "a", "--agent-command", "sh judge.sh"]).exits(0);
     let said = env.read("said");
     assert!(said.contains("the task `a` is in use by another nightwright command"), "{said}");
     assert!(env.read(".nightwright/tasks/a/reports/validation-report.md").contains("**pass**"));
-    env.run(&["archive", "a"]).exits(0);
+    env.run(&["task", "archive", "a"]).exits(0);
 }
 
 #[test]
 fn a_task_that_was_removed_does_not_come_back_by_a_report() {
     let env = with_task();
     judge(&env, "rm -r .nightwright/tasks/a");
-    env.run(&["validate", "a", "--agent-command", "sh judge.sh"])
+    env.run(&["task", "validate", "a", "--agent-command", "sh judge.sh"])
         .exits(1)
         .says(&["can't write `", "the folder of the task is gone"]);
     assert_eq!(fs::read_dir(env.project().join(".nightwright/tasks")).unwrap().count(), 0);

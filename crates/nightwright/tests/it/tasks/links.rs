@@ -8,13 +8,13 @@ use super::{TestEnv, tree, with_task};
 /// Every command that reads or changes tasks.
 const COMMANDS: [&[&str]; 8] = [
     &["new", "b"],
-    &["show", "a"],
-    &["reset", "a", "--yes"],
-    &["archive", "a"],
-    &["delete", "a", "--force"],
-    &["restore", "a"],
-    &["template", "save", "a"],
-    &["template", "use", "t", "c"],
+    &["task", "show", "a"],
+    &["task", "reset", "a", "--yes"],
+    &["task", "archive", "a"],
+    &["task", "delete", "a", "--yes"],
+    &["task", "restore", "a"],
+    &["task", "template", "save", "a"],
+    &["task", "template", "use", "t", "c"],
 ];
 
 /// Moves a part of the project out of it and leaves a link in its place.
@@ -27,7 +27,7 @@ fn lead_out(env: &TestEnv, part: &str) {
 #[test]
 fn a_linked_nightwright_folder_is_refused() {
     let env = with_task();
-    env.run(&["template", "save", "a", "t"]).exits(0);
+    env.run(&["task", "template", "save", "a", "t"]).exits(0);
     lead_out(&env, ".nightwright");
     let before = tree(&env.path(""));
     for command in COMMANDS {
@@ -67,7 +67,7 @@ fn a_linked_task_is_refused_and_the_others_are_listed() {
     // Even one that stays in the project: what it leads to is not the task's.
     fs::remove_file(env.project().join(".nightwright/tasks/a")).unwrap();
     symlink("b", env.project().join(".nightwright/tasks/a")).unwrap();
-    env.run(&["archive", "a"]).exits(1).says(&["is a link to"]);
+    env.run(&["task", "archive", "a"]).exits(1).says(&["is a link to"]);
     assert!(env.project().join(".nightwright/tasks/b/.state.json").exists());
 }
 
@@ -75,13 +75,13 @@ fn a_linked_task_is_refused_and_the_others_are_listed() {
 fn a_linked_file_of_a_task_is_not_read_and_not_written() {
     let env = with_task();
     lead_out(&env, super::INSTRUCTIONS);
-    env.run(&["show", "a"]).exits(1).says(&["leads out of the project"]);
-    env.run(&["template", "save", "a"]).exits(1).says(&["leads out of the project"]);
+    env.run(&["task", "show", "a"]).exits(1).says(&["leads out of the project"]);
+    env.run(&["task", "template", "save", "a"]).exits(1).says(&["leads out of the project"]);
 
     let env = with_task();
     lead_out(&env, ".nightwright/tasks/a/.state.json");
     let before = fs::read(env.path("outside")).unwrap();
-    env.run(&["reset", "a", "--yes"]).exits(1).says(&["leads out of the project"]);
+    env.run(&["task", "reset", "a", "--yes"]).exits(1).says(&["leads out of the project"]);
     assert_eq!(fs::read(env.path("outside")).unwrap(), before);
 }
 
@@ -93,7 +93,7 @@ fn a_reset_removes_links_and_never_what_they_lead_to() {
     let task = env.project().join(".nightwright/tasks/a");
     symlink(env.path("outside"), task.join("reports")).unwrap();
     symlink(env.path("outside/precious"), task.join("NOTES.md")).unwrap();
-    env.run(&["reset", "a", "--yes"]).exits(0);
+    env.run(&["task", "reset", "a", "--yes"]).exits(0);
     assert!(fs::symlink_metadata(task.join("reports")).is_err());
     assert!(fs::symlink_metadata(task.join("NOTES.md")).is_err());
     assert_eq!(fs::read_to_string(env.path("outside/precious")).unwrap(), "x");
@@ -103,11 +103,11 @@ fn a_reset_removes_links_and_never_what_they_lead_to() {
 fn a_linked_archive_folder_is_refused() {
     let env = with_task();
     env.run(&["new", "b"]).exits(0);
-    env.run(&["archive", "b"]).exits(0);
+    env.run(&["task", "archive", "b"]).exits(0);
     lead_out(&env, ".nightwright/archive");
     let parts = || [env.project(), env.path("outside")].map(|part| tree(&part));
     let before = parts();
-    env.run(&["archive", "a"]).exits(1).says(&["is a link to"]);
-    env.run(&["restore", "b"]).exits(1).says(&["is a link to"]);
+    env.run(&["task", "archive", "a"]).exits(1).says(&["is a link to"]);
+    env.run(&["task", "restore", "b"]).exits(1).says(&["is a link to"]);
     assert_eq!(parts(), before);
 }

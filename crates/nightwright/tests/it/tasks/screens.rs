@@ -13,7 +13,7 @@ use crate::harness::finish;
 #[test]
 fn a_list_of_tasks_shows_how_each_stands() {
     let env = TestEnv::new();
-    env.run(&["list"]).exits(0).says(&["there are no tasks", "nightwright new NAME"]);
+    env.run(&["list"]).exits(0).says(&["no tasks in `", "nightwright new NAME"]);
     assert_eq!(env.run(&["list", "--json"]).exits(0).out, "[]\n");
 
     env.run(&["new", "docs"]).exits(0);
@@ -56,14 +56,14 @@ fn the_mode_is_the_one_that_a_run_would_have() {
     assert_eq!(mode(&env), "loop");
     env.file(".nightwright/config.toml", "mode = \"iterative\"\n");
     assert_eq!(mode(&env), "iterative");
-    let output = env.run(&["show", "a"]).exits(0);
+    let output = env.run(&["task", "show", "a"]).exits(0);
     assert!(output.out.contains("mode          iterative\n"), "{}", output.out);
     // A configuration that can't be read costs no more than this.
     env.file(".nightwright/config.toml", "mode = [\n");
     assert_eq!(mode(&env), Value::Null);
     let output = env.run(&["list"]).exits(0);
     assert!(output.out.contains("a     -     ready"), "{}", output.out);
-    let output = env.run(&["show", "a"]).exits(0);
+    let output = env.run(&["task", "show", "a"]).exits(0);
     assert!(output.out.contains("state         ready\n"), "{}", output.out);
     env.file(".nightwright/tasks/a/task.toml", "mode = \"plan\"\n");
     assert_eq!(mode(&env), "plan");
@@ -74,7 +74,7 @@ fn the_boxes_of_the_list_are_counted_and_the_next_one_is_named() {
     let env = with_task();
     let list = |text: &str| {
         env.file(".nightwright/tasks/a/TODO.md", text);
-        let out = env.run(&["show", "a"]).exits(0).out;
+        let out = env.run(&["task", "show", "a"]).exits(0).out;
         out.lines().find(|line| line.starts_with("list ")).map(str::to_owned)
     };
     let text = "- [x] one\n- [ ] two\u{1b}[31m\n- [ ] three\n";
@@ -92,7 +92,7 @@ fn a_secret_in_the_list_is_masked_before_it_is_cut() {
     // The second ends behind what is shown.
     for before in ["use ".to_owned(), "x".repeat(90)] {
         env.file(".nightwright/tasks/a/TODO.md", &format!("- [ ] {before}{SECRET} here\n"));
-        for words in [&["show", "a"][..], &["show", "a", "--json"]] {
+        for words in [&["task", "show", "a"][..], &["task", "show", "a", "--json"]] {
             let mut command = env.command(words);
             let shown = finish(command.env("DB_PASSWORD", SECRET).spawn().unwrap()).exits(0).out;
             assert!(shown.contains(&format!("{before}****")), "{shown}");
@@ -105,7 +105,7 @@ fn a_secret_in_the_list_is_masked_before_it_is_cut() {
 fn a_new_task_is_shown_with_what_it_lacks() {
     let env = TestEnv::new();
     env.run(&["new", "a"]).exits(0);
-    let output = env.run(&["show", "a"]).exits(0);
+    let output = env.run(&["task", "show", "a"]).exits(0);
     insta::assert_snapshot!(steady(&env, &[], &output.out), @r"
     task          a
     state         new
@@ -114,10 +114,10 @@ fn a_new_task_is_shown_with_what_it_lacks() {
     folder        [hermit]/project/.nightwright/tasks/a
     instructions  none yet
 
-    next: write `.nightwright/tasks/a/INSTRUCTIONS.md`, or write it together with the agent: nightwright setup a
+    next: write `.nightwright/tasks/a/INSTRUCTIONS.md` yourself, or with the agent: nightwright task setup a
     ");
     env.file(super::INSTRUCTIONS, " \n");
-    let output = env.run(&["show", "a"]).exits(0);
+    let output = env.run(&["task", "show", "a"]).exits(0);
     assert!(
         output.out.contains("state         new"),
         "empty instructions are none: {}",
@@ -130,7 +130,7 @@ fn a_task_that_ran_is_shown_with_its_last_run() {
     let env = with_task();
     env.file(".nightwright/tasks/a/TODO.md", "- [ ] one\n");
     let run = recorded(&env, "a", 3, Some(Outcome::MaxIterations { limit: 3 }));
-    let output = env.run(&["show", "a"]).exits(0);
+    let output = env.run(&["task", "show", "a"]).exits(0);
     insta::assert_snapshot!(steady(&env, &[run.id()], &output.out), @r"
     task          a
     state         limit
@@ -152,7 +152,7 @@ fn a_task_that_ran_is_shown_with_its_last_run() {
 fn the_last_line_says_what_to_do_next() {
     let env = with_task();
     let next = |env: &TestEnv| {
-        let out = env.run(&["show", "a"]).exits(0).out;
+        let out = env.run(&["task", "show", "a"]).exits(0).out;
         out.lines().last().unwrap().to_owned()
     };
     let mut lines = vec![next(&env)];
@@ -173,10 +173,10 @@ fn the_last_line_says_what_to_do_next() {
         lines.push(steady(&env, &[run.id()], &next(&env)));
     }
     insta::assert_snapshot!(lines.join("\n"), @r"
-    next: check the instructions with `nightwright validate a`, then start a run: nightwright run a
+    next: check the instructions with `nightwright task validate a`, then start a run: nightwright run a
     next: follow its log: nightwright log -f a
     next: if its process is gone, continue: nightwright resume [run]
-    next: review the changes, then archive the task: nightwright archive a
+    next: review the changes, then archive the task: nightwright task archive a
     next: Blocked: a password; provide what the agent needs, then continue: nightwright resume [run]
     next: continue where it stopped: nightwright resume [run]
     next: fix the cause of the failure, then continue: nightwright resume [run]

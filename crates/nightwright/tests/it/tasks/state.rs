@@ -14,7 +14,7 @@ use super::{TestEnv, at, home, recorded, tree, with_task, write_journal, write_j
 const STATE: &str = ".nightwright/tasks/a/.state.json";
 
 fn shown(env: &TestEnv) -> Value {
-    serde_json::from_str(&env.run(&["show", "a", "--json"]).exits(0).out).unwrap()
+    serde_json::from_str(&env.run(&["task", "show", "a", "--json"]).exits(0).out).unwrap()
 }
 
 #[test]
@@ -82,38 +82,38 @@ fn a_reset_task_does_not_remember_its_runs_and_keeps_what_people_wrote() {
     fs::write(task.join("TODO.md"), "- [x] one\n- [ ] two\n").unwrap();
 
     let before = tree(&env.project());
-    env.run(&["reset", "a"]).exits(2).says(&["NOTES.md, feedback.md, reports", "--yes"]);
+    env.run(&["task", "reset", "a"]).exits(2).says(&["NOTES.md, feedback.md, reports", "--yes"]);
     assert_eq!(tree(&env.project()), before, "nobody was there to ask");
 
-    env.run(&["reset", "a", "--yes"]).exits(0);
+    env.run(&["task", "reset", "a", "--yes"]).exits(0);
     let names: Vec<_> = tree(&task).into_keys().map(|name| name.display().to_string()).collect();
     assert_eq!(names, ["", ".state.json", "INSTRUCTIONS.md", "TODO.md", "mine.txt"]);
     assert_eq!(fs::read_to_string(task.join("TODO.md")).unwrap(), "- [x] one\n- [ ] two\n");
     let page = shown(&env);
     assert_eq!((&page["state"], &page["iterations"]["total"]), (&"ready".into(), &0.into()));
 
-    env.run(&["reset", "a", "--yes", "--todo"]).exits(0);
+    env.run(&["task", "reset", "a", "--yes", "--todo"]).exits(0);
     assert_eq!(fs::read_to_string(task.join("TODO.md")).unwrap(), "- [ ] one\n- [ ] two\n");
 }
 
 #[test]
-fn boxes_are_not_opened_without_asking() {
+fn boxes_are_not_unchecked_without_asking() {
     let env = with_task();
     let list = ".nightwright/tasks/a/TODO.md";
     env.file(list, "- [x] one\n- [ ] two\n- [X] three\n");
-    env.run(&["reset", "a", "--todo"]).exits(2).says(&[
-        "error: resetting the task `a` would open 2 ticked boxes of TODO.md again\n",
-        "nightwright reset a --todo --yes",
+    env.run(&["task", "reset", "a", "--todo"]).exits(2).says(&[
+        "error: resetting the task `a` would uncheck 2 boxes in TODO.md\n",
+        "nightwright task reset a --todo --yes",
     ]);
     assert_eq!(env.read(list), "- [x] one\n- [ ] two\n- [X] three\n");
     env.file(".nightwright/tasks/a/NOTES.md", "notes");
-    env.run(&["reset", "a", "--todo"])
+    env.run(&["task", "reset", "a", "--todo"])
         .exits(2)
-        .says(&["would remove NOTES.md and open 2 ticked boxes of TODO.md again"]);
-    env.run(&["reset", "a", "--todo", "--yes"]).exits(0);
+        .says(&["would remove NOTES.md and uncheck 2 boxes in TODO.md"]);
+    env.run(&["task", "reset", "a", "--todo", "--yes"]).exits(0);
     assert_eq!(env.read(list), "- [ ] one\n- [ ] two\n- [ ] three\n");
     // With nothing to lose there is nothing to ask.
-    env.run(&["reset", "a", "--todo"]).exits(0);
+    env.run(&["task", "reset", "a", "--todo"]).exits(0);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_rehearsal_does_not_change_how_a_task_stands() {
 fn a_new_task_does_not_inherit_the_runs_of_an_old_one_of_its_name() {
     let env = with_task();
     recorded(&env, "a", 2, Some(Outcome::Stopped));
-    env.run(&["delete", "a", "--force"]).exits(0);
+    env.run(&["task", "delete", "a", "--yes"]).exits(0);
     env.run(&["new", "a"]).exits(0);
     assert_eq!(shown(&env)["state"], "new");
     env.file(super::INSTRUCTIONS, "Something else.");
@@ -166,15 +166,15 @@ fn a_new_task_does_not_inherit_the_runs_of_an_old_one_of_its_name() {
     let second = shown(&env);
     assert_eq!(second["iterations"]["execution"], 1, "{second}");
     // The old one, restored, remembers its own and no others.
-    env.run(&["delete", "a", "--force"]).exits(0);
+    env.run(&["task", "delete", "a", "--yes"]).exits(0);
     let archives = fs::read_dir(env.project().join(".nightwright/archive")).unwrap();
     let mut archives: Vec<_> = archives.map(|entry| entry.unwrap().path()).collect();
     archives.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
-    env.run(&["restore", archives[0].to_str().unwrap()]).exits(0);
+    env.run(&["task", "restore", archives[0].to_str().unwrap()]).exits(0);
     let first = shown(&env);
     assert_eq!((&first["state"], &first["iterations"]["total"]), (&"stopped".into(), &2.into()));
-    env.run(&["delete", "a", "--force"]).exits(0);
-    env.run(&["restore", archives[1].to_str().unwrap()]).exits(0);
+    env.run(&["task", "delete", "a", "--yes"]).exits(0);
+    env.run(&["task", "restore", archives[1].to_str().unwrap()]).exits(0);
     for key in ["state", "iterations", "last_run"] {
         assert_eq!(shown(&env)[key], second[key]);
     }
@@ -237,7 +237,7 @@ fn a_journal_that_was_damaged_after_its_end_was_noted_is_told_of() {
     let page = shown(&env);
     assert!(page["warning"].as_str().unwrap().contains("line 2 of"), "{page}");
     assert_eq!(page["state"], "stopped", "what was noted");
-    env.run(&["show", "a"]).exits(0).says(&["warning: the journal of run ", "is damaged"]);
+    env.run(&["task", "show", "a"]).exits(0).says(&["warning: the journal of run ", "is damaged"]);
     let listed = env.run(&["list"]).exits(0);
     assert!(listed.out.contains("line 2 of"), "{}", listed.out);
 }

@@ -1,0 +1,191 @@
+//! What the commands share: arguments that several of them take, the project they are about, and how
+//! they print.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use nightwright_core::display::display_safe;
+use nightwright_core::root::{Root, RootSource as FoundBy};
+use rustix::fs::{Access, access};
+
+use super::terminal;
+use crate::error::Failure;
+use crate::init::detect::has_manifest;
+use crate::paste;
+use crate::workspace::root;
+
+/// The project that a command is about.
+#[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
+pub(super) struct ProjectArgs {
+    /// Project folder [default: the project around the current folder]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(super) project: Option<PathBuf>,
+}
+
+/// The project and the run that a command is about.
+#[derive(Clone, Debug, Args)]
+#[group(skip)]
+pub(super) struct RunSelector {
+    /// Id of the run, the beginning of the id, or the name of its task [default: the current run,
+    /// otherwise the last one]
+    #[arg(value_name = "RUN")]
+    pub(super) run: Option<String>,
+
+    #[command(flatten)]
+    pub(super) project: ProjectArgs,
+}
+
+impl ProjectArgs {
+    pub(super) fn find(&self) -> Result<PathBuf, Failure> {
+        Ok(self.find_root()?.path)
+    }
+
+    pub(super) fn find_root(&self) -> Result<Root, Failure> {
+        if let Some(folder) = &self.project {
+            return Ok(Root { path: real_folder(folder)?, found: FoundBy::Named });
+        }
+        let current = current()?;
+        Ok(root::find(&current).unwrap_or(Root { path: current, found: FoundBy::Current }))
+    }
+
+    /// The project of a command that works in it, and a line that says which folder it is, unless that
+    /// is obvious. The home folder and `/` have to be named, or confirmed at a terminal.
+    pub(super) fn find_for_work(&self) -> Result<(PathBuf, Option<String>), Failure> {
+        let root = self.find_root()?;
+        if root.found == FoundBy::TooWide {
+            confirm_wide(&root.path)?;
+        }
+        check_writable(&root.path)?;
+        let line = project_line(&root);
+        Ok((root.path, line))
+    }
+
+    /// The folder that `init` sets up. A package of a larger repository has its own manifest, and is
+    /// its own project.
+    pub(super) fn find_new(&self) -> Result<(PathBuf, Option<String>), Failure> {
+        let current = current()?;
+        let is_package =
+            self.project.is_none() && !root::is_too_wide(&current) && has_manifest(&current);
+        if is_package { Ok((current, None)) } else { self.find_for_work() }
+    }
+}
+
+/// An agent that cannot write to the project would only cost money.
+pub(super) fn check_writable(project: &Path) -> Result<(), Failure> {
+    access(project, Access::WRITE_OK).map_err(|error| {
+        let (shown, why) = (project.display(), io::Error::from(error));
+        Failure::usage(format!("cannot write to the project folder `{shown}`: {why}"))
+    })
+}
+
+/// Says which project folder it is, unless that is obvious.
+pub(super) fn project_line(root: &Root) -> Option<String> {
+    let Root { path, found } = root;
+    let how = match found {
+        FoundBy::Named | FoundBy::Current | FoundBy::TooWide => return None,
+        FoundBy::Configured => "it has `.nightwright/`",
+        FoundBy::Repository => "the root of the git repository",
+    };
+    let line = format!("Project: `{}` ({how})", path.display());
+    Some(line).filter(|_| current().is_ok_and(|here| here != *path))
+}
+
+/// Using the home folder or `/` as the project is almost always a mistake, so `--yes` does not cover it.
+fn confirm_wide(path: &Path) -> Result<(), Failure> {
+    let (shown, what) = (path.display(), wide_name(path));
+    let question = format!("`{shown}` is {what}. Use all of it as the project?");
+    if terminal::is_there() && terminal::confirm(&question)? {
+        return Ok(());
+    }
+    Err(too_wide(path))
+}
+
+pub(super) fn too_wide(path: &Path) -> Failure {
+    let (shown, what) = (path.display(), wide_name(path));
+    Failure::usage(format!("`{shown}` is {what}, and no project was named")).hint(format!(
+        "change to the folder of the project, or name it: -C DIR (-C {} for {what} itself)",
+        shell_words::quote(&path.to_string_lossy())
+    ))
+}
+
+fn wide_name(path: &Path) -> &'static str {
+    if path.parent().is_none() { "the root folder" } else { "your home folder" }
+}
+
+fn current() -> Result<PathBuf, Failure> {
+    real_folder(Path::new("."))
+}
+
+/// A folder without links in its path, which has to exist.
+fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
+    let real = folder.canonicalize().map_err(|error| {
+        Failure::usage(format!("cannot use the project folder `{}`: {error}", folder.display()))
+    })?;
+    if !real.is_dir() {
+        let message = format!("the project `{}` is not a folder", real.display());
+        return Err(Failure::usage(message));
+    }
+    Ok(real)
+}
+
+/// Prints a message for people. Text from an agent or a file is made safe for the terminal here.
+pub(crate) fn eprint_safe(text: &str) {
+    // If standard error is closed, only the exit code remains to report with.
+    let _ = writeln!(io::stderr(), "{}", display_safe(text));
+}
+
+/// Prints a message whose commands work when pasted in the current folder.
+pub(super) fn advise(text: &str) {
+    eprint_safe(&paste::from_here(text));
+}
+
+/// Prints a message for people that is safe for the terminal already.
+pub(super) fn eprint_raw(text: &str) {
+    // If standard error is closed, only the exit code remains to report with.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints data as JSON. Characters that a terminal would obey or not show are escaped.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    print(&json(value)?)
+}
+
+/// The text that [`print_json`] prints.
+pub(super) fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| Failure::trouble(format!("can't write JSON: {error}")))?;
+    nightwright_core::journal::escape_unseen(&mut text, 0);
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Prints data on standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    written(writeln!(io::stdout(), "{text}"))
+}
+
+/// Prints the result of a command: safe for the terminal, with commands that work in the current folder.
+pub(super) fn print_result(text: &str) -> Result<(), Failure> {
+    print(&display_safe(&paste::from_here(text)))
+}
+
+/// Rows of cells as text, every column as wide as its widest cell.
+pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    let line = |row: &[String; COLUMNS]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}  "));
+        cells.collect::<String>().trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The result of writing to standard output. A reader that closed the pipe has read enough.
+pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::trouble(format!("can't write to standard output: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}

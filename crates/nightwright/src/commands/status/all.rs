@@ -1,0 +1,92 @@
+//! `nightwright status --all`: the runs of a project, the newest first.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use nightwright_core::display::one_line;
+use nightwright_core::run_view::{Liveness, RunView};
+use nightwright_core::units::Usd;
+use serde::Serialize;
+
+use super::StatusArgs;
+use crate::commands::context::{advise, print, print_json, table};
+use crate::commands::select_run::SelectedRun;
+use crate::error::Failure;
+
+const MAX_GOAL_CHARS: usize = 40;
+const MAX_RESULT_CHARS: usize = 100;
+
+#[derive(Debug, Serialize)]
+struct RunRow {
+    run: String,
+    state: Liveness,
+    is_rehearsal: bool,
+    task: Option<String>,
+    goal: Option<String>,
+    iterations: u32,
+    cost_usd: Usd,
+    started_at: Option<Timestamp>,
+    last_at: Option<Timestamp>,
+    ending: Option<&'static str>,
+    sentence: Option<String>,
+}
+
+pub(super) fn all(options: &StatusArgs) -> Result<ExitCode, Failure> {
+    let rows: Vec<_> = options.selector.find_all()?.iter().map(row).collect();
+    if options.json {
+        print_json(&rows)?;
+    } else if rows.is_empty() {
+        advise("no runs yet; start one: nightwright run \"make the tests pass\" -m 10");
+    } else {
+        print(&text(&rows))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run as far as its journal can be read.
+fn row(found: &SelectedRun) -> RunRow {
+    let mut view = RunView::default();
+    let state = match found.walk(|record| view.record(&record)) {
+        Ok(unread) => Liveness::of(&view, found.owner.is_some(), unread.from),
+        Err(_) => Liveness::Unknown,
+    };
+    let ending = super::ending(&view).filter(|_| state == Liveness::Ended);
+    let facts = view.facts.as_ref();
+    RunRow {
+        run: found.folder.id().to_string(),
+        state,
+        is_rehearsal: view.is_rehearsal(),
+        task: facts.and_then(|facts| facts.task.clone()),
+        goal: facts.map(|facts| facts.goal.clone()),
+        iterations: view.totals.iterations,
+        cost_usd: view.totals.cost,
+        started_at: view.started_at,
+        last_at: view.at,
+        ending: ending.as_ref().map(|ending| ending.name),
+        sentence: ending.map(|ending| ending.sentence),
+    }
+}
+
+fn text(rows: &[RunRow]) -> String {
+    let head = ["RUN", "TASK OR GOAL", "STARTED", "ITERATIONS", "COST", "RESULT"];
+    let mut lines = vec![head.map(str::to_owned)];
+    lines.extend(rows.iter().map(|row| {
+        let subject = row.task.as_deref().or(row.goal.as_deref()).unwrap_or("-");
+        let rehearsal = if row.is_rehearsal { " (rehearsal)" } else { "" };
+        let result = row.sentence.as_deref().unwrap_or(match row.state {
+            Liveness::Running => "running",
+            Liveness::Gone => "crashed: its process is gone",
+            Liveness::Ended => "ended",
+            Liveness::Unknown => "unknown: its journal cannot be read to its end",
+        });
+        [
+            row.run.clone(),
+            one_line(subject, MAX_GOAL_CHARS),
+            row.started_at.map_or_else(|| "-".to_owned(), |at| format!("{at:.0}")),
+            row.iterations.to_string(),
+            row.cost_usd.to_string(),
+            one_line(result, MAX_RESULT_CHARS) + rehearsal,
+        ]
+    }));
+    table(&lines)
+}

@@ -1,0 +1,84 @@
+//! `nightwright task reset`: remove the state, status and notes of a task, keep its instructions.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::locked_task::LockedTask;
+use crate::commands::context::{ProjectArgs, print_result};
+use crate::commands::terminal;
+use crate::error::Failure;
+use crate::task::{INSTRUCTIONS, TODO, reset};
+
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(super) struct ResetArgs {
+    /// Name of the task
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// Also uncheck every box in TODO.md
+    #[arg(long)]
+    todo: bool,
+
+    /// Reset without asking
+    #[arg(short, long)]
+    yes: bool,
+
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+const AFTER_HELP: &str = "\
+The next run starts as if there had been none before it.
+
+Removed:  NOTES.md, feedback.md, reports/, .status.json, .stop, and the counters in .state.json
+Kept:     INSTRUCTIONS.md, TODO.md (with its checked boxes, unless --todo is given), task.toml,
+          .status-instructions.md, every other file, and the journals of earlier runs
+
+A task that a run is working on cannot be reset. Without a terminal, --yes is required.";
+
+pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
+    let LockedTask { task, runs, .. } = &LockedTask::find(&options.project, &options.name)?;
+    let name = task.name();
+    let todo = if options.todo { reset::ChecklistReset::Open } else { reset::ChecklistReset::Keep };
+    let files = reset::removed_by_reset(task);
+    let losses = losses(&files, reset::items_to_uncheck(task, todo)?);
+    let refusal = || {
+        let flag = if options.todo { " --todo" } else { "" };
+        Failure::usage(format!("resetting the task `{name}` would {losses}"))
+            .hint(format!("confirm it: nightwright task reset {name}{flag} --yes"))
+    };
+    let question = format!("Resetting the task `{name}` will {losses}. Continue?");
+    if !terminal::confirm_unless(options.yes || losses.is_empty(), &question, refusal)? {
+        return Ok(ExitCode::FAILURE);
+    }
+    reset::reset(task, runs, todo)?;
+    let removed = if files.is_empty() {
+        "no files to remove".to_owned()
+    } else {
+        format!("removed {}", files.join(", "))
+    };
+    let checklist = match todo {
+        reset::ChecklistReset::Keep => "",
+        reset::ChecklistReset::Open => " with every box unchecked",
+    };
+    print_result(&format!(
+        "reset the task `{name}`: counters at 0, {removed}; kept {INSTRUCTIONS} and {TODO}{checklist}\n\
+         next: nightwright run {name}"
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a reset takes away; empty if it takes nothing away.
+fn losses(files: &[&str], checked: usize) -> String {
+    let mut all = Vec::new();
+    if !files.is_empty() {
+        all.push(format!("remove {}", files.join(", ")));
+    }
+    if checked > 0 {
+        let noun = if checked == 1 { "box" } else { "boxes" };
+        all.push(format!("uncheck {checked} {noun} in {TODO}"));
+    }
+    all.join(" and ")
+}

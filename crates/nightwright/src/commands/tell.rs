@@ -1,0 +1,93 @@
+//! `nightwright tell`: send a message to the agent of a running run, or retry now.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::run_view::Activity;
+
+use super::context::{ProjectArgs, RunSelector, print_result};
+use super::select_run::SelectedRun;
+use super::values;
+use crate::error::Failure;
+use crate::runtime::control_socket::ControlRequest;
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct TellArgs {
+    /// Id of the run, the beginning of the id, or the name of its task [default: the one that is
+    /// running]
+    #[arg(value_name = "RUN", allow_hyphen_values = true)]
+    run: Option<String>,
+
+    /// Message for the agent; it goes to the open session, otherwise into the next prompt
+    #[arg(value_name = "TEXT", value_parser = values::words, allow_hyphen_values = true)]
+    text: Option<String>,
+
+    /// Retry now instead of waiting (at most once per minute)
+    #[arg(long)]
+    retry_now: bool,
+
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
+    let (found, text) = addressed(options)?;
+    let view = found.view()?;
+    let run = found.folder.id();
+    if let Some(text) = text {
+        found.send(&view, &ControlRequest::Tell { text })?;
+    }
+    if !options.retry_now {
+        print_result(&format!("run {run} will tell the agent"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if view.paused {
+        found.require_running(&view)?;
+        return Err(Failure::trouble(format!("run {run} is paused: nothing new starts"))
+            .hint(format!("end the pause first: nightwright resume {run}")));
+    }
+    match view.activity() {
+        Activity::Waiting { .. } | Activity::Retrying { .. } => {
+            found.send(&view, &ControlRequest::RetryNow)?;
+            print_result(&format!("run {run} tries again"))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Activity::Starting
+        | Activity::Working { .. }
+        | Activity::Checking
+        | Activity::Asking { .. }
+        | Activity::Paused
+        | Activity::Between
+        | Activity::Ended => {
+            found.require_running(&view)?;
+            Err(Failure::trouble(format!("run {run} is not waiting for anything")))
+        }
+    }
+}
+
+/// The run that is meant, and the text for it. A single argument is the text if it has a space in it or
+/// no run has that name.
+fn addressed(options: &TellArgs) -> Result<(SelectedRun, Option<String>), Failure> {
+    let TellArgs { run, text, retry_now, project } = options;
+    let selector = RunSelector { run: run.clone(), project: project.clone() };
+    match (run, text) {
+        (Some(_), Some(text)) => Ok((selector.find()?, Some(text.clone()))),
+        (None, _) if !retry_now => Err(Failure::usage("there is no text for the agent")
+            .hint("write it in quotes, such as: nightwright tell \"use sqlite\"")),
+        (None, _) => Ok((selector.find_running()?, None)),
+        (Some(first), None) if first.contains(char::is_whitespace) => {
+            Ok((selector.find_running()?, Some(first.clone())))
+        }
+        (Some(_), None) if *retry_now => Ok((selector.find()?, None)),
+        (Some(first), None) => {
+            if let Some(found) = selector.find_any()? {
+                let run = found.folder.id();
+                return Err(Failure::usage(format!("nothing to tell run {run}"))
+                    .hint(format!("add the text: nightwright tell {run} \"TEXT\"")));
+            }
+            let text = values::words(first)
+                .map_err(|wanted| Failure::usage(format!("cannot tell `{first}`: {wanted}")))?;
+            Ok((selector.find_running()?, Some(text)))
+        }
+    }
+}
