@@ -49,7 +49,7 @@ use self::call::LiveCall;
 use self::interruption::Interruption;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
 use crate::effect::{Effect, Step};
-use crate::event::{Event, IterationKind, Record, RunStarted};
+use crate::event::{Event, IterationKind, NoteEvent, Record, RunEvent, RunStarted};
 use crate::hook::Hook;
 use crate::input::{Input, Inspection, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
@@ -245,8 +245,8 @@ impl Machine {
     }
 
     /// The one door through which durable state changes.
-    fn record(&mut self, event: Event) {
-        let record = Record { at: self.now.wall, active: self.active(), event };
+    fn record(&mut self, event: impl Into<Event>) {
+        let record = Record { at: self.now.wall, active: self.active(), event: event.into() };
         self.ledger.record(&record);
         self.step.records.push(record);
     }
@@ -256,7 +256,7 @@ impl Machine {
     }
 
     fn warn(&mut self, text: impl Into<String>) {
-        self.record(Event::Warning { text: text.into() });
+        self.record(NoteEvent::Warning { text: text.into() });
     }
 
     /// Warns of something that every attempt would tell again.
@@ -285,7 +285,7 @@ impl Machine {
         let Some(opening) = self.opening.take() else {
             return;
         };
-        self.record(Event::RunStarted(opening));
+        self.record(RunEvent::Started(opening));
         self.advance();
     }
 

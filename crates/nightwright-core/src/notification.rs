@@ -18,7 +18,10 @@ mod text;
 
 use jiff::Timestamp;
 
-use crate::event::{Event, GateResult};
+use crate::event::{
+    AttemptEvent, CallEvent, Event, GateEvent, GateResult, IterationEvent, NoteEvent,
+    OperatorEvent, RunEvent, WaitEvent,
+};
 use crate::journal::JournalLine;
 use crate::outcome::Outcome;
 use crate::run_view::{self, RunView};
@@ -270,7 +273,7 @@ impl NotificationFold {
         self.note(line);
         // An ending of the past was another one: whoever goes on after it ends anew, whether that
         // could be recorded or not.
-        self.ended |= matches!(line.record.event, Event::RunFinished { .. });
+        self.ended |= matches!(line.record.event, Event::Run(RunEvent::Finished { .. }));
         let kinds = Self::kinds(&line.record.event, first);
         kinds.into_iter().map(|kind| self.notification(kind, line)).collect()
     }
@@ -297,62 +300,66 @@ impl NotificationFold {
         self.view.record(&line.record);
         self.last = Some((line.run.clone(), line.seq));
         let event = &line.record.event;
-        self.begun |= matches!(event, Event::IterationStarted { .. });
+        self.begun |= matches!(event, Event::Iteration(IterationEvent::Started { .. }));
     }
 
     /// What an event is worth telling as; `first` = no iteration has begun before it.
     fn kinds(event: &Event, first: bool) -> Vec<NotificationKind> {
         match event {
-            Event::RunStarted(_) => vec![NotificationKind::SetupComplete],
-            Event::IterationStarted { .. } if first => vec![NotificationKind::ExecutionStart],
-            Event::IterationFinished(finished) => {
+            Event::Run(RunEvent::Started(_)) => vec![NotificationKind::SetupComplete],
+            Event::Iteration(IterationEvent::Started { .. }) if first => {
+                vec![NotificationKind::ExecutionStart]
+            }
+            Event::Iteration(IterationEvent::Finished(finished)) => {
                 let number = finished.iteration.0;
                 let milestone = number > 0 && number.is_multiple_of(MILESTONE);
                 let more = milestone.then_some(NotificationKind::IterationMilestone);
                 [NotificationKind::Iteration].into_iter().chain(more).collect()
             }
-            Event::StatusChanged { .. } => vec![NotificationKind::StatusUpdate],
-            Event::LimitWaitStarted { .. } => vec![NotificationKind::LimitWait],
-            Event::BlockerReported { .. } => vec![NotificationKind::Blocked],
-            Event::GateFinished { result } => match result {
+            Event::Note(NoteEvent::StatusChanged { .. }) => vec![NotificationKind::StatusUpdate],
+            Event::Wait(WaitEvent::Started { .. }) => vec![NotificationKind::LimitWait],
+            Event::Note(NoteEvent::BlockerReported { .. }) => vec![NotificationKind::Blocked],
+            Event::Gate(GateEvent::Finished { result }) => match result {
                 GateResult::Rejected { .. } | GateResult::Inconclusive { .. } => {
                     vec![NotificationKind::VerificationFailed]
                 }
                 // The ending that follows from it says so.
                 GateResult::Passed { .. } | GateResult::Unaffordable { .. } => Vec::new(),
             },
-            Event::RunFinished { outcome, .. } => vec![NotificationKind::of_ending(outcome)],
-            Event::RunContinued { .. }
-            | Event::IterationStarted { .. }
-            | Event::IterationSkipped { .. }
-            | Event::AttemptStarted { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::AttemptFinished { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. }
-            | Event::ChecksFinished { .. }
-            | Event::ChangesInspected { .. }
-            | Event::CallStarted { .. }
-            | Event::CallCancelled { .. }
-            | Event::CallFinished { .. }
-            | Event::VerdictGiven { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => Vec::new(),
+            Event::Run(RunEvent::Finished { outcome, .. }) => {
+                vec![NotificationKind::of_ending(outcome)]
+            }
+            Event::Run(RunEvent::Continued { .. })
+            | Event::Iteration(IterationEvent::Started { .. })
+            | Event::Iteration(IterationEvent::Skipped { .. })
+            | Event::Attempt(AttemptEvent::Started { .. })
+            | Event::Attempt(AttemptEvent::AgentReady { .. })
+            | Event::Attempt(AttemptEvent::Cancelled { .. })
+            | Event::Attempt(AttemptEvent::Finished { .. })
+            | Event::Wait(WaitEvent::RetryScheduled { .. })
+            | Event::Wait(WaitEvent::Ended { .. })
+            | Event::Wait(WaitEvent::QuotaReported { .. })
+            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+            | Event::Attempt(AttemptEvent::NudgeSent { .. })
+            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+            | Event::Gate(GateEvent::Started { .. })
+            | Event::Gate(GateEvent::ChecksStarted { .. })
+            | Event::Gate(GateEvent::ChecksFinished { .. })
+            | Event::Gate(GateEvent::ChangesInspected { .. })
+            | Event::Call(CallEvent::Started { .. })
+            | Event::Call(CallEvent::Cancelled { .. })
+            | Event::Call(CallEvent::Finished { .. })
+            | Event::Gate(GateEvent::VerdictGiven { .. })
+            | Event::Note(NoteEvent::CouncilDecided { .. })
+            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+            | Event::Note(NoteEvent::FeedbackAdded { .. })
+            | Event::Operator(OperatorEvent::SettingsChanged { .. })
+            | Event::Operator(OperatorEvent::StopRequested { .. })
+            | Event::Operator(OperatorEvent::StopCancelled)
+            | Event::Operator(OperatorEvent::Paused)
+            | Event::Operator(OperatorEvent::Resumed)
+            | Event::Note(NoteEvent::HookFailed { .. })
+            | Event::Note(NoteEvent::Warning { .. }) => Vec::new(),
         }
     }
 

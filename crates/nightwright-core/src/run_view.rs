@@ -17,8 +17,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    AgentFacts, CallPurpose, Continuation, CostSource, Event, GateResult, IterationFinished,
-    IterationKind, Progress, Record, RunStarted, StopWhen, Totals, VerdictKind, WaitKind,
+    AgentFacts, AttemptEvent, CallEvent, CallPurpose, Continuation, CostSource, Event, GateEvent,
+    GateResult, IterationEvent, IterationFinished, IterationKind, NoteEvent, OperatorEvent,
+    Progress, Record, RunEvent, RunStarted, StopWhen, Totals, VerdictKind, WaitEvent, WaitKind,
 };
 use crate::input::{Changes, CheckPurpose, CheckResult, TamperFinding, TaskProgress};
 use crate::outcome::Outcome;
@@ -324,130 +325,149 @@ impl RunView {
             self.doing = doing;
         }
         match &record.event {
-            Event::RunStarted(started) => self.run_started(started, record.at),
-            Event::RunContinued { why } => self.run_continued(*why),
-            Event::IterationStarted { iteration, kind, .. } => {
+            Event::Run(RunEvent::Started(started)) => self.run_started(started, record.at),
+            Event::Run(RunEvent::Continued { why }) => self.run_continued(*why),
+            Event::Iteration(IterationEvent::Started { iteration, kind, .. }) => {
                 let number = *iteration;
                 self.iteration = Some(CurrentIteration::new(number, *kind, record.at));
             }
-            Event::AttemptStarted { .. } => self.attempt_started(),
-            Event::AttemptFinished { cost, figure, report, .. } => {
+            Event::Attempt(AttemptEvent::Started { .. }) => self.attempt_started(),
+            Event::Attempt(AttemptEvent::Finished { cost, figure, report, .. }) => {
                 self.charge(WORK, *cost, *figure, report);
             }
-            Event::LimitWaitEnded { waited, .. } => {
+            Event::Wait(WaitEvent::Ended { waited, .. }) => {
                 self.totals.waited = self.totals.waited.saturating_add(*waited);
             }
-            Event::StatusChanged { progress, .. } => self.progressed(*progress),
-            Event::BlockerReported { blocker } => self.blocker_reported(blocker),
-            Event::GateStarted { iteration, claim } => {
+            Event::Note(NoteEvent::StatusChanged { progress, .. }) => self.progressed(*progress),
+            Event::Note(NoteEvent::BlockerReported { blocker }) => self.blocker_reported(blocker),
+            Event::Gate(GateEvent::Started { iteration, claim }) => {
                 self.gate = Some(GateView::new(*iteration, claim));
             }
-            Event::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
+            Event::Gate(GateEvent::ChecksStarted { purpose: CheckPurpose::Baseline, commands }) => {
                 self.baseline.clone_from(commands);
             }
-            Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => self.baseline.clear(),
-            Event::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
+            Event::Gate(GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, .. }) => {
+                self.baseline.clear()
+            }
+            Event::Gate(GateEvent::ChecksStarted { purpose: CheckPurpose::Gate, commands }) => {
                 self.at_gate(|gate| gate.commands.clone_from(commands));
             }
-            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+            Event::Gate(GateEvent::ChecksFinished {
+                purpose: CheckPurpose::Gate, results, ..
+            }) => {
                 self.at_gate(|gate| gate.checks.clone_from(results));
             }
-            Event::ChangesInspected { findings, changes } => self.at_gate(|gate| {
-                gate.inspected = true;
-                gate.findings.clone_from(findings);
-                gate.changes.clone_from(changes);
-            }),
-            Event::VerdictGiven { verdict, reason, missing } => self.at_gate(|gate| {
-                gate.verdict = Some(*verdict);
-                gate.reason.clone_from(reason);
-                gate.missing.clone_from(missing);
-            }),
-            Event::GateFinished { result } => {
+            Event::Gate(GateEvent::ChangesInspected { findings, changes }) => {
+                self.at_gate(|gate| {
+                    gate.inspected = true;
+                    gate.findings.clone_from(findings);
+                    gate.changes.clone_from(changes);
+                })
+            }
+            Event::Gate(GateEvent::VerdictGiven { verdict, reason, missing }) => {
+                self.at_gate(|gate| {
+                    gate.verdict = Some(*verdict);
+                    gate.reason.clone_from(reason);
+                    gate.missing.clone_from(missing);
+                })
+            }
+            Event::Gate(GateEvent::Finished { result }) => {
                 self.at_gate(|gate| gate.result = Some(result.clone()));
             }
-            Event::CallFinished { purpose, cost, figure, report, .. } => {
+            Event::Call(CallEvent::Finished { purpose, cost, figure, report, .. }) => {
                 self.charge(purpose.name(), *cost, *figure, report);
             }
-            Event::SettingsChanged { change, .. } => self.setting_changed(change),
-            Event::IterationFinished(finished) => self.iteration_finished(finished),
-            Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
-            Event::StopCancelled => self.stop = None,
-            Event::RunPaused => self.paused = true,
-            Event::RunResumed => self.paused = false,
-            Event::PermissionDenied { tool, command, rule, .. } => {
+            Event::Operator(OperatorEvent::SettingsChanged { change, .. }) => {
+                self.setting_changed(change)
+            }
+            Event::Iteration(IterationEvent::Finished(finished)) => {
+                self.iteration_finished(finished)
+            }
+            Event::Operator(OperatorEvent::StopRequested { when, .. }) => {
+                self.stop = self.stop.max(Some(*when))
+            }
+            Event::Operator(OperatorEvent::StopCancelled) => self.stop = None,
+            Event::Operator(OperatorEvent::Paused) => self.paused = true,
+            Event::Operator(OperatorEvent::Resumed) => self.paused = false,
+            Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) => {
                 self.denied.push(DeniedCommand {
                     tool: tool.clone(),
                     command: command.clone(),
                     rule: rule.clone(),
                 });
             }
-            Event::HookFailed { .. } | Event::Warning { .. } => {
+            Event::Note(NoteEvent::HookFailed { .. }) | Event::Note(NoteEvent::Warning { .. }) => {
                 self.warnings = self.warnings.saturating_add(1);
             }
-            Event::RunFinished { outcome, note, .. } => {
+            Event::Run(RunEvent::Finished { outcome, note, .. }) => {
                 self.ending = Some(FinalOutcome::new(outcome, note.as_deref()));
             }
-            Event::IterationSkipped { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::CallCancelled { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::QuotaReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::CallStarted { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. } => {}
+            Event::Iteration(IterationEvent::Skipped { .. })
+            | Event::Attempt(AttemptEvent::AgentReady { .. })
+            | Event::Attempt(AttemptEvent::Cancelled { .. })
+            | Event::Call(CallEvent::Cancelled { .. })
+            | Event::Wait(WaitEvent::RetryScheduled { .. })
+            | Event::Wait(WaitEvent::Started { .. })
+            | Event::Wait(WaitEvent::QuotaReported { .. })
+            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+            | Event::Attempt(AttemptEvent::NudgeSent { .. })
+            | Event::Call(CallEvent::Started { .. })
+            | Event::Note(NoteEvent::CouncilDecided { .. })
+            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+            | Event::Note(NoteEvent::FeedbackAdded { .. }) => {}
         }
     }
 
     /// What the run does from this event on; `None` if it goes on with what it did.
     fn activity_after(&self, event: &Event) -> Option<Activity> {
         Some(match event {
-            Event::RunContinued { why } => self.activity_after_continuation(*why)?,
-            Event::RunStarted(_)
-            | Event::IterationStarted { .. }
-            | Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. }
-            | Event::LimitWaitEnded { .. } => Activity::Starting,
-            Event::AttemptStarted { attempt, .. } => Activity::Working { attempt: *attempt },
-            Event::RetryScheduled { at_time: at, why } => {
+            Event::Run(RunEvent::Continued { why }) => self.activity_after_continuation(*why)?,
+            Event::Run(RunEvent::Started(_))
+            | Event::Iteration(IterationEvent::Started { .. })
+            | Event::Gate(GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, .. })
+            | Event::Wait(WaitEvent::Ended { .. }) => Activity::Starting,
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
+                Activity::Working { attempt: *attempt }
+            }
+            Event::Wait(WaitEvent::RetryScheduled { at_time: at, why }) => {
                 Activity::Retrying { at: *at, why: why.clone() }
             }
-            Event::LimitWaitStarted { limit, retry_at, .. } => {
+            Event::Wait(WaitEvent::Started { limit, retry_at, .. }) => {
                 Activity::Waiting { limit: *limit, retry_at: *retry_at }
             }
-            Event::CallStarted { purpose, .. } => Activity::Asking { purpose: *purpose },
-            Event::AttemptFinished { .. }
-            | Event::CallFinished { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. } => Activity::Checking,
-            Event::IterationSkipped { .. } | Event::IterationFinished(_) => Activity::Between,
-            Event::RunFinished { .. } => Activity::Ended,
-            Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::CallCancelled { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::BlockerReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::ChecksFinished { purpose: CheckPurpose::Gate, .. }
-            | Event::ChangesInspected { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => return None,
+            Event::Call(CallEvent::Started { purpose, .. }) => {
+                Activity::Asking { purpose: *purpose }
+            }
+            Event::Attempt(AttemptEvent::Finished { .. })
+            | Event::Call(CallEvent::Finished { .. })
+            | Event::Gate(GateEvent::Started { .. })
+            | Event::Gate(GateEvent::ChecksStarted { .. }) => Activity::Checking,
+            Event::Iteration(IterationEvent::Skipped { .. })
+            | Event::Iteration(IterationEvent::Finished(_)) => Activity::Between,
+            Event::Run(RunEvent::Finished { .. }) => Activity::Ended,
+            Event::Attempt(AttemptEvent::AgentReady { .. })
+            | Event::Attempt(AttemptEvent::Cancelled { .. })
+            | Event::Call(CallEvent::Cancelled { .. })
+            | Event::Wait(WaitEvent::QuotaReported { .. })
+            | Event::Note(NoteEvent::StatusChanged { .. })
+            | Event::Note(NoteEvent::BlockerReported { .. })
+            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+            | Event::Attempt(AttemptEvent::NudgeSent { .. })
+            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+            | Event::Gate(GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, .. })
+            | Event::Gate(GateEvent::ChangesInspected { .. })
+            | Event::Gate(GateEvent::VerdictGiven { .. })
+            | Event::Gate(GateEvent::Finished { .. })
+            | Event::Note(NoteEvent::CouncilDecided { .. })
+            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+            | Event::Note(NoteEvent::FeedbackAdded { .. })
+            | Event::Operator(OperatorEvent::SettingsChanged { .. })
+            | Event::Operator(OperatorEvent::StopRequested { .. })
+            | Event::Operator(OperatorEvent::StopCancelled)
+            | Event::Operator(OperatorEvent::Paused)
+            | Event::Operator(OperatorEvent::Resumed)
+            | Event::Note(NoteEvent::HookFailed { .. })
+            | Event::Note(NoteEvent::Warning { .. }) => return None,
         })
     }
 

@@ -1,6 +1,9 @@
 //! How the last process of a run left it: what a machine that comes up again has to know.
 
-use crate::event::{Continuation, Event, Record, StopSource};
+use crate::event::{
+    AttemptEvent, CallEvent, Continuation, Event, GateEvent, IterationEvent, NoteEvent,
+    OperatorEvent, Record, RunEvent, StopSource, WaitEvent,
+};
 use crate::outcome::Outcome;
 use crate::settings::Scope;
 
@@ -47,13 +50,17 @@ impl InterruptionFold {
     fn record(&mut self, event: &Event) {
         match event {
             // One that only judges has nothing to go on with: it is made anew.
-            Event::RunStarted(started) => self.started = started.settings.scope == Scope::Whole,
-            Event::RunContinued { why } => {
+            Event::Run(RunEvent::Started(started)) => {
+                self.started = started.settings.scope == Scope::Whole
+            }
+            Event::Run(RunEvent::Continued { why }) => {
                 let paused = self.paused && *why == Continuation::AfterCrash;
                 *self = Self { started: self.started, paused, ..Self::default() };
             }
-            Event::StopRequested { by: StopSource::Terminate, .. } => self.terminated = true,
-            Event::StopRequested {
+            Event::Operator(OperatorEvent::StopRequested { by: StopSource::Terminate, .. }) => {
+                self.terminated = true
+            }
+            Event::Operator(OperatorEvent::StopRequested {
                 by:
                     StopSource::Signal
                     | StopSource::TerminalClosed
@@ -61,42 +68,42 @@ impl InterruptionFold {
                     | StopSource::StopFile
                     | StopSource::Key,
                 ..
-            } => self.stopping = true,
-            Event::StopCancelled => self.stopping = false,
-            Event::RunPaused => self.paused = true,
-            Event::RunResumed => self.paused = false,
-            Event::RunFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
-            Event::IterationStarted { .. }
-            | Event::IterationSkipped { .. }
-            | Event::IterationFinished(_)
-            | Event::AttemptStarted { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::AttemptFinished { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::BlockerReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. }
-            | Event::ChecksFinished { .. }
-            | Event::ChangesInspected { .. }
-            | Event::CallStarted { .. }
-            | Event::CallCancelled { .. }
-            | Event::CallFinished { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => {}
+            }) => self.stopping = true,
+            Event::Operator(OperatorEvent::StopCancelled) => self.stopping = false,
+            Event::Operator(OperatorEvent::Paused) => self.paused = true,
+            Event::Operator(OperatorEvent::Resumed) => self.paused = false,
+            Event::Run(RunEvent::Finished { outcome, .. }) => self.outcome = Some(outcome.clone()),
+            Event::Iteration(IterationEvent::Started { .. })
+            | Event::Iteration(IterationEvent::Skipped { .. })
+            | Event::Iteration(IterationEvent::Finished(_))
+            | Event::Attempt(AttemptEvent::Started { .. })
+            | Event::Attempt(AttemptEvent::AgentReady { .. })
+            | Event::Attempt(AttemptEvent::Cancelled { .. })
+            | Event::Attempt(AttemptEvent::Finished { .. })
+            | Event::Wait(WaitEvent::RetryScheduled { .. })
+            | Event::Wait(WaitEvent::Started { .. })
+            | Event::Wait(WaitEvent::Ended { .. })
+            | Event::Wait(WaitEvent::QuotaReported { .. })
+            | Event::Note(NoteEvent::StatusChanged { .. })
+            | Event::Note(NoteEvent::BlockerReported { .. })
+            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+            | Event::Attempt(AttemptEvent::NudgeSent { .. })
+            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+            | Event::Gate(GateEvent::Started { .. })
+            | Event::Gate(GateEvent::ChecksStarted { .. })
+            | Event::Gate(GateEvent::ChecksFinished { .. })
+            | Event::Gate(GateEvent::ChangesInspected { .. })
+            | Event::Call(CallEvent::Started { .. })
+            | Event::Call(CallEvent::Cancelled { .. })
+            | Event::Call(CallEvent::Finished { .. })
+            | Event::Gate(GateEvent::VerdictGiven { .. })
+            | Event::Gate(GateEvent::Finished { .. })
+            | Event::Note(NoteEvent::CouncilDecided { .. })
+            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+            | Event::Note(NoteEvent::FeedbackAdded { .. })
+            | Event::Operator(OperatorEvent::SettingsChanged { .. })
+            | Event::Note(NoteEvent::HookFailed { .. })
+            | Event::Note(NoteEvent::Warning { .. }) => {}
         }
     }
 
@@ -127,7 +134,7 @@ mod tests {
     use crate::settings::Settings;
 
     fn started(scope: Scope) -> Event {
-        Event::RunStarted(Box::new(RunStarted {
+        Event::Run(RunEvent::Started(Box::new(RunStarted {
             settings: Settings { scope, ..Settings::default() },
             agent: AgentFacts::default(),
             project: "/p".to_owned(),
@@ -136,15 +143,15 @@ mod tests {
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 1,
-        }))
+        })))
     }
 
     fn stop(by: StopSource) -> Event {
-        Event::StopRequested { when: StopWhen::Now, by }
+        Event::Operator(OperatorEvent::StopRequested { when: StopWhen::Now, by })
     }
 
     fn over(outcome: Outcome) -> Event {
-        Event::RunFinished { outcome, note: None, totals: Totals::default() }
+        Event::Run(RunEvent::Finished { outcome, note: None, totals: Totals::default() })
     }
 
     fn left(events: &[Event]) -> Interruption {
@@ -190,7 +197,7 @@ mod tests {
             assert_eq!(left(&both), Interruption::Stopping, "{by:?}");
         }
         assert_eq!(
-            left(&[stop(StopSource::Operator), Event::StopCancelled]),
+            left(&[stop(StopSource::Operator), Event::Operator(OperatorEvent::StopCancelled)]),
             Interruption::Crashed
         );
     }
@@ -207,21 +214,30 @@ mod tests {
     #[test]
     fn who_paused_a_run_says_when_it_goes_on() {
         let down = [stop(StopSource::Terminate), over(Outcome::Interrupted)];
-        assert_eq!(left(&[Event::RunPaused]), Interruption::Paused);
-        assert_eq!(left(&[&[Event::RunPaused][..], &down].concat()), Interruption::Paused);
-        assert_eq!(left(&[Event::RunPaused, Event::RunResumed]), Interruption::Crashed);
-        let again = Event::RunContinued { why: Continuation::AfterEnd };
+        assert_eq!(left(&[Event::Operator(OperatorEvent::Paused)]), Interruption::Paused);
         assert_eq!(
-            left(&[&[Event::RunPaused][..], &down, &[again]].concat()),
+            left(&[&[Event::Operator(OperatorEvent::Paused)][..], &down].concat()),
+            Interruption::Paused
+        );
+        assert_eq!(
+            left(&[
+                Event::Operator(OperatorEvent::Paused),
+                Event::Operator(OperatorEvent::Resumed)
+            ]),
             Interruption::Crashed
         );
-        let crash = Event::RunContinued { why: Continuation::AfterCrash };
-        assert_eq!(left(&[Event::RunPaused, crash]), Interruption::Paused);
+        let again = Event::Run(RunEvent::Continued { why: Continuation::AfterEnd });
+        assert_eq!(
+            left(&[&[Event::Operator(OperatorEvent::Paused)][..], &down, &[again]].concat()),
+            Interruption::Crashed
+        );
+        let crash = Event::Run(RunEvent::Continued { why: Continuation::AfterCrash });
+        assert_eq!(left(&[Event::Operator(OperatorEvent::Paused), crash]), Interruption::Paused);
     }
 
     #[test]
     fn what_an_earlier_process_was_told_is_over_with_it() {
-        let again = || Event::RunContinued { why: Continuation::AfterEnd };
+        let again = || Event::Run(RunEvent::Continued { why: Continuation::AfterEnd });
         let stopped = [stop(StopSource::Operator), over(Outcome::Interrupted), again()];
         assert_eq!(left(&stopped), Interruption::Crashed);
         let down = [stop(StopSource::Terminate), over(Outcome::Interrupted), again()];

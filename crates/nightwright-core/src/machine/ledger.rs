@@ -15,8 +15,9 @@ pub use super::state::{
     Streaks, Wait,
 };
 use crate::event::{
-    CallPurpose, Continuation, CostSource, Event, FeedbackSource, IterationKind, Record,
-    RunStarted, StatusFacts, StopWhen, WaitEnd, WaitKind,
+    AttemptEvent, CallEvent, CallPurpose, Continuation, CostSource, Event, FeedbackSource,
+    GateEvent, IterationEvent, IterationKind, NoteEvent, OperatorEvent, Record, RunEvent,
+    RunStarted, StatusFacts, StopWhen, WaitEnd, WaitEvent, WaitKind,
 };
 use crate::input::{CheckPurpose, CheckResult, CheckVerdict, Checklist, WorkspaceMark};
 use crate::permissions::denial::{self, Denial, DeniedCommand};
@@ -85,100 +86,127 @@ impl State {
         self.conclude_by(&record.event);
         self.status = StatusFacts::from_event(&record.event).or(self.status.take());
         match &record.event {
-            Event::RunStarted(started) => self.run_started(started),
-            Event::RunContinued { why } => self.run_continued(*why),
-            Event::IterationStarted { iteration, kind, before, start, checklist, .. } => {
+            Event::Run(RunEvent::Started(started)) => self.run_started(started),
+            Event::Run(RunEvent::Continued { why }) => self.run_continued(*why),
+            Event::Iteration(IterationEvent::Started {
+                iteration,
+                kind,
+                before,
+                start,
+                checklist,
+                ..
+            }) => {
                 self.wrap_up.clone_from(before);
                 self.iteration_started(*iteration, *kind, start, *checklist);
             }
-            Event::IterationSkipped { .. } => {
+            Event::Iteration(IterationEvent::Skipped { .. }) => {
                 self.streaks.skips += 1;
                 self.phase = Phase::Ready;
             }
-            Event::AttemptStarted { attempt, cap, .. } => self.attempt_started(*attempt, *cap),
-            Event::AttemptFinished { cost, figure, report, .. } => {
+            Event::Attempt(AttemptEvent::Started { attempt, cap, .. }) => {
+                self.attempt_started(*attempt, *cap)
+            }
+            Event::Attempt(AttemptEvent::Finished { cost, figure, report, .. }) => {
                 self.attempt_finished(*cost, *figure, report);
             }
-            Event::RetryScheduled { at_time, .. } => {
+            Event::Wait(WaitEvent::RetryScheduled { at_time, .. }) => {
                 if let Some(current) = self.current_mut() {
                     current.stage = Stage::Retrying { at: *at_time };
                 }
             }
-            Event::LimitWaitStarted { limit, retry_at, wait, .. } => {
+            Event::Wait(WaitEvent::Started { limit, retry_at, wait, .. }) => {
                 self.wait = Some(Wait { kind: *limit, retry_at: *retry_at, planned: *wait });
                 self.wait_streak.rounds += 1;
             }
-            Event::LimitWaitEnded { why, waited } => self.limit_wait_ended(*why, *waited),
-            Event::QuotaReported { quota } => {
+            Event::Wait(WaitEvent::Ended { why, waited }) => self.limit_wait_ended(*why, *waited),
+            Event::Wait(WaitEvent::QuotaReported { quota }) => {
                 self.quotas.insert(quota.window, *quota);
             }
-            Event::BlockerReported { blocker } => {
+            Event::Note(NoteEvent::BlockerReported { blocker }) => {
                 self.reported_blockers.insert(blocker.key.clone());
             }
-            Event::WatchdogNoticed { notice: finding, .. } => self.watchdog_noticed(finding),
-            Event::NudgeSent { answers, text, .. } => self.nudge_sent(answers.as_ref(), text),
-            Event::PermissionDenied { tool, command, rule, .. } => {
+            Event::Attempt(AttemptEvent::WatchdogNoticed { notice: finding, .. }) => {
+                self.watchdog_noticed(finding)
+            }
+            Event::Attempt(AttemptEvent::NudgeSent { answers, text, .. }) => {
+                self.nudge_sent(answers.as_ref(), text)
+            }
+            Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) => {
                 let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
                 self.permission_denied(DeniedCommand { tool, command, rule });
             }
-            Event::GateStarted { claim, .. } => self.gate_started(claim),
-            Event::ChecksStarted { purpose, commands } => self.checks_started(*purpose, commands),
-            Event::ChecksFinished { purpose, results, fingerprint, outputs, .. } => {
+            Event::Gate(GateEvent::Started { claim, .. }) => self.gate_started(claim),
+            Event::Gate(GateEvent::ChecksStarted { purpose, commands }) => {
+                self.checks_started(*purpose, commands)
+            }
+            Event::Gate(GateEvent::ChecksFinished {
+                purpose,
+                results,
+                fingerprint,
+                outputs,
+                ..
+            }) => {
                 self.outputs.extend(outputs.iter().cloned());
                 self.checks_finished(*purpose, results, fingerprint);
             }
-            Event::ChangesInspected { findings, .. } => {
+            Event::Gate(GateEvent::ChangesInspected { findings, .. }) => {
                 self.at_gate(|gate| gate.findings = Some(findings.clone()));
             }
-            Event::VerdictGiven { verdict, .. } => {
+            Event::Gate(GateEvent::VerdictGiven { verdict, .. }) => {
                 self.at_gate(|gate| gate.verdict = Some(*verdict));
             }
-            Event::GateFinished { result } => {
+            Event::Gate(GateEvent::Finished { result }) => {
                 self.at_gate(|gate| gate.result = Some(result.clone()));
             }
-            Event::CallStarted { call, purpose, cap } => {
+            Event::Call(CallEvent::Started { call, purpose, cap }) => {
                 self.last_call = *call;
                 if let Some(current) = self.current_mut() {
                     current.call = Some(OpenCall { call: *call, purpose: *purpose, cap: *cap });
                 }
             }
-            Event::CallFinished { purpose, cost, figure, report, .. } => {
+            Event::Call(CallEvent::Finished { purpose, cost, figure, report, .. }) => {
                 self.call_finished(*purpose, *cost, *figure, report);
             }
-            Event::FeedbackAdded { source, text } => {
+            Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
                 self.inbox.push(InboxEntry { source: *source, text: text.clone(), given_to: None });
             }
-            Event::SettingsChanged { source, change } => self.setting_changed(*source, change),
-            Event::CouncilDecided { iteration, conflict, decision } => {
+            Event::Operator(OperatorEvent::SettingsChanged { source, change }) => {
+                self.setting_changed(*source, change)
+            }
+            Event::Note(NoteEvent::CouncilDecided { iteration, conflict, decision }) => {
                 self.decisions.push(Decision {
                     iteration: *iteration,
                     conflict: conflict.clone(),
                     decision: decision.clone(),
                 });
             }
-            Event::PrinciplesAdopted { principles } => {
+            Event::Note(NoteEvent::PrinciplesAdopted { principles }) => {
                 self.settings.principles = Some(principles.clone());
             }
-            Event::IterationFinished(finished) => self.iteration_finished(finished),
-            Event::StopRequested { when, by } => {
+            Event::Iteration(IterationEvent::Finished(finished)) => {
+                self.iteration_finished(finished)
+            }
+            Event::Operator(OperatorEvent::StopRequested { when, by }) => {
                 self.stop = self.stop.max(Some(*when));
                 self.stopped_by = Some(*by);
             }
-            Event::StopCancelled => (self.stop, self.stopped_by) = (None, None),
-            Event::RunPaused => self.paused = true,
-            Event::RunResumed => self.paused = false,
-            Event::RunFinished { outcome, totals, .. } => {
+            Event::Operator(OperatorEvent::StopCancelled) => {
+                (self.stop, self.stopped_by) = (None, None)
+            }
+            Event::Operator(OperatorEvent::Paused) => self.paused = true,
+            Event::Operator(OperatorEvent::Resumed) => self.paused = false,
+            Event::Run(RunEvent::Finished { outcome, totals, .. }) => {
                 // Of a run whose journal failed, events may be missing before the last ones; what
                 // they cost is not forgotten.
                 self.totals = totals.clone();
                 self.phase = Phase::Ended(outcome.clone());
             }
-            Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::StatusChanged { .. }
-            | Event::CallCancelled { .. }
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => {}
+            Event::Attempt(AttemptEvent::AgentReady { .. })
+            | Event::Attempt(AttemptEvent::Cancelled { .. })
+            | Event::Note(NoteEvent::StatusChanged { .. })
+            | Event::Call(CallEvent::Cancelled { .. })
+            | Event::Note(NoteEvent::HookFailed { .. })
+            | Event::Note(NoteEvent::Warning { .. }) => {}
         }
     }
 
@@ -187,9 +215,9 @@ impl State {
         // A status file changes at any time, and shows nothing of the kind.
         let resuming = matches!(
             event,
-            Event::RunContinued { .. }
-                | Event::SettingsChanged { .. }
-                | Event::StatusChanged { .. }
+            Event::Run(RunEvent::Continued { .. })
+                | Event::Operator(OperatorEvent::SettingsChanged { .. })
+                | Event::Note(NoteEvent::StatusChanged { .. })
         );
         if let Some(current) = self.current_mut()
             && !resuming

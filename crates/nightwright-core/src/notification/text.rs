@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::{NotificationFold, NotificationKind};
 use crate::display::{display_safe, one_line};
 use crate::event::{
-    Event, GateResult, IterationFinished, IterationKind, IterationResult, RunStarted, StatusText,
-    WaitKind,
+    Event, GateEvent, GateResult, IterationEvent, IterationFinished, IterationKind,
+    IterationResult, NoteEvent, RunEvent, RunStarted, StatusText, WaitEvent, WaitKind,
 };
 use crate::outcome::{Outcome, Proof, count};
 use crate::run_view::RunView;
@@ -33,24 +33,30 @@ impl NotificationFold {
         event: Option<&Event>,
     ) -> (String, String) {
         let (what, text) = match event {
-            Some(Event::RunStarted(started)) => ("ready to start".to_owned(), ready(run, started)),
-            Some(Event::IterationStarted { kind, .. }) => ("started".to_owned(), begun(run, *kind)),
-            Some(Event::IterationFinished(finished)) => self.iteration(kind, finished),
-            Some(event @ Event::StatusChanged { .. }) => {
+            Some(Event::Run(RunEvent::Started(started))) => {
+                ("ready to start".to_owned(), ready(run, started))
+            }
+            Some(Event::Iteration(IterationEvent::Started { kind, .. })) => {
+                ("started".to_owned(), begun(run, *kind))
+            }
+            Some(Event::Iteration(IterationEvent::Finished(finished))) => {
+                self.iteration(kind, finished)
+            }
+            Some(event @ Event::Note(NoteEvent::StatusChanged { .. })) => {
                 let text = StatusText::of(event).map(|text| text.notification());
                 let text = format!("STATUS UPDATE\n\n{}", text.unwrap_or_default());
                 ("status update".to_owned(), text)
             }
-            Some(Event::LimitWaitStarted { limit, retry_at, wait, .. }) => {
+            Some(Event::Wait(WaitEvent::Started { limit, retry_at, wait, .. })) => {
                 ("waiting for a limit".to_owned(), waits(*limit, *retry_at, *wait))
             }
-            Some(Event::BlockerReported { blocker }) => {
+            Some(Event::Note(NoteEvent::BlockerReported { blocker })) => {
                 let advice =
                     format!("`nightwright tell {run} \"...\"` says something to the agent");
                 let text = format!("It needs: {}\n{advice}", quote(&blocker.text));
                 ("blocked".to_owned(), text)
             }
-            Some(Event::GateFinished { result }) => {
+            Some(Event::Gate(GateEvent::Finished { result })) => {
                 ("verification failed".to_owned(), self.not_believed(result))
             }
             // An ending that was recorded, and one that could not be.

@@ -211,7 +211,7 @@ fn quote(finding: &WatchdogFinding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Event, samples};
+    use crate::event::{Event, NoteEvent, samples};
     use crate::principles::Principles;
 
     const ALL: [WatchdogSignal; 5] = [
@@ -224,7 +224,9 @@ mod tests {
 
     fn principles() -> Principles {
         let adopted = samples().into_iter().find_map(|event| {
-            let Event::PrinciplesAdopted { principles } = event else { return None };
+            let Event::Note(NoteEvent::PrinciplesAdopted { principles }) = event else {
+                return None;
+            };
             Some(principles)
         });
         adopted.expect("there is one event of every kind")

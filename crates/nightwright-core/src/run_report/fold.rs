@@ -16,7 +16,10 @@ use super::{
     NoteKind, ReportStatus, RunParameters, RunReport, State,
 };
 use crate::baseline;
-use crate::event::{Event, Record, RunStarted, Totals};
+use crate::event::{
+    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, OperatorEvent, Record,
+    RunEvent, RunStarted, Totals, WaitEvent,
+};
 use crate::input::{CheckPurpose, CheckResult, WorkspaceMark};
 use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::DeniedCommand;
@@ -95,81 +98,89 @@ impl RunReportBuilder {
         self.view.record(record);
         self.spans.record(*at, before, self.iterations.last().map(|chapter| chapter.number), event);
         match event {
-            Event::RunStarted(started) => self.run_started(started),
-            Event::AgentReady { ready, .. } => self.agent_ready(&ready.model),
-            Event::IterationStarted { iteration, kind, start, .. } => {
+            Event::Run(RunEvent::Started(started)) => self.run_started(started),
+            Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
+                self.agent_ready(&ready.model)
+            }
+            Event::Iteration(IterationEvent::Started { iteration, kind, start, .. }) => {
                 self.seen(Some(start));
                 self.iterations.push(IterationReport::begun(*iteration, *kind, *at));
             }
-            Event::IterationFinished(finished) => {
+            Event::Iteration(IterationEvent::Finished(finished)) => {
                 self.seen(finished.end.as_ref());
                 self.in_iteration(|chapter| chapter.finished(*at, finished));
             }
-            Event::AttemptStarted { attempt, .. } => {
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
                 self.in_iteration(|chapter| chapter.attempt_started(*attempt, *at));
             }
-            Event::AttemptFinished { attempt, cost, figure, duration, report } => {
+            Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, duration, report }) => {
                 let charge =
                     ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
                 self.in_iteration(|chapter| chapter.attempt_finished(*attempt, charge));
             }
-            Event::CallStarted { call, purpose, .. } => {
+            Event::Call(CallEvent::Started { call, purpose, .. }) => {
                 self.in_iteration(|chapter| chapter.call_started(*call, *purpose));
             }
-            Event::CallFinished { call, cost, figure, duration, report, .. } => {
+            Event::Call(CallEvent::Finished { call, cost, figure, duration, report, .. }) => {
                 let charge =
                     ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
                 self.in_iteration(|chapter| chapter.call_finished(*call, charge));
             }
-            Event::GateStarted { claim, .. } => {
+            Event::Gate(GateEvent::Started { claim, .. }) => {
                 self.in_iteration(|chapter| chapter.claimed(*at, claim));
             }
-            Event::ChecksFinished { purpose: CheckPurpose::Baseline, results, .. } => {
+            Event::Gate(GateEvent::ChecksFinished {
+                purpose: CheckPurpose::Baseline,
+                results,
+                ..
+            }) => {
                 self.baseline_taken(*at, results);
             }
-            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+            Event::Gate(GateEvent::ChecksFinished {
+                purpose: CheckPurpose::Gate, results, ..
+            }) => {
                 let baseline = mem::take(&mut self.baseline);
                 self.at_claim(|claim| claim.checked(results, &baseline));
                 self.baseline = baseline;
             }
-            Event::ChangesInspected { findings, changes } => {
+            Event::Gate(GateEvent::ChangesInspected { findings, changes }) => {
                 self.at_claim(|claim| claim.inspected(findings, changes));
             }
-            Event::VerdictGiven { verdict, reason, missing } => {
+            Event::Gate(GateEvent::VerdictGiven { verdict, reason, missing }) => {
                 self.at_claim(|claim| claim.verdict_given(*verdict, reason, missing));
             }
-            Event::GateFinished { result } => {
+            Event::Gate(GateEvent::Finished { result }) => {
                 self.at_claim(|claim| claim.judged(result));
                 self.in_iteration(IterationReport::judged);
             }
-            Event::BlockerReported { blocker } => self.in_iteration(|chapter| {
+            Event::Note(NoteEvent::BlockerReported { blocker }) => self.in_iteration(|chapter| {
                 let text = cut(&blocker.text, MAX_TEXT_CHARS);
                 keep(&mut chapter.blockers, text, &mut chapter.left_off);
             }),
-            Event::RunContinued { .. }
-            | Event::IterationSkipped { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::ChecksStarted { .. }
-            | Event::CallCancelled { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. }
-            | Event::RunFinished { .. } => {
+            Event::Run(RunEvent::Continued { .. })
+            | Event::Iteration(IterationEvent::Skipped { .. })
+            | Event::Attempt(AttemptEvent::Cancelled { .. })
+            | Event::Wait(WaitEvent::RetryScheduled { .. })
+            | Event::Wait(WaitEvent::Started { .. })
+            | Event::Wait(WaitEvent::Ended { .. })
+            | Event::Wait(WaitEvent::QuotaReported { .. })
+            | Event::Note(NoteEvent::StatusChanged { .. })
+            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+            | Event::Attempt(AttemptEvent::NudgeSent { .. })
+            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+            | Event::Gate(GateEvent::ChecksStarted { .. })
+            | Event::Call(CallEvent::Cancelled { .. })
+            | Event::Note(NoteEvent::CouncilDecided { .. })
+            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+            | Event::Note(NoteEvent::FeedbackAdded { .. })
+            | Event::Operator(OperatorEvent::SettingsChanged { .. })
+            | Event::Operator(OperatorEvent::StopRequested { .. })
+            | Event::Operator(OperatorEvent::StopCancelled)
+            | Event::Operator(OperatorEvent::Paused)
+            | Event::Operator(OperatorEvent::Resumed)
+            | Event::Note(NoteEvent::HookFailed { .. })
+            | Event::Note(NoteEvent::Warning { .. })
+            | Event::Run(RunEvent::Finished { .. }) => {
                 if let Some((kind, text)) = notes::of(event) {
                     self.note(*at, kind, &text);
                 }

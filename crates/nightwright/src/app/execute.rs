@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
-use nightwright_core::event::{AgentFacts, Event, RunStarted};
+use nightwright_core::event::{AgentFacts, Event, RunEvent, RunStarted};
 use nightwright_core::input::{Input, ResumeData};
 use nightwright_core::machine::Machine;
 use nightwright_core::outcome::{Outcome, Strictness};
@@ -435,8 +435,8 @@ impl Session {
         opening: &mut RunStarted,
         locked_run: &LockedRun,
     ) -> Result<(), Failure> {
-        let event = Event::RunStarted(Box::new(opening.clone()));
-        let Some(Event::RunStarted(masked)) = self.secrets.mask_event(&event) else {
+        let event = Event::Run(RunEvent::Started(Box::new(opening.clone())));
+        let Some(Event::Run(RunEvent::Started(masked))) = self.secrets.mask_event(&event) else {
             return Ok(());
         };
         opening.settings.masked = masked.settings != opening.settings;

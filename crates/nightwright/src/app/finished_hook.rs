@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::run_view::RunView;
 use nightwright_core::units::human;
 use tokio::sync::watch;
@@ -102,11 +102,11 @@ impl Session {
 
     /// What the journal would have for its last line if it could not be written.
     fn last_record(&self, ending: &RunOutcome, view: &RunView) -> Record {
-        let event = Event::RunFinished {
+        let event = Event::Run(RunEvent::Finished {
             outcome: ending.outcome.clone(),
             note: ending.note.clone(),
             totals: view.totals.clone(),
-        };
+        });
         let event = self.secrets.mask_event(&event).unwrap_or(event);
         Record { at: jiff::Timestamp::now(), active: view.totals.duration, event }
     }

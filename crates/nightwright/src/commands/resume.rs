@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use nightwright_core::event::{AgentFacts, Event, Record};
+use nightwright_core::event::{AgentFacts, Event, Record, RunEvent};
 use nightwright_core::input::{ResumeData, ResumePolicy};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::interruption::Interruption;
@@ -416,7 +416,9 @@ fn opening(
     records: &[Record],
     folder: &RunDir,
 ) -> Result<(AgentFacts, BTreeMap<String, String>), Failure> {
-    if let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) {
+    if let Some(Event::Run(RunEvent::Started(started))) =
+        records.first().map(|record| &record.event)
+    {
         return Ok((started.agent.clone(), started.hooks.clone()));
     }
     let message = format!("run {} never began: its journal is empty", folder.id());

@@ -9,7 +9,9 @@ use std::time::Duration;
 use clap::Args;
 use jiff::Timestamp;
 use nightwright_core::display::display_safe;
-use nightwright_core::event::{AgentFacts, Event, IterationFinished, IterationResult, StopWhen};
+use nightwright_core::event::{
+    AgentFacts, Event, IterationFinished, IterationResult, NoteEvent, StopWhen,
+};
 use nightwright_core::outcome::Proof;
 use nightwright_core::permissions::denial::DeniedCommand;
 use nightwright_core::run_report::UnreadableJournal;
@@ -359,10 +361,10 @@ fn last(mut texts: Vec<String>) -> Vec<String> {
 }
 
 fn warning(event: &Event) -> Option<String> {
-    if let Event::HookFailed { hook, why } = event {
+    if let Event::Note(NoteEvent::HookFailed { hook, why }) = event {
         return Some(format!("the hook `{hook}` failed: {why}"));
     }
-    if let Event::Warning { text } = event { Some(text.clone()) } else { None }
+    if let Event::Note(NoteEvent::Warning { text }) = event { Some(text.clone()) } else { None }
 }
 
 fn last_iteration(finished: &IterationFinished) -> LastIterationStatus {

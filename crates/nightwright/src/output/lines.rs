@@ -5,9 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nightwright_core::baseline::{self, BaselineStatus, status};
 use nightwright_core::event::{
-    CallPurpose, Continuation, Event, FeedbackSource, GateResult, IterationFinished, IterationKind,
-    IterationResult, Progress, RunStarted, StatusText, StopSource, StopWhen, VerdictKind, WaitEnd,
-    WaitKind,
+    AttemptEvent, CallEvent, CallPurpose, Continuation, Event, FeedbackSource, GateEvent,
+    GateResult, IterationEvent, IterationFinished, IterationKind, IterationResult, NoteEvent,
+    OperatorEvent, Progress, RunEvent, RunStarted, StatusText, StopSource, StopWhen, VerdictKind,
+    WaitEnd, WaitEvent, WaitKind,
 };
 use nightwright_core::input::{CheckPurpose, CheckResult, TaskProgress};
 use nightwright_core::journal::JournalLine;
@@ -34,107 +35,126 @@ pub(super) const DENIED_COMMAND: usize = 160;
 pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
     let only_gate = view.is_only_the_gate();
     match &line.record.event {
-        Event::RunStarted(started) => run_started(page, &line.run, started),
-        Event::RunContinued { why } => page.line(continuation(*why)),
+        Event::Run(RunEvent::Started(started)) => run_started(page, &line.run, started),
+        Event::Run(RunEvent::Continued { why }) => page.line(continuation(*why)),
         // Who only judges knows that nothing is worked on.
-        Event::IterationStarted { .. } | Event::IterationFinished(_) if only_gate => {}
-        Event::IterationStarted { iteration, kind, .. } => {
+        Event::Iteration(IterationEvent::Started { .. })
+        | Event::Iteration(IterationEvent::Finished(_))
+            if only_gate => {}
+        Event::Iteration(IterationEvent::Started { iteration, kind, .. }) => {
             iteration_started(page, *iteration, *kind);
         }
-        Event::IterationSkipped { iteration } => {
+        Event::Iteration(IterationEvent::Skipped { iteration }) => {
             page.line(&format!("iteration {iteration}: skipped by a hook"));
         }
-        Event::IterationFinished(finished) => iteration_finished(page, view, finished),
-        Event::RetryScheduled { .. }
-        | Event::LimitWaitStarted { .. }
-        | Event::LimitWaitEnded { .. } => waiting(page, line),
-        Event::StatusChanged { .. }
-        | Event::BlockerReported { .. }
-        | Event::WatchdogNoticed { .. }
-        | Event::NudgeSent { .. }
-        | Event::PermissionDenied { .. } => at_work(page, &line.record.event),
-        Event::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
+        Event::Iteration(IterationEvent::Finished(finished)) => {
+            iteration_finished(page, view, finished)
+        }
+        Event::Wait(WaitEvent::RetryScheduled { .. })
+        | Event::Wait(WaitEvent::Started { .. })
+        | Event::Wait(WaitEvent::Ended { .. }) => waiting(page, line),
+        Event::Note(NoteEvent::StatusChanged { .. })
+        | Event::Note(NoteEvent::BlockerReported { .. })
+        | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+        | Event::Attempt(AttemptEvent::NudgeSent { .. })
+        | Event::Attempt(AttemptEvent::PermissionDenied { .. }) => {
+            at_work(page, &line.record.event)
+        }
+        Event::Gate(GateEvent::ChecksStarted { purpose: CheckPurpose::Baseline, commands }) => {
             page.line(&format!(
                 "Running the checks before the first iteration ({})",
                 list(commands)
             ));
         }
-        Event::ChecksFinished { purpose: CheckPurpose::Baseline, results, reused_from, .. } => {
+        Event::Gate(GateEvent::ChecksFinished {
+            purpose: CheckPurpose::Baseline,
+            results,
+            reused_from,
+            ..
+        }) => {
             baseline_taken(page, results, *reused_from, line.record.at);
         }
-        Event::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
+        Event::Gate(GateEvent::ChecksStarted { purpose: CheckPurpose::Gate, commands }) => {
             checks_started(page, commands, only_gate);
         }
-        Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+        Event::Gate(GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. }) => {
             checks_finished(page, results);
         }
-        Event::CallStarted { purpose, .. } => call_started(page, view, *purpose),
-        Event::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
-        Event::GateFinished { result } => gate_finished(page, view.gate.as_ref(), result),
-        Event::CallFinished { purpose, report, .. } => call_finished(page, *purpose, report),
-        Event::CouncilDecided { decision, .. } => {
+        Event::Call(CallEvent::Started { purpose, .. }) => call_started(page, view, *purpose),
+        Event::Gate(GateEvent::VerdictGiven { verdict, reason, .. }) => {
+            verdict_given(page, *verdict, reason)
+        }
+        Event::Gate(GateEvent::Finished { result }) => {
+            gate_finished(page, view.gate.as_ref(), result)
+        }
+        Event::Call(CallEvent::Finished { purpose, report, .. }) => {
+            call_finished(page, *purpose, report)
+        }
+        Event::Note(NoteEvent::CouncilDecided { decision, .. }) => {
             page.detail(&with_quote(page, "decided", decision));
         }
-        Event::PrinciplesAdopted { .. } => {
+        Event::Note(NoteEvent::PrinciplesAdopted { .. }) => {
             page.detail("the agent wrote down principles; they hold from here on");
         }
-        Event::FeedbackAdded { source, text } => feedback_added(page, *source, text),
-        Event::SettingsChanged { .. }
-        | Event::StopRequested { .. }
-        | Event::StopCancelled
-        | Event::RunPaused
-        | Event::RunResumed => steered(page, view, line),
-        Event::HookFailed { hook, why } => {
+        Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
+            feedback_added(page, *source, text)
+        }
+        Event::Operator(OperatorEvent::SettingsChanged { .. })
+        | Event::Operator(OperatorEvent::StopRequested { .. })
+        | Event::Operator(OperatorEvent::StopCancelled)
+        | Event::Operator(OperatorEvent::Paused)
+        | Event::Operator(OperatorEvent::Resumed) => steered(page, view, line),
+        Event::Note(NoteEvent::HookFailed { hook, why }) => {
             page.sign(Tone::Mixed, &format!("the hook `{hook}` failed: {why}"));
         }
-        Event::Warning { text } => page.sign(Tone::Mixed, text),
+        Event::Note(NoteEvent::Warning { text }) => page.sign(Tone::Mixed, text),
         // Told by what follows from them, or by the summary.
-        Event::AttemptStarted { .. }
-        | Event::AgentReady { .. }
-        | Event::AttemptCancelled { .. }
-        | Event::CallCancelled { .. }
-        | Event::AttemptFinished { .. }
-        | Event::QuotaReported { .. }
-        | Event::GateStarted { .. }
-        | Event::ChangesInspected { .. }
-        | Event::RunFinished { .. } => {}
+        Event::Attempt(AttemptEvent::Started { .. })
+        | Event::Attempt(AttemptEvent::AgentReady { .. })
+        | Event::Attempt(AttemptEvent::Cancelled { .. })
+        | Event::Call(CallEvent::Cancelled { .. })
+        | Event::Attempt(AttemptEvent::Finished { .. })
+        | Event::Wait(WaitEvent::QuotaReported { .. })
+        | Event::Gate(GateEvent::Started { .. })
+        | Event::Gate(GateEvent::ChangesInspected { .. })
+        | Event::Run(RunEvent::Finished { .. }) => {}
     }
 }
 
 /// Nothing can be done for a while.
 fn waiting(page: &mut Page<'_>, line: &JournalLine) {
     let now = line.record.at;
-    if let Event::RetryScheduled { at_time, why } = &line.record.event {
+    if let Event::Wait(WaitEvent::RetryScheduled { at_time, why }) = &line.record.event {
         let delay = human(between(now, *at_time));
         page.detail(&format!("{why}: trying again in {delay}"));
     }
-    if let Event::LimitWaitStarted { limit, retry_at, wait, .. } = &line.record.event {
+    if let Event::Wait(WaitEvent::Started { limit, retry_at, wait, .. }) = &line.record.event {
         let until = page.style().clock(*retry_at, now);
         wait_started(page, *limit, &until, *wait);
     }
-    if let Event::LimitWaitEnded { why, waited } = &line.record.event {
+    if let Event::Wait(WaitEvent::Ended { why, waited }) = &line.record.event {
         wait_ended(page, *why, *waited);
     }
 }
 
 /// Something about the agent that is at work.
 fn at_work(page: &mut Page<'_>, event: &Event) {
-    if let Event::StatusChanged { .. } = event {
+    if let Event::Note(NoteEvent::StatusChanged { .. }) = event {
         let cut = |text: &str, most| page.style().one_line(text, most);
         let text = StatusText::of(event).map(|text| text.line_cut_by(cut));
         page.detail(&format!("status: {}", text.unwrap_or_default()));
     }
-    if let Event::BlockerReported { blocker } = event {
+    if let Event::Note(NoteEvent::BlockerReported { blocker }) = event {
         page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
     }
-    if let Event::WatchdogNoticed { notice, .. } = event {
+    if let Event::Attempt(AttemptEvent::WatchdogNoticed { notice, .. }) = event {
         page.detail(&with_quote(page, noticed(notice.signal), &notice.text));
     }
-    if let Event::NudgeSent { answers, text, .. } = event {
+    if let Event::Attempt(AttemptEvent::NudgeSent { answers, text, .. }) = event {
         let what = if answers.is_some() { "answered" } else { "told the agent" };
         page.detail(&with_quote(page, what, text));
     }
-    if let Event::PermissionDenied { tool, command, rule, .. } = event {
+    if let Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) = event {
         let what = page.style().one_line(&denial::what(tool, command), DENIED_COMMAND);
         page.sign(Tone::Mixed, &format!("denied: {what} ({})", denial::advice(rule.as_deref())));
     }
@@ -142,21 +162,21 @@ fn at_work(page: &mut Page<'_>, event: &Event) {
 
 /// Somebody wants something else of the run.
 fn steered(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
-    if let Event::SettingsChanged { change, .. } = &line.record.event {
+    if let Event::Operator(OperatorEvent::SettingsChanged { change, .. }) = &line.record.event {
         page.line(&format!("Changed {}", change.sentence()));
     }
-    if let Event::StopRequested { when, by } = &line.record.event {
+    if let Event::Operator(OperatorEvent::StopRequested { when, by }) = &line.record.event {
         stop_requested(page, view, *when, *by);
     }
-    if let Event::StopCancelled = &line.record.event {
+    if let Event::Operator(OperatorEvent::StopCancelled) = &line.record.event {
         page.line("Not stopping: the request was taken back");
     }
-    if let Event::RunPaused = &line.record.event {
+    if let Event::Operator(OperatorEvent::Paused) = &line.record.event {
         let run = &line.run;
         let text = format!("Paused: nothing new starts until `nightwright resume {run}`");
         page.line(&from_here(&text));
     }
-    if let Event::RunResumed = &line.record.event {
+    if let Event::Operator(OperatorEvent::Resumed) = &line.record.event {
         page.line("Continuing");
     }
 }

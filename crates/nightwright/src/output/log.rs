@@ -22,7 +22,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{
-    CallPurpose, CostSource, Event, IterationFinished, IterationKind, IterationResult, RunStarted,
+    AttemptEvent, CallEvent, CallPurpose, CostSource, Event, GateEvent, IterationEvent,
+    IterationFinished, IterationKind, IterationResult, NoteEvent, OperatorEvent, RunEvent,
+    RunStarted, WaitEvent,
 };
 use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::count;
@@ -167,7 +169,7 @@ impl LogReporter {
         }
         self.begun = true;
         lower_priority();
-        if let Event::RunStarted(started) = &line.record.event {
+        if let Event::Run(RunEvent::Started(started)) = &line.record.event {
             self.opening = Some((line.record.at, started.clone()));
         }
         let Some((at, started)) = &self.opening else { return Ok(()) };
@@ -218,8 +220,13 @@ impl LogReporter {
     }
 
     fn attempt_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
-        let Event::AttemptFinished { attempt: AttemptId(_), cost, figure, duration, report } =
-            event
+        let Event::Attempt(AttemptEvent::Finished {
+            attempt: AttemptId(_),
+            cost,
+            figure,
+            duration,
+            report,
+        }) = event
         else {
             return Ok(());
         };
@@ -242,7 +249,9 @@ impl LogReporter {
     }
 
     fn call_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
-        let Event::CallFinished { purpose, cost, figure, duration, report, .. } = event else {
+        let Event::Call(CallEvent::Finished { purpose, cost, figure, duration, report, .. }) =
+            event
+        else {
             return Ok(());
         };
         let (sentence, took) = (report.outcome.sentence(), human(*duration));
@@ -299,7 +308,7 @@ fn lower_priority() {
 
 impl Reporter for LogReporter {
     fn past(&mut self, line: &JournalLine) {
-        if let Event::RunStarted(started) = &line.record.event {
+        if let Event::Run(RunEvent::Started(started)) = &line.record.event {
             self.opening = Some((line.record.at, started.clone()));
         }
         self.view.record(&line.record);
@@ -308,18 +317,20 @@ impl Reporter for LogReporter {
     fn event(&mut self, line: &JournalLine, _: &[u8]) -> io::Result<()> {
         // A run that is taken over in the middle of an iteration goes on with that.
         let at = line.record.at;
-        if let Event::RunStarted(_) = &line.record.event {
+        if let Event::Run(RunEvent::Started(_)) = &line.record.event {
             self.view.record(&line.record);
             self.begin(line)?;
             return self.write_out(at);
         }
-        if let (Event::RunContinued { .. }, false) = (&line.record.event, self.begun) {
+        if let (Event::Run(RunEvent::Continued { .. }), false) = (&line.record.event, self.begun) {
             // New settings come with the next events, and the limits belong into the head.
             self.view.record(&line.record);
             self.continued = Some(line.clone());
             return Ok(());
         }
-        if let (Event::SettingsChanged { .. }, false) = (&line.record.event, self.begun) {
+        if let (Event::Operator(OperatorEvent::SettingsChanged { .. }), false) =
+            (&line.record.event, self.begun)
+        {
             self.view.record(&line.record);
             self.changed.push(line.clone());
             return Ok(());
@@ -330,52 +341,56 @@ impl Reporter for LogReporter {
         }
         self.view.record(&line.record);
         match &line.record.event {
-            Event::IterationStarted { iteration, kind, .. } => {
+            Event::Iteration(IterationEvent::Started { iteration, kind, .. }) => {
                 self.iteration_started(*kind, iteration.0, at)
             }
-            Event::IterationFinished(finished) => self.iteration_finished(at, finished),
-            Event::AttemptStarted { .. } => self.attempt_started(),
-            Event::CallStarted { purpose, .. } => {
+            Event::Iteration(IterationEvent::Finished(finished)) => {
+                self.iteration_finished(at, finished)
+            }
+            Event::Attempt(AttemptEvent::Started { .. }) => self.attempt_started(),
+            Event::Call(CallEvent::Started { purpose, .. }) => {
                 self.own(line)?;
                 self.heading(&format!("\n{} OUTPUT:\n", call_name(*purpose)))
             }
-            Event::AttemptFinished { .. } => self.attempt_finished(at, &line.record.event),
-            Event::CallFinished { .. } => {
+            Event::Attempt(AttemptEvent::Finished { .. }) => {
+                self.attempt_finished(at, &line.record.event)
+            }
+            Event::Call(CallEvent::Finished { .. }) => {
                 self.call_finished(at, &line.record.event)?;
                 self.own(line)
             }
-            Event::RunFinished { .. } => self.run_finished(line),
-            Event::RunStarted(_)
-            | Event::RunContinued { .. }
-            | Event::IterationSkipped { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::BlockerReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. }
-            | Event::ChecksFinished { .. }
-            | Event::ChangesInspected { .. }
-            | Event::CallCancelled { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => self.own(line),
+            Event::Run(RunEvent::Finished { .. }) => self.run_finished(line),
+            Event::Run(RunEvent::Started(_))
+            | Event::Run(RunEvent::Continued { .. })
+            | Event::Iteration(IterationEvent::Skipped { .. })
+            | Event::Attempt(AttemptEvent::AgentReady { .. })
+            | Event::Attempt(AttemptEvent::Cancelled { .. })
+            | Event::Wait(WaitEvent::RetryScheduled { .. })
+            | Event::Wait(WaitEvent::Started { .. })
+            | Event::Wait(WaitEvent::Ended { .. })
+            | Event::Wait(WaitEvent::QuotaReported { .. })
+            | Event::Note(NoteEvent::StatusChanged { .. })
+            | Event::Note(NoteEvent::BlockerReported { .. })
+            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+            | Event::Attempt(AttemptEvent::NudgeSent { .. })
+            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+            | Event::Gate(GateEvent::Started { .. })
+            | Event::Gate(GateEvent::ChecksStarted { .. })
+            | Event::Gate(GateEvent::ChecksFinished { .. })
+            | Event::Gate(GateEvent::ChangesInspected { .. })
+            | Event::Call(CallEvent::Cancelled { .. })
+            | Event::Gate(GateEvent::VerdictGiven { .. })
+            | Event::Gate(GateEvent::Finished { .. })
+            | Event::Note(NoteEvent::CouncilDecided { .. })
+            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+            | Event::Note(NoteEvent::FeedbackAdded { .. })
+            | Event::Operator(OperatorEvent::SettingsChanged { .. })
+            | Event::Operator(OperatorEvent::StopRequested { .. })
+            | Event::Operator(OperatorEvent::StopCancelled)
+            | Event::Operator(OperatorEvent::Paused)
+            | Event::Operator(OperatorEvent::Resumed)
+            | Event::Note(NoteEvent::HookFailed { .. })
+            | Event::Note(NoteEvent::Warning { .. }) => self.own(line),
         }?;
         if waits(&line.record.event) { self.write_out(at) } else { Ok(()) }
     }
@@ -438,44 +453,44 @@ fn call_name(purpose: CallPurpose) -> &'static str {
 /// Whether nothing more may come for a while.
 fn waits(event: &Event) -> bool {
     match event {
-        Event::IterationFinished(_)
-        | Event::LimitWaitStarted { .. }
-        | Event::RetryScheduled { .. }
-        | Event::RunPaused
-        | Event::RunFinished { .. } => true,
-        Event::RunStarted(_)
-        | Event::RunContinued { .. }
-        | Event::IterationStarted { .. }
-        | Event::IterationSkipped { .. }
-        | Event::AttemptStarted { .. }
-        | Event::AgentReady { .. }
-        | Event::AttemptCancelled { .. }
-        | Event::AttemptFinished { .. }
-        | Event::LimitWaitEnded { .. }
-        | Event::QuotaReported { .. }
-        | Event::StatusChanged { .. }
-        | Event::BlockerReported { .. }
-        | Event::WatchdogNoticed { .. }
-        | Event::NudgeSent { .. }
-        | Event::PermissionDenied { .. }
-        | Event::GateStarted { .. }
-        | Event::ChecksStarted { .. }
-        | Event::ChecksFinished { .. }
-        | Event::ChangesInspected { .. }
-        | Event::CallStarted { .. }
-        | Event::CallCancelled { .. }
-        | Event::CallFinished { .. }
-        | Event::VerdictGiven { .. }
-        | Event::GateFinished { .. }
-        | Event::CouncilDecided { .. }
-        | Event::PrinciplesAdopted { .. }
-        | Event::FeedbackAdded { .. }
-        | Event::SettingsChanged { .. }
-        | Event::StopRequested { .. }
-        | Event::StopCancelled
-        | Event::RunResumed
-        | Event::HookFailed { .. }
-        | Event::Warning { .. } => false,
+        Event::Iteration(IterationEvent::Finished(_))
+        | Event::Wait(WaitEvent::Started { .. })
+        | Event::Wait(WaitEvent::RetryScheduled { .. })
+        | Event::Operator(OperatorEvent::Paused)
+        | Event::Run(RunEvent::Finished { .. }) => true,
+        Event::Run(RunEvent::Started(_))
+        | Event::Run(RunEvent::Continued { .. })
+        | Event::Iteration(IterationEvent::Started { .. })
+        | Event::Iteration(IterationEvent::Skipped { .. })
+        | Event::Attempt(AttemptEvent::Started { .. })
+        | Event::Attempt(AttemptEvent::AgentReady { .. })
+        | Event::Attempt(AttemptEvent::Cancelled { .. })
+        | Event::Attempt(AttemptEvent::Finished { .. })
+        | Event::Wait(WaitEvent::Ended { .. })
+        | Event::Wait(WaitEvent::QuotaReported { .. })
+        | Event::Note(NoteEvent::StatusChanged { .. })
+        | Event::Note(NoteEvent::BlockerReported { .. })
+        | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+        | Event::Attempt(AttemptEvent::NudgeSent { .. })
+        | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+        | Event::Gate(GateEvent::Started { .. })
+        | Event::Gate(GateEvent::ChecksStarted { .. })
+        | Event::Gate(GateEvent::ChecksFinished { .. })
+        | Event::Gate(GateEvent::ChangesInspected { .. })
+        | Event::Call(CallEvent::Started { .. })
+        | Event::Call(CallEvent::Cancelled { .. })
+        | Event::Call(CallEvent::Finished { .. })
+        | Event::Gate(GateEvent::VerdictGiven { .. })
+        | Event::Gate(GateEvent::Finished { .. })
+        | Event::Note(NoteEvent::CouncilDecided { .. })
+        | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+        | Event::Note(NoteEvent::FeedbackAdded { .. })
+        | Event::Operator(OperatorEvent::SettingsChanged { .. })
+        | Event::Operator(OperatorEvent::StopRequested { .. })
+        | Event::Operator(OperatorEvent::StopCancelled)
+        | Event::Operator(OperatorEvent::Resumed)
+        | Event::Note(NoteEvent::HookFailed { .. })
+        | Event::Note(NoteEvent::Warning { .. }) => false,
     }
 }
 

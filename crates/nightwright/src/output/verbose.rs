@@ -4,7 +4,10 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::{CostSource, Event, FeedbackSource};
+use nightwright_core::event::{
+    AttemptEvent, CallEvent, CostSource, Event, FeedbackSource, GateEvent, IterationEvent,
+    NoteEvent, OperatorEvent, RunEvent, WaitEvent,
+};
 use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::count;
 use nightwright_core::run_view::RunView;
@@ -44,10 +47,10 @@ impl Reporter for VerboseReporter {
 
     fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
         let event = &line.record.event;
-        if let Event::AttemptFinished { .. }
-        | Event::CallFinished { .. }
-        | Event::IterationFinished(_)
-        | Event::RunFinished { .. } = event
+        if let Event::Attempt(AttemptEvent::Finished { .. })
+        | Event::Call(CallEvent::Finished { .. })
+        | Event::Iteration(IterationEvent::Finished(_))
+        | Event::Run(RunEvent::Finished { .. }) = event
         {
             self.end()?;
         }
@@ -100,10 +103,10 @@ impl Reporter for VerboseReporter {
 /// What only those want to know who want to know everything.
 fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
     match event {
-        Event::AgentReady { ready, .. } => {
+        Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
             page.aside(&format!("{}, version {}", ready.model, ready.version));
         }
-        Event::AttemptFinished { attempt, cost, figure, duration, report } => {
+        Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, duration, report }) => {
             let about = match figure {
                 CostSource::Reported => "",
                 CostSource::Estimated => "about ",
@@ -114,49 +117,49 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
             let cost = format!("{about}{cost}{}", view.rehearsed());
             page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {cost}, {took}"));
         }
-        Event::GateStarted { claim, .. } => {
+        Event::Gate(GateEvent::Started { claim, .. }) => {
             let claim: Vec<_> = claim.iter().map(|kind| evidence(*kind)).collect();
             page.aside(&format!("claimed by {}", claim.join(", ")));
         }
-        Event::FeedbackAdded { source, text } => {
+        Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
             if *source != FeedbackSource::Human {
                 page.aside(&format!("for the next iteration: {text}"));
             }
         }
-        Event::RunStarted(_)
-        | Event::RunContinued { .. }
-        | Event::IterationStarted { .. }
-        | Event::IterationSkipped { .. }
-        | Event::AttemptStarted { .. }
-        | Event::AttemptCancelled { .. }
-        | Event::RetryScheduled { .. }
-        | Event::LimitWaitStarted { .. }
-        | Event::LimitWaitEnded { .. }
-        | Event::QuotaReported { .. }
-        | Event::StatusChanged { .. }
-        | Event::BlockerReported { .. }
-        | Event::WatchdogNoticed { .. }
-        | Event::NudgeSent { .. }
-        | Event::PermissionDenied { .. }
-        | Event::ChecksStarted { .. }
-        | Event::ChecksFinished { .. }
-        | Event::ChangesInspected { .. }
-        | Event::CallStarted { .. }
-        | Event::CallCancelled { .. }
-        | Event::CallFinished { .. }
-        | Event::VerdictGiven { .. }
-        | Event::GateFinished { .. }
-        | Event::CouncilDecided { .. }
-        | Event::PrinciplesAdopted { .. }
-        | Event::SettingsChanged { .. }
-        | Event::IterationFinished(_)
-        | Event::StopRequested { .. }
-        | Event::StopCancelled
-        | Event::RunPaused
-        | Event::RunResumed
-        | Event::HookFailed { .. }
-        | Event::Warning { .. }
-        | Event::RunFinished { .. } => {}
+        Event::Run(RunEvent::Started(_))
+        | Event::Run(RunEvent::Continued { .. })
+        | Event::Iteration(IterationEvent::Started { .. })
+        | Event::Iteration(IterationEvent::Skipped { .. })
+        | Event::Attempt(AttemptEvent::Started { .. })
+        | Event::Attempt(AttemptEvent::Cancelled { .. })
+        | Event::Wait(WaitEvent::RetryScheduled { .. })
+        | Event::Wait(WaitEvent::Started { .. })
+        | Event::Wait(WaitEvent::Ended { .. })
+        | Event::Wait(WaitEvent::QuotaReported { .. })
+        | Event::Note(NoteEvent::StatusChanged { .. })
+        | Event::Note(NoteEvent::BlockerReported { .. })
+        | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+        | Event::Attempt(AttemptEvent::NudgeSent { .. })
+        | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+        | Event::Gate(GateEvent::ChecksStarted { .. })
+        | Event::Gate(GateEvent::ChecksFinished { .. })
+        | Event::Gate(GateEvent::ChangesInspected { .. })
+        | Event::Call(CallEvent::Started { .. })
+        | Event::Call(CallEvent::Cancelled { .. })
+        | Event::Call(CallEvent::Finished { .. })
+        | Event::Gate(GateEvent::VerdictGiven { .. })
+        | Event::Gate(GateEvent::Finished { .. })
+        | Event::Note(NoteEvent::CouncilDecided { .. })
+        | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+        | Event::Operator(OperatorEvent::SettingsChanged { .. })
+        | Event::Iteration(IterationEvent::Finished(_))
+        | Event::Operator(OperatorEvent::StopRequested { .. })
+        | Event::Operator(OperatorEvent::StopCancelled)
+        | Event::Operator(OperatorEvent::Paused)
+        | Event::Operator(OperatorEvent::Resumed)
+        | Event::Note(NoteEvent::HookFailed { .. })
+        | Event::Note(NoteEvent::Warning { .. })
+        | Event::Run(RunEvent::Finished { .. }) => {}
     }
 }
 

@@ -13,7 +13,7 @@ use nightwright::store::journal::{
     Journal, JournalError, JournalTail, JournalWriter, Lock, LockOwner, RunDir, create,
     open_for_append, read, resume,
 };
-use nightwright_core::event::{self, Event, Record};
+use nightwright_core::event::{self, Event, NoteEvent, Record};
 use nightwright_core::journal::{crc32c, encode};
 use nightwright_core::units::RunId;
 
@@ -31,7 +31,9 @@ fn record(event: Event) -> Record {
 
 /// Numbered, so that every record differs from every other.
 fn records(from: u64, to: u64) -> Vec<Record> {
-    (from..=to).map(|n| record(Event::Warning { text: format!("event {n}") })).collect()
+    (from..=to)
+        .map(|n| record(Event::Note(NoteEvent::Warning { text: format!("event {n}") })))
+        .collect()
 }
 
 fn last_words() -> Vec<Record> {

@@ -1,7 +1,9 @@
 //! What else happened, in a sentence each.
 
 use crate::event::{
-    Continuation, Event, FeedbackSource, StatusText, StopSource, StopWhen, WaitEnd, WaitKind,
+    AttemptEvent, CallEvent, Continuation, Event, FeedbackSource, GateEvent, IterationEvent,
+    NoteEvent, OperatorEvent, RunEvent, StatusText, StopSource, StopWhen, WaitEnd, WaitEvent,
+    WaitKind,
 };
 use crate::permissions::denial;
 use crate::run_report::NoteKind;
@@ -11,24 +13,30 @@ use crate::units::human;
 /// nothing which is not said elsewhere.
 pub(super) fn of(event: &Event) -> Option<(NoteKind, String)> {
     Some(match event {
-        Event::Warning { text } => (NoteKind::Warning, text.clone()),
-        Event::HookFailed { hook, why } => {
+        Event::Note(NoteEvent::Warning { text }) => (NoteKind::Warning, text.clone()),
+        Event::Note(NoteEvent::HookFailed { hook, why }) => {
             (NoteKind::Warning, format!("the hook `{hook}` failed: {why}"))
         }
-        Event::FeedbackAdded { source, text } => {
+        Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
             (NoteKind::Feedback, format!("{}: {text}", source_name(*source)))
         }
-        Event::NudgeSent { text, .. } => (NoteKind::Feedback, format!("while it worked: {text}")),
-        Event::WatchdogNoticed { notice, .. } => (NoteKind::Watchdog, notice.text.clone()),
-        Event::PermissionDenied { tool, command, rule, .. } => {
+        Event::Attempt(AttemptEvent::NudgeSent { text, .. }) => {
+            (NoteKind::Feedback, format!("while it worked: {text}"))
+        }
+        Event::Attempt(AttemptEvent::WatchdogNoticed { notice, .. }) => {
+            (NoteKind::Watchdog, notice.text.clone())
+        }
+        Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) => {
             let (what, advice) = (denial::what(tool, command), denial::advice(rule.as_deref()));
             (NoteKind::Denied, format!("{what} ({advice})"))
         }
-        Event::CouncilDecided { conflict, decision, .. } => {
+        Event::Note(NoteEvent::CouncilDecided { conflict, decision, .. }) => {
             (NoteKind::Council, format!("{conflict}: {decision}"))
         }
-        Event::StatusChanged { .. } => (NoteKind::Status, StatusText::of(event)?.line()),
-        Event::LimitWaitEnded { why, waited } => {
+        Event::Note(NoteEvent::StatusChanged { .. }) => {
+            (NoteKind::Status, StatusText::of(event)?.line())
+        }
+        Event::Wait(WaitEvent::Ended { why, waited }) => {
             let end = match why {
                 WaitEnd::Elapsed => "",
                 WaitEnd::RetryNow => ", then tried again as asked",
@@ -36,55 +44,59 @@ pub(super) fn of(event: &Event) -> Option<(NoteKind, String)> {
             };
             (NoteKind::Wait, format!("{}{end}", human(*waited)))
         }
-        Event::LimitWaitStarted { limit, .. } => (NoteKind::Wait, format!("for {}", wait(*limit))),
-        Event::RetryScheduled { why, .. } => {
+        Event::Wait(WaitEvent::Started { limit, .. }) => {
+            (NoteKind::Wait, format!("for {}", wait(*limit)))
+        }
+        Event::Wait(WaitEvent::RetryScheduled { why, .. }) => {
             (NoteKind::Wait, format!("before another attempt: {why}"))
         }
-        Event::RunContinued { why } => (
+        Event::Run(RunEvent::Continued { why }) => (
             NoteKind::Steering,
             match why {
                 Continuation::AfterCrash => "gone on with after its process had died".to_owned(),
                 Continuation::AfterEnd => "gone on with after its end".to_owned(),
             },
         ),
-        Event::StopRequested { when, by } => {
+        Event::Operator(OperatorEvent::StopRequested { when, by }) => {
             let when = match when {
                 StopWhen::AfterIteration => "asked to stop after the iteration",
                 StopWhen::Now => "asked to stop at once",
             };
             (NoteKind::Steering, format!("{when}, {}", origin(*by)))
         }
-        Event::StopCancelled => (NoteKind::Steering, "told to go on after all".to_owned()),
-        Event::RunPaused => (NoteKind::Steering, "paused".to_owned()),
-        Event::RunResumed => (NoteKind::Steering, "resumed".to_owned()),
-        Event::SettingsChanged { change, .. } => {
+        Event::Operator(OperatorEvent::StopCancelled) => {
+            (NoteKind::Steering, "told to go on after all".to_owned())
+        }
+        Event::Operator(OperatorEvent::Paused) => (NoteKind::Steering, "paused".to_owned()),
+        Event::Operator(OperatorEvent::Resumed) => (NoteKind::Steering, "resumed".to_owned()),
+        Event::Operator(OperatorEvent::SettingsChanged { change, .. }) => {
             (NoteKind::Steering, format!("changed {}", change.sentence()))
         }
-        Event::IterationSkipped { iteration } => {
+        Event::Iteration(IterationEvent::Skipped { iteration }) => {
             (NoteKind::Steering, format!("a hook skipped iteration {iteration}"))
         }
-        Event::PrinciplesAdopted { .. } => {
+        Event::Note(NoteEvent::PrinciplesAdopted { .. }) => {
             (NoteKind::Council, "the principles that the agent wrote down hold from here on".into())
         }
-        Event::RunStarted(_)
-        | Event::IterationStarted { .. }
-        | Event::AttemptStarted { .. }
-        | Event::AgentReady { .. }
-        | Event::AttemptCancelled { .. }
-        | Event::AttemptFinished { .. }
-        | Event::QuotaReported { .. }
-        | Event::BlockerReported { .. }
-        | Event::GateStarted { .. }
-        | Event::ChecksStarted { .. }
-        | Event::ChecksFinished { .. }
-        | Event::ChangesInspected { .. }
-        | Event::CallStarted { .. }
-        | Event::CallCancelled { .. }
-        | Event::CallFinished { .. }
-        | Event::VerdictGiven { .. }
-        | Event::GateFinished { .. }
-        | Event::IterationFinished(_)
-        | Event::RunFinished { .. } => return None,
+        Event::Run(RunEvent::Started(_))
+        | Event::Iteration(IterationEvent::Started { .. })
+        | Event::Attempt(AttemptEvent::Started { .. })
+        | Event::Attempt(AttemptEvent::AgentReady { .. })
+        | Event::Attempt(AttemptEvent::Cancelled { .. })
+        | Event::Attempt(AttemptEvent::Finished { .. })
+        | Event::Wait(WaitEvent::QuotaReported { .. })
+        | Event::Note(NoteEvent::BlockerReported { .. })
+        | Event::Gate(GateEvent::Started { .. })
+        | Event::Gate(GateEvent::ChecksStarted { .. })
+        | Event::Gate(GateEvent::ChecksFinished { .. })
+        | Event::Gate(GateEvent::ChangesInspected { .. })
+        | Event::Call(CallEvent::Started { .. })
+        | Event::Call(CallEvent::Cancelled { .. })
+        | Event::Call(CallEvent::Finished { .. })
+        | Event::Gate(GateEvent::VerdictGiven { .. })
+        | Event::Gate(GateEvent::Finished { .. })
+        | Event::Iteration(IterationEvent::Finished(_))
+        | Event::Run(RunEvent::Finished { .. }) => return None,
     })
 }
 

@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 
 use super::{MAX_LINE_CHARS, notes};
-use crate::event::Event;
+use crate::event::{
+    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, OperatorEvent, RunEvent,
+    WaitEvent,
+};
 use crate::input::CheckPurpose;
 use crate::run_report::parts::{SpanKind, TimelineSpan};
 use crate::run_report::text::cut;
@@ -38,25 +41,31 @@ impl Spans {
             self.in_iteration = 0;
         }
         match event {
-            Event::AttemptStarted { attempt, .. } => {
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
                 self.end(SpanKind::Retry, None, at);
                 self.begin(SpanKind::Attempt, Some(attempt.0), at, "");
             }
-            Event::AttemptFinished { attempt, report, .. } => {
+            Event::Attempt(AttemptEvent::Finished { attempt, report, .. }) => {
                 let trouble = !matches!(report.outcome.consequence(), Consequence::Assess);
                 let text = report.outcome.sentence();
                 self.end_with(SpanKind::Attempt, Some(attempt.0), at, &text, trouble);
             }
-            Event::CallStarted { call, purpose, .. } => {
+            Event::Call(CallEvent::Started { call, purpose, .. }) => {
                 self.begin(SpanKind::Call, Some(call.0), at, purpose.name());
             }
-            Event::CallFinished { call, .. } => self.end(SpanKind::Call, Some(call.0), at),
-            Event::ChecksStarted { .. } => self.begin(SpanKind::Checks, None, at, "checks"),
-            Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => {
+            Event::Call(CallEvent::Finished { call, .. }) => {
+                self.end(SpanKind::Call, Some(call.0), at)
+            }
+            Event::Gate(GateEvent::ChecksStarted { .. }) => {
+                self.begin(SpanKind::Checks, None, at, "checks")
+            }
+            Event::Gate(GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, .. }) => {
                 let text = "checks before the first iteration";
                 self.end_with(SpanKind::Checks, None, at, text, false);
             }
-            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+            Event::Gate(GateEvent::ChecksFinished {
+                purpose: CheckPurpose::Gate, results, ..
+            }) => {
                 let failed = results.iter().find(|result| !result.verdict.is_pass());
                 let text = match failed {
                     Some(result) => format!("`{}` was not passed", result.command),
@@ -64,41 +73,45 @@ impl Spans {
                 };
                 self.end_with(SpanKind::Checks, None, at, &text, failed.is_some());
             }
-            Event::LimitWaitStarted { limit, wait, .. } => {
+            Event::Wait(WaitEvent::Started { limit, wait, .. }) => {
                 let text = format!("{} for {}", human(*wait), notes::wait(*limit));
                 self.begin(SpanKind::Wait, None, at, &text);
             }
-            Event::LimitWaitEnded { .. } => self.end(SpanKind::Wait, None, at),
-            Event::RetryScheduled { why, .. } => self.begin(SpanKind::Retry, None, at, why),
-            Event::RunPaused => self.begin(SpanKind::Pause, None, at, "paused"),
-            Event::RunResumed => self.end(SpanKind::Pause, None, at),
-            Event::RunContinued { .. } => self.away(before, at),
-            Event::IterationFinished(_) => self.end(SpanKind::Retry, None, at),
-            Event::RunFinished { .. } => self.end_all(at),
-            Event::RunStarted(_)
-            | Event::IterationStarted { .. }
-            | Event::IterationSkipped { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::BlockerReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChangesInspected { .. }
-            | Event::CallCancelled { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => {}
+            Event::Wait(WaitEvent::Ended { .. }) => self.end(SpanKind::Wait, None, at),
+            Event::Wait(WaitEvent::RetryScheduled { why, .. }) => {
+                self.begin(SpanKind::Retry, None, at, why)
+            }
+            Event::Operator(OperatorEvent::Paused) => {
+                self.begin(SpanKind::Pause, None, at, "paused")
+            }
+            Event::Operator(OperatorEvent::Resumed) => self.end(SpanKind::Pause, None, at),
+            Event::Run(RunEvent::Continued { .. }) => self.away(before, at),
+            Event::Iteration(IterationEvent::Finished(_)) => self.end(SpanKind::Retry, None, at),
+            Event::Run(RunEvent::Finished { .. }) => self.end_all(at),
+            Event::Run(RunEvent::Started(_))
+            | Event::Iteration(IterationEvent::Started { .. })
+            | Event::Iteration(IterationEvent::Skipped { .. })
+            | Event::Attempt(AttemptEvent::AgentReady { .. })
+            | Event::Attempt(AttemptEvent::Cancelled { .. })
+            | Event::Wait(WaitEvent::QuotaReported { .. })
+            | Event::Note(NoteEvent::StatusChanged { .. })
+            | Event::Note(NoteEvent::BlockerReported { .. })
+            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+            | Event::Attempt(AttemptEvent::NudgeSent { .. })
+            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+            | Event::Gate(GateEvent::Started { .. })
+            | Event::Gate(GateEvent::ChangesInspected { .. })
+            | Event::Call(CallEvent::Cancelled { .. })
+            | Event::Gate(GateEvent::VerdictGiven { .. })
+            | Event::Gate(GateEvent::Finished { .. })
+            | Event::Note(NoteEvent::CouncilDecided { .. })
+            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+            | Event::Note(NoteEvent::FeedbackAdded { .. })
+            | Event::Operator(OperatorEvent::SettingsChanged { .. })
+            | Event::Operator(OperatorEvent::StopRequested { .. })
+            | Event::Operator(OperatorEvent::StopCancelled)
+            | Event::Note(NoteEvent::HookFailed { .. })
+            | Event::Note(NoteEvent::Warning { .. }) => {}
         }
     }
 

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::{Event, IterationFinished, Record, Totals};
+use nightwright_core::event::{
+    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, IterationFinished, NoteEvent,
+    OperatorEvent, Record, RunEvent, Totals, WaitEvent,
+};
 use nightwright_core::hook::{FinishClass, Hook};
 use nightwright_core::journal::{self, JournalLine};
 use nightwright_core::outcome::{Outcome, Proof};
@@ -127,7 +130,7 @@ impl HookInput {
         let facts = &mut self.facts;
         let whole = || [raw, b"\n"].concat();
         match line.record.event {
-            Event::RunStarted(started) => {
+            Event::Run(RunEvent::Started(started)) => {
                 self.started = whole();
                 facts.started_at = Some(line.record.at);
                 facts.head = started.git_head;
@@ -137,59 +140,62 @@ impl HookInput {
                 facts.max_iterations = started.settings.limits.max_iterations;
             }
             // A run that goes on has not ended.
-            Event::RunContinued { .. } => {
+            Event::Run(RunEvent::Continued { .. }) => {
                 self.finished.clear();
                 facts.outcome = None;
             }
-            Event::SettingsChanged { change: SettingChange::MaxIterations { new, .. }, .. } => {
+            Event::Operator(OperatorEvent::SettingsChanged {
+                change: SettingChange::MaxIterations { new, .. },
+                ..
+            }) => {
                 facts.max_iterations = new;
             }
-            Event::IterationStarted { .. } => self.blockers.clear(),
-            Event::BlockerReported { .. } => self.blockers.extend(whole()),
-            Event::AttemptFinished { cost, report, .. } => {
+            Event::Iteration(IterationEvent::Started { .. }) => self.blockers.clear(),
+            Event::Note(NoteEvent::BlockerReported { .. }) => self.blockers.extend(whole()),
+            Event::Attempt(AttemptEvent::Finished { cost, report, .. }) => {
                 facts.cost += cost;
                 facts.exit_code = Some(exit_code(&report.outcome));
             }
-            Event::CallFinished { cost, .. } => facts.cost += cost,
-            Event::IterationFinished(finished) => {
+            Event::Call(CallEvent::Finished { cost, .. }) => facts.cost += cost,
+            Event::Iteration(IterationEvent::Finished(finished)) => {
                 self.iteration = whole();
                 facts.iteration_finished(*finished);
             }
-            Event::RunFinished { outcome, totals, .. } => {
+            Event::Run(RunEvent::Finished { outcome, totals, .. }) => {
                 let is_past = line.seq != UNNUMBERED && line.seq <= self.after;
                 self.finished = if is_past { Vec::new() } else { whole() };
                 facts.ended(Some(outcome).filter(|_| !is_past), &totals);
             }
-            Event::IterationSkipped { .. }
-            | Event::SettingsChanged { .. }
-            | Event::AttemptStarted { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. }
-            | Event::ChecksFinished { .. }
-            | Event::ChangesInspected { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CallStarted { .. }
-            | Event::CallCancelled { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => {}
+            Event::Iteration(IterationEvent::Skipped { .. })
+            | Event::Operator(OperatorEvent::SettingsChanged { .. })
+            | Event::Attempt(AttemptEvent::Started { .. })
+            | Event::Attempt(AttemptEvent::AgentReady { .. })
+            | Event::Attempt(AttemptEvent::Cancelled { .. })
+            | Event::Wait(WaitEvent::RetryScheduled { .. })
+            | Event::Wait(WaitEvent::Started { .. })
+            | Event::Wait(WaitEvent::Ended { .. })
+            | Event::Wait(WaitEvent::QuotaReported { .. })
+            | Event::Note(NoteEvent::StatusChanged { .. })
+            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+            | Event::Attempt(AttemptEvent::NudgeSent { .. })
+            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+            | Event::Gate(GateEvent::Started { .. })
+            | Event::Gate(GateEvent::ChecksStarted { .. })
+            | Event::Gate(GateEvent::ChecksFinished { .. })
+            | Event::Gate(GateEvent::ChangesInspected { .. })
+            | Event::Gate(GateEvent::VerdictGiven { .. })
+            | Event::Gate(GateEvent::Finished { .. })
+            | Event::Call(CallEvent::Started { .. })
+            | Event::Call(CallEvent::Cancelled { .. })
+            | Event::Note(NoteEvent::CouncilDecided { .. })
+            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+            | Event::Note(NoteEvent::FeedbackAdded { .. })
+            | Event::Operator(OperatorEvent::StopRequested { .. })
+            | Event::Operator(OperatorEvent::StopCancelled)
+            | Event::Operator(OperatorEvent::Paused)
+            | Event::Operator(OperatorEvent::Resumed)
+            | Event::Note(NoteEvent::HookFailed { .. })
+            | Event::Note(NoteEvent::Warning { .. }) => {}
         }
     }
 
@@ -303,7 +309,8 @@ mod tests {
     use super::*;
 
     fn ended(outcome: Outcome) -> Record {
-        let event = Event::RunFinished { outcome, note: None, totals: Totals::default() };
+        let event =
+            Event::Run(RunEvent::Finished { outcome, note: None, totals: Totals::default() });
         Record { at: Timestamp::UNIX_EPOCH, active: Duration::ZERO, event }
     }
 

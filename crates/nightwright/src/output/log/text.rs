@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{
-    AgentFacts, Event, FeedbackSource, IterationFinished, IterationResult, RunStarted,
+    AgentFacts, AttemptEvent, CallEvent, Event, FeedbackSource, GateEvent, IterationEvent,
+    IterationFinished, IterationResult, NoteEvent, OperatorEvent, RunEvent, RunStarted, WaitEvent,
 };
 use nightwright_core::input::{CheckResult, CheckVerdict, TaskProgress};
 use nightwright_core::outcome::count;
@@ -202,55 +203,57 @@ fn changed(finished: &IterationFinished) -> String {
 /// What only those want to know who read a log.
 pub(super) fn more(page: &mut Page<'_>, event: &Event) {
     match event {
-        Event::AgentReady { ready, .. } => {
+        Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
             page.line(&format!("{}, version {}", ready.model, ready.version));
         }
-        Event::ChecksFinished { results, .. } => {
+        Event::Gate(GateEvent::ChecksFinished { results, .. }) => {
             for result in results.iter().filter(|result| !result.verdict.is_pass()) {
                 page.detail(&check(result));
             }
         }
-        Event::FeedbackAdded { source, text } => {
+        Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
             if *source != FeedbackSource::Human {
                 page.line("for the next iteration:");
                 page.verbatim(LinePrefix { indent: 4, sign: "" }, None, text.trim_end());
             }
         }
-        Event::AttemptCancelled { why, .. } => page.line(&format!("ended by us: {}", cut(*why))),
-        Event::RunStarted(_)
-        | Event::RunContinued { .. }
-        | Event::IterationStarted { .. }
-        | Event::IterationSkipped { .. }
-        | Event::AttemptStarted { .. }
-        | Event::AttemptFinished { .. }
-        | Event::RetryScheduled { .. }
-        | Event::LimitWaitStarted { .. }
-        | Event::LimitWaitEnded { .. }
-        | Event::QuotaReported { .. }
-        | Event::StatusChanged { .. }
-        | Event::BlockerReported { .. }
-        | Event::WatchdogNoticed { .. }
-        | Event::NudgeSent { .. }
-        | Event::PermissionDenied { .. }
-        | Event::GateStarted { .. }
-        | Event::ChecksStarted { .. }
-        | Event::ChangesInspected { .. }
-        | Event::CallStarted { .. }
-        | Event::CallCancelled { .. }
-        | Event::CallFinished { .. }
-        | Event::VerdictGiven { .. }
-        | Event::GateFinished { .. }
-        | Event::CouncilDecided { .. }
-        | Event::PrinciplesAdopted { .. }
-        | Event::SettingsChanged { .. }
-        | Event::IterationFinished(_)
-        | Event::StopRequested { .. }
-        | Event::StopCancelled
-        | Event::RunPaused
-        | Event::RunResumed
-        | Event::HookFailed { .. }
-        | Event::Warning { .. }
-        | Event::RunFinished { .. } => {}
+        Event::Attempt(AttemptEvent::Cancelled { why, .. }) => {
+            page.line(&format!("ended by us: {}", cut(*why)))
+        }
+        Event::Run(RunEvent::Started(_))
+        | Event::Run(RunEvent::Continued { .. })
+        | Event::Iteration(IterationEvent::Started { .. })
+        | Event::Iteration(IterationEvent::Skipped { .. })
+        | Event::Attempt(AttemptEvent::Started { .. })
+        | Event::Attempt(AttemptEvent::Finished { .. })
+        | Event::Wait(WaitEvent::RetryScheduled { .. })
+        | Event::Wait(WaitEvent::Started { .. })
+        | Event::Wait(WaitEvent::Ended { .. })
+        | Event::Wait(WaitEvent::QuotaReported { .. })
+        | Event::Note(NoteEvent::StatusChanged { .. })
+        | Event::Note(NoteEvent::BlockerReported { .. })
+        | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
+        | Event::Attempt(AttemptEvent::NudgeSent { .. })
+        | Event::Attempt(AttemptEvent::PermissionDenied { .. })
+        | Event::Gate(GateEvent::Started { .. })
+        | Event::Gate(GateEvent::ChecksStarted { .. })
+        | Event::Gate(GateEvent::ChangesInspected { .. })
+        | Event::Call(CallEvent::Started { .. })
+        | Event::Call(CallEvent::Cancelled { .. })
+        | Event::Call(CallEvent::Finished { .. })
+        | Event::Gate(GateEvent::VerdictGiven { .. })
+        | Event::Gate(GateEvent::Finished { .. })
+        | Event::Note(NoteEvent::CouncilDecided { .. })
+        | Event::Note(NoteEvent::PrinciplesAdopted { .. })
+        | Event::Operator(OperatorEvent::SettingsChanged { .. })
+        | Event::Iteration(IterationEvent::Finished(_))
+        | Event::Operator(OperatorEvent::StopRequested { .. })
+        | Event::Operator(OperatorEvent::StopCancelled)
+        | Event::Operator(OperatorEvent::Paused)
+        | Event::Operator(OperatorEvent::Resumed)
+        | Event::Note(NoteEvent::HookFailed { .. })
+        | Event::Note(NoteEvent::Warning { .. })
+        | Event::Run(RunEvent::Finished { .. }) => {}
     }
 }
 

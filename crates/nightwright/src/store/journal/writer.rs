@@ -196,7 +196,7 @@ impl<L: FileLayer> JournalWriter<L> {
 mod tests {
     use std::time::Duration;
 
-    use nightwright_core::event::Event;
+    use nightwright_core::event::{Event, NoteEvent, OperatorEvent};
 
     use super::*;
     use crate::store::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
@@ -213,7 +213,7 @@ mod tests {
         let record = |n| Record {
             at: "2026-11-15T23:40:33.123Z".parse().unwrap(),
             active: Duration::from_millis(n),
-            event: Event::RunPaused,
+            event: Event::Operator(OperatorEvent::Paused),
         };
         (from..=to).map(record).collect()
     }
@@ -263,7 +263,7 @@ mod tests {
         let disk = FakeDisk::new();
         let mut writer = begin(&disk);
         let mut records = records(1, 2);
-        records[1].event = Event::Warning { text: "x".repeat(MAX_LINE_BYTES) };
+        records[1].event = Event::Note(NoteEvent::Warning { text: "x".repeat(MAX_LINE_BYTES) });
         let error = writer.append(&records).unwrap_err();
         assert!(error.reason().ends_with("an event `warning` is too long"));
         assert_eq!(disk.contents(), b"");

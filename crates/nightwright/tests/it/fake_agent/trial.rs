@@ -8,7 +8,9 @@ use nightwright::runtime::clock::{Clock, ClockSpeed};
 use nightwright::runtime::effects::EffectExecutor;
 use nightwright::runtime::supervisor::Supervisor;
 use nightwright::store::journal::{self, RunDir};
-use nightwright_core::event::{AgentFacts, Event, IterationResult, Record, RunStarted};
+use nightwright_core::event::{
+    AgentFacts, AttemptEvent, Event, IterationEvent, IterationResult, Record, RunStarted,
+};
 use nightwright_core::input::Input;
 use nightwright_core::machine::Machine;
 use nightwright_core::settings::Settings;
@@ -92,7 +94,9 @@ impl Trial {
             .records
             .iter()
             .filter_map(|record| match &record.event {
-                Event::AttemptFinished { report, .. } => Some(report.as_ref().clone()),
+                Event::Attempt(AttemptEvent::Finished { report, .. }) => {
+                    Some(report.as_ref().clone())
+                }
                 _ => None,
             })
             .collect();
@@ -104,7 +108,7 @@ impl Trial {
     #[track_caller]
     pub(super) fn iteration(&self) -> IterationResult {
         let found = self.records.iter().find_map(|record| match &record.event {
-            Event::IterationFinished(finished) => Some(finished.result.clone()),
+            Event::Iteration(IterationEvent::Finished(finished)) => Some(finished.result.clone()),
             _ => None,
         });
         found.expect("an iteration that ended")
@@ -113,7 +117,7 @@ impl Trial {
     /// Why the attempt was cut, if it was.
     pub(super) fn cut(&self) -> Option<CancelReason> {
         self.records.iter().find_map(|record| match &record.event {
-            Event::AttemptCancelled { why, .. } => Some(*why),
+            Event::Attempt(AttemptEvent::Cancelled { why, .. }) => Some(*why),
             _ => None,
         })
     }
