@@ -169,9 +169,9 @@ impl Machine {
 
     /// A run that an earlier process left, as its journal tells it. It goes on when it is given
     /// [`Input::Resume`].
-    pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record> + Clone) -> Self {
-        let interruption = Interruption::of(journal.clone());
+    pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record>) -> Self {
         let ledger = Ledger::replay(journal);
+        let interruption = Interruption::of_state(&ledger);
         // The hook's word is not recorded, but what came after it is. A run that died before all
         // of that may not have had it.
         let skipped = ledger.streaks.skips > 0;

@@ -18,12 +18,9 @@ mod text;
 
 use jiff::Timestamp;
 
-use crate::event::{
-    AttemptEvent, CallEvent, Event, GateEvent, GateResult, IterationEvent, NoteEvent,
-    OperatorEvent, RunEvent, WaitEvent,
-};
+use crate::event::{Event, GateEvent, GateResult, IterationEvent, NoteEvent, RunEvent, WaitEvent};
 use crate::journal::JournalLine;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, OutcomeClass};
 use crate::run_view::{self, RunView};
 use crate::units::RunId;
 
@@ -166,31 +163,17 @@ impl NotificationKind {
         [sign, "nightwright"]
     }
 
-    /// The kind that tells of an ending.
-    pub fn of_ending(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Completed { .. } | Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
-                Self::Completion
-            }
-            Outcome::MaxIterations { .. }
-            | Outcome::MaxCost { .. }
-            | Outcome::MaxDuration { .. }
-            | Outcome::MaxTokens { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Unverified { .. }
-            | Outcome::Stopped
-            // Somebody wanted it: that is no error, and whoever is elsewhere should know.
-            | Outcome::Interrupted => Self::Stopped,
-            Outcome::Failed { .. }
-            | Outcome::ConsecutiveErrors { .. }
-            | Outcome::AllIterationsFailed { .. }
-            | Outcome::Auth { .. }
-            | Outcome::BadAgent { .. }
-            | Outcome::ChecksCannotRun { .. }
-            | Outcome::HookAbort { .. }
-            | Outcome::LimitWaitTooLong { .. }
-            | Outcome::DiskFull { .. }
-            | Outcome::JournalFailed { .. } => Self::Error,
+    /// The kind of notification that an outcome sends.
+    pub fn of_outcome(outcome: &Outcome) -> Self {
+        match outcome.class() {
+            OutcomeClass::Completed | OutcomeClass::Stagnated => Self::Completion,
+            OutcomeClass::Limit
+            | OutcomeClass::Blocked
+            | OutcomeClass::Unverified
+            | OutcomeClass::Stopped
+            // Somebody asked for it: that is no error.
+            | OutcomeClass::Interrupted => Self::Stopped,
+            OutcomeClass::Failed => Self::Error,
         }
     }
 }
@@ -288,7 +271,7 @@ impl NotificationFold {
             return None;
         }
         self.ended = true;
-        let kind = NotificationKind::of_ending(&ending.outcome);
+        let kind = NotificationKind::of_outcome(&ending.outcome);
         self.view.ending = Some(ending);
         // There is nothing to tell of a run that never began.
         let (run, last) = self.last.clone()?;
@@ -307,6 +290,9 @@ impl NotificationFold {
     fn kinds(event: &Event, first: bool) -> Vec<NotificationKind> {
         match event {
             Event::Run(RunEvent::Started(_)) => vec![NotificationKind::SetupComplete],
+            Event::Run(RunEvent::Finished { outcome, .. }) => {
+                vec![NotificationKind::of_outcome(outcome)]
+            }
             Event::Iteration(IterationEvent::Started { .. }) if first => {
                 vec![NotificationKind::ExecutionStart]
             }
@@ -316,50 +302,24 @@ impl NotificationFold {
                 let more = milestone.then_some(NotificationKind::IterationMilestone);
                 [NotificationKind::Iteration].into_iter().chain(more).collect()
             }
-            Event::Note(NoteEvent::StatusChanged { .. }) => vec![NotificationKind::StatusUpdate],
             Event::Wait(WaitEvent::Started { .. }) => vec![NotificationKind::LimitWait],
-            Event::Note(NoteEvent::BlockerReported { .. }) => vec![NotificationKind::Blocked],
             Event::Gate(GateEvent::Finished { result }) => match result {
                 GateResult::Rejected { .. } | GateResult::Inconclusive { .. } => {
                     vec![NotificationKind::VerificationFailed]
                 }
-                // The ending that follows from it says so.
+                // The outcome that follows from it says so.
                 GateResult::Passed { .. } | GateResult::Unaffordable { .. } => Vec::new(),
             },
-            Event::Run(RunEvent::Finished { outcome, .. }) => {
-                vec![NotificationKind::of_ending(outcome)]
-            }
-            Event::Run(RunEvent::Continued { .. })
-            | Event::Iteration(IterationEvent::Started { .. })
-            | Event::Iteration(IterationEvent::Skipped { .. })
-            | Event::Attempt(AttemptEvent::Started { .. })
-            | Event::Attempt(AttemptEvent::AgentReady { .. })
-            | Event::Attempt(AttemptEvent::Cancelled { .. })
-            | Event::Attempt(AttemptEvent::Finished { .. })
-            | Event::Wait(WaitEvent::RetryScheduled { .. })
-            | Event::Wait(WaitEvent::Ended { .. })
-            | Event::Wait(WaitEvent::QuotaReported { .. })
-            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
-            | Event::Attempt(AttemptEvent::NudgeSent { .. })
-            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
-            | Event::Gate(GateEvent::Started { .. })
-            | Event::Gate(GateEvent::ChecksStarted { .. })
-            | Event::Gate(GateEvent::ChecksFinished { .. })
-            | Event::Gate(GateEvent::ChangesInspected { .. })
-            | Event::Call(CallEvent::Started { .. })
-            | Event::Call(CallEvent::Cancelled { .. })
-            | Event::Call(CallEvent::Finished { .. })
-            | Event::Gate(GateEvent::VerdictGiven { .. })
-            | Event::Note(NoteEvent::CouncilDecided { .. })
-            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
-            | Event::Note(NoteEvent::FeedbackAdded { .. })
-            | Event::Operator(OperatorEvent::SettingsChanged { .. })
-            | Event::Operator(OperatorEvent::StopRequested { .. })
-            | Event::Operator(OperatorEvent::StopCancelled)
-            | Event::Operator(OperatorEvent::Paused)
-            | Event::Operator(OperatorEvent::Resumed)
-            | Event::Note(NoteEvent::HookFailed { .. })
-            | Event::Note(NoteEvent::Warning { .. }) => Vec::new(),
+            Event::Note(NoteEvent::StatusChanged { .. }) => vec![NotificationKind::StatusUpdate],
+            Event::Note(NoteEvent::BlockerReported { .. }) => vec![NotificationKind::Blocked],
+            Event::Run(_)
+            | Event::Iteration(_)
+            | Event::Attempt(_)
+            | Event::Call(_)
+            | Event::Wait(_)
+            | Event::Gate(_)
+            | Event::Operator(_)
+            | Event::Note(_) => Vec::new(),
         }
     }
 

@@ -105,6 +105,17 @@ pub struct IterationFinished {
     pub summary: String,
 }
 
+impl IterationFinished {
+    /// How far the task is: by its status file, else by its checklist.
+    pub fn items(&self) -> Option<TaskProgress> {
+        let checklist = self.checklist.map(|checklist| TaskProgress {
+            completed: checklist.done,
+            total: checklist.done.saturating_add(checklist.open),
+        });
+        self.task.or(checklist).filter(|items| items.total > 0)
+    }
+}
+
 /// How an iteration ended.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -1,9 +1,8 @@
 //! How the last process of a run left it: what a machine that comes up again has to know.
 
-use crate::event::{
-    AttemptEvent, CallEvent, Continuation, Event, GateEvent, IterationEvent, NoteEvent,
-    OperatorEvent, Record, RunEvent, StopSource, WaitEvent,
-};
+use super::ledger::Ledger;
+use super::state::{Phase, State};
+use crate::event::Record;
 use crate::outcome::Outcome;
 use crate::settings::Scope;
 
@@ -26,99 +25,25 @@ pub enum Interruption {
 impl Interruption {
     /// What a journal says.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
-        let mut fold = InterruptionFold::default();
-        for record in records {
-            fold.record(&record.event);
-        }
-        fold.interruption()
-    }
-}
-
-/// What has to be known of a journal for that.
-#[derive(Default)]
-struct InterruptionFold {
-    started: bool,
-    paused: bool,
-    /// A person asked it to stop.
-    stopping: bool,
-    /// The system told it to end.
-    terminated: bool,
-    outcome: Option<Outcome>,
-}
-
-impl InterruptionFold {
-    fn record(&mut self, event: &Event) {
-        match event {
-            // One that only judges has nothing to go on with: it is made anew.
-            Event::Run(RunEvent::Started(started)) => {
-                self.started = started.settings.scope == Scope::Whole
-            }
-            Event::Run(RunEvent::Continued { why }) => {
-                let paused = self.paused && *why == Continuation::AfterCrash;
-                *self = Self { started: self.started, paused, ..Self::default() };
-            }
-            Event::Operator(OperatorEvent::StopRequested { by: StopSource::Terminate, .. }) => {
-                self.terminated = true
-            }
-            Event::Operator(OperatorEvent::StopRequested {
-                by:
-                    StopSource::Signal
-                    | StopSource::TerminalClosed
-                    | StopSource::Operator
-                    | StopSource::StopFile
-                    | StopSource::Key,
-                ..
-            }) => self.stopping = true,
-            Event::Operator(OperatorEvent::StopCancelled) => self.stopping = false,
-            Event::Operator(OperatorEvent::Paused) => self.paused = true,
-            Event::Operator(OperatorEvent::Resumed) => self.paused = false,
-            Event::Run(RunEvent::Finished { outcome, .. }) => self.outcome = Some(outcome.clone()),
-            Event::Iteration(IterationEvent::Started { .. })
-            | Event::Iteration(IterationEvent::Skipped { .. })
-            | Event::Iteration(IterationEvent::Finished(_))
-            | Event::Attempt(AttemptEvent::Started { .. })
-            | Event::Attempt(AttemptEvent::AgentReady { .. })
-            | Event::Attempt(AttemptEvent::Cancelled { .. })
-            | Event::Attempt(AttemptEvent::Finished { .. })
-            | Event::Wait(WaitEvent::RetryScheduled { .. })
-            | Event::Wait(WaitEvent::Started { .. })
-            | Event::Wait(WaitEvent::Ended { .. })
-            | Event::Wait(WaitEvent::QuotaReported { .. })
-            | Event::Note(NoteEvent::StatusChanged { .. })
-            | Event::Note(NoteEvent::BlockerReported { .. })
-            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
-            | Event::Attempt(AttemptEvent::NudgeSent { .. })
-            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
-            | Event::Gate(GateEvent::Started { .. })
-            | Event::Gate(GateEvent::ChecksStarted { .. })
-            | Event::Gate(GateEvent::ChecksFinished { .. })
-            | Event::Gate(GateEvent::ChangesInspected { .. })
-            | Event::Call(CallEvent::Started { .. })
-            | Event::Call(CallEvent::Cancelled { .. })
-            | Event::Call(CallEvent::Finished { .. })
-            | Event::Gate(GateEvent::VerdictGiven { .. })
-            | Event::Gate(GateEvent::Finished { .. })
-            | Event::Note(NoteEvent::CouncilDecided { .. })
-            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
-            | Event::Note(NoteEvent::FeedbackAdded { .. })
-            | Event::Operator(OperatorEvent::SettingsChanged { .. })
-            | Event::Note(NoteEvent::HookFailed { .. })
-            | Event::Note(NoteEvent::Warning { .. }) => {}
-        }
+        Self::of_state(&Ledger::replay(records))
     }
 
-    fn interruption(&self) -> Interruption {
-        let cut_off = match &self.outcome {
-            None => true,
-            Some(Outcome::Interrupted) => self.terminated,
-            Some(_) => false,
+    /// What the state says that a journal adds up to.
+    pub fn of_state(state: &State) -> Self {
+        // A run that only judges has nothing to continue: it is made anew.
+        if state.phase == Phase::New || state.settings.scope != Scope::Whole {
+            return Self::NotStarted;
+        }
+        let cut_off = match &state.phase {
+            Phase::Ended(Outcome::Interrupted) => state.stop_requests.by_system,
+            Phase::Ended(_) => false,
+            Phase::New | Phase::Ready | Phase::Iterating(_) | Phase::Concluding => true,
         };
-        match (self.started, cut_off) {
-            (false, _) => Interruption::NotStarted,
-            (true, false) => Interruption::Ended,
-            (true, true) if self.stopping => Interruption::Stopping,
-            (true, true) if self.paused => Interruption::Paused,
-            (true, true) => Interruption::Crashed,
+        match cut_off {
+            false => Self::Ended,
+            true if state.stop_requests.by_person => Self::Stopping,
+            true if state.paused => Self::Paused,
+            true => Self::Crashed,
         }
     }
 }
@@ -130,7 +55,10 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::event::{AgentFacts, RunStarted, StopWhen, Totals};
+    use crate::event::{
+        AgentFacts, Continuation, Event, OperatorEvent, RunEvent, RunStarted, StopSource, StopWhen,
+        Totals,
+    };
     use crate::settings::Settings;
 
     fn started(scope: Scope) -> Event {

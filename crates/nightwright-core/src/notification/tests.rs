@@ -232,7 +232,7 @@ fn the_past_is_known_and_not_told_again() {
     assert_eq!(story.kinds(), ["stopped"]);
     assert_eq!(story.last().0, "migrate-api: stopped");
     let text = story.last().1;
-    assert!(text.contains("Stopped after iteration 1 as asked"), "{text}");
+    assert!(text.contains("Stopped after iteration 1, as requested"), "{text}");
 }
 
 #[test]
@@ -312,10 +312,7 @@ fn waits_and_blockers_and_claims_that_fail_are_told() {
             blocker: Blocker { key: "k".to_owned(), text: "the\npassword".to_owned() },
         });
     assert_eq!(story.kinds(), ["setup_complete", "limit_wait", "blocked"]);
-    assert_eq!(
-        story.told[1].text,
-        "The usage limit of the account is reached: waiting until 1970-01-01 05:00 UTC (4h 00m)."
-    );
+    assert_eq!(story.told[1].text, "Usage limit: waiting until 1970-01-01 05:00 UTC (4h 00m)");
     assert!(story.last().1.starts_with("It needs: the password\n"), "{}", story.last().1);
 
     let gate = |result| NotificationStory::begun().then(GateEvent::Finished { result });
@@ -323,7 +320,7 @@ fn waits_and_blockers_and_claims_that_fail_are_told() {
     let rejected = gate(GateResult::Rejected { why: why.clone(), failure: None });
     assert_eq!(rejected.kinds(), ["setup_complete", "verification_failed"]);
     // Not that the run goes on: it may have been the last iteration.
-    assert_eq!(rejected.last().1, "Claimed complete, and not believed: `cargo test` failed");
+    assert_eq!(rejected.last().1, "Claimed complete, but rejected: `cargo test` failed");
     let inconclusive = gate(GateResult::Inconclusive { why });
     assert_eq!(inconclusive.kinds(), ["setup_complete", "verification_failed"]);
     for silent in [

@@ -10,9 +10,9 @@ use crate::event::{
     Event, GateEvent, GateResult, IterationEvent, IterationFinished, IterationKind,
     IterationResult, NoteEvent, RunEvent, RunStarted, StatusText, WaitEvent, WaitKind,
 };
-use crate::outcome::{Outcome, Proof, count};
+use crate::outcome::count;
+use crate::phrases::{self, capitalized};
 use crate::run_view::RunView;
-use crate::settings::Limits;
 use crate::units::{RunId, Usd, human};
 
 /// More of what is worked on than this does not fit into a title, in characters.
@@ -51,8 +51,7 @@ impl NotificationFold {
                 ("waiting for a limit".to_owned(), waits(*limit, *retry_at, *wait))
             }
             Some(Event::Note(NoteEvent::BlockerReported { blocker })) => {
-                let advice =
-                    format!("`nightwright tell {run} \"...\"` says something to the agent");
+                let advice = format!("Answer with `nightwright tell {run} \"...\"`");
                 let text = format!("It needs: {}\n{advice}", quote(&blocker.text));
                 ("blocked".to_owned(), text)
             }
@@ -80,7 +79,7 @@ impl NotificationFold {
         if kind == NotificationKind::IterationMilestone {
             lines.push(format!("So far: {}", totals(&self.view)));
         } else {
-            lines.push(figures(finished));
+            lines.push(phrases::figures(finished, self.view.rehearsed()));
         }
         if let Some(progress) = self.view.progress.filter(|progress| progress.total > 0) {
             lines.push(format!("{}/{} items", progress.completed, progress.total));
@@ -97,7 +96,7 @@ impl NotificationFold {
             GateResult::Rejected { why, .. } | GateResult::Inconclusive { why } => quote(why),
             GateResult::Passed { .. } | GateResult::Unaffordable { .. } => String::new(),
         };
-        let mut lines = vec![format!("Claimed complete, and not believed: {why}")];
+        let mut lines = vec![format!("Claimed complete, but rejected: {why}")];
         let missing = self.view.gate.iter().flat_map(|gate| &gate.missing);
         // Whether the run goes on after that is told by what comes next: this may be its last word.
         lines.extend(missing.take(MAX_MISSING).map(|item| format!("- {}", quote(item))));
@@ -106,7 +105,7 @@ impl NotificationFold {
 
     fn end(&self, run: &RunId) -> (String, String) {
         let summary = self.view.summary(run);
-        let what = summary.outcome.as_ref().map_or("ended", short_outcome);
+        let what = summary.outcome.as_ref().map_or("ended", phrases::headline);
         let mut lines = vec![quote(&summary.reason)];
         lines.extend(summary.note.as_deref().map(quote));
         lines.push(totals(&self.view));
@@ -141,39 +140,24 @@ fn ready(run: &RunId, started: &RunStarted) -> String {
         "Run {run} in {}\nMode {}, {}\nAgent {}",
         quote(project),
         quote(&settings.mode),
-        limits(&settings.limits),
+        phrases::limits(&settings.limits),
         quote(&format!("{} {version}", agent.name)),
     )
 }
 
 fn begun(run: &RunId, kind: IterationKind) -> String {
     match kind {
-        IterationKind::Work => format!("Run {run}: the agent begins to work."),
-        IterationKind::WrapUp => format!("Run {run}: the agent begins with the wrap-up."),
-        IterationKind::VerifyOnly => format!("Run {run}: nothing is open, only the proof is left."),
+        IterationKind::Work => format!("Run {run}: the first iteration started."),
+        IterationKind::WrapUp => format!("Run {run}: the wrap-up iteration started."),
+        IterationKind::VerifyOnly => {
+            format!("Run {run}: no open items; only the verification remains.")
+        }
     }
 }
 
 fn waits(limit: WaitKind, until: Timestamp, wait: Duration) -> String {
-    let limit = match limit {
-        WaitKind::Usage => "The usage limit of the account is reached",
-        WaitKind::Rate => "There were too many requests",
-        WaitKind::Quota => "Your share of the quota is used up",
-    };
-    let until = until.strftime("%Y-%m-%d %H:%M UTC");
-    format!("{limit}: waiting until {until} ({}).", human(wait))
-}
-
-fn figures(finished: &IterationFinished) -> String {
-    let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
-    let parts = [
-        (*files_changed > 0).then(|| count(*files_changed, "file")),
-        (*commits > 0).then(|| count(*commits, "commit")),
-        (*files_changed == 0 && *commits == 0).then(|| "no changes".to_owned()),
-        (*cost > Usd::ZERO).then(|| cost.to_string()),
-        Some(human(*duration)),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let until = until.strftime("%Y-%m-%d %H:%M UTC").to_string();
+    capitalized(&phrases::wait_started(limit, &until, wait))
 }
 
 fn totals(view: &RunView) -> String {
@@ -186,48 +170,6 @@ fn totals(view: &RunView) -> String {
         (!totals.waited.is_zero()).then(|| format!("{} waiting", human(totals.waited))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn limits(limits: &Limits) -> String {
-    let parts: Vec<_> = [
-        limits.max_iterations.map(|most| count(most, "iteration")),
-        limits.max_cost.map(Usd::exact),
-        limits.max_duration.map(|most| format!("{} of work", human(most))),
-        limits.max_tokens.map(|most| format!("{most} tokens")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if parts.is_empty() { "no limits".to_owned() } else { format!("at most {}", parts.join(", ")) }
-}
-
-/// An ending in a word or two.
-fn short_outcome(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed { proof: Proof::Checks, .. } => "completed and verified",
-        Outcome::Completed { proof: Proof::Model, .. } => "judged complete by a model",
-        Outcome::Completed { proof: Proof::None, .. } => "completed, not verified",
-        Outcome::Stagnated { .. } => "stagnated",
-        Outcome::NoChanges { .. } => "no more changes",
-        Outcome::MaxIterations { .. } => "stopped, no iterations left",
-        Outcome::MaxCost { .. } => "stopped, no money left",
-        Outcome::MaxDuration { .. } => "stopped, no time left",
-        Outcome::MaxTokens { .. } => "stopped, no tokens left",
-        Outcome::Blocked { .. } => "stopped, blocked",
-        Outcome::Unverified { .. } => "stopped, not verified",
-        Outcome::Stopped => "stopped",
-        Outcome::Interrupted => "interrupted",
-        Outcome::Failed { .. }
-        | Outcome::ConsecutiveErrors { .. }
-        | Outcome::AllIterationsFailed { .. }
-        | Outcome::Auth { .. }
-        | Outcome::BadAgent { .. }
-        | Outcome::ChecksCannotRun { .. }
-        | Outcome::HookAbort { .. }
-        | Outcome::LimitWaitTooLong { .. }
-        | Outcome::DiskFull { .. }
-        | Outcome::JournalFailed { .. } => "failed",
-    }
 }
 
 fn quote(text: &str) -> String {

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::baseline;
 use crate::event::{
-    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, OperatorEvent, Record,
-    RunEvent, RunStarted, Totals, WaitEvent,
+    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, Record, RunEvent,
+    RunStarted, Totals,
 };
 use crate::input::{CheckPurpose, CheckResult, WorkspaceMark};
 use crate::outcome::{Outcome, Proof};
@@ -99,91 +99,87 @@ impl RunReportBuilder {
         self.spans.record(*at, before, self.iterations.last().map(|chapter| chapter.number), event);
         match event {
             Event::Run(RunEvent::Started(started)) => self.run_started(started),
-            Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
-                self.agent_ready(&ready.model)
-            }
-            Event::Iteration(IterationEvent::Started { iteration, kind, start, .. }) => {
-                self.seen(Some(start));
-                self.iterations.push(IterationReport::begun(*iteration, *kind, *at));
-            }
-            Event::Iteration(IterationEvent::Finished(finished)) => {
-                self.seen(finished.end.as_ref());
-                self.in_iteration(|chapter| chapter.finished(*at, finished));
-            }
-            Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
-                self.in_iteration(|chapter| chapter.attempt_started(*attempt, *at));
-            }
-            Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, duration, report }) => {
-                let charge =
-                    ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
-                self.in_iteration(|chapter| chapter.attempt_finished(*attempt, charge));
-            }
-            Event::Call(CallEvent::Started { call, purpose, .. }) => {
-                self.in_iteration(|chapter| chapter.call_started(*call, *purpose));
-            }
-            Event::Call(CallEvent::Finished { call, cost, figure, duration, report, .. }) => {
-                let charge =
-                    ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
-                self.in_iteration(|chapter| chapter.call_finished(*call, charge));
-            }
-            Event::Gate(GateEvent::Started { claim, .. }) => {
-                self.in_iteration(|chapter| chapter.claimed(*at, claim));
-            }
-            Event::Gate(GateEvent::ChecksFinished {
-                purpose: CheckPurpose::Baseline,
-                results,
-                ..
-            }) => {
-                self.baseline_taken(*at, results);
-            }
-            Event::Gate(GateEvent::ChecksFinished {
-                purpose: CheckPurpose::Gate, results, ..
-            }) => {
-                let baseline = mem::take(&mut self.baseline);
-                self.at_claim(|claim| claim.checked(results, &baseline));
-                self.baseline = baseline;
-            }
-            Event::Gate(GateEvent::ChangesInspected { findings, changes }) => {
-                self.at_claim(|claim| claim.inspected(findings, changes));
-            }
-            Event::Gate(GateEvent::VerdictGiven { verdict, reason, missing }) => {
-                self.at_claim(|claim| claim.verdict_given(*verdict, reason, missing));
-            }
-            Event::Gate(GateEvent::Finished { result }) => {
-                self.at_claim(|claim| claim.judged(result));
-                self.in_iteration(IterationReport::judged);
-            }
+            Event::Iteration(event) => self.fold_iteration(event, *at),
+            Event::Attempt(event) => self.fold_attempt(event, *at),
+            Event::Call(event) => self.fold_call(event),
+            Event::Gate(event) => self.fold_gate(event, *at),
             Event::Note(NoteEvent::BlockerReported { blocker }) => self.in_iteration(|chapter| {
                 let text = cut(&blocker.text, MAX_TEXT_CHARS);
                 keep(&mut chapter.blockers, text, &mut chapter.left_off);
             }),
-            Event::Run(RunEvent::Continued { .. })
-            | Event::Iteration(IterationEvent::Skipped { .. })
-            | Event::Attempt(AttemptEvent::Cancelled { .. })
-            | Event::Wait(WaitEvent::RetryScheduled { .. })
-            | Event::Wait(WaitEvent::Started { .. })
-            | Event::Wait(WaitEvent::Ended { .. })
-            | Event::Wait(WaitEvent::QuotaReported { .. })
-            | Event::Note(NoteEvent::StatusChanged { .. })
-            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
-            | Event::Attempt(AttemptEvent::NudgeSent { .. })
-            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
-            | Event::Gate(GateEvent::ChecksStarted { .. })
-            | Event::Call(CallEvent::Cancelled { .. })
-            | Event::Note(NoteEvent::CouncilDecided { .. })
-            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
-            | Event::Note(NoteEvent::FeedbackAdded { .. })
-            | Event::Operator(OperatorEvent::SettingsChanged { .. })
-            | Event::Operator(OperatorEvent::StopRequested { .. })
-            | Event::Operator(OperatorEvent::StopCancelled)
-            | Event::Operator(OperatorEvent::Paused)
-            | Event::Operator(OperatorEvent::Resumed)
-            | Event::Note(NoteEvent::HookFailed { .. })
-            | Event::Note(NoteEvent::Warning { .. })
-            | Event::Run(RunEvent::Finished { .. }) => {
-                if let Some((kind, text)) = notes::of(event) {
-                    self.note(*at, kind, &text);
-                }
+            Event::Run(_) | Event::Wait(_) | Event::Operator(_) | Event::Note(_) => {}
+        }
+        if let Some((kind, text)) = notes::of(event, self.view.in_iteration().is_some()) {
+            self.note(*at, kind, &text);
+        }
+    }
+
+    fn fold_iteration(&mut self, event: &IterationEvent, at: Timestamp) {
+        match event {
+            IterationEvent::Started { iteration, kind, start, .. } => {
+                self.seen(Some(start));
+                self.iterations.push(IterationReport::begun(*iteration, *kind, at));
+            }
+            IterationEvent::Finished(finished) => {
+                self.seen(finished.end.as_ref());
+                self.in_iteration(|chapter| chapter.finished(at, finished));
+            }
+            IterationEvent::Skipped { .. } => {}
+        }
+    }
+
+    fn fold_attempt(&mut self, event: &AttemptEvent, at: Timestamp) {
+        match event {
+            AttemptEvent::Started { attempt, .. } => {
+                self.in_iteration(|chapter| chapter.attempt_started(*attempt, at));
+            }
+            AttemptEvent::AgentReady { ready, .. } => self.agent_ready(&ready.model),
+            AttemptEvent::Finished { attempt, cost, figure, duration, report } => {
+                let charge =
+                    ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
+                self.in_iteration(|chapter| chapter.attempt_finished(*attempt, charge));
+            }
+            _ => {}
+        }
+    }
+
+    fn fold_call(&mut self, event: &CallEvent) {
+        match event {
+            CallEvent::Started { call, purpose, .. } => {
+                self.in_iteration(|chapter| chapter.call_started(*call, *purpose));
+            }
+            CallEvent::Finished { call, cost, figure, duration, report, .. } => {
+                let charge =
+                    ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
+                self.in_iteration(|chapter| chapter.call_finished(*call, charge));
+            }
+            CallEvent::Cancelled { .. } => {}
+        }
+    }
+
+    fn fold_gate(&mut self, event: &GateEvent, at: Timestamp) {
+        match event {
+            GateEvent::Started { claim, .. } => {
+                self.in_iteration(|chapter| chapter.claimed(at, claim));
+            }
+            GateEvent::ChecksStarted { .. } => {}
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, results, .. } => {
+                self.baseline_taken(at, results);
+            }
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+                let baseline = mem::take(&mut self.baseline);
+                self.at_claim(|claim| claim.checked(results, &baseline));
+                self.baseline = baseline;
+            }
+            GateEvent::ChangesInspected { findings, changes } => {
+                self.at_claim(|claim| claim.inspected(findings, changes));
+            }
+            GateEvent::VerdictGiven { verdict, reason, missing } => {
+                self.at_claim(|claim| claim.verdict_given(*verdict, reason, missing));
+            }
+            GateEvent::Finished { result } => {
+                self.at_claim(|claim| claim.judged(result));
+                self.in_iteration(IterationReport::judged);
             }
         }
     }

@@ -5,15 +5,17 @@ mod summaries;
 
 use super::*;
 use crate::event::{
-    AttemptEvent, CallEvent, FeedbackSource, GateEvent, IterationEvent, IterationResult, NoteEvent,
-    OperatorEvent, RunEvent, StopSource, WaitEnd, WaitEvent, samples,
+    AttemptEvent, CallEvent, Continuation, CostSource, Event, FeedbackSource, GateEvent,
+    IterationEvent, IterationResult, NoteEvent, OperatorEvent, Progress, RunEvent, RunStarted,
+    StopSource, WaitEnd, WaitEvent, samples,
 };
 use crate::input::{CheckPurpose, CheckVerdict, WorkspaceMark};
 use crate::machine::ledger::Ledger;
 use crate::outcome::Proof;
-use crate::settings::{ChangeSource, Settings};
+use crate::settings::{ChangeSource, SettingChange, Settings};
 use crate::stream::outcome::AttemptOutcome;
-use crate::units::{CallId, Fingerprint, RunId, Tokens};
+use crate::stream::report::AttemptReport;
+use crate::units::{CallId, Fingerprint, RunId, Tokens, Usd};
 
 /// A run told event by event, one second apart, all of it at work.
 #[derive(Default)]

@@ -14,6 +14,7 @@ use nightwright_core::event::{
 };
 use nightwright_core::outcome::Proof;
 use nightwright_core::permissions::denial::DeniedCommand;
+use nightwright_core::phrases;
 use nightwright_core::run_report::UnreadableJournal;
 use nightwright_core::run_view::{Activity, Estimate, Liveness, RunView};
 use nightwright_core::stream::dialect::Dialect;
@@ -391,7 +392,7 @@ fn doing(view: &RunView) -> ActivityStatus {
         Activity::Starting => (ActivityKind::Starting, None, None),
         Activity::Working { .. } => (ActivityKind::Working, None, None),
         Activity::Waiting { limit, retry_at } => {
-            (ActivityKind::Waiting, Some(retry_at), Some(words::limit(limit).to_owned()))
+            (ActivityKind::Waiting, Some(retry_at), Some(phrases::limit(limit).to_owned()))
         }
         Activity::Retrying { at, why } => (ActivityKind::Retrying, Some(at), Some(why)),
         Activity::Checking => {

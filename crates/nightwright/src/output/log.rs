@@ -22,12 +22,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{
-    AttemptEvent, CallEvent, CallPurpose, CostSource, Event, GateEvent, IterationEvent,
-    IterationFinished, IterationKind, IterationResult, NoteEvent, OperatorEvent, RunEvent,
-    RunStarted, WaitEvent,
+    AttemptEvent, CallEvent, CostSource, Event, IterationEvent, IterationFinished, IterationKind,
+    IterationResult, OperatorEvent, RunEvent, RunStarted, WaitEvent,
 };
 use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::count;
+use nightwright_core::phrases;
 use nightwright_core::redact::Secrets;
 use nightwright_core::run_view::RunView;
 use nightwright_core::settings::Scope;
@@ -179,7 +179,7 @@ impl LogReporter {
             at: *at,
             now: line.record.at,
             earlier: self.earlier.as_deref(),
-            limits: lines::limits(&self.view.limits),
+            limits: phrases::limits(&self.view.limits),
         };
         let mut text = text::head(&self.zone, &facts);
         if self.earlier.is_none() {
@@ -348,49 +348,19 @@ impl Reporter for LogReporter {
                 self.iteration_finished(at, finished)
             }
             Event::Attempt(AttemptEvent::Started { .. }) => self.attempt_started(),
-            Event::Call(CallEvent::Started { purpose, .. }) => {
-                self.own(line)?;
-                self.heading(&format!("\n{} OUTPUT:\n", call_name(*purpose)))
-            }
             Event::Attempt(AttemptEvent::Finished { .. }) => {
                 self.attempt_finished(at, &line.record.event)
+            }
+            Event::Call(CallEvent::Started { purpose, .. }) => {
+                self.own(line)?;
+                self.heading(&format!("\n{} OUTPUT:\n", purpose.name().to_uppercase()))
             }
             Event::Call(CallEvent::Finished { .. }) => {
                 self.call_finished(at, &line.record.event)?;
                 self.own(line)
             }
             Event::Run(RunEvent::Finished { .. }) => self.run_finished(line),
-            Event::Run(RunEvent::Started(_))
-            | Event::Run(RunEvent::Continued { .. })
-            | Event::Iteration(IterationEvent::Skipped { .. })
-            | Event::Attempt(AttemptEvent::AgentReady { .. })
-            | Event::Attempt(AttemptEvent::Cancelled { .. })
-            | Event::Wait(WaitEvent::RetryScheduled { .. })
-            | Event::Wait(WaitEvent::Started { .. })
-            | Event::Wait(WaitEvent::Ended { .. })
-            | Event::Wait(WaitEvent::QuotaReported { .. })
-            | Event::Note(NoteEvent::StatusChanged { .. })
-            | Event::Note(NoteEvent::BlockerReported { .. })
-            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
-            | Event::Attempt(AttemptEvent::NudgeSent { .. })
-            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
-            | Event::Gate(GateEvent::Started { .. })
-            | Event::Gate(GateEvent::ChecksStarted { .. })
-            | Event::Gate(GateEvent::ChecksFinished { .. })
-            | Event::Gate(GateEvent::ChangesInspected { .. })
-            | Event::Call(CallEvent::Cancelled { .. })
-            | Event::Gate(GateEvent::VerdictGiven { .. })
-            | Event::Gate(GateEvent::Finished { .. })
-            | Event::Note(NoteEvent::CouncilDecided { .. })
-            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
-            | Event::Note(NoteEvent::FeedbackAdded { .. })
-            | Event::Operator(OperatorEvent::SettingsChanged { .. })
-            | Event::Operator(OperatorEvent::StopRequested { .. })
-            | Event::Operator(OperatorEvent::StopCancelled)
-            | Event::Operator(OperatorEvent::Paused)
-            | Event::Operator(OperatorEvent::Resumed)
-            | Event::Note(NoteEvent::HookFailed { .. })
-            | Event::Note(NoteEvent::Warning { .. }) => self.own(line),
+            _ => self.own(line),
         }?;
         if waits(&line.record.event) { self.write_out(at) } else { Ok(()) }
     }
@@ -441,57 +411,15 @@ impl LogReporter {
     }
 }
 
-fn call_name(purpose: CallPurpose) -> &'static str {
-    match purpose {
-        CallPurpose::Verify => "VERIFY",
-        CallPurpose::Review => "REVIEW",
-        CallPurpose::Advise => "ADVISE",
-        CallPurpose::Council => "COUNCIL",
-    }
-}
-
 /// Whether nothing more may come for a while.
 fn waits(event: &Event) -> bool {
-    match event {
+    matches!(
+        event,
         Event::Iteration(IterationEvent::Finished(_))
-        | Event::Wait(WaitEvent::Started { .. })
-        | Event::Wait(WaitEvent::RetryScheduled { .. })
-        | Event::Operator(OperatorEvent::Paused)
-        | Event::Run(RunEvent::Finished { .. }) => true,
-        Event::Run(RunEvent::Started(_))
-        | Event::Run(RunEvent::Continued { .. })
-        | Event::Iteration(IterationEvent::Started { .. })
-        | Event::Iteration(IterationEvent::Skipped { .. })
-        | Event::Attempt(AttemptEvent::Started { .. })
-        | Event::Attempt(AttemptEvent::AgentReady { .. })
-        | Event::Attempt(AttemptEvent::Cancelled { .. })
-        | Event::Attempt(AttemptEvent::Finished { .. })
-        | Event::Wait(WaitEvent::Ended { .. })
-        | Event::Wait(WaitEvent::QuotaReported { .. })
-        | Event::Note(NoteEvent::StatusChanged { .. })
-        | Event::Note(NoteEvent::BlockerReported { .. })
-        | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
-        | Event::Attempt(AttemptEvent::NudgeSent { .. })
-        | Event::Attempt(AttemptEvent::PermissionDenied { .. })
-        | Event::Gate(GateEvent::Started { .. })
-        | Event::Gate(GateEvent::ChecksStarted { .. })
-        | Event::Gate(GateEvent::ChecksFinished { .. })
-        | Event::Gate(GateEvent::ChangesInspected { .. })
-        | Event::Call(CallEvent::Started { .. })
-        | Event::Call(CallEvent::Cancelled { .. })
-        | Event::Call(CallEvent::Finished { .. })
-        | Event::Gate(GateEvent::VerdictGiven { .. })
-        | Event::Gate(GateEvent::Finished { .. })
-        | Event::Note(NoteEvent::CouncilDecided { .. })
-        | Event::Note(NoteEvent::PrinciplesAdopted { .. })
-        | Event::Note(NoteEvent::FeedbackAdded { .. })
-        | Event::Operator(OperatorEvent::SettingsChanged { .. })
-        | Event::Operator(OperatorEvent::StopRequested { .. })
-        | Event::Operator(OperatorEvent::StopCancelled)
-        | Event::Operator(OperatorEvent::Resumed)
-        | Event::Note(NoteEvent::HookFailed { .. })
-        | Event::Note(NoteEvent::Warning { .. }) => false,
-    }
+            | Event::Wait(WaitEvent::Started { .. } | WaitEvent::RetryScheduled { .. })
+            | Event::Operator(OperatorEvent::Paused)
+            | Event::Run(RunEvent::Finished { .. })
+    )
 }
 
 impl fmt::Debug for LogReporter {

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::event::{
-    AttemptEvent, CallEvent, CostSource, Event, FeedbackSource, GateEvent, IterationEvent,
-    NoteEvent, OperatorEvent, RunEvent, WaitEvent,
+    AttemptEvent, CostSource, Event, FeedbackSource, GateEvent, NoteEvent,
 };
 use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::count;
+use nightwright_core::phrases;
 use nightwright_core::run_view::RunView;
-use nightwright_core::settings::EvidenceKind;
 use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::units::human;
 
@@ -47,11 +46,7 @@ impl Reporter for VerboseReporter {
 
     fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
         let event = &line.record.event;
-        if let Event::Attempt(AttemptEvent::Finished { .. })
-        | Event::Call(CallEvent::Finished { .. })
-        | Event::Iteration(IterationEvent::Finished(_))
-        | Event::Run(RunEvent::Finished { .. }) = event
-        {
+        if event.ends_talk() {
             self.end()?;
         }
         let before = self.progress.written();
@@ -118,7 +113,7 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
             page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {cost}, {took}"));
         }
         Event::Gate(GateEvent::Started { claim, .. }) => {
-            let claim: Vec<_> = claim.iter().map(|kind| evidence(*kind)).collect();
+            let claim: Vec<_> = claim.iter().map(|kind| phrases::evidence(*kind)).collect();
             page.aside(&format!("claimed by {}", claim.join(", ")));
         }
         Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
@@ -126,53 +121,6 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
                 page.aside(&format!("for the next iteration: {text}"));
             }
         }
-        Event::Run(RunEvent::Started(_))
-        | Event::Run(RunEvent::Continued { .. })
-        | Event::Iteration(IterationEvent::Started { .. })
-        | Event::Iteration(IterationEvent::Skipped { .. })
-        | Event::Attempt(AttemptEvent::Started { .. })
-        | Event::Attempt(AttemptEvent::Cancelled { .. })
-        | Event::Wait(WaitEvent::RetryScheduled { .. })
-        | Event::Wait(WaitEvent::Started { .. })
-        | Event::Wait(WaitEvent::Ended { .. })
-        | Event::Wait(WaitEvent::QuotaReported { .. })
-        | Event::Note(NoteEvent::StatusChanged { .. })
-        | Event::Note(NoteEvent::BlockerReported { .. })
-        | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
-        | Event::Attempt(AttemptEvent::NudgeSent { .. })
-        | Event::Attempt(AttemptEvent::PermissionDenied { .. })
-        | Event::Gate(GateEvent::ChecksStarted { .. })
-        | Event::Gate(GateEvent::ChecksFinished { .. })
-        | Event::Gate(GateEvent::ChangesInspected { .. })
-        | Event::Call(CallEvent::Started { .. })
-        | Event::Call(CallEvent::Cancelled { .. })
-        | Event::Call(CallEvent::Finished { .. })
-        | Event::Gate(GateEvent::VerdictGiven { .. })
-        | Event::Gate(GateEvent::Finished { .. })
-        | Event::Note(NoteEvent::CouncilDecided { .. })
-        | Event::Note(NoteEvent::PrinciplesAdopted { .. })
-        | Event::Operator(OperatorEvent::SettingsChanged { .. })
-        | Event::Iteration(IterationEvent::Finished(_))
-        | Event::Operator(OperatorEvent::StopRequested { .. })
-        | Event::Operator(OperatorEvent::StopCancelled)
-        | Event::Operator(OperatorEvent::Paused)
-        | Event::Operator(OperatorEvent::Resumed)
-        | Event::Note(NoteEvent::HookFailed { .. })
-        | Event::Note(NoteEvent::Warning { .. })
-        | Event::Run(RunEvent::Finished { .. }) => {}
-    }
-}
-
-fn evidence(kind: EvidenceKind) -> &'static str {
-    match kind {
-        EvidenceKind::Status => "the status file",
-        EvidenceKind::Todo => "the to-do list",
-        EvidenceKind::Plan => "the plan",
-        EvidenceKind::Planned => "the plan that was written",
-        EvidenceKind::Promise => "the promise marker",
-        EvidenceKind::Signal => "the completion signal",
-        EvidenceKind::EndPhrase => "the end phrase",
-        EvidenceKind::NoProgress => "nightwright, before ending the run for lack of progress",
-        EvidenceKind::Asked => "a person who wants to know",
+        _ => {}
     }
 }

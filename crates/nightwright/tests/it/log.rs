@@ -204,7 +204,7 @@ fn the_log_tells_a_run_section_by_section() {
         <promise>COMPLETE</promise>
 
     [TIME] attempt 2: finished, 2 turns, $0.01 (rehearsed), SPAN
-    [TIME] claimed complete: asking a model
+    [TIME] claimed complete: asking a model whether the work is complete
 
     VERIFY OUTPUT:
       verify:

@@ -104,7 +104,7 @@ fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
          verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the agent is a script, ",
         "| cost | rehearsed, nothing was spent ($0.76 by its script) |\n",
         "| cost per accepted change | ",
-        "**Iteration 1: rejected.** Claimed by the promise marker; ",
+        "**Iteration 1: rejected.** Claimed by the completion marker; ",
         "- check `test -e done.txt`: failed (exit 1), ",
         "- check `test -e done.txt`: passed (exit 0), ",
         "- **Iteration 1:** claim rejected, 1 file, $0.25, ",

@@ -150,7 +150,7 @@ fn a_plan_whose_boxes_are_all_ticked_goes_to_the_gate_without_an_iteration() {
     let env = TestEnv::new();
     env.file("IMPLEMENTATION_PLAN.md", "- [x] the parser\n");
     rehearse(&env, &["build", "-m", "3", "--verify", "true"], "[[attempt]]\n").exits(0).says(&[
-        "Nothing is open any more",
+        "No open items: only the verification remains",
         "judged complete by a model (the checks passed before the run began) after 0 iterations",
     ]);
     let journal = env.journal();
@@ -316,7 +316,7 @@ fn a_stop_file_in_the_folder_of_the_task_stops_its_run() {
     );
     env.run(&["run", "port", "--dry-run", "--rehearsal", &script])
         .exits(0)
-        .says(&["Stopped after iteration 1 as asked"]);
+        .says(&["Stopped after iteration 1, as requested"]);
 }
 
 #[test]

@@ -158,26 +158,26 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     iteration 4: skipped by a hook
       the provider is overloaded: trying again in 6m 25s
     ⚠️ usage limit: waiting until Mon 01:01 (1h 20m)
-      going on after a wait of 1h 20m
+      continuing after a wait of 1h 20m
       status: 35/60 items (+5) - orders and invoices moved
     ⚠️ blocked: a password for the staging database
       the agent asks: Shall I also move the tests?
       answered: Nobody is here to answer. Choose, note the choice, go on.
     ⚠️ denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       claimed complete: running the checks (`cargo test`)
-      asking a model whether it is complete
+      asking a model whether the work is complete
     ⚠️ rejected: `cargo test` failed (exit 101)
         test invoice::rounds … FAILED
         	test result: "FAILED"
       missing: src/returns.rs
       decided: keep the old routes for one release
-      the agent wrote down principles; they hold from here on
+      the agent wrote down principles; they apply from here on
     Changed agent.allowed_tools: Bash(cargo test:*) -> Bash(cargo test:*), Bash(npm install:*)
     ❌ Iteration 3 failed: the provider is overloaded
-    Stopping before the next iteration, asked by `nightwright stop`
-    Not stopping: the request was taken back
+    Stopping before the next iteration, requested by `nightwright stop`
+    Not stopping: the request was withdrawn
     Paused: nothing new starts until `nightwright resume 20261115-233412-7f3a`
-    Continuing
+    Resumed
     ⚠️ the hook `iteration_finished` failed: exited with 127
     ⚠️ `.status.json` is not valid JSON: it says nothing
     "#);
@@ -312,7 +312,7 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
         ok, 1 line
         │ Two files.
       attempt 7: finished, 23 turns, $0.42, 6m 12s
-      claimed by the status file, the promise marker
+      claimed by the status file, the completion marker
       for the next iteration: `cargo test` failed (exit 101): test invoice::rounds
     "#);
     let kept = progress.lines().all(|line| verbose.lines().any(|known| known == line));
@@ -510,13 +510,13 @@ fn whoever_was_asked_is_shown_with_the_first_of_their_words() {
       the agent asks: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent gives up: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent repeats itself: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      tool errors in a row: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      the context runs full again and again: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      asking for advice
+      the agent's tool calls fail: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent's context runs full: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      asking a model for advice
       advice: The path is wrong. 1. Look at it. 2. Mend it.
-      reviewing the work
+      asking a model to review the work
       the review says: One test proved nothing; it does now.
-      reviewing the work
+      asking a model to review the work
       the review says: Nothing to mend.
       asking for a decision between principles
     "#);

@@ -102,15 +102,13 @@ pub(super) fn event_line(event: &Event) -> String {
             format!("{name} {}", change.sentence())
         }
         Event::Note(NoteEvent::CouncilDecided { decision, .. }) => format!("{name}: {decision}"),
-        Event::Note(NoteEvent::PrinciplesAdopted { .. }) => name.to_owned(),
-        Event::Run(RunEvent::Started(_))
-        | Event::Attempt(AttemptEvent::AgentReady { .. })
-        | Event::Wait(WaitEvent::QuotaReported { .. })
-        | Event::Gate(GateEvent::ChecksFinished { .. })
-        | Event::Gate(GateEvent::ChangesInspected { .. })
-        | Event::Operator(OperatorEvent::StopCancelled)
-        | Event::Operator(OperatorEvent::Paused)
-        | Event::Operator(OperatorEvent::Resumed) => name.to_owned(),
+        // Others by their name alone.
+        Event::Run(_)
+        | Event::Attempt(_)
+        | Event::Wait(_)
+        | Event::Gate(_)
+        | Event::Operator(_)
+        | Event::Note(_) => name.to_owned(),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::{MAX_LINE_CHARS, notes};
+use super::MAX_LINE_CHARS;
 use crate::event::{
-    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, OperatorEvent, RunEvent,
-    WaitEvent,
+    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, OperatorEvent, RunEvent, WaitEvent,
 };
 use crate::input::CheckPurpose;
+use crate::phrases;
 use crate::run_report::parts::{SpanKind, TimelineSpan};
 use crate::run_report::text::cut;
 use crate::stream::outcome::Consequence;
@@ -41,77 +41,72 @@ impl Spans {
             self.in_iteration = 0;
         }
         match event {
-            Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
-                self.end(SpanKind::Retry, None, at);
-                self.begin(SpanKind::Attempt, Some(attempt.0), at, "");
-            }
-            Event::Attempt(AttemptEvent::Finished { attempt, report, .. }) => {
-                let trouble = !matches!(report.outcome.consequence(), Consequence::Assess);
-                let text = report.outcome.sentence();
-                self.end_with(SpanKind::Attempt, Some(attempt.0), at, &text, trouble);
-            }
+            Event::Run(RunEvent::Started(_)) | Event::Note(_) => {}
+            Event::Run(RunEvent::Continued { .. }) => self.away(before, at),
+            Event::Run(RunEvent::Finished { .. }) => self.end_all(at),
+            Event::Iteration(IterationEvent::Finished(_)) => self.end(SpanKind::Retry, None, at),
+            Event::Iteration(_) => {}
+            Event::Attempt(event) => self.attempt(at, event),
             Event::Call(CallEvent::Started { call, purpose, .. }) => {
                 self.begin(SpanKind::Call, Some(call.0), at, purpose.name());
             }
             Event::Call(CallEvent::Finished { call, .. }) => {
-                self.end(SpanKind::Call, Some(call.0), at)
+                self.end(SpanKind::Call, Some(call.0), at);
             }
-            Event::Gate(GateEvent::ChecksStarted { .. }) => {
-                self.begin(SpanKind::Checks, None, at, "checks")
+            Event::Call(CallEvent::Cancelled { .. }) => {}
+            Event::Wait(event) => self.wait(at, event),
+            Event::Gate(event) => self.checks(at, event),
+            Event::Operator(OperatorEvent::Paused) => {
+                self.begin(SpanKind::Pause, None, at, "paused");
             }
-            Event::Gate(GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, .. }) => {
+            Event::Operator(OperatorEvent::Resumed) => self.end(SpanKind::Pause, None, at),
+            Event::Operator(_) => {}
+        }
+    }
+
+    fn attempt(&mut self, at: Timestamp, event: &AttemptEvent) {
+        match event {
+            AttemptEvent::Started { attempt, .. } => {
+                self.end(SpanKind::Retry, None, at);
+                self.begin(SpanKind::Attempt, Some(attempt.0), at, "");
+            }
+            AttemptEvent::Finished { attempt, report, .. } => {
+                let trouble = !matches!(report.outcome.consequence(), Consequence::Assess);
+                let text = report.outcome.sentence();
+                self.end_with(SpanKind::Attempt, Some(attempt.0), at, &text, trouble);
+            }
+            _ => {}
+        }
+    }
+
+    fn wait(&mut self, at: Timestamp, event: &WaitEvent) {
+        match event {
+            WaitEvent::Started { limit, wait, .. } => {
+                let text = format!("{} for the {}", human(*wait), phrases::limit(*limit));
+                self.begin(SpanKind::Wait, None, at, &text);
+            }
+            WaitEvent::Ended { .. } => self.end(SpanKind::Wait, None, at),
+            WaitEvent::RetryScheduled { why, .. } => self.begin(SpanKind::Retry, None, at, why),
+            WaitEvent::QuotaReported { .. } => {}
+        }
+    }
+
+    fn checks(&mut self, at: Timestamp, event: &GateEvent) {
+        match event {
+            GateEvent::ChecksStarted { .. } => self.begin(SpanKind::Checks, None, at, "checks"),
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => {
                 let text = "checks before the first iteration";
                 self.end_with(SpanKind::Checks, None, at, text, false);
             }
-            Event::Gate(GateEvent::ChecksFinished {
-                purpose: CheckPurpose::Gate, results, ..
-            }) => {
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
                 let failed = results.iter().find(|result| !result.verdict.is_pass());
                 let text = match failed {
-                    Some(result) => format!("`{}` was not passed", result.command),
+                    Some(result) => format!("`{}` failed", result.command),
                     None => "checks passed".to_owned(),
                 };
                 self.end_with(SpanKind::Checks, None, at, &text, failed.is_some());
             }
-            Event::Wait(WaitEvent::Started { limit, wait, .. }) => {
-                let text = format!("{} for {}", human(*wait), notes::wait(*limit));
-                self.begin(SpanKind::Wait, None, at, &text);
-            }
-            Event::Wait(WaitEvent::Ended { .. }) => self.end(SpanKind::Wait, None, at),
-            Event::Wait(WaitEvent::RetryScheduled { why, .. }) => {
-                self.begin(SpanKind::Retry, None, at, why)
-            }
-            Event::Operator(OperatorEvent::Paused) => {
-                self.begin(SpanKind::Pause, None, at, "paused")
-            }
-            Event::Operator(OperatorEvent::Resumed) => self.end(SpanKind::Pause, None, at),
-            Event::Run(RunEvent::Continued { .. }) => self.away(before, at),
-            Event::Iteration(IterationEvent::Finished(_)) => self.end(SpanKind::Retry, None, at),
-            Event::Run(RunEvent::Finished { .. }) => self.end_all(at),
-            Event::Run(RunEvent::Started(_))
-            | Event::Iteration(IterationEvent::Started { .. })
-            | Event::Iteration(IterationEvent::Skipped { .. })
-            | Event::Attempt(AttemptEvent::AgentReady { .. })
-            | Event::Attempt(AttemptEvent::Cancelled { .. })
-            | Event::Wait(WaitEvent::QuotaReported { .. })
-            | Event::Note(NoteEvent::StatusChanged { .. })
-            | Event::Note(NoteEvent::BlockerReported { .. })
-            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
-            | Event::Attempt(AttemptEvent::NudgeSent { .. })
-            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
-            | Event::Gate(GateEvent::Started { .. })
-            | Event::Gate(GateEvent::ChangesInspected { .. })
-            | Event::Call(CallEvent::Cancelled { .. })
-            | Event::Gate(GateEvent::VerdictGiven { .. })
-            | Event::Gate(GateEvent::Finished { .. })
-            | Event::Note(NoteEvent::CouncilDecided { .. })
-            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
-            | Event::Note(NoteEvent::FeedbackAdded { .. })
-            | Event::Operator(OperatorEvent::SettingsChanged { .. })
-            | Event::Operator(OperatorEvent::StopRequested { .. })
-            | Event::Operator(OperatorEvent::StopCancelled)
-            | Event::Note(NoteEvent::HookFailed { .. })
-            | Event::Note(NoteEvent::Warning { .. }) => {}
+            _ => {}
         }
     }
 

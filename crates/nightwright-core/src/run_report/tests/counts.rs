@@ -141,9 +141,9 @@ fn what_happened_before_the_first_iteration_is_on_the_pages() {
     let (markdown, html) = (report.markdown(), report.html());
     let (_, section) = markdown.split_once("## Before the first iteration\n").unwrap();
     assert!(section.contains(&format!(" warning: {text}\n")), "{section}");
-    assert!(section.contains(" steered: told to go on after all\n"), "{section}");
+    assert!(section.contains(" steered: not stopping: the request was withdrawn\n"), "{section}");
     let (_, section) = html.split_once("<h2>Before the first iteration</h2>").unwrap();
-    assert!(section.contains("told to go on after all"), "{section}");
+    assert!(section.contains("not stopping: the request was withdrawn"), "{section}");
 }
 
 #[test]

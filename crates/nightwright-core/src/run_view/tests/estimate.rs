@@ -1,7 +1,6 @@
 //! What is to be expected of a run.
 
 use super::*;
-use crate::event::{IterationEvent, OperatorEvent, WaitEvent};
 
 impl ViewStory {
     /// The clock of the story, so many seconds on.

@@ -1,7 +1,6 @@
 //! What is said when a run is over.
 
 use super::*;
-use crate::event::{GateEvent, OperatorEvent, RunEvent};
 use crate::outcome::{self, Tone};
 
 #[test]

@@ -40,7 +40,7 @@ The states of a task:
   ready        it has instructions, and no run has begun
   running      a run is going on
   completed    done
-  stopped      stopped after an iteration, as asked
+  stopped      stopped after an iteration, as requested
   interrupted  broken off, or the process of its run is gone
   limit        a limit of iterations, cost, time or tokens was reached
   stagnated    the last run came no further

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::event::{
-    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, IterationFinished, NoteEvent,
-    OperatorEvent, Record, RunEvent, Totals, WaitEvent,
+    AttemptEvent, Event, IterationEvent, IterationFinished, NoteEvent, OperatorEvent, Record,
+    RunEvent, Totals,
 };
 use nightwright_core::hook::{FinishClass, Hook};
 use nightwright_core::journal::{self, JournalLine};
@@ -129,6 +129,9 @@ impl HookInput {
     fn take(&mut self, line: JournalLine, raw: &[u8]) {
         let facts = &mut self.facts;
         let whole = || [raw, b"\n"].concat();
+        if let Some(charge) = line.record.event.charge() {
+            facts.cost += charge.cost;
+        }
         match line.record.event {
             Event::Run(RunEvent::Started(started)) => {
                 self.started = whole();
@@ -139,63 +142,36 @@ impl HookInput {
                 facts.plan = started.settings.files.list;
                 facts.max_iterations = started.settings.limits.max_iterations;
             }
-            // A run that goes on has not ended.
+            // A run that continues has not ended.
             Event::Run(RunEvent::Continued { .. }) => {
                 self.finished.clear();
                 facts.outcome = None;
-            }
-            Event::Operator(OperatorEvent::SettingsChanged {
-                change: SettingChange::MaxIterations { new, .. },
-                ..
-            }) => {
-                facts.max_iterations = new;
-            }
-            Event::Iteration(IterationEvent::Started { .. }) => self.blockers.clear(),
-            Event::Note(NoteEvent::BlockerReported { .. }) => self.blockers.extend(whole()),
-            Event::Attempt(AttemptEvent::Finished { cost, report, .. }) => {
-                facts.cost += cost;
-                facts.exit_code = Some(exit_code(&report.outcome));
-            }
-            Event::Call(CallEvent::Finished { cost, .. }) => facts.cost += cost,
-            Event::Iteration(IterationEvent::Finished(finished)) => {
-                self.iteration = whole();
-                facts.iteration_finished(*finished);
             }
             Event::Run(RunEvent::Finished { outcome, totals, .. }) => {
                 let is_past = line.seq != UNNUMBERED && line.seq <= self.after;
                 self.finished = if is_past { Vec::new() } else { whole() };
                 facts.ended(Some(outcome).filter(|_| !is_past), &totals);
             }
-            Event::Iteration(IterationEvent::Skipped { .. })
-            | Event::Operator(OperatorEvent::SettingsChanged { .. })
-            | Event::Attempt(AttemptEvent::Started { .. })
-            | Event::Attempt(AttemptEvent::AgentReady { .. })
-            | Event::Attempt(AttemptEvent::Cancelled { .. })
-            | Event::Wait(WaitEvent::RetryScheduled { .. })
-            | Event::Wait(WaitEvent::Started { .. })
-            | Event::Wait(WaitEvent::Ended { .. })
-            | Event::Wait(WaitEvent::QuotaReported { .. })
-            | Event::Note(NoteEvent::StatusChanged { .. })
-            | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
-            | Event::Attempt(AttemptEvent::NudgeSent { .. })
-            | Event::Attempt(AttemptEvent::PermissionDenied { .. })
-            | Event::Gate(GateEvent::Started { .. })
-            | Event::Gate(GateEvent::ChecksStarted { .. })
-            | Event::Gate(GateEvent::ChecksFinished { .. })
-            | Event::Gate(GateEvent::ChangesInspected { .. })
-            | Event::Gate(GateEvent::VerdictGiven { .. })
-            | Event::Gate(GateEvent::Finished { .. })
-            | Event::Call(CallEvent::Started { .. })
-            | Event::Call(CallEvent::Cancelled { .. })
-            | Event::Note(NoteEvent::CouncilDecided { .. })
-            | Event::Note(NoteEvent::PrinciplesAdopted { .. })
-            | Event::Note(NoteEvent::FeedbackAdded { .. })
-            | Event::Operator(OperatorEvent::StopRequested { .. })
-            | Event::Operator(OperatorEvent::StopCancelled)
-            | Event::Operator(OperatorEvent::Paused)
-            | Event::Operator(OperatorEvent::Resumed)
-            | Event::Note(NoteEvent::HookFailed { .. })
-            | Event::Note(NoteEvent::Warning { .. }) => {}
+            Event::Iteration(IterationEvent::Started { .. }) => self.blockers.clear(),
+            Event::Iteration(IterationEvent::Finished(finished)) => {
+                self.iteration = whole();
+                facts.iteration_finished(*finished);
+            }
+            Event::Attempt(AttemptEvent::Finished { report, .. }) => {
+                facts.exit_code = Some(exit_code(&report.outcome));
+            }
+            Event::Operator(OperatorEvent::SettingsChanged {
+                change: SettingChange::MaxIterations { new, .. },
+                ..
+            }) => facts.max_iterations = new,
+            Event::Note(NoteEvent::BlockerReported { .. }) => self.blockers.extend(whole()),
+            Event::Iteration(_)
+            | Event::Attempt(_)
+            | Event::Call(_)
+            | Event::Wait(_)
+            | Event::Gate(_)
+            | Event::Operator(_)
+            | Event::Note(_) => {}
         }
     }
 
@@ -279,26 +255,7 @@ fn exit_code(outcome: &AttemptOutcome) -> i32 {
         AttemptOutcome::Finished => 0,
         AttemptOutcome::Crashed { how: ProcessExit::Code(code) } => *code,
         AttemptOutcome::Crashed { how: ProcessExit::Signal(signal) } => 128 + signal,
-        AttemptOutcome::TurnLimit
-        | AttemptOutcome::AttemptBudget
-        | AttemptOutcome::UsageLimited { .. }
-        | AttemptOutcome::RateLimited
-        | AttemptOutcome::Overloaded
-        | AttemptOutcome::Network
-        | AttemptOutcome::TimedOut { .. }
-        | AttemptOutcome::Auth { .. }
-        | AttemptOutcome::Billing { .. }
-        | AttemptOutcome::BadStart { .. }
-        | AttemptOutcome::NotStarted { .. }
-        | AttemptOutcome::PromptTooLong
-        | AttemptOutcome::ContextFull
-        | AttemptOutcome::BadRequest { .. }
-        | AttemptOutcome::ModelNotFound { .. }
-        | AttemptOutcome::Refused
-        | AttemptOutcome::OutputLimit
-        | AttemptOutcome::Interrupted
-        | AttemptOutcome::Suspect { .. }
-        | AttemptOutcome::Lost => 1,
+        _ => 1,
     }
 }
 

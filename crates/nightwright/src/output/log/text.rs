@@ -7,17 +7,16 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{
-    AgentFacts, AttemptEvent, CallEvent, Event, FeedbackSource, GateEvent, IterationEvent,
-    IterationFinished, IterationResult, NoteEvent, OperatorEvent, RunEvent, RunStarted, WaitEvent,
+    AgentFacts, AttemptEvent, Event, FeedbackSource, GateEvent, IterationFinished, IterationResult,
+    NoteEvent, RunStarted,
 };
 use nightwright_core::input::{CheckResult, CheckVerdict, TaskProgress};
 use nightwright_core::outcome::count;
+use nightwright_core::phrases;
 use nightwright_core::prompt;
 use nightwright_core::settings::Scope;
-use nightwright_core::stream::outcome::{CancelReason, Deadline};
 use nightwright_core::units::{Iteration, RunId, human};
 
-use crate::output::lines;
 use crate::output::page::{LinePrefix, Page};
 
 /// The width of a rule.
@@ -169,7 +168,7 @@ pub(super) fn footer(
         let _ = writeln!(text, "{name} {}", one_line(value, MAX_LINE_CHARS));
     };
     row("Completed:", &moment(zone, at));
-    if let Some(TaskProgress { completed, total }) = lines::items(finished) {
+    if let Some(TaskProgress { completed, total }) = finished.items() {
         let left = count(total.saturating_sub(completed), "item");
         row("Remaining:", &format!("{left} ({completed} of {total} done)"));
     }
@@ -206,67 +205,21 @@ pub(super) fn more(page: &mut Page<'_>, event: &Event) {
         Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
             page.line(&format!("{}, version {}", ready.model, ready.version));
         }
+        Event::Attempt(AttemptEvent::Cancelled { why, .. }) => {
+            page.line(&format!("cancelled: {}", phrases::cancel_reason(*why)));
+        }
         Event::Gate(GateEvent::ChecksFinished { results, .. }) => {
             for result in results.iter().filter(|result| !result.verdict.is_pass()) {
                 page.detail(&check(result));
             }
         }
-        Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
-            if *source != FeedbackSource::Human {
-                page.line("for the next iteration:");
-                page.verbatim(LinePrefix { indent: 4, sign: "" }, None, text.trim_end());
-            }
+        Event::Note(NoteEvent::FeedbackAdded { source, text })
+            if *source != FeedbackSource::Human =>
+        {
+            page.line("for the next iteration:");
+            page.verbatim(LinePrefix { indent: 4, sign: "" }, None, text.trim_end());
         }
-        Event::Attempt(AttemptEvent::Cancelled { why, .. }) => {
-            page.line(&format!("ended by us: {}", cut(*why)))
-        }
-        Event::Run(RunEvent::Started(_))
-        | Event::Run(RunEvent::Continued { .. })
-        | Event::Iteration(IterationEvent::Started { .. })
-        | Event::Iteration(IterationEvent::Skipped { .. })
-        | Event::Attempt(AttemptEvent::Started { .. })
-        | Event::Attempt(AttemptEvent::Finished { .. })
-        | Event::Wait(WaitEvent::RetryScheduled { .. })
-        | Event::Wait(WaitEvent::Started { .. })
-        | Event::Wait(WaitEvent::Ended { .. })
-        | Event::Wait(WaitEvent::QuotaReported { .. })
-        | Event::Note(NoteEvent::StatusChanged { .. })
-        | Event::Note(NoteEvent::BlockerReported { .. })
-        | Event::Attempt(AttemptEvent::WatchdogNoticed { .. })
-        | Event::Attempt(AttemptEvent::NudgeSent { .. })
-        | Event::Attempt(AttemptEvent::PermissionDenied { .. })
-        | Event::Gate(GateEvent::Started { .. })
-        | Event::Gate(GateEvent::ChecksStarted { .. })
-        | Event::Gate(GateEvent::ChangesInspected { .. })
-        | Event::Call(CallEvent::Started { .. })
-        | Event::Call(CallEvent::Cancelled { .. })
-        | Event::Call(CallEvent::Finished { .. })
-        | Event::Gate(GateEvent::VerdictGiven { .. })
-        | Event::Gate(GateEvent::Finished { .. })
-        | Event::Note(NoteEvent::CouncilDecided { .. })
-        | Event::Note(NoteEvent::PrinciplesAdopted { .. })
-        | Event::Operator(OperatorEvent::SettingsChanged { .. })
-        | Event::Iteration(IterationEvent::Finished(_))
-        | Event::Operator(OperatorEvent::StopRequested { .. })
-        | Event::Operator(OperatorEvent::StopCancelled)
-        | Event::Operator(OperatorEvent::Paused)
-        | Event::Operator(OperatorEvent::Resumed)
-        | Event::Note(NoteEvent::HookFailed { .. })
-        | Event::Note(NoteEvent::Warning { .. })
-        | Event::Run(RunEvent::Finished { .. }) => {}
-    }
-}
-
-fn cut(why: CancelReason) -> &'static str {
-    match why {
-        CancelReason::Deadline(Deadline::Start) => "it did not get ready in time",
-        CancelReason::Deadline(Deadline::Idle) => "it was silent for too long",
-        CancelReason::Deadline(Deadline::Tool) => "one tool call took too long",
-        CancelReason::Deadline(Deadline::Attempt) => "it took too long",
-        CancelReason::AfterResult => "it had given its result and did not leave",
-        CancelReason::Limit => "its share of the limits is used up",
-        CancelReason::Auth => "its login was refused",
-        CancelReason::StopNow => "the run stops now",
+        _ => {}
     }
 }
 

@@ -3,9 +3,9 @@
 use insta::assert_snapshot;
 use jiff::tz::TimeZone;
 use nightwright_core::event::{
-    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, IterationFinished, IterationKind,
-    IterationResult, OperatorEvent, Progress, Record, RunEvent, RunStarted, StopSource, WaitEvent,
-    samples,
+    AttemptEvent, CallEvent, CallPurpose, Event, GateEvent, IterationEvent, IterationFinished,
+    IterationKind, IterationResult, OperatorEvent, Progress, Record, RunEvent, RunStarted,
+    StopSource, WaitEvent, WaitKind, samples,
 };
 use nightwright_core::input::{CheckPurpose, TaskProgress, WorkspaceMark};
 use nightwright_core::settings::Limits;
@@ -275,8 +275,8 @@ fn what_is_going_on_is_said_in_words() {
         what(story().finished(1, Progress::Work, None).then(OperatorEvent::Paused)),
     ];
     assert_snapshot!(all.join("\n"), @r"
-    asking a model whether it is done
-    a model reviews the work
+    asking a model whether the work is complete
+    asking a model to review the work
     checking · cargo test · cargo clippy
     trying again in 30s · the provider is overloaded
     the next iteration is about to begin
