@@ -78,7 +78,7 @@ pub fn evidence(kind: EvidenceKind) -> &'static str {
         EvidenceKind::Signal => "the completion signal",
         EvidenceKind::EndPhrase => "the end phrase",
         EvidenceKind::NoProgress => "nightwright, before ending the run for lack of progress",
-        EvidenceKind::Asked => "the user, with `nightwright verify`",
+        EvidenceKind::Asked => "the user",
     }
 }
 

@@ -40,7 +40,7 @@ impl NotificationStory {
     }
 
     fn past(mut self, event: Event) -> Self {
-        let line = self.line(event.into());
+        let line = self.line(event);
         self.notices.past(&line);
         self
     }

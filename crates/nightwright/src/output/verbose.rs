@@ -116,10 +116,10 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
             let claim: Vec<_> = claim.iter().map(|kind| phrases::evidence(*kind)).collect();
             page.aside(&format!("claimed by {}", claim.join(", ")));
         }
-        Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
-            if *source != FeedbackSource::Human {
-                page.aside(&format!("for the next iteration: {text}"));
-            }
+        Event::Note(NoteEvent::FeedbackAdded { source, text })
+            if *source != FeedbackSource::Human =>
+        {
+            page.aside(&format!("for the next iteration: {text}"));
         }
         _ => {}
     }

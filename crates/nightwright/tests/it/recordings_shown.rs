@@ -31,13 +31,13 @@ pub(crate) fn one_attempt() -> Vec<Record> {
     let wanted = |record: &Record| {
         matches!(
             record.event,
-            Event::Run(RunEvent::Started(_))
-                | Event::Iteration(IterationEvent::Started { .. })
-                | Event::Attempt(AttemptEvent::Started { .. })
-                | Event::Attempt(AttemptEvent::AgentReady { .. })
-                | Event::Attempt(AttemptEvent::Finished { .. })
-                | Event::Iteration(IterationEvent::Finished(_))
-                | Event::Run(RunEvent::Finished { .. })
+            Event::Run(RunEvent::Started(_) | RunEvent::Finished { .. })
+                | Event::Iteration(IterationEvent::Started { .. } | IterationEvent::Finished(_))
+                | Event::Attempt(
+                    AttemptEvent::Started { .. }
+                        | AttemptEvent::AgentReady { .. }
+                        | AttemptEvent::Finished { .. }
+                )
         )
     };
     records().into_iter().filter(wanted).collect()

@@ -518,6 +518,6 @@ fn whoever_was_asked_is_shown_with_the_first_of_their_words() {
       the review says: One test proved nothing; it does now.
       asking a model to review the work
       the review says: Nothing to mend.
-      asking for a decision between principles
+      asking a model to decide between principles
     "#);
 }

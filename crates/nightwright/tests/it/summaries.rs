@@ -82,10 +82,7 @@ fn a_wait_that_is_too_long_is_told_in_local_time() {
 fn a_run_that_never_worked_has_no_cost_to_tell() {
     let mut records = records();
     records.retain(|record| {
-        matches!(
-            record.event,
-            Event::Run(RunEvent::Started(_)) | Event::Run(RunEvent::Finished { .. })
-        )
+        matches!(record.event, Event::Run(RunEvent::Started(_) | RunEvent::Finished { .. }))
     });
     if let Some(Event::Run(RunEvent::Finished { outcome, note, .. })) =
         records.last_mut().map(|record| &mut record.event)

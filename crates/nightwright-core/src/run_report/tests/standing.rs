@@ -100,7 +100,7 @@ fn only_checks_are_called_a_verification() {
                     *passed = proof;
                 }
                 Event::Run(RunEvent::Finished { outcome, .. }) => {
-                    *outcome = Outcome::completed(proof)
+                    *outcome = Outcome::completed(proof);
                 }
                 _ => {}
             }
@@ -130,9 +130,11 @@ fn a_judgement_is_no_run() {
     records.retain(|record| {
         !matches!(
             record.event,
-            Event::Attempt(AttemptEvent::Started { .. })
-                | Event::Attempt(AttemptEvent::Finished { .. })
-                | Event::Attempt(AttemptEvent::AgentReady { .. })
+            Event::Attempt(
+                AttemptEvent::Started { .. }
+                    | AttemptEvent::Finished { .. }
+                    | AttemptEvent::AgentReady { .. }
+            )
         )
     });
     for record in &mut records {

@@ -66,7 +66,7 @@ impl EventAccount {
             Event::Run(RunEvent::Started(started)) => self.settings = started.settings.clone(),
             Event::Run(RunEvent::Continued { why }) => self.continued(*why),
             Event::Iteration(IterationEvent::Started { iteration, .. }) => {
-                self.iteration_started(*iteration)
+                self.iteration_started(*iteration);
             }
             Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
                 assert!(*attempt > self.last.0, "attempt {attempt} is used twice");
@@ -95,13 +95,13 @@ impl EventAccount {
             Event::Gate(GateEvent::Started { .. }) => (self.gate, self.checked) = (None, None),
             Event::Gate(GateEvent::Finished { result }) => self.gate = Some(result.clone()),
             Event::Operator(OperatorEvent::SettingsChanged { source, change }) => {
-                change.apply(*source, &mut self.settings)
+                change.apply(*source, &mut self.settings);
             }
             Event::Iteration(IterationEvent::Finished(finished)) => {
-                self.iteration_finished(finished)
+                self.iteration_finished(finished);
             }
             Event::Operator(OperatorEvent::StopRequested { when, .. }) => {
-                self.stop = self.stop.max(Some(*when))
+                self.stop = self.stop.max(Some(*when));
             }
             Event::Operator(OperatorEvent::StopCancelled) => self.stop = None,
             Event::Run(RunEvent::Finished { outcome, totals, .. }) => {
