@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::event::{CallPurpose, Event, Record};
+use crate::event::{CallPurpose, Event, IterationEvent, Record, RunEvent};
 use crate::hook::Hook;
 use crate::input::{CheckPurpose, TimerKey};
 use crate::prompt::Briefing;
@@ -37,7 +37,11 @@ impl Step {
     pub fn wants_sync(&self) -> bool {
         self.effects.iter().any(Effect::needs_durable_past)
             || self.events().any(|event| {
-                matches!(event, Event::IterationFinished(_) | Event::RunFinished { .. })
+                matches!(
+                    event,
+                    Event::Iteration(IterationEvent::Finished(_))
+                        | Event::Run(RunEvent::Finished { .. })
+                )
             })
     }
 }

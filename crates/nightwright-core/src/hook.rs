@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, OutcomeClass};
 use crate::units::millis;
 
 /// A program of the user's that is run at some point of a run.
@@ -145,26 +145,15 @@ pub enum FinishClass {
 impl FinishClass {
     /// The kind of this ending.
     pub fn of(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Stopped | Outcome::Interrupted => Self::Manual,
-            Outcome::MaxIterations { .. } => Self::MaxIterations,
-            Outcome::Completed { .. } => Self::Complete,
-            Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => Self::NoChanges,
-            Outcome::Failed { .. }
-            | Outcome::ConsecutiveErrors { .. }
-            | Outcome::AllIterationsFailed { .. }
-            | Outcome::Auth { .. }
-            | Outcome::BadAgent { .. }
-            | Outcome::ChecksCannotRun { .. }
-            | Outcome::HookAbort { .. }
-            | Outcome::LimitWaitTooLong { .. }
-            | Outcome::DiskFull { .. }
-            | Outcome::JournalFailed { .. } => Self::Error,
-            Outcome::MaxCost { .. }
-            | Outcome::MaxDuration { .. }
-            | Outcome::MaxTokens { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Unverified { .. } => Self::Other,
+        match outcome.class() {
+            OutcomeClass::Stopped | OutcomeClass::Interrupted => Self::Manual,
+            OutcomeClass::Limit if matches!(outcome, Outcome::MaxIterations { .. }) => {
+                Self::MaxIterations
+            }
+            OutcomeClass::Completed => Self::Complete,
+            OutcomeClass::Stagnated => Self::NoChanges,
+            OutcomeClass::Failed => Self::Error,
+            OutcomeClass::Limit | OutcomeClass::Blocked | OutcomeClass::Unverified => Self::Other,
         }
     }
 

@@ -27,7 +27,7 @@ use memchr::memchr_iter;
 use serde::Deserialize;
 
 use crate::display::is_unsafe;
-use crate::event::{self, Event, Record};
+use crate::event::{Event, Record};
 use crate::units::RunId;
 
 pub use scan::{JournalEnd, Scan, ScanError, ScanErrorKind, TornTail};
@@ -176,9 +176,7 @@ fn in_any_order(line: &[u8]) -> Result<JournalLine, LineError> {
     let EventName { event: name } = serde_json::from_slice(line).map_err(LineError::Malformed)?;
     match serde_json::from_slice(line) {
         Ok(event) => Ok(own.line(event)),
-        Err(error) if event::samples().iter().any(|known| known.name() == name) => {
-            Err(LineError::Malformed(error))
-        }
+        Err(error) if Event::names().any(|known| known == name) => Err(LineError::Malformed(error)),
         Err(_) => Err(LineError::UnknownEvent { name: name.into_owned() }),
     }
 }

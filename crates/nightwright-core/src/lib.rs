@@ -31,6 +31,7 @@ pub mod mode;
 pub mod notification;
 pub mod outcome;
 pub mod permissions;
+pub mod phrases;
 pub mod policy;
 pub mod principles;
 pub mod prompt;

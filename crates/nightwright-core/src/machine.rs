@@ -49,7 +49,7 @@ use self::call::LiveCall;
 use self::interruption::Interruption;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
 use crate::effect::{Effect, Step};
-use crate::event::{Event, IterationKind, Record, RunStarted};
+use crate::event::{Event, IterationKind, NoteEvent, Record, RunEvent, RunStarted};
 use crate::hook::Hook;
 use crate::input::{Input, Inspection, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
@@ -169,9 +169,9 @@ impl Machine {
 
     /// A run that an earlier process left, as its journal tells it. It goes on when it is given
     /// [`Input::Resume`].
-    pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record> + Clone) -> Self {
-        let interruption = Interruption::of(journal.clone());
+    pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record>) -> Self {
         let ledger = Ledger::replay(journal);
+        let interruption = Interruption::of_state(&ledger);
         // The hook's word is not recorded, but what came after it is. A run that died before all
         // of that may not have had it.
         let skipped = ledger.streaks.skips > 0;
@@ -245,8 +245,8 @@ impl Machine {
     }
 
     /// The one door through which durable state changes.
-    fn record(&mut self, event: Event) {
-        let record = Record { at: self.now.wall, active: self.active(), event };
+    fn record(&mut self, event: impl Into<Event>) {
+        let record = Record { at: self.now.wall, active: self.active(), event: event.into() };
         self.ledger.record(&record);
         self.step.records.push(record);
     }
@@ -256,7 +256,7 @@ impl Machine {
     }
 
     fn warn(&mut self, text: impl Into<String>) {
-        self.record(Event::Warning { text: text.into() });
+        self.record(NoteEvent::Warning { text: text.into() });
     }
 
     /// Warns of something that every attempt would tell again.
@@ -285,7 +285,7 @@ impl Machine {
         let Some(opening) = self.opening.take() else {
             return;
         };
-        self.record(Event::RunStarted(opening));
+        self.record(RunEvent::Started(opening));
         self.advance();
     }
 

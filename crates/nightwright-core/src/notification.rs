@@ -18,9 +18,9 @@ mod text;
 
 use jiff::Timestamp;
 
-use crate::event::{Event, GateResult};
+use crate::event::{Event, GateEvent, GateResult, IterationEvent, NoteEvent, RunEvent, WaitEvent};
 use crate::journal::JournalLine;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, OutcomeClass};
 use crate::run_view::{self, RunView};
 use crate::units::RunId;
 
@@ -163,31 +163,17 @@ impl NotificationKind {
         [sign, "nightwright"]
     }
 
-    /// The kind that tells of an ending.
-    pub fn of_ending(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Completed { .. } | Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
-                Self::Completion
-            }
-            Outcome::MaxIterations { .. }
-            | Outcome::MaxCost { .. }
-            | Outcome::MaxDuration { .. }
-            | Outcome::MaxTokens { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Unverified { .. }
-            | Outcome::Stopped
-            // Somebody wanted it: that is no error, and whoever is elsewhere should know.
-            | Outcome::Interrupted => Self::Stopped,
-            Outcome::Failed { .. }
-            | Outcome::ConsecutiveErrors { .. }
-            | Outcome::AllIterationsFailed { .. }
-            | Outcome::Auth { .. }
-            | Outcome::BadAgent { .. }
-            | Outcome::ChecksCannotRun { .. }
-            | Outcome::HookAbort { .. }
-            | Outcome::LimitWaitTooLong { .. }
-            | Outcome::DiskFull { .. }
-            | Outcome::JournalFailed { .. } => Self::Error,
+    /// The kind of notification that an outcome sends.
+    pub fn of_outcome(outcome: &Outcome) -> Self {
+        match outcome.class() {
+            OutcomeClass::Completed | OutcomeClass::Stagnated => Self::Completion,
+            OutcomeClass::Limit
+            | OutcomeClass::Blocked
+            | OutcomeClass::Unverified
+            | OutcomeClass::Stopped
+            // Somebody asked for it: that is no error.
+            | OutcomeClass::Interrupted => Self::Stopped,
+            OutcomeClass::Failed => Self::Error,
         }
     }
 }
@@ -270,7 +256,7 @@ impl NotificationFold {
         self.note(line);
         // An ending of the past was another one: whoever goes on after it ends anew, whether that
         // could be recorded or not.
-        self.ended |= matches!(line.record.event, Event::RunFinished { .. });
+        self.ended |= matches!(line.record.event, Event::Run(RunEvent::Finished { .. }));
         let kinds = Self::kinds(&line.record.event, first);
         kinds.into_iter().map(|kind| self.notification(kind, line)).collect()
     }
@@ -285,7 +271,7 @@ impl NotificationFold {
             return None;
         }
         self.ended = true;
-        let kind = NotificationKind::of_ending(&ending.outcome);
+        let kind = NotificationKind::of_outcome(&ending.outcome);
         self.view.ending = Some(ending);
         // There is nothing to tell of a run that never began.
         let (run, last) = self.last.clone()?;
@@ -297,62 +283,43 @@ impl NotificationFold {
         self.view.record(&line.record);
         self.last = Some((line.run.clone(), line.seq));
         let event = &line.record.event;
-        self.begun |= matches!(event, Event::IterationStarted { .. });
+        self.begun |= matches!(event, Event::Iteration(IterationEvent::Started { .. }));
     }
 
     /// What an event is worth telling as; `first` = no iteration has begun before it.
     fn kinds(event: &Event, first: bool) -> Vec<NotificationKind> {
         match event {
-            Event::RunStarted(_) => vec![NotificationKind::SetupComplete],
-            Event::IterationStarted { .. } if first => vec![NotificationKind::ExecutionStart],
-            Event::IterationFinished(finished) => {
+            Event::Run(RunEvent::Started(_)) => vec![NotificationKind::SetupComplete],
+            Event::Run(RunEvent::Finished { outcome, .. }) => {
+                vec![NotificationKind::of_outcome(outcome)]
+            }
+            Event::Iteration(IterationEvent::Started { .. }) if first => {
+                vec![NotificationKind::ExecutionStart]
+            }
+            Event::Iteration(IterationEvent::Finished(finished)) => {
                 let number = finished.iteration.0;
                 let milestone = number > 0 && number.is_multiple_of(MILESTONE);
                 let more = milestone.then_some(NotificationKind::IterationMilestone);
                 [NotificationKind::Iteration].into_iter().chain(more).collect()
             }
-            Event::StatusChanged { .. } => vec![NotificationKind::StatusUpdate],
-            Event::LimitWaitStarted { .. } => vec![NotificationKind::LimitWait],
-            Event::BlockerReported { .. } => vec![NotificationKind::Blocked],
-            Event::GateFinished { result } => match result {
+            Event::Wait(WaitEvent::Started { .. }) => vec![NotificationKind::LimitWait],
+            Event::Gate(GateEvent::Finished { result }) => match result {
                 GateResult::Rejected { .. } | GateResult::Inconclusive { .. } => {
                     vec![NotificationKind::VerificationFailed]
                 }
-                // The ending that follows from it says so.
+                // The outcome that follows from it says so.
                 GateResult::Passed { .. } | GateResult::Unaffordable { .. } => Vec::new(),
             },
-            Event::RunFinished { outcome, .. } => vec![NotificationKind::of_ending(outcome)],
-            Event::RunContinued { .. }
-            | Event::IterationStarted { .. }
-            | Event::IterationSkipped { .. }
-            | Event::AttemptStarted { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::AttemptFinished { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. }
-            | Event::ChecksFinished { .. }
-            | Event::ChangesInspected { .. }
-            | Event::CallStarted { .. }
-            | Event::CallCancelled { .. }
-            | Event::CallFinished { .. }
-            | Event::VerdictGiven { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => Vec::new(),
+            Event::Note(NoteEvent::StatusChanged { .. }) => vec![NotificationKind::StatusUpdate],
+            Event::Note(NoteEvent::BlockerReported { .. }) => vec![NotificationKind::Blocked],
+            Event::Run(_)
+            | Event::Iteration(_)
+            | Event::Attempt(_)
+            | Event::Call(_)
+            | Event::Wait(_)
+            | Event::Gate(_)
+            | Event::Operator(_)
+            | Event::Note(_) => Vec::new(),
         }
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Usd, human};
+use crate::units::Usd;
 
 /// Why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -128,6 +128,40 @@ pub enum Outcome {
     Interrupted,
 }
 
+/// The kind of an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutcomeClass {
+    /// A claim passed the gate, verified or not.
+    Completed,
+    /// The agent made no more progress.
+    Stagnated,
+    /// A limit of the run was reached.
+    Limit,
+    /// The agent needs something that only a person can provide.
+    Blocked,
+    /// The agent claimed completion, and the gate rejected every claim.
+    Unverified,
+    /// Stopped after an iteration, as requested.
+    Stopped,
+    /// Stopped at once, as requested.
+    Interrupted,
+    /// An error.
+    Failed,
+}
+
+/// A limit that a run reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReachedLimit {
+    /// `max_iterations`.
+    Iterations(u32),
+    /// `max_cost`.
+    Cost(Usd),
+    /// `max_duration`.
+    Duration(Duration),
+    /// `max_tokens`.
+    Tokens(u64),
+}
+
 /// What a completion rests on. Only `checks` is called verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -225,35 +259,62 @@ impl Outcome {
         }
     }
 
-    /// The exit code of the program. Exit 2 means that the run could not start as it was asked for:
-    /// a usage error, or a check that cannot run.
-    pub fn exit_code(&self, strictness: Strictness) -> u8 {
-        let unfinished = |code| match strictness {
-            Strictness::Lenient => 0,
-            Strictness::RequireComplete => code,
-        };
+    /// The kind of outcome. Everything that depends only on the kind asks for this.
+    pub fn class(&self) -> OutcomeClass {
         match self {
-            Self::Completed { proof: Proof::Checks | Proof::Model, .. } => 0,
-            Self::Completed { proof: Proof::None, .. } => unfinished(6),
+            Self::Completed { .. } => OutcomeClass::Completed,
+            Self::Stagnated { .. } | Self::NoChanges { .. } => OutcomeClass::Stagnated,
             Self::MaxIterations { .. }
             | Self::MaxCost { .. }
             | Self::MaxDuration { .. }
-            | Self::MaxTokens { .. } => unfinished(3),
-            Self::Stagnated { .. } | Self::NoChanges { .. } => unfinished(4),
-            Self::Blocked { .. } => unfinished(5),
-            Self::Unverified { .. } => unfinished(6),
-            Self::Stopped => unfinished(7),
+            | Self::MaxTokens { .. } => OutcomeClass::Limit,
+            Self::Blocked { .. } => OutcomeClass::Blocked,
+            Self::Unverified { .. } => OutcomeClass::Unverified,
+            Self::Stopped => OutcomeClass::Stopped,
+            Self::Interrupted => OutcomeClass::Interrupted,
             Self::Failed { .. }
             | Self::ConsecutiveErrors { .. }
             | Self::AllIterationsFailed { .. }
             | Self::Auth { .. }
             | Self::BadAgent { .. }
+            | Self::ChecksCannotRun { .. }
             | Self::HookAbort { .. }
             | Self::LimitWaitTooLong { .. }
             | Self::DiskFull { .. }
-            | Self::JournalFailed { .. } => 1,
-            Self::ChecksCannotRun { .. } => 2,
-            Self::Interrupted => 130,
+            | Self::JournalFailed { .. } => OutcomeClass::Failed,
+        }
+    }
+
+    /// The limit that the run reached, if it ended by one.
+    pub fn reached_limit(&self) -> Option<ReachedLimit> {
+        match self {
+            Self::MaxIterations { limit } => Some(ReachedLimit::Iterations(*limit)),
+            Self::MaxCost { limit } => Some(ReachedLimit::Cost(*limit)),
+            Self::MaxDuration { limit } => Some(ReachedLimit::Duration(*limit)),
+            Self::MaxTokens { limit } => Some(ReachedLimit::Tokens(*limit)),
+            Self::AllIterationsFailed { limit, .. } => limit.reached_limit(),
+            _ => None,
+        }
+    }
+
+    /// The exit code of the program. Exit 2 means that the run could not start as requested: a
+    /// usage error, or a check that cannot run.
+    pub fn exit_code(&self, strictness: Strictness) -> u8 {
+        let unfinished = |code| match strictness {
+            Strictness::Lenient => 0,
+            Strictness::RequireComplete => code,
+        };
+        match self.class() {
+            OutcomeClass::Completed if self.proof() == Some(Proof::None) => unfinished(6),
+            OutcomeClass::Completed => 0,
+            OutcomeClass::Limit => unfinished(3),
+            OutcomeClass::Stagnated => unfinished(4),
+            OutcomeClass::Blocked => unfinished(5),
+            OutcomeClass::Unverified => unfinished(6),
+            OutcomeClass::Stopped => unfinished(7),
+            OutcomeClass::Failed if matches!(self, Self::ChecksCannotRun { .. }) => 2,
+            OutcomeClass::Failed => 1,
+            OutcomeClass::Interrupted => 130,
         }
     }
 
@@ -264,65 +325,6 @@ impl Outcome {
             1 | 2 => Tone::Bad,
             _ => Tone::Mixed,
         }
-    }
-
-    /// The ending in one sentence, given how many iterations were finished.
-    pub fn sentence(&self, iterations: u32) -> String {
-        match self {
-            Self::Completed { proof, unchecked } => completed(*proof, *unchecked, iterations),
-            Self::Stagnated { idle } => format!(
-                "Stagnation detected: {} with no work",
-                count(*idle, "consecutive iteration")
-            ),
-            Self::NoChanges { idle } => format!("No changes in {}", count(*idle, "iteration")),
-            Self::MaxIterations { limit } => format!("Reached maximum iterations ({limit})"),
-            Self::MaxCost { limit } => format!("Reached maximum cost ({})", limit.exact()),
-            Self::MaxDuration { limit } => format!("Reached maximum duration ({})", human(*limit)),
-            Self::MaxTokens { limit } => format!("Reached maximum tokens ({limit})"),
-            Self::Blocked { needs } => format!("Blocked: {needs}"),
-            Self::Unverified { why } => format!("Completion was claimed, but not verified: {why}"),
-            Self::Stopped if iterations == 0 => {
-                "Stopped before the first iteration, as asked".to_owned()
-            }
-            Self::Stopped => format!("Stopped after iteration {iterations} as asked"),
-            Self::Failed { why } => format!("The agent reports that the task failed: {why}"),
-            Self::ConsecutiveErrors { errors, last } => {
-                format!("{errors} errors in a row; the last: {last}")
-            }
-            Self::AllIterationsFailed { iterations: 1, last, .. } => {
-                format!("The only iteration failed: {last}")
-            }
-            Self::AllIterationsFailed { iterations, last, .. } => {
-                format!("All {iterations} iterations failed; the last: {last}")
-            }
-            Self::Auth { why } => format!("The agent's account refused to work: {why}"),
-            Self::BadAgent { why } => format!("The agent program can't work: {why}"),
-            Self::ChecksCannotRun { why } => format!("Not started: {why}"),
-            Self::HookAbort { why } => format!("Ended by a hook: {why}"),
-            Self::LimitWaitTooLong { until: Some(until) } => {
-                format!("The usage limit lasts until {until}, longer than nightwright may wait")
-            }
-            Self::LimitWaitTooLong { until: None } => {
-                "The limit did not end within the time that nightwright may wait".to_owned()
-            }
-            Self::DiskFull { free, floor } => format!(
-                "Too little free disk space: {} MiB, and {} MiB have to stay free",
-                free >> 20,
-                floor >> 20
-            ),
-            Self::JournalFailed { why } => format!("The journal could not be written: {why}"),
-            Self::Interrupted => "Interrupted".to_owned(),
-        }
-    }
-}
-
-fn completed(proof: Proof, unchecked: Option<Unchecked>, iterations: u32) -> String {
-    let after = format!("after {}", count(iterations, "iteration"));
-    let why = unchecked.map(|why| format!(" ({})", why.words())).unwrap_or_default();
-    match proof {
-        Proof::Checks => format!("Task completed successfully {after}"),
-        Proof::Model => format!("Task judged complete by a model{why} {after}"),
-        Proof::None => format!("Task completed, not verified{why}, {after}"),
     }
 }
 

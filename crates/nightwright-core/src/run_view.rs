@@ -5,6 +5,7 @@
 //! right about that half: totals come from the attempts and calls themselves, not from the ending.
 
 mod estimate;
+mod fold;
 mod liveness;
 mod next;
 mod summary;
@@ -17,24 +18,21 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    AgentFacts, CallPurpose, Continuation, CostSource, Event, GateResult, IterationFinished,
-    IterationKind, Progress, Record, RunStarted, StopWhen, Totals, VerdictKind, WaitKind,
+    AgentFacts, CallPurpose, GateResult, IterationFinished, IterationKind, Record, StopWhen,
+    Totals, VerdictKind, WaitKind,
 };
-use crate::input::{Changes, CheckPurpose, CheckResult, TamperFinding, TaskProgress};
+use crate::input::{Changes, CheckResult, TamperFinding, TaskProgress};
 use crate::outcome::Outcome;
 use crate::permissions::denial::DeniedCommand;
-use crate::settings::{EvidenceKind, Limits, Scope, SettingChange};
-use crate::stream::report::{AttemptReport, Blocker};
-use crate::units::{AttemptId, Iteration, Usd};
+use crate::settings::{EvidenceKind, Limits, Scope};
+use crate::stream::report::Blocker;
+use crate::units::{AttemptId, Iteration};
 
 pub use estimate::Estimate;
 use estimate::FirstProgress;
 pub use liveness::{JournalBreak, Liveness};
 pub use next::{NextStep, shell_word};
 pub use summary::{PurposeSpend, Summary, Verification};
-
-/// The name in the totals of what the agent's attempts cost.
-pub const WORK: &str = "work";
 
 /// What the agent of a rehearsal is called in journals.
 pub const REHEARSAL: &str = "rehearsal";
@@ -313,278 +311,5 @@ impl RunView {
         if self.since.is_none() || self.activity() != before {
             self.since = Some(record.at);
         }
-    }
-
-    /// One arm for each event, however many those are: taken apart, every
-    /// part would need an arm for the events of all others.
-    fn fold(&mut self, record: &Record) {
-        self.at = Some(record.at);
-        self.totals.duration = record.active;
-        if let Some(doing) = self.activity_after(&record.event) {
-            self.doing = doing;
-        }
-        match &record.event {
-            Event::RunStarted(started) => self.run_started(started, record.at),
-            Event::RunContinued { why } => self.run_continued(*why),
-            Event::IterationStarted { iteration, kind, .. } => {
-                let number = *iteration;
-                self.iteration = Some(CurrentIteration::new(number, *kind, record.at));
-            }
-            Event::AttemptStarted { .. } => self.attempt_started(),
-            Event::AttemptFinished { cost, figure, report, .. } => {
-                self.charge(WORK, *cost, *figure, report);
-            }
-            Event::LimitWaitEnded { waited, .. } => {
-                self.totals.waited = self.totals.waited.saturating_add(*waited);
-            }
-            Event::StatusChanged { progress, .. } => self.progressed(*progress),
-            Event::BlockerReported { blocker } => self.blocker_reported(blocker),
-            Event::GateStarted { iteration, claim } => {
-                self.gate = Some(GateView::new(*iteration, claim));
-            }
-            Event::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
-                self.baseline.clone_from(commands);
-            }
-            Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => self.baseline.clear(),
-            Event::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
-                self.at_gate(|gate| gate.commands.clone_from(commands));
-            }
-            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
-                self.at_gate(|gate| gate.checks.clone_from(results));
-            }
-            Event::ChangesInspected { findings, changes } => self.at_gate(|gate| {
-                gate.inspected = true;
-                gate.findings.clone_from(findings);
-                gate.changes.clone_from(changes);
-            }),
-            Event::VerdictGiven { verdict, reason, missing } => self.at_gate(|gate| {
-                gate.verdict = Some(*verdict);
-                gate.reason.clone_from(reason);
-                gate.missing.clone_from(missing);
-            }),
-            Event::GateFinished { result } => {
-                self.at_gate(|gate| gate.result = Some(result.clone()));
-            }
-            Event::CallFinished { purpose, cost, figure, report, .. } => {
-                self.charge(purpose.name(), *cost, *figure, report);
-            }
-            Event::SettingsChanged { change, .. } => self.setting_changed(change),
-            Event::IterationFinished(finished) => self.iteration_finished(finished),
-            Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
-            Event::StopCancelled => self.stop = None,
-            Event::RunPaused => self.paused = true,
-            Event::RunResumed => self.paused = false,
-            Event::PermissionDenied { tool, command, rule, .. } => {
-                self.denied.push(DeniedCommand {
-                    tool: tool.clone(),
-                    command: command.clone(),
-                    rule: rule.clone(),
-                });
-            }
-            Event::HookFailed { .. } | Event::Warning { .. } => {
-                self.warnings = self.warnings.saturating_add(1);
-            }
-            Event::RunFinished { outcome, note, .. } => {
-                self.ending = Some(FinalOutcome::new(outcome, note.as_deref()));
-            }
-            Event::IterationSkipped { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::CallCancelled { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::QuotaReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::CallStarted { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. } => {}
-        }
-    }
-
-    /// What the run does from this event on; `None` if it goes on with what it did.
-    fn activity_after(&self, event: &Event) -> Option<Activity> {
-        Some(match event {
-            Event::RunContinued { why } => self.activity_after_continuation(*why)?,
-            Event::RunStarted(_)
-            | Event::IterationStarted { .. }
-            | Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. }
-            | Event::LimitWaitEnded { .. } => Activity::Starting,
-            Event::AttemptStarted { attempt, .. } => Activity::Working { attempt: *attempt },
-            Event::RetryScheduled { at_time: at, why } => {
-                Activity::Retrying { at: *at, why: why.clone() }
-            }
-            Event::LimitWaitStarted { limit, retry_at, .. } => {
-                Activity::Waiting { limit: *limit, retry_at: *retry_at }
-            }
-            Event::CallStarted { purpose, .. } => Activity::Asking { purpose: *purpose },
-            Event::AttemptFinished { .. }
-            | Event::CallFinished { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. } => Activity::Checking,
-            Event::IterationSkipped { .. } | Event::IterationFinished(_) => Activity::Between,
-            Event::RunFinished { .. } => Activity::Ended,
-            Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::CallCancelled { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::BlockerReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::ChecksFinished { purpose: CheckPurpose::Gate, .. }
-            | Event::ChangesInspected { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => return None,
-        })
-    }
-
-    /// What was going on in an earlier process is over; what it waited for is waited for still.
-    fn activity_after_continuation(&self, why: Continuation) -> Option<Activity> {
-        match (why, &self.doing) {
-            (Continuation::AfterEnd, _) => Some(Activity::Between),
-            (Continuation::AfterCrash, Activity::Waiting { .. } | Activity::Retrying { .. }) => {
-                None
-            }
-            (Continuation::AfterCrash, _) => Some(Activity::Starting),
-        }
-    }
-
-    fn progressed(&mut self, progress: Option<TaskProgress>) {
-        let Some(progress) = progress else { return };
-        let beginning =
-            FirstProgress { completed: progress.completed, iterations: self.totals.iterations };
-        self.beginning.get_or_insert(beginning);
-        self.progress = Some(progress);
-    }
-
-    fn attempt_started(&mut self) {
-        self.totals.attempts = self.totals.attempts.saturating_add(1);
-        if let Some(current) = &mut self.iteration {
-            current.attempts = current.attempts.saturating_add(1);
-        }
-    }
-
-    fn blocker_reported(&mut self, blocker: &Blocker) {
-        if self.blockers.len() < MAX_BLOCKERS {
-            self.blockers.push(blocker.clone());
-        } else {
-            self.more_blockers = self.more_blockers.saturating_add(1);
-        }
-    }
-
-    fn run_started(&mut self, started: &RunStarted, at: Timestamp) {
-        let RunStarted { settings, agent, project, .. } = started;
-        self.started_at = Some(at);
-        self.limits = settings.limits.clone();
-        self.allowed.clone_from(&settings.agent.allowed_tools);
-        self.facts = Some(RunFacts {
-            task: settings.task.clone(),
-            scope: settings.scope,
-            mode: settings.mode.clone(),
-            goal: settings.goal.trim().lines().next().unwrap_or_default().to_owned(),
-            agent: agent.clone(),
-            agent_command: settings.agent.command.clone(),
-            notes_file: settings.notes_file.clone(),
-            list_file: settings.files.list.clone(),
-            project: project.clone(),
-            idle_limit: settings.progress.threshold,
-        });
-    }
-
-    /// What an earlier process had only half done is done anew.
-    fn run_continued(&mut self, why: Continuation) {
-        self.stop = None;
-        self.baseline.clear();
-        if self.gate.as_ref().is_some_and(|gate| gate.result.is_none()) {
-            self.gate = None;
-        }
-        match why {
-            Continuation::AfterCrash => {}
-            Continuation::AfterEnd => {
-                self.ending = None;
-                self.idle = 0;
-                // Those that still hold are reported again.
-                self.blockers.clear();
-                self.more_blockers = 0;
-            }
-        }
-    }
-
-    fn setting_changed(&mut self, change: &SettingChange) {
-        self.limits = change.limits(&self.limits);
-        if let SettingChange::AllowedTools { new, .. } = change {
-            self.allowed.clone_from(new);
-            self.denied.retain(|refused| {
-                let rule = refused.rule.as_ref();
-                !rule.is_some_and(|rule| new.contains(rule))
-            });
-        }
-    }
-
-    fn at_gate(&mut self, change: impl FnOnce(&mut GateView)) {
-        if let Some(gate) = &mut self.gate {
-            change(gate);
-        }
-    }
-
-    fn iteration_finished(&mut self, finished: &IterationFinished) {
-        use crate::event::IterationResult::{Done, Failed, Interrupted};
-        if finished.iteration.0 > 0 {
-            self.totals.iterations = self.totals.iterations.saturating_add(1);
-        }
-        self.totals.commits = self.totals.commits.saturating_add(finished.commits);
-        match &finished.changes {
-            Some(changes) => {
-                self.files_changed = changes.files;
-                self.changes = Some(changes.clone());
-            }
-            None => {
-                self.files_changed = self.files_changed.saturating_add(finished.files_changed);
-            }
-        }
-        self.progressed(finished.task);
-        match finished.result {
-            Done => {
-                self.recent.push_back(finished.duration);
-                while self.recent.len() > RECENT {
-                    self.recent.pop_front();
-                }
-                match finished.progress {
-                    Progress::Work => self.idle = 0,
-                    Progress::Idle if finished.blockers.is_empty() => {
-                        self.idle = self.idle.saturating_add(1);
-                    }
-                    Progress::Idle | Progress::Excused | Progress::Uncounted => {}
-                }
-            }
-            Failed { .. } | Interrupted => {}
-        }
-        self.last = Some(finished.clone());
-    }
-
-    fn charge(&mut self, purpose: &str, cost: Usd, figure: CostSource, report: &AttemptReport) {
-        self.totals.cost += cost;
-        match figure {
-            CostSource::Reported => {}
-            CostSource::Estimated => self.totals.estimated += cost,
-        }
-        self.totals.tokens += report.tokens;
-        let spend = self.totals.by_purpose.entry(purpose.to_owned()).or_default();
-        spend.count = spend.count.saturating_add(1);
-        spend.cost += cost;
-        spend.tokens += report.tokens;
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Event;
+use super::{Event, IterationEvent, NoteEvent};
 use crate::display::one_line;
 use crate::evidence::identity;
 use crate::input::{StatusReport, TaskProgress};
@@ -67,11 +67,18 @@ impl StatusFacts {
 
     /// What an event tells of the status file: that it changed, or how it was before the run.
     pub fn from_event(event: &Event) -> Option<Self> {
-        if let Event::IterationStarted { status: Some(status), .. } = event {
+        if let Event::Iteration(IterationEvent::Started { status: Some(status), .. }) = event {
             return Some(Self::clone(status));
         }
-        let Event::StatusChanged { progress, summary, complete, phase, blockers, other, .. } =
-            event
+        let Event::Note(NoteEvent::StatusChanged {
+            progress,
+            summary,
+            complete,
+            phase,
+            blockers,
+            other,
+            ..
+        }) = event
         else {
             return None;
         };
@@ -107,7 +114,7 @@ impl StatusFacts {
         let done = |facts: &Self| facts.progress.map(|progress| i64::from(progress.completed));
         let delta = done(&self).zip(done(before)).map(|(now, then)| now - then);
         let Self { complete, progress, summary, phase, blockers, other } = self;
-        (!changed.is_empty()).then_some(Event::StatusChanged {
+        (!changed.is_empty()).then_some(Event::Note(NoteEvent::StatusChanged {
             progress,
             summary,
             complete,
@@ -116,7 +123,7 @@ impl StatusFacts {
             delta,
             changed,
             other,
-        })
+        }))
     }
 }
 
@@ -151,7 +158,7 @@ type Truncate<'c> = &'c dyn Fn(&str, usize) -> String;
 impl<'a> StatusText<'a> {
     /// The text of an event, if it is one of a changed status.
     pub fn of(event: &'a Event) -> Option<Self> {
-        let Event::StatusChanged {
+        let Event::Note(NoteEvent::StatusChanged {
             progress,
             summary,
             complete,
@@ -160,7 +167,7 @@ impl<'a> StatusText<'a> {
             delta,
             changed,
             other: _,
-        } = event
+        }) = event
         else {
             return None;
         };
@@ -363,7 +370,8 @@ mod tests {
             progress: Some(TaskProgress { completed: 35, total: 60 }),
             ..before.clone()
         };
-        let Some(Event::StatusChanged { delta, changed, .. }) = now.news(&before) else {
+        let Some(Event::Note(NoteEvent::StatusChanged { delta, changed, .. })) = now.news(&before)
+        else {
             panic!("five more items are news")
         };
         assert_eq!((delta, changed), (Some(5), vec![StatusField::Progress]));

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::event::{IterationResult, Totals};
+use crate::event::{self, IterationEvent, IterationResult, NoteEvent, RunEvent, Totals};
 use crate::outcome;
 use crate::units::Usd;
 
@@ -18,7 +18,7 @@ fn record(event: Event) -> Record {
 }
 
 fn warning(text: &str) -> Record {
-    record(Event::Warning { text: text.to_owned() })
+    record(Event::Note(NoteEvent::Warning { text: text.to_owned() }))
 }
 
 /// A line without its newline.
@@ -82,10 +82,8 @@ fn a_line_can_be_shown_as_it_is_and_comes_back_as_it_was() {
 
 #[test]
 fn every_event_comes_back_as_it_was() {
-    let endings = outcome::samples().into_iter().map(|outcome| Event::RunFinished {
-        outcome,
-        note: None,
-        totals: Totals::default(),
+    let endings = outcome::samples().into_iter().map(|outcome| {
+        Event::Run(RunEvent::Finished { outcome, note: None, totals: Totals::default() })
     });
     for (event, seq) in event::samples().into_iter().chain(endings).zip(1..) {
         let record = record(event);
@@ -300,12 +298,12 @@ proptest! {
         micros in 0..=4_000_000_000_000_000_u64,
     ) {
         let run = RunId(run_id);
-        let event = Event::IterationFinished(Box::new(event::IterationFinished {
+        let event = Event::Iteration(IterationEvent::Finished(Box::new(event::IterationFinished {
             result: IterationResult::Failed { why: text.clone(), too_long: true },
             cost: Usd::from_micros(micros),
             summary: text,
             ..finished()
-        }));
+        })));
         let at = Timestamp::from_nanosecond(nanosecond).unwrap();
         let record = Record { at, active: Duration::from_millis(millis), event };
         let mut buffer = Vec::new();
@@ -357,7 +355,7 @@ proptest! {
 
 fn finished() -> event::IterationFinished {
     let found = event::samples().into_iter().find_map(|event| match event {
-        Event::IterationFinished(finished) => Some(*finished),
+        Event::Iteration(IterationEvent::Finished(finished)) => Some(*finished),
         _ => None,
     });
     found.unwrap()

@@ -8,7 +8,7 @@ use super::{Machine, PendingKind};
 use crate::display::one_line;
 use crate::effect::Effect;
 use crate::event::{
-    CallPurpose, Event, FeedbackSource, IterationKind, IterationResult, Progress, StopWhen,
+    CallPurpose, FeedbackSource, IterationKind, IterationResult, NoteEvent, Progress, StopWhen,
 };
 use crate::input::{Checklist, Survey};
 use crate::outcome::Outcome;
@@ -96,7 +96,7 @@ impl Machine {
         if let Some(principles) = &survey.principles
             && self.ledger.settings.principles.is_none()
         {
-            self.record(Event::PrinciplesAdopted { principles: principles.clone() });
+            self.record(NoteEvent::PrinciplesAdopted { principles: principles.clone() });
         }
         if let Some(status) = &survey.status {
             self.status_read(status);
@@ -273,7 +273,7 @@ impl Machine {
         let waits = |entry: &InboxEntry| entry.given_to.is_none() && entry.text == text;
         let known = self.ledger.inbox.iter().any(waits);
         if !known {
-            self.record(Event::FeedbackAdded { source, text });
+            self.record(NoteEvent::FeedbackAdded { source, text });
         }
     }
 

@@ -7,7 +7,8 @@ use super::live::{KILL_TIMEOUT, LiveProcess};
 use super::{IterationSetup, Machine, PendingKind};
 use crate::effect::{Alarm, AttemptRequest, Effect, Grace};
 use crate::event::{
-    CostSource, Event, IterationKind, IterationResult, StopWhen, WaitEnd, WaitKind,
+    AttemptEvent, CostSource, IterationKind, IterationResult, StopWhen, WaitEnd, WaitEvent,
+    WaitKind,
 };
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
@@ -69,7 +70,7 @@ impl Machine {
         let iteration = self.current().iteration;
         let model = self.model();
         let briefing = self.briefing();
-        self.record(Event::AttemptStarted {
+        self.record(AttemptEvent::Started {
             attempt,
             iteration,
             cap: share.cost,
@@ -153,7 +154,7 @@ impl Machine {
         for refused in self.ledger.refused(denial) {
             if self.ledger.denied.len() < DENIED_MAX && !self.ledger.denied.contains(&refused) {
                 let DeniedCommand { tool, command, rule } = refused;
-                self.record(Event::PermissionDenied { attempt, tool, command, rule });
+                self.record(AttemptEvent::PermissionDenied { attempt, tool, command, rule });
             }
         }
     }
@@ -166,7 +167,7 @@ impl Machine {
         });
         let failed = ready.failed_servers.join(", ");
         let working = ready.model.clone();
-        self.record(Event::AgentReady { attempt, ready });
+        self.record(AttemptEvent::AgentReady { attempt, ready });
         if let Some(asked) = asked
             && !self.ledger.dialect.is_model(&asked, &working)
         {
@@ -256,7 +257,7 @@ impl Machine {
             return;
         }
         if first && !self.live.journal_failed {
-            self.record(Event::AttemptCancelled { attempt, why });
+            self.record(AttemptEvent::Cancelled { attempt, why });
         }
         self.effect(Effect::CancelAttempt { attempt, why, grace });
         self.arm(TimerKey::Attempt(attempt), self.now.mono + KILL_TIMEOUT);
@@ -264,7 +265,7 @@ impl Machine {
 
     pub(super) fn quota_reported(&mut self, quota: QuotaNews) {
         if self.ledger.quotas.get(&quota.window) != Some(&quota) {
-            self.record(Event::QuotaReported { quota });
+            self.record(WaitEvent::QuotaReported { quota });
         }
     }
 
@@ -296,7 +297,7 @@ impl Machine {
         let (cost, figure) = self.charge("work", cap, &report);
         let notices = report.text_evidence.findings.clone();
         let report = Box::new(report);
-        self.record(Event::AttemptFinished { attempt, cost, figure, duration, report });
+        self.record(AttemptEvent::Finished { attempt, cost, figure, duration, report });
         for finding in notices {
             self.record_finding(attempt, finding);
         }
@@ -373,7 +374,7 @@ impl Machine {
         let policy = &self.ledger.settings.retry;
         let delay = retry::delay(policy, used, self.ledger.seed, self.ledger.last_attempt);
         let at_time = self.now.plus(delay);
-        self.record(Event::RetryScheduled { at_time, why: why.to_owned() });
+        self.record(WaitEvent::RetryScheduled { at_time, why: why.to_owned() });
         self.wait_until(Alarm::After(delay));
     }
 
@@ -393,7 +394,7 @@ impl Machine {
         let leash = self.ledger.settings.limits.max_wait;
         match waiting::plan(self.ledger.wait_streak, until, leash, self.now, self.ledger.seed) {
             WaitPlan::Wait { retry_at, wait, dated } => {
-                self.record(Event::LimitWaitStarted { limit, until, retry_at, wait });
+                self.record(WaitEvent::Started { limit, until, retry_at, wait });
                 self.wait_until(if dated { Alarm::At(retry_at) } else { Alarm::After(wait) });
             }
             WaitPlan::TooLong => {
@@ -415,7 +416,7 @@ impl Machine {
         self.live.opening = IterationSetup::default();
         if self.ledger.wait.is_some() {
             let waited = self.now.mono.saturating_sub(since);
-            self.record(Event::LimitWaitEnded { why, waited });
+            self.record(WaitEvent::Ended { why, waited });
         }
     }
 

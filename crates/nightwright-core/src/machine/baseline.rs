@@ -3,7 +3,7 @@
 use super::Machine;
 use super::gate::named;
 use crate::baseline;
-use crate::event::Event;
+use crate::event::{Event, GateEvent};
 use crate::input::{CheckPurpose, CheckReport};
 use crate::outcome::{Outcome, Unchecked};
 use crate::policy::limits;
@@ -34,7 +34,13 @@ impl Machine {
         let unknown: Vec<_> = results.iter().filter_map(baseline::warning).collect();
         let purpose = CheckPurpose::Baseline;
         let written = outputs.clone();
-        let done = Event::ChecksFinished { purpose, reused_from, results, fingerprint, outputs };
+        let done = Event::Gate(GateEvent::ChecksFinished {
+            purpose,
+            reused_from,
+            results,
+            fingerprint,
+            outputs,
+        });
         self.record(done);
         if self.ledger.stop.is_some() || self.live.abort_outcome.is_some() {
             return self.advance();

@@ -6,7 +6,7 @@ use super::Machine;
 use super::ledger::is_own_limit;
 use super::live::{KILL_TIMEOUT, LiveProcess};
 use crate::effect::{AnswerFormat, CallRequest, Effect, Grace};
-use crate::event::{CallPurpose, Event, StopWhen};
+use crate::event::{CallEvent, CallPurpose, StopWhen};
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Allowance};
@@ -66,7 +66,7 @@ impl Machine {
         }
         let call = self.ledger.last_call.next();
         let cap = share.cost;
-        self.record(Event::CallStarted { call, purpose, cap });
+        self.record(CallEvent::Started { call, purpose, cap });
         let attempt = Some(self.call_time(purpose));
         let deadlines = Deadlines { attempt, ..self.ledger.settings.deadlines.clone() };
         let cost = match purpose {
@@ -162,7 +162,7 @@ impl Machine {
             return;
         }
         if first && !self.live.journal_failed {
-            self.record(Event::CallCancelled { call, why });
+            self.record(CallEvent::Cancelled { call, why });
         }
         self.effect(Effect::CancelCall { call, why, grace });
         self.arm(TimerKey::Call(call), self.now.mono + KILL_TIMEOUT);
@@ -279,7 +279,7 @@ impl Machine {
         let cap = self.ledger.current().and_then(|current| current.call).and_then(|call| call.cap);
         let (cost, figure) = self.charge(purpose.name(), cap, &report);
         let report = Box::new(report);
-        self.record(Event::CallFinished { call, purpose, cost, figure, duration, report });
+        self.record(CallEvent::Finished { call, purpose, cost, figure, duration, report });
     }
 
     fn call_answered(&mut self, purpose: CallPurpose, report: &AttemptReport) {

@@ -1,7 +1,7 @@
 //! Conflicts of principles that the agent could not resolve.
 
 use super::Machine;
-use crate::event::{CallPurpose, Event, FeedbackSource};
+use crate::event::{CallPurpose, FeedbackSource, NoteEvent};
 use crate::principles::CONFLICT;
 use crate::prompt::{self, Decision};
 use crate::settings::{Council, EvidenceKind};
@@ -56,7 +56,7 @@ impl Machine {
         let iteration = self.current().iteration;
         let conflict = self.conflict().unwrap_or_default();
         let decision = prompt::cut_middle(decision, DECISION_MAX).into_owned();
-        self.record(Event::CouncilDecided { iteration, conflict, decision });
+        self.record(NoteEvent::CouncilDecided { iteration, conflict, decision });
     }
 
     /// The conflict of principles that the agent could not resolve, if there is one. Where there

@@ -7,7 +7,8 @@ use super::{Machine, PendingKind};
 use crate::baseline::{self, BaselineStatus};
 use crate::effect::Effect;
 use crate::event::{
-    CallPurpose, Event, FeedbackSource, GateResult, IterationResult, StopWhen, VerdictKind,
+    CallPurpose, Event, FeedbackSource, GateEvent, GateResult, IterationResult, StopWhen,
+    VerdictKind,
 };
 use crate::input::{
     CheckPurpose, CheckReport, CheckResult, CheckVerdict, Inspection, Survey, TamperFinding,
@@ -34,7 +35,7 @@ impl Machine {
             self.live.judged = Some(survey.mark.fingerprint.clone());
             self.live.inspection = None;
             let iteration = self.current().iteration;
-            self.record(Event::GateStarted { iteration, claim });
+            self.record(GateEvent::Started { iteration, claim });
         }
         let Some(gate) = self.current().gate.clone() else {
             return;
@@ -81,7 +82,7 @@ impl Machine {
 
     pub(super) fn run_checks(&mut self, purpose: CheckPurpose, budget: Option<Duration>) {
         let commands = self.ledger.settings.verify.commands.clone();
-        self.record(Event::ChecksStarted { purpose, commands });
+        self.record(GateEvent::ChecksStarted { purpose, commands });
         let ticket = self.ask(PendingKind::Checks);
         self.effect(Effect::RunChecks { ticket, purpose, budget });
     }
@@ -173,8 +174,13 @@ impl Machine {
         let fresh: Vec<_> = outputs.iter().filter(fresh).cloned().collect();
         let purpose = CheckPurpose::Gate;
         let mark = fingerprint.clone();
-        let done =
-            Event::ChecksFinished { purpose, reused_from, results, fingerprint: mark, outputs };
+        let done = Event::Gate(GateEvent::ChecksFinished {
+            purpose,
+            reused_from,
+            results,
+            fingerprint: mark,
+            outputs,
+        });
         self.record(done);
         if self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some() {
             return self.advance();
@@ -253,7 +259,7 @@ impl Machine {
             findings.iter().map(|finding| format!("{}: {}", finding.path, finding.what)).collect();
         let changes = inspection.changes.clone();
         self.live.inspection = Some(inspection);
-        self.record(Event::ChangesInspected { findings, changes });
+        self.record(GateEvent::ChangesInspected { findings, changes });
         if rejects && !listed.is_empty() {
             let why = format!("what proves it was weakened: {}", listed.join("; "));
             let text = format!(
@@ -271,7 +277,7 @@ impl Machine {
         match &report.answer {
             Some(Answer::Verdict(Verdict { complete, reason, missing })) => {
                 let verdict = if *complete { VerdictKind::Yes } else { VerdictKind::No };
-                self.record(Event::VerdictGiven {
+                self.record(GateEvent::VerdictGiven {
                     verdict,
                     reason: reason.clone(),
                     missing: missing.clone(),
@@ -289,12 +295,12 @@ impl Machine {
             }
             Some(Answer::Text { .. }) | None if asked >= MAX_VERDICT_CALLS => {
                 let reason = format!("no verdict could be got ({})", report.outcome.sentence());
-                self.record(Event::VerdictGiven {
+                self.record(GateEvent::VerdictGiven {
                     verdict: VerdictKind::Inconclusive,
                     reason: reason.clone(),
                     missing: Vec::new(),
                 });
-                self.record(Event::GateFinished {
+                self.record(GateEvent::Finished {
                     result: GateResult::Inconclusive { why: reason },
                 });
             }
@@ -312,7 +318,7 @@ impl Machine {
     }
 
     fn decide(&mut self, result: GateResult) {
-        self.record(Event::GateFinished { result });
+        self.record(GateEvent::Finished { result });
         self.advance();
     }
 
@@ -324,7 +330,7 @@ impl Machine {
             format!("The work is not complete: {text}")
         };
         self.feedback_once(source, text);
-        self.record(Event::GateFinished { result: GateResult::Rejected { why, failure } });
+        self.record(GateEvent::Finished { result: GateResult::Rejected { why, failure } });
     }
 }
 

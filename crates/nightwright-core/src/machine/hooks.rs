@@ -2,7 +2,7 @@
 
 use super::{IterationSetup, Machine, PendingKind};
 use crate::effect::Effect;
-use crate::event::{Event, StopWhen};
+use crate::event::{NoteEvent, StopWhen};
 use crate::hook::Hook;
 use crate::input::HookAnswer;
 use crate::outcome::Outcome;
@@ -59,6 +59,6 @@ impl Machine {
     }
 
     fn hook_failed(&mut self, hook: Hook, why: String) {
-        self.record(Event::HookFailed { hook: hook.name().to_owned(), why });
+        self.record(NoteEvent::HookFailed { hook: hook.name().to_owned(), why });
     }
 }

@@ -1,6 +1,8 @@
 //! How the last process of a run left it: what a machine that comes up again has to know.
 
-use crate::event::{Continuation, Event, Record, StopSource};
+use super::ledger::Ledger;
+use super::state::{Phase, State};
+use crate::event::Record;
 use crate::outcome::Outcome;
 use crate::settings::Scope;
 
@@ -23,95 +25,25 @@ pub enum Interruption {
 impl Interruption {
     /// What a journal says.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
-        let mut fold = InterruptionFold::default();
-        for record in records {
-            fold.record(&record.event);
-        }
-        fold.interruption()
-    }
-}
-
-/// What has to be known of a journal for that.
-#[derive(Default)]
-struct InterruptionFold {
-    started: bool,
-    paused: bool,
-    /// A person asked it to stop.
-    stopping: bool,
-    /// The system told it to end.
-    terminated: bool,
-    outcome: Option<Outcome>,
-}
-
-impl InterruptionFold {
-    fn record(&mut self, event: &Event) {
-        match event {
-            // One that only judges has nothing to go on with: it is made anew.
-            Event::RunStarted(started) => self.started = started.settings.scope == Scope::Whole,
-            Event::RunContinued { why } => {
-                let paused = self.paused && *why == Continuation::AfterCrash;
-                *self = Self { started: self.started, paused, ..Self::default() };
-            }
-            Event::StopRequested { by: StopSource::Terminate, .. } => self.terminated = true,
-            Event::StopRequested {
-                by:
-                    StopSource::Signal
-                    | StopSource::TerminalClosed
-                    | StopSource::Operator
-                    | StopSource::StopFile
-                    | StopSource::Key,
-                ..
-            } => self.stopping = true,
-            Event::StopCancelled => self.stopping = false,
-            Event::RunPaused => self.paused = true,
-            Event::RunResumed => self.paused = false,
-            Event::RunFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
-            Event::IterationStarted { .. }
-            | Event::IterationSkipped { .. }
-            | Event::IterationFinished(_)
-            | Event::AttemptStarted { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::AttemptFinished { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::BlockerReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. }
-            | Event::ChecksFinished { .. }
-            | Event::ChangesInspected { .. }
-            | Event::CallStarted { .. }
-            | Event::CallCancelled { .. }
-            | Event::CallFinished { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => {}
-        }
+        Self::of_state(&Ledger::replay(records))
     }
 
-    fn interruption(&self) -> Interruption {
-        let cut_off = match &self.outcome {
-            None => true,
-            Some(Outcome::Interrupted) => self.terminated,
-            Some(_) => false,
+    /// What the state says that a journal adds up to.
+    pub fn of_state(state: &State) -> Self {
+        // A run that only judges has nothing to continue: it is made anew.
+        if state.phase == Phase::New || state.settings.scope != Scope::Whole {
+            return Self::NotStarted;
+        }
+        let cut_off = match &state.phase {
+            Phase::Ended(Outcome::Interrupted) => state.stop_requests.by_system,
+            Phase::Ended(_) => false,
+            Phase::New | Phase::Ready | Phase::Iterating(_) | Phase::Concluding => true,
         };
-        match (self.started, cut_off) {
-            (false, _) => Interruption::NotStarted,
-            (true, false) => Interruption::Ended,
-            (true, true) if self.stopping => Interruption::Stopping,
-            (true, true) if self.paused => Interruption::Paused,
-            (true, true) => Interruption::Crashed,
+        match cut_off {
+            false => Self::Ended,
+            true if state.stop_requests.by_person => Self::Stopping,
+            true if state.paused => Self::Paused,
+            true => Self::Crashed,
         }
     }
 }
@@ -123,11 +55,14 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::event::{AgentFacts, RunStarted, StopWhen, Totals};
+    use crate::event::{
+        AgentFacts, Continuation, Event, OperatorEvent, RunEvent, RunStarted, StopSource, StopWhen,
+        Totals,
+    };
     use crate::settings::Settings;
 
     fn started(scope: Scope) -> Event {
-        Event::RunStarted(Box::new(RunStarted {
+        Event::Run(RunEvent::Started(Box::new(RunStarted {
             settings: Settings { scope, ..Settings::default() },
             agent: AgentFacts::default(),
             project: "/p".to_owned(),
@@ -136,15 +71,15 @@ mod tests {
             baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 1,
-        }))
+        })))
     }
 
     fn stop(by: StopSource) -> Event {
-        Event::StopRequested { when: StopWhen::Now, by }
+        Event::Operator(OperatorEvent::StopRequested { when: StopWhen::Now, by })
     }
 
     fn over(outcome: Outcome) -> Event {
-        Event::RunFinished { outcome, note: None, totals: Totals::default() }
+        Event::Run(RunEvent::Finished { outcome, note: None, totals: Totals::default() })
     }
 
     fn left(events: &[Event]) -> Interruption {
@@ -190,7 +125,7 @@ mod tests {
             assert_eq!(left(&both), Interruption::Stopping, "{by:?}");
         }
         assert_eq!(
-            left(&[stop(StopSource::Operator), Event::StopCancelled]),
+            left(&[stop(StopSource::Operator), Event::Operator(OperatorEvent::StopCancelled)]),
             Interruption::Crashed
         );
     }
@@ -207,21 +142,30 @@ mod tests {
     #[test]
     fn who_paused_a_run_says_when_it_goes_on() {
         let down = [stop(StopSource::Terminate), over(Outcome::Interrupted)];
-        assert_eq!(left(&[Event::RunPaused]), Interruption::Paused);
-        assert_eq!(left(&[&[Event::RunPaused][..], &down].concat()), Interruption::Paused);
-        assert_eq!(left(&[Event::RunPaused, Event::RunResumed]), Interruption::Crashed);
-        let again = Event::RunContinued { why: Continuation::AfterEnd };
+        assert_eq!(left(&[Event::Operator(OperatorEvent::Paused)]), Interruption::Paused);
         assert_eq!(
-            left(&[&[Event::RunPaused][..], &down, &[again]].concat()),
+            left(&[&[Event::Operator(OperatorEvent::Paused)][..], &down].concat()),
+            Interruption::Paused
+        );
+        assert_eq!(
+            left(&[
+                Event::Operator(OperatorEvent::Paused),
+                Event::Operator(OperatorEvent::Resumed)
+            ]),
             Interruption::Crashed
         );
-        let crash = Event::RunContinued { why: Continuation::AfterCrash };
-        assert_eq!(left(&[Event::RunPaused, crash]), Interruption::Paused);
+        let again = Event::Run(RunEvent::Continued { why: Continuation::AfterEnd });
+        assert_eq!(
+            left(&[&[Event::Operator(OperatorEvent::Paused)][..], &down, &[again]].concat()),
+            Interruption::Crashed
+        );
+        let crash = Event::Run(RunEvent::Continued { why: Continuation::AfterCrash });
+        assert_eq!(left(&[Event::Operator(OperatorEvent::Paused), crash]), Interruption::Paused);
     }
 
     #[test]
     fn what_an_earlier_process_was_told_is_over_with_it() {
-        let again = || Event::RunContinued { why: Continuation::AfterEnd };
+        let again = || Event::Run(RunEvent::Continued { why: Continuation::AfterEnd });
         let stopped = [stop(StopSource::Operator), over(Outcome::Interrupted), again()];
         assert_eq!(left(&stopped), Interruption::Crashed);
         let down = [stop(StopSource::Terminate), over(Outcome::Interrupted), again()];

@@ -7,8 +7,8 @@ use super::ledger::{Current, LastIteration, Phase};
 use super::{IterationSetup, Machine, PendingKind};
 use crate::effect::{Alarm, Effect, Needed};
 use crate::event::{
-    Event, FeedbackSource, GateResult, IterationFinished, IterationKind, IterationResult, Progress,
-    StopSource, StopWhen, WaitKind,
+    FeedbackSource, GateResult, IterationEvent, IterationFinished, IterationKind, IterationResult,
+    NoteEvent, Progress, RunEvent, StopSource, StopWhen, WaitKind,
 };
 use crate::hook::Hook;
 use crate::input::{Checklist, Prepared, TimerKey};
@@ -124,7 +124,7 @@ impl Machine {
     pub(super) fn skip(&mut self) {
         let iteration = Iteration(self.ledger.totals.iterations).next();
         self.live.opening = IterationSetup::default();
-        self.record(Event::IterationSkipped { iteration });
+        self.record(IterationEvent::Skipped { iteration });
         if self.ledger.streaks.skips >= MAX_SKIPS {
             let why = format!("`next_iteration` skipped {MAX_SKIPS} iterations in a row");
             return self.finish(Outcome::HookAbort { why }, None);
@@ -165,7 +165,7 @@ impl Machine {
         let known = self.ledger.last.as_ref().and_then(|last| last.finished.checklist);
         let checklist = prepared.checklist.or(known);
         let status = self.first_status(prepared.status.as_ref());
-        self.record(Event::IterationStarted { iteration, kind, before, start, checklist, status });
+        self.record(IterationEvent::Started { iteration, kind, before, start, checklist, status });
         self.advance();
     }
 
@@ -200,7 +200,7 @@ impl Machine {
             .collect();
         self.queue_hooks(!new.is_empty());
         for blocker in new {
-            self.record(Event::BlockerReported { blocker });
+            self.record(NoteEvent::BlockerReported { blocker });
         }
         let words = current.report.as_ref().map(|report| &report.text_evidence).filter(|_| judged);
         let claim = current.gate.as_ref().map(|gate| gate.claim.clone()).unwrap_or_default();
@@ -240,7 +240,7 @@ impl Machine {
             self.explain_marker(&current);
         }
         self.queue_idle_feedback(&finished);
-        self.record(Event::IterationFinished(Box::new(finished)));
+        self.record(IterationEvent::Finished(Box::new(finished)));
     }
 
     /// A completion marker that did not count is explained to the agent that wrote it.
@@ -463,7 +463,7 @@ impl Machine {
         };
         let mut totals = self.ledger.totals.clone();
         totals.duration = self.active();
-        self.record(Event::RunFinished { outcome, note, totals });
+        self.record(RunEvent::Finished { outcome, note, totals });
         self.effect(Effect::Finish);
     }
 }

@@ -5,6 +5,7 @@
 //! what is can't be forgotten.
 
 mod finished;
+mod fold;
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -12,18 +13,17 @@ use std::time::Duration;
 
 pub use super::state::{
     Answered, Current, Gate, InboxEntry, LastIteration, Nudge, OpenCall, Phase, Stage, State,
-    Streaks, Wait,
+    StopRequests, Streaks, Wait,
 };
 use crate::event::{
-    CallPurpose, Continuation, CostSource, Event, FeedbackSource, IterationKind, Record,
-    RunStarted, StatusFacts, StopWhen, WaitEnd, WaitKind,
+    CallPurpose, Charge, Continuation, FeedbackSource, IterationKind, Record, RunStarted, StopWhen,
+    WaitEnd, WaitKind,
 };
 use crate::input::{CheckPurpose, CheckResult, CheckVerdict, Checklist, WorkspaceMark};
 use crate::permissions::denial::{self, Denial, DeniedCommand};
 use crate::permissions::granted;
 use crate::policy::limits::{self, Budget};
 use crate::policy::waiting::WaitStreak;
-use crate::prompt::Decision;
 use crate::settings::{ChangeSource, EvidenceKind, SettingChange, Settings};
 use crate::stream::dialect::Dialect;
 use crate::stream::outcome::{AttemptOutcome, Consequence, Deadline};
@@ -77,127 +77,6 @@ impl State {
         }
     }
 
-    /// One arm for each event, however many those are: taken apart, every part would need an arm for
-    /// the events of all others, and a new event could be forgotten in the wrong one.
-    fn fold(&mut self, record: &Record) {
-        self.active = record.active;
-        self.totals.duration = record.active;
-        self.conclude_by(&record.event);
-        self.status = StatusFacts::from_event(&record.event).or(self.status.take());
-        match &record.event {
-            Event::RunStarted(started) => self.run_started(started),
-            Event::RunContinued { why } => self.run_continued(*why),
-            Event::IterationStarted { iteration, kind, before, start, checklist, .. } => {
-                self.wrap_up.clone_from(before);
-                self.iteration_started(*iteration, *kind, start, *checklist);
-            }
-            Event::IterationSkipped { .. } => {
-                self.streaks.skips += 1;
-                self.phase = Phase::Ready;
-            }
-            Event::AttemptStarted { attempt, cap, .. } => self.attempt_started(*attempt, *cap),
-            Event::AttemptFinished { cost, figure, report, .. } => {
-                self.attempt_finished(*cost, *figure, report);
-            }
-            Event::RetryScheduled { at_time, .. } => {
-                if let Some(current) = self.current_mut() {
-                    current.stage = Stage::Retrying { at: *at_time };
-                }
-            }
-            Event::LimitWaitStarted { limit, retry_at, wait, .. } => {
-                self.wait = Some(Wait { kind: *limit, retry_at: *retry_at, planned: *wait });
-                self.wait_streak.rounds += 1;
-            }
-            Event::LimitWaitEnded { why, waited } => self.limit_wait_ended(*why, *waited),
-            Event::QuotaReported { quota } => {
-                self.quotas.insert(quota.window, *quota);
-            }
-            Event::BlockerReported { blocker } => {
-                self.reported_blockers.insert(blocker.key.clone());
-            }
-            Event::WatchdogNoticed { notice: finding, .. } => self.watchdog_noticed(finding),
-            Event::NudgeSent { answers, text, .. } => self.nudge_sent(answers.as_ref(), text),
-            Event::PermissionDenied { tool, command, rule, .. } => {
-                let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
-                self.permission_denied(DeniedCommand { tool, command, rule });
-            }
-            Event::GateStarted { claim, .. } => self.gate_started(claim),
-            Event::ChecksStarted { purpose, commands } => self.checks_started(*purpose, commands),
-            Event::ChecksFinished { purpose, results, fingerprint, outputs, .. } => {
-                self.outputs.extend(outputs.iter().cloned());
-                self.checks_finished(*purpose, results, fingerprint);
-            }
-            Event::ChangesInspected { findings, .. } => {
-                self.at_gate(|gate| gate.findings = Some(findings.clone()));
-            }
-            Event::VerdictGiven { verdict, .. } => {
-                self.at_gate(|gate| gate.verdict = Some(*verdict));
-            }
-            Event::GateFinished { result } => {
-                self.at_gate(|gate| gate.result = Some(result.clone()));
-            }
-            Event::CallStarted { call, purpose, cap } => {
-                self.last_call = *call;
-                if let Some(current) = self.current_mut() {
-                    current.call = Some(OpenCall { call: *call, purpose: *purpose, cap: *cap });
-                }
-            }
-            Event::CallFinished { purpose, cost, figure, report, .. } => {
-                self.call_finished(*purpose, *cost, *figure, report);
-            }
-            Event::FeedbackAdded { source, text } => {
-                self.inbox.push(InboxEntry { source: *source, text: text.clone(), given_to: None });
-            }
-            Event::SettingsChanged { source, change } => self.setting_changed(*source, change),
-            Event::CouncilDecided { iteration, conflict, decision } => {
-                self.decisions.push(Decision {
-                    iteration: *iteration,
-                    conflict: conflict.clone(),
-                    decision: decision.clone(),
-                });
-            }
-            Event::PrinciplesAdopted { principles } => {
-                self.settings.principles = Some(principles.clone());
-            }
-            Event::IterationFinished(finished) => self.iteration_finished(finished),
-            Event::StopRequested { when, by } => {
-                self.stop = self.stop.max(Some(*when));
-                self.stopped_by = Some(*by);
-            }
-            Event::StopCancelled => (self.stop, self.stopped_by) = (None, None),
-            Event::RunPaused => self.paused = true,
-            Event::RunResumed => self.paused = false,
-            Event::RunFinished { outcome, totals, .. } => {
-                // Of a run whose journal failed, events may be missing before the last ones; what
-                // they cost is not forgotten.
-                self.totals = totals.clone();
-                self.phase = Phase::Ended(outcome.clone());
-            }
-            Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::StatusChanged { .. }
-            | Event::CallCancelled { .. }
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => {}
-        }
-    }
-
-    /// What follows a finished call shows that its answer was taken; a resumption takes it still.
-    fn conclude_by(&mut self, event: &Event) {
-        // A status file changes at any time, and shows nothing of the kind.
-        let resuming = matches!(
-            event,
-            Event::RunContinued { .. }
-                | Event::SettingsChanged { .. }
-                | Event::StatusChanged { .. }
-        );
-        if let Some(current) = self.current_mut()
-            && !resuming
-        {
-            current.unconcluded = None;
-        }
-    }
-
     /// What exactly was refused, by the rules that the agent has.
     pub(super) fn refused(&self, denial: &Denial) -> Vec<DeniedCommand> {
         let granted = granted(&self.settings);
@@ -234,6 +113,7 @@ impl State {
     /// beginning, a stop that was meant for that process is over.
     fn run_continued(&mut self, why: Continuation) {
         (self.stop, self.stopped_by) = (None, None);
+        self.stop_requests = StopRequests::default();
         if let Some(current) = self.current_mut() {
             current.gate = None;
             current.verifier = None;
@@ -326,8 +206,7 @@ impl State {
         }
     }
 
-    fn attempt_finished(&mut self, cost: Usd, figure: CostSource, report: &AttemptReport) {
-        self.charge("work", cost, figure, report);
+    fn attempt_finished(&mut self, report: &AttemptReport) {
         match report.outcome.consequence() {
             Consequence::Assess | Consequence::AssessWorkTree => {
                 self.unmark_unacknowledged(report.acknowledged);
@@ -377,14 +256,7 @@ impl State {
         is(&files.list) || !(ours || is(&files.status) || is(notes_file))
     }
 
-    fn call_finished(
-        &mut self,
-        purpose: CallPurpose,
-        cost: Usd,
-        figure: CostSource,
-        report: &AttemptReport,
-    ) {
-        self.charge(purpose.name(), cost, figure, report);
+    fn call_finished(&mut self, purpose: CallPurpose, report: &AttemptReport) {
         let waits = matches!(report.outcome.consequence(), Consequence::Wait { .. });
         if purpose == CallPurpose::Verify
             && matches!(report.outcome, AttemptOutcome::ModelNotFound { .. })
@@ -435,21 +307,14 @@ impl State {
         }
     }
 
-    fn charge(&mut self, purpose: &str, cost: Usd, figure: CostSource, report: &AttemptReport) {
+    fn charge(&mut self, charge: Charge<'_>) {
+        let report = charge.report;
         // Also one that hit a limit in the end may have got answers before it.
         let spent = report.cost.is_some_and(|cost| cost > Usd::ZERO);
         if report.outcome.got_an_answer() || report.tokens.output > 0 || spent {
             self.wait_streak = WaitStreak::default();
         }
-        self.totals.cost += cost;
-        if figure == CostSource::Estimated {
-            self.totals.estimated += cost;
-        }
-        self.totals.tokens += report.tokens;
-        let spend = self.totals.by_purpose.entry(purpose.to_owned()).or_default();
-        spend.count += 1;
-        spend.cost += cost;
-        spend.tokens += report.tokens;
+        self.totals.add(charge);
     }
 
     fn limit_wait_ended(&mut self, why: WaitEnd, waited: Duration) {

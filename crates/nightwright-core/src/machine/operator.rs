@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ledger::Stage;
 use super::{IterationSetup, Machine, Pending, PendingKind};
 use crate::effect::{Effect, Grace};
-use crate::event::{Event, FeedbackSource, StopSource, StopWhen, WaitEnd};
+use crate::event::{FeedbackSource, NoteEvent, OperatorEvent, StopSource, StopWhen, WaitEnd};
 use crate::input::{Control, TimerKey};
 use crate::outcome::Outcome;
 use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
@@ -25,12 +25,12 @@ impl Machine {
             }
             Control::CancelStop => {
                 if self.ledger.stop == Some(StopWhen::AfterIteration) {
-                    self.record(Event::StopCancelled);
+                    self.record(OperatorEvent::StopCancelled);
                 }
             }
             Control::Pause => {
                 if !self.ledger.paused {
-                    self.record(Event::RunPaused);
+                    self.record(OperatorEvent::Paused);
                     // People pause in order to edit: what was found out before is stale then.
                     self.live.untouched = false;
                     self.live.opening = IterationSetup::default();
@@ -38,7 +38,7 @@ impl Machine {
             }
             Control::Resume => {
                 if self.ledger.paused {
-                    self.record(Event::RunResumed);
+                    self.record(OperatorEvent::Resumed);
                     self.live.opening = IterationSetup::default();
                     self.advance();
                 }
@@ -60,7 +60,7 @@ impl Machine {
             }
             return;
         }
-        self.record(Event::StopRequested { when: StopWhen::Now, by });
+        self.record(OperatorEvent::StopRequested { when: StopWhen::Now, by });
         self.cancel_everything();
         self.finish_stop();
     }
@@ -74,7 +74,7 @@ impl Machine {
         if self.ledger.stop.is_some() {
             return;
         }
-        self.record(Event::StopRequested { when: StopWhen::AfterIteration, by });
+        self.record(OperatorEvent::StopRequested { when: StopWhen::AfterIteration, by });
         // Nobody wants to know how things stand before an iteration that does not begin.
         if self.ledger.current().is_none() {
             self.cancel_checks(Grace::Usual);
@@ -188,7 +188,7 @@ impl Machine {
         });
         match open.map(|attempt| attempt.id) {
             Some(attempt) => self.nudge(attempt, None, text),
-            None => self.record(Event::FeedbackAdded { source: FeedbackSource::Human, text }),
+            None => self.record(NoteEvent::FeedbackAdded { source: FeedbackSource::Human, text }),
         }
     }
 

@@ -7,7 +7,10 @@ use proptest::prelude::*;
 
 use self::world::{OVERSHOOT, PendingAnswer, RandomRun};
 use super::ledger::Ledger;
-use crate::event::{CallPurpose, Event, FeedbackSource, StopSource, StopWhen};
+use crate::event::{
+    AttemptEvent, CallEvent, CallPurpose, Event, FeedbackSource, IterationEvent, NoteEvent,
+    OperatorEvent, RunEvent, StopSource, StopWhen,
+};
 use crate::input::{Control, Input};
 use crate::stream::outcome::Consequence;
 use crate::units::Usd;
@@ -75,7 +78,7 @@ proptest! {
         }
         prop_assert_eq!(sum, totals.cost);
         let attempts = run.story.journal.iter()
-            .filter(|record| matches!(record.event, Event::AttemptStarted { .. })).count();
+            .filter(|record| matches!(record.event, Event::Attempt(AttemptEvent::Started { .. }))).count();
         prop_assert_eq!(attempts, totals.attempts as usize);
     }
 
@@ -85,15 +88,15 @@ proptest! {
         let (mut made, mut told) = (Vec::new(), 0);
         for record in &run.story.journal {
             match &record.event {
-                Event::IterationStarted { .. } => (made, told) = (Vec::new(), 0),
-                Event::CallFinished { purpose, report, .. } => {
+                Event::Iteration(IterationEvent::Started { .. }) => (made, told) = (Vec::new(), 0),
+                Event::Call(CallEvent::Finished { purpose, report, .. }) => {
                     let unmade = matches!(report.outcome.consequence(), Consequence::Wait { .. });
                     if *purpose != CallPurpose::Verify && !unmade {
                         prop_assert!(!made.contains(purpose), "{purpose:?} twice");
                         made.push(*purpose);
                     }
                 }
-                Event::FeedbackAdded { source: FeedbackSource::Watchdog, .. } => {
+                Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Watchdog, .. }) => {
                     told += 1;
                     prop_assert_eq!(told, 1);
                 }
@@ -108,10 +111,10 @@ proptest! {
         let (mut said, mut stop) = (0, false);
         for record in &run.story.journal {
             match &record.event {
-                Event::AttemptStarted { .. } => said = 0,
-                Event::RunContinued { .. } | Event::StopCancelled => stop = false,
-                Event::StopRequested { .. } => stop = true,
-                Event::NudgeSent { answers: Some(_), .. } => {
+                Event::Attempt(AttemptEvent::Started { .. }) => said = 0,
+                Event::Run(RunEvent::Continued { .. }) | Event::Operator(OperatorEvent::StopCancelled) => stop = false,
+                Event::Operator(OperatorEvent::StopRequested { .. }) => stop = true,
+                Event::Attempt(AttemptEvent::NudgeSent { answers: Some(_), .. }) => {
                     said += 1;
                     prop_assert!(said <= 3 && !stop);
                 }

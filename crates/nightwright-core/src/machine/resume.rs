@@ -6,7 +6,7 @@ use super::Machine;
 use super::interruption::Interruption;
 use super::ledger::{Phase, Stage};
 use crate::effect::Alarm;
-use crate::event::{CallPurpose, Continuation, Event};
+use crate::event::{CallPurpose, Continuation, OperatorEvent, RunEvent};
 use crate::input::{ResumeData, ResumePolicy};
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Budget};
@@ -81,9 +81,9 @@ impl Machine {
         }
         let ended = matches!(self.ledger.phase, Phase::Ended(_));
         let why = if ended { Continuation::AfterEnd } else { Continuation::AfterCrash };
-        self.record(Event::RunContinued { why });
+        self.record(RunEvent::Continued { why });
         for (source, change) in changes {
-            self.record(Event::SettingsChanged { source, change });
+            self.record(OperatorEvent::SettingsChanged { source, change });
         }
         // An operator who resumes a run wants it to work; a service that only restores it does not
         // decide that.
@@ -92,7 +92,7 @@ impl Machine {
             ResumePolicy::IfUnfinished | ResumePolicy::Always => true,
         };
         if by_operator && self.ledger.paused {
-            self.record(Event::RunResumed);
+            self.record(OperatorEvent::Resumed);
         }
         self.record_lost_work(report);
         self.continue_waiting();

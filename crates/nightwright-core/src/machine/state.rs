@@ -24,6 +24,29 @@ use crate::stream::dialect::{Dialect, InputShape};
 use crate::stream::report::{AttemptReport, Blocker, QuotaNews, QuotaWindow, WatchdogFinding};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
 
+/// Who has asked a process to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StopRequests {
+    /// A person, and has not withdrawn it.
+    pub by_person: bool,
+    /// The system, when it shuts down.
+    pub by_system: bool,
+}
+
+impl StopRequests {
+    /// Adds a request.
+    pub fn add(&mut self, by: StopSource) {
+        match by {
+            StopSource::Terminate => self.by_system = true,
+            StopSource::Signal
+            | StopSource::TerminalClosed
+            | StopSource::Operator
+            | StopSource::StopFile
+            | StopSource::Key => self.by_person = true,
+        }
+    }
+}
+
 /// What the events of a run add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
@@ -45,6 +68,8 @@ pub struct State {
     pub stop: Option<StopWhen>,
     /// Who asked for the last stop.
     pub stopped_by: Option<StopSource>,
+    /// Who has asked the current process to stop.
+    pub stop_requests: StopRequests,
     /// Whether the operator wants nothing new to start.
     pub paused: bool,
     /// The last attempt started.

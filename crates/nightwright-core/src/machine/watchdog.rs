@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Machine;
 use super::ledger::{Answered, InboxEntry};
 use crate::effect::Effect;
-use crate::event::{CallPurpose, Event, FeedbackSource, IterationKind};
+use crate::event::{AttemptEvent, CallPurpose, FeedbackSource, IterationKind, NoteEvent};
 use crate::policy::escalation::{self, EscalationStep, IterationCourse};
 use crate::policy::limits::{self, Budget};
 use crate::prompt;
@@ -29,7 +29,7 @@ impl Machine {
             current.findings.iter().any(same)
         });
         if !known {
-            self.record(Event::WatchdogNoticed { attempt, notice: finding });
+            self.record(AttemptEvent::WatchdogNoticed { attempt, notice: finding });
         }
     }
 
@@ -76,7 +76,7 @@ impl Machine {
             current.findings.iter().rfind(|(known, _)| known.key == finding.key)
         });
         if last.is_some_and(|(_, answered)| *answered == Answered::Live) {
-            self.record(Event::WatchdogNoticed { attempt, notice: finding });
+            self.record(AttemptEvent::WatchdogNoticed { attempt, notice: finding });
         }
     }
 
@@ -114,7 +114,7 @@ impl Machine {
         if let (Some(live), Some(finding)) = (&mut self.live.attempt, answers.clone()) {
             live.nudges.push((now, finding));
         }
-        self.record(Event::NudgeSent { attempt, answers, text: text.clone() });
+        self.record(AttemptEvent::NudgeSent { attempt, answers, text: text.clone() });
         self.effect(Effect::Nudge { attempt, text });
     }
 
@@ -190,7 +190,7 @@ impl Machine {
             Budget::Work(_) | Budget::None(_) => IterationKind::Work,
         };
         let text = escalation::feedback(&open, advice, settings, next);
-        self.record(Event::FeedbackAdded { source: FeedbackSource::Watchdog, text });
+        self.record(NoteEvent::FeedbackAdded { source: FeedbackSource::Watchdog, text });
     }
 
     /// Whether the next iteration has been told already: this place is passed several times.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::text::MAX_TEXT_CHARS;
 use super::*;
 use crate::event::{
-    AgentFacts, Continuation, IterationFinished, IterationKind, IterationResult, Progress, Record,
-    RunStarted, StatusField, Totals, WaitKind, samples,
+    AgentFacts, Continuation, GateEvent, IterationEvent, IterationFinished, IterationKind,
+    IterationResult, NoteEvent, Progress, Record, RunEvent, RunStarted, StatusField, Totals,
+    WaitEvent, WaitKind, samples,
 };
 use crate::input::{TaskProgress, WorkspaceMark};
 use crate::outcome::{self, Proof, Strictness};
@@ -32,8 +33,8 @@ impl NotificationStory {
         JournalLine { seq: self.seq, run, record: Record { at, active: time, event } }
     }
 
-    fn then(mut self, event: Event) -> Self {
-        let line = self.line(event);
+    fn then(mut self, event: impl Into<Event>) -> Self {
+        let line = self.line(event.into());
         self.told.extend(self.notices.of(&line));
         self
     }
@@ -68,7 +69,7 @@ fn started(agent: &str) -> Event {
     settings.limits.max_iterations = Some(30);
     settings.limits.max_cost = Some(Usd::from_cents(500));
     let version = Some("2.1.37".to_owned());
-    Event::RunStarted(Box::new(RunStarted {
+    Event::Run(RunEvent::Started(Box::new(RunStarted {
         settings,
         agent: AgentFacts { name: agent.to_owned(), path: String::new(), version },
         project: "/srv/shop".to_owned(),
@@ -77,23 +78,23 @@ fn started(agent: &str) -> Event {
         baseline: None,
         hooks: std::collections::BTreeMap::new(),
         seed: 1,
-    }))
+    })))
 }
 
 fn iteration(number: u32) -> Event {
     let fingerprint = Fingerprint("tree".to_owned());
-    Event::IterationStarted {
+    Event::Iteration(IterationEvent::Started {
         iteration: Iteration(number),
         kind: if number == 0 { IterationKind::VerifyOnly } else { IterationKind::Work },
         before: None,
         start: WorkspaceMark { fingerprint, head: None, head_tree: None, status: None },
         checklist: None,
         status: None,
-    }
+    })
 }
 
 fn done(number: u32, result: IterationResult) -> Event {
-    Event::IterationFinished(Box::new(IterationFinished {
+    Event::Iteration(IterationEvent::Finished(Box::new(IterationFinished {
         iteration: Iteration(number),
         result,
         ends: None,
@@ -112,15 +113,15 @@ fn done(number: u32, result: IterationResult) -> Event {
         cost: Usd::from_cents(42),
         duration: Duration::from_secs(372),
         summary: "The parser reads\ndates.\u{1b}[2J".to_owned(),
-    }))
+    })))
 }
 
 fn ended(outcome: Outcome) -> Event {
-    Event::RunFinished { outcome, note: None, totals: Totals::default() }
+    Event::Run(RunEvent::Finished { outcome, note: None, totals: Totals::default() })
 }
 
 fn again() -> Event {
-    Event::RunContinued { why: Continuation::AfterEnd }
+    Event::Run(RunEvent::Continued { why: Continuation::AfterEnd })
 }
 
 #[test]
@@ -225,13 +226,13 @@ fn the_past_is_known_and_not_told_again() {
         .past(started("claude"))
         .past(iteration(1))
         .past(done(1, IterationResult::Done))
-        .then(Event::RunContinued { why: Continuation::AfterCrash })
+        .then(RunEvent::Continued { why: Continuation::AfterCrash })
         .then(iteration(2))
         .then(ended(Outcome::Stopped));
     assert_eq!(story.kinds(), ["stopped"]);
     assert_eq!(story.last().0, "migrate-api: stopped");
     let text = story.last().1;
-    assert!(text.contains("Stopped after iteration 1 as asked"), "{text}");
+    assert!(text.contains("Stopped after iteration 1, as requested"), "{text}");
 }
 
 #[test]
@@ -283,7 +284,7 @@ fn a_failed_iteration_says_why() {
 
 #[test]
 fn a_changed_status_has_its_fixed_first_line() {
-    let story = NotificationStory::begun().then(Event::StatusChanged {
+    let story = NotificationStory::begun().then(NoteEvent::StatusChanged {
         progress: Some(TaskProgress { completed: 35, total: 60 }),
         summary: "orders moved".to_owned(),
         complete: true,
@@ -301,28 +302,25 @@ fn a_changed_status_has_its_fixed_first_line() {
 #[test]
 fn waits_and_blockers_and_claims_that_fail_are_told() {
     let story = NotificationStory::begun()
-        .then(Event::LimitWaitStarted {
+        .then(WaitEvent::Started {
             limit: WaitKind::Usage,
             until: None,
             retry_at: Timestamp::UNIX_EPOCH + Duration::from_hours(5),
             wait: Duration::from_hours(4),
         })
-        .then(Event::BlockerReported {
+        .then(NoteEvent::BlockerReported {
             blocker: Blocker { key: "k".to_owned(), text: "the\npassword".to_owned() },
         });
     assert_eq!(story.kinds(), ["setup_complete", "limit_wait", "blocked"]);
-    assert_eq!(
-        story.told[1].text,
-        "The usage limit of the account is reached: waiting until 1970-01-01 05:00 UTC (4h 00m)."
-    );
+    assert_eq!(story.told[1].text, "Usage limit: waiting until 1970-01-01 05:00 UTC (4h 00m)");
     assert!(story.last().1.starts_with("It needs: the password\n"), "{}", story.last().1);
 
-    let gate = |result| NotificationStory::begun().then(Event::GateFinished { result });
+    let gate = |result| NotificationStory::begun().then(GateEvent::Finished { result });
     let why = "`cargo test` failed".to_owned();
     let rejected = gate(GateResult::Rejected { why: why.clone(), failure: None });
     assert_eq!(rejected.kinds(), ["setup_complete", "verification_failed"]);
     // Not that the run goes on: it may have been the last iteration.
-    assert_eq!(rejected.last().1, "Claimed complete, and not believed: `cargo test` failed");
+    assert_eq!(rejected.last().1, "Claimed complete, but rejected: `cargo test` failed");
     let inconclusive = gate(GateResult::Inconclusive { why });
     assert_eq!(inconclusive.kinds(), ["setup_complete", "verification_failed"]);
     for silent in [
@@ -353,8 +351,8 @@ fn no_text_of_an_agent_makes_a_notice_long_or_unsafe() {
     let needs = Outcome::Blocked { needs: endless.clone() };
     let note = Some(endless.clone());
     let story = NotificationStory::begun()
-        .then(Event::BlockerReported { blocker: Blocker { key: String::new(), text: endless } })
-        .then(Event::RunFinished { outcome: needs, note, totals: Totals::default() });
+        .then(NoteEvent::BlockerReported { blocker: Blocker { key: String::new(), text: endless } })
+        .then(RunEvent::Finished { outcome: needs, note, totals: Totals::default() });
     for notification in &story.told {
         assert!(notification.text.chars().count() <= MAX_TEXT_CHARS, "{notification:?}");
         assert!(

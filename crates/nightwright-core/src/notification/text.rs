@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use super::{NotificationFold, NotificationKind};
 use crate::display::{display_safe, one_line};
 use crate::event::{
-    Event, GateResult, IterationFinished, IterationKind, IterationResult, RunStarted, StatusText,
-    WaitKind,
+    Event, GateEvent, GateResult, IterationEvent, IterationFinished, IterationKind,
+    IterationResult, NoteEvent, RunEvent, RunStarted, StatusText, WaitEvent, WaitKind,
 };
-use crate::outcome::{Outcome, Proof, count};
+use crate::outcome::count;
+use crate::phrases::{self, capitalized};
 use crate::run_view::RunView;
-use crate::settings::Limits;
 use crate::units::{RunId, Usd, human};
 
 /// More of what is worked on than this does not fit into a title, in characters.
@@ -33,24 +33,29 @@ impl NotificationFold {
         event: Option<&Event>,
     ) -> (String, String) {
         let (what, text) = match event {
-            Some(Event::RunStarted(started)) => ("ready to start".to_owned(), ready(run, started)),
-            Some(Event::IterationStarted { kind, .. }) => ("started".to_owned(), begun(run, *kind)),
-            Some(Event::IterationFinished(finished)) => self.iteration(kind, finished),
-            Some(event @ Event::StatusChanged { .. }) => {
+            Some(Event::Run(RunEvent::Started(started))) => {
+                ("ready to start".to_owned(), ready(run, started))
+            }
+            Some(Event::Iteration(IterationEvent::Started { kind, .. })) => {
+                ("started".to_owned(), begun(run, *kind))
+            }
+            Some(Event::Iteration(IterationEvent::Finished(finished))) => {
+                self.iteration(kind, finished)
+            }
+            Some(event @ Event::Note(NoteEvent::StatusChanged { .. })) => {
                 let text = StatusText::of(event).map(|text| text.notification());
                 let text = format!("STATUS UPDATE\n\n{}", text.unwrap_or_default());
                 ("status update".to_owned(), text)
             }
-            Some(Event::LimitWaitStarted { limit, retry_at, wait, .. }) => {
+            Some(Event::Wait(WaitEvent::Started { limit, retry_at, wait, .. })) => {
                 ("waiting for a limit".to_owned(), waits(*limit, *retry_at, *wait))
             }
-            Some(Event::BlockerReported { blocker }) => {
-                let advice =
-                    format!("`nightwright tell {run} \"...\"` says something to the agent");
+            Some(Event::Note(NoteEvent::BlockerReported { blocker })) => {
+                let advice = format!("Answer with `nightwright tell {run} \"...\"`");
                 let text = format!("It needs: {}\n{advice}", quote(&blocker.text));
                 ("blocked".to_owned(), text)
             }
-            Some(Event::GateFinished { result }) => {
+            Some(Event::Gate(GateEvent::Finished { result })) => {
                 ("verification failed".to_owned(), self.not_believed(result))
             }
             // An ending that was recorded, and one that could not be.
@@ -74,7 +79,7 @@ impl NotificationFold {
         if kind == NotificationKind::IterationMilestone {
             lines.push(format!("So far: {}", totals(&self.view)));
         } else {
-            lines.push(figures(finished));
+            lines.push(phrases::figures(finished, self.view.rehearsed()));
         }
         if let Some(progress) = self.view.progress.filter(|progress| progress.total > 0) {
             lines.push(format!("{}/{} items", progress.completed, progress.total));
@@ -91,7 +96,7 @@ impl NotificationFold {
             GateResult::Rejected { why, .. } | GateResult::Inconclusive { why } => quote(why),
             GateResult::Passed { .. } | GateResult::Unaffordable { .. } => String::new(),
         };
-        let mut lines = vec![format!("Claimed complete, and not believed: {why}")];
+        let mut lines = vec![format!("Claimed complete, but rejected: {why}")];
         let missing = self.view.gate.iter().flat_map(|gate| &gate.missing);
         // Whether the run goes on after that is told by what comes next: this may be its last word.
         lines.extend(missing.take(MAX_MISSING).map(|item| format!("- {}", quote(item))));
@@ -100,7 +105,7 @@ impl NotificationFold {
 
     fn end(&self, run: &RunId) -> (String, String) {
         let summary = self.view.summary(run);
-        let what = summary.outcome.as_ref().map_or("ended", short_outcome);
+        let what = summary.outcome.as_ref().map_or("ended", phrases::headline);
         let mut lines = vec![quote(&summary.reason)];
         lines.extend(summary.note.as_deref().map(quote));
         lines.push(totals(&self.view));
@@ -135,39 +140,24 @@ fn ready(run: &RunId, started: &RunStarted) -> String {
         "Run {run} in {}\nMode {}, {}\nAgent {}",
         quote(project),
         quote(&settings.mode),
-        limits(&settings.limits),
+        phrases::limits(&settings.limits),
         quote(&format!("{} {version}", agent.name)),
     )
 }
 
 fn begun(run: &RunId, kind: IterationKind) -> String {
     match kind {
-        IterationKind::Work => format!("Run {run}: the agent begins to work."),
-        IterationKind::WrapUp => format!("Run {run}: the agent begins with the wrap-up."),
-        IterationKind::VerifyOnly => format!("Run {run}: nothing is open, only the proof is left."),
+        IterationKind::Work => format!("Run {run}: the first iteration started."),
+        IterationKind::WrapUp => format!("Run {run}: the wrap-up iteration started."),
+        IterationKind::VerifyOnly => {
+            format!("Run {run}: no open items; only the verification remains.")
+        }
     }
 }
 
 fn waits(limit: WaitKind, until: Timestamp, wait: Duration) -> String {
-    let limit = match limit {
-        WaitKind::Usage => "The usage limit of the account is reached",
-        WaitKind::Rate => "There were too many requests",
-        WaitKind::Quota => "Your share of the quota is used up",
-    };
-    let until = until.strftime("%Y-%m-%d %H:%M UTC");
-    format!("{limit}: waiting until {until} ({}).", human(wait))
-}
-
-fn figures(finished: &IterationFinished) -> String {
-    let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
-    let parts = [
-        (*files_changed > 0).then(|| count(*files_changed, "file")),
-        (*commits > 0).then(|| count(*commits, "commit")),
-        (*files_changed == 0 && *commits == 0).then(|| "no changes".to_owned()),
-        (*cost > Usd::ZERO).then(|| cost.to_string()),
-        Some(human(*duration)),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let until = until.strftime("%Y-%m-%d %H:%M UTC").to_string();
+    capitalized(&phrases::wait_started(limit, &until, wait))
 }
 
 fn totals(view: &RunView) -> String {
@@ -180,48 +170,6 @@ fn totals(view: &RunView) -> String {
         (!totals.waited.is_zero()).then(|| format!("{} waiting", human(totals.waited))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn limits(limits: &Limits) -> String {
-    let parts: Vec<_> = [
-        limits.max_iterations.map(|most| count(most, "iteration")),
-        limits.max_cost.map(Usd::exact),
-        limits.max_duration.map(|most| format!("{} of work", human(most))),
-        limits.max_tokens.map(|most| format!("{most} tokens")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if parts.is_empty() { "no limits".to_owned() } else { format!("at most {}", parts.join(", ")) }
-}
-
-/// An ending in a word or two.
-fn short_outcome(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed { proof: Proof::Checks, .. } => "completed and verified",
-        Outcome::Completed { proof: Proof::Model, .. } => "judged complete by a model",
-        Outcome::Completed { proof: Proof::None, .. } => "completed, not verified",
-        Outcome::Stagnated { .. } => "stagnated",
-        Outcome::NoChanges { .. } => "no more changes",
-        Outcome::MaxIterations { .. } => "stopped, no iterations left",
-        Outcome::MaxCost { .. } => "stopped, no money left",
-        Outcome::MaxDuration { .. } => "stopped, no time left",
-        Outcome::MaxTokens { .. } => "stopped, no tokens left",
-        Outcome::Blocked { .. } => "stopped, blocked",
-        Outcome::Unverified { .. } => "stopped, not verified",
-        Outcome::Stopped => "stopped",
-        Outcome::Interrupted => "interrupted",
-        Outcome::Failed { .. }
-        | Outcome::ConsecutiveErrors { .. }
-        | Outcome::AllIterationsFailed { .. }
-        | Outcome::Auth { .. }
-        | Outcome::BadAgent { .. }
-        | Outcome::ChecksCannotRun { .. }
-        | Outcome::HookAbort { .. }
-        | Outcome::LimitWaitTooLong { .. }
-        | Outcome::DiskFull { .. }
-        | Outcome::JournalFailed { .. } => "failed",
-    }
 }
 
 fn quote(text: &str) -> String {

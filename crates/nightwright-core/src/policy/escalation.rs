@@ -2,6 +2,7 @@
 
 use crate::display::one_line;
 use crate::event::IterationKind;
+use crate::phrases;
 use crate::prompt::{block, cut_middle, quoted};
 use crate::settings::{EvidenceKind, Settings};
 use crate::stream::report::{Blocker, WatchdogFinding, WatchdogSignal};
@@ -190,13 +191,7 @@ pub fn context(finding: &WatchdogFinding) -> Option<String> {
 
 /// A problem that nothing helped against, for the person who can.
 pub fn blocker(finding: &WatchdogFinding, round: u32) -> Blocker {
-    let what = match finding.signal {
-        WatchdogSignal::Asking => "the agent asks",
-        WatchdogSignal::GivingUp => "the agent gives up",
-        WatchdogSignal::Repetition => "the agent repeats itself",
-        WatchdogSignal::ToolErrors => "the agent's tool calls fail",
-        WatchdogSignal::Compaction => "the agent's context runs full",
-    };
+    let what = phrases::watchdog_signal(finding.signal);
     let text = match one_line(&finding.text, QUOTE_MAX).as_str() {
         "" => format!("{what}, in {round} iterations without progress"),
         words => format!("{what}, in {round} iterations without progress: {words}"),
@@ -211,7 +206,7 @@ fn quote(finding: &WatchdogFinding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Event, samples};
+    use crate::event::{Event, NoteEvent, samples};
     use crate::principles::Principles;
 
     const ALL: [WatchdogSignal; 5] = [
@@ -224,7 +219,9 @@ mod tests {
 
     fn principles() -> Principles {
         let adopted = samples().into_iter().find_map(|event| {
-            let Event::PrinciplesAdopted { principles } = event else { return None };
+            let Event::Note(NoteEvent::PrinciplesAdopted { principles }) = event else {
+                return None;
+            };
             Some(principles)
         });
         adopted.expect("there is one event of every kind")

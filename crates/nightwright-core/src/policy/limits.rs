@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, ReachedLimit};
 use crate::prompt::RemainingLimits;
 use crate::settings::{Limits, Settings, VerdictMode};
 use crate::units::{Usd, human};
@@ -64,28 +64,12 @@ pub fn remaining(settings: &Settings, used: Consumed) -> RemainingLimits {
 
 /// Whether these limits leave more room than the one that a run ended by; true if it ended by none.
 pub fn is_raised(limits: &Limits, outcome: &Outcome) -> bool {
-    match outcome {
-        Outcome::MaxIterations { limit } => limits.max_iterations.is_none_or(|new| new > *limit),
-        Outcome::MaxCost { limit } => limits.max_cost.is_none_or(|new| new > *limit),
-        Outcome::MaxTokens { limit } => limits.max_tokens.is_none_or(|new| new > *limit),
-        Outcome::MaxDuration { limit } => limits.max_duration.is_none_or(|new| new > *limit),
-        Outcome::AllIterationsFailed { limit, .. } => is_raised(limits, limit),
-        Outcome::Completed { .. }
-        | Outcome::Stagnated { .. }
-        | Outcome::NoChanges { .. }
-        | Outcome::Blocked { .. }
-        | Outcome::Unverified { .. }
-        | Outcome::Stopped
-        | Outcome::Failed { .. }
-        | Outcome::ConsecutiveErrors { .. }
-        | Outcome::Auth { .. }
-        | Outcome::BadAgent { .. }
-        | Outcome::ChecksCannotRun { .. }
-        | Outcome::HookAbort { .. }
-        | Outcome::LimitWaitTooLong { .. }
-        | Outcome::DiskFull { .. }
-        | Outcome::JournalFailed { .. }
-        | Outcome::Interrupted => true,
+    match outcome.reached_limit() {
+        Some(ReachedLimit::Iterations(old)) => limits.max_iterations.is_none_or(|new| new > old),
+        Some(ReachedLimit::Cost(old)) => limits.max_cost.is_none_or(|new| new > old),
+        Some(ReachedLimit::Tokens(old)) => limits.max_tokens.is_none_or(|new| new > old),
+        Some(ReachedLimit::Duration(old)) => limits.max_duration.is_none_or(|new| new > old),
+        None => true,
     }
 }
 

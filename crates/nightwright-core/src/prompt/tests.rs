@@ -293,7 +293,11 @@ fn the_oldest_of_many_decisions_are_left_out_by_name() {
 
 fn with_principles() -> Settings {
     let principles = crate::event::samples().into_iter().find_map(|event| {
-        let crate::event::Event::PrinciplesAdopted { principles } = event else { return None };
+        let crate::event::Event::Note(crate::event::NoteEvent::PrinciplesAdopted { principles }) =
+            event
+        else {
+            return None;
+        };
         Some(principles)
     });
     Settings { principles, ..settings() }

@@ -16,7 +16,10 @@ use super::{
     NoteKind, ReportStatus, RunParameters, RunReport, State,
 };
 use crate::baseline;
-use crate::event::{Event, Record, RunStarted, Totals};
+use crate::event::{
+    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, Record, RunEvent,
+    RunStarted, Totals,
+};
 use crate::input::{CheckPurpose, CheckResult, WorkspaceMark};
 use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::DeniedCommand;
@@ -95,84 +98,88 @@ impl RunReportBuilder {
         self.view.record(record);
         self.spans.record(*at, before, self.iterations.last().map(|chapter| chapter.number), event);
         match event {
-            Event::RunStarted(started) => self.run_started(started),
-            Event::AgentReady { ready, .. } => self.agent_ready(&ready.model),
-            Event::IterationStarted { iteration, kind, start, .. } => {
+            Event::Run(RunEvent::Started(started)) => self.run_started(started),
+            Event::Iteration(event) => self.fold_iteration(event, *at),
+            Event::Attempt(event) => self.fold_attempt(event, *at),
+            Event::Call(event) => self.fold_call(event),
+            Event::Gate(event) => self.fold_gate(event, *at),
+            Event::Note(NoteEvent::BlockerReported { blocker }) => self.in_iteration(|chapter| {
+                let text = cut(&blocker.text, MAX_TEXT_CHARS);
+                keep(&mut chapter.blockers, text, &mut chapter.left_off);
+            }),
+            Event::Run(_) | Event::Wait(_) | Event::Operator(_) | Event::Note(_) => {}
+        }
+        if let Some((kind, text)) = notes::of(event, self.view.in_iteration().is_some()) {
+            self.note(*at, kind, &text);
+        }
+    }
+
+    fn fold_iteration(&mut self, event: &IterationEvent, at: Timestamp) {
+        match event {
+            IterationEvent::Started { iteration, kind, start, .. } => {
                 self.seen(Some(start));
-                self.iterations.push(IterationReport::begun(*iteration, *kind, *at));
+                self.iterations.push(IterationReport::begun(*iteration, *kind, at));
             }
-            Event::IterationFinished(finished) => {
+            IterationEvent::Finished(finished) => {
                 self.seen(finished.end.as_ref());
-                self.in_iteration(|chapter| chapter.finished(*at, finished));
+                self.in_iteration(|chapter| chapter.finished(at, finished));
             }
-            Event::AttemptStarted { attempt, .. } => {
-                self.in_iteration(|chapter| chapter.attempt_started(*attempt, *at));
+            IterationEvent::Skipped { .. } => {}
+        }
+    }
+
+    fn fold_attempt(&mut self, event: &AttemptEvent, at: Timestamp) {
+        match event {
+            AttemptEvent::Started { attempt, .. } => {
+                self.in_iteration(|chapter| chapter.attempt_started(*attempt, at));
             }
-            Event::AttemptFinished { attempt, cost, figure, duration, report } => {
+            AttemptEvent::AgentReady { ready, .. } => self.agent_ready(&ready.model),
+            AttemptEvent::Finished { attempt, cost, figure, duration, report } => {
                 let charge =
                     ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
                 self.in_iteration(|chapter| chapter.attempt_finished(*attempt, charge));
             }
-            Event::CallStarted { call, purpose, .. } => {
+            _ => {}
+        }
+    }
+
+    fn fold_call(&mut self, event: &CallEvent) {
+        match event {
+            CallEvent::Started { call, purpose, .. } => {
                 self.in_iteration(|chapter| chapter.call_started(*call, *purpose));
             }
-            Event::CallFinished { call, cost, figure, duration, report, .. } => {
+            CallEvent::Finished { call, cost, figure, duration, report, .. } => {
                 let charge =
                     ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
                 self.in_iteration(|chapter| chapter.call_finished(*call, charge));
             }
-            Event::GateStarted { claim, .. } => {
-                self.in_iteration(|chapter| chapter.claimed(*at, claim));
+            CallEvent::Cancelled { .. } => {}
+        }
+    }
+
+    fn fold_gate(&mut self, event: &GateEvent, at: Timestamp) {
+        match event {
+            GateEvent::Started { claim, .. } => {
+                self.in_iteration(|chapter| chapter.claimed(at, claim));
             }
-            Event::ChecksFinished { purpose: CheckPurpose::Baseline, results, .. } => {
-                self.baseline_taken(*at, results);
+            GateEvent::ChecksStarted { .. } => {}
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, results, .. } => {
+                self.baseline_taken(at, results);
             }
-            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
                 let baseline = mem::take(&mut self.baseline);
                 self.at_claim(|claim| claim.checked(results, &baseline));
                 self.baseline = baseline;
             }
-            Event::ChangesInspected { findings, changes } => {
+            GateEvent::ChangesInspected { findings, changes } => {
                 self.at_claim(|claim| claim.inspected(findings, changes));
             }
-            Event::VerdictGiven { verdict, reason, missing } => {
+            GateEvent::VerdictGiven { verdict, reason, missing } => {
                 self.at_claim(|claim| claim.verdict_given(*verdict, reason, missing));
             }
-            Event::GateFinished { result } => {
+            GateEvent::Finished { result } => {
                 self.at_claim(|claim| claim.judged(result));
                 self.in_iteration(IterationReport::judged);
-            }
-            Event::BlockerReported { blocker } => self.in_iteration(|chapter| {
-                let text = cut(&blocker.text, MAX_TEXT_CHARS);
-                keep(&mut chapter.blockers, text, &mut chapter.left_off);
-            }),
-            Event::RunContinued { .. }
-            | Event::IterationSkipped { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::ChecksStarted { .. }
-            | Event::CallCancelled { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. }
-            | Event::RunFinished { .. } => {
-                if let Some((kind, text)) = notes::of(event) {
-                    self.note(*at, kind, &text);
-                }
             }
         }
     }

@@ -285,7 +285,7 @@ fn parameters(out: &mut String, report: &RunReport) {
             put!(out, "- began at commit {}\n", code(phrases::short(head)));
         }
     }
-    put!(out, "- limits: {}\n", phrases::limits(&report.limits));
+    put!(out, "- limits: {}\n", crate::phrases::limits(&report.limits));
     if let Some(RunPaths { run_folder, journal, log }) = &report.places {
         let places = [("run folder", Some(run_folder)), ("journal", Some(journal))];
         for (name, path) in places.into_iter().chain([("log", log.as_ref())]) {

@@ -10,7 +10,8 @@ use crate::event::{CostSource, IterationKind, VerdictKind};
 use crate::input::{ChangedFile, CheckVerdict};
 use crate::outcome::count;
 use crate::permissions::denial::DeniedCommand;
-use crate::settings::{EvidenceKind, Limits};
+use crate::phrases;
+use crate::settings::EvidenceKind;
 use crate::stream::outcome::ProcessExit;
 use crate::test_counts::TestCounts;
 use crate::units::{Usd, human};
@@ -120,18 +121,7 @@ fn verdict_of_check(verdict: &CheckVerdict) -> String {
 }
 
 pub(super) fn evidence(kinds: &[EvidenceKind]) -> String {
-    let word = |kind: &EvidenceKind| match kind {
-        EvidenceKind::Status => "the status file",
-        EvidenceKind::Todo => "the to-do list",
-        EvidenceKind::Plan => "the plan",
-        EvidenceKind::Planned => "the plan that was written",
-        EvidenceKind::Promise => "the promise marker",
-        EvidenceKind::Signal => "the completion signal",
-        EvidenceKind::EndPhrase => "the end phrase",
-        EvidenceKind::NoProgress => "nightwright, before ending the run for lack of progress",
-        EvidenceKind::Asked => "a person who wants to know",
-    };
-    kinds.iter().map(word).collect::<Vec<_>>().join(", ")
+    kinds.iter().map(|kind| phrases::evidence(*kind)).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn note(kind: NoteKind) -> &'static str {
@@ -254,19 +244,6 @@ pub(super) fn accepted_by(report: &RunReport) -> String {
             format!("{} that counted", count(number, "iteration"))
         }
     }
-}
-
-pub(super) fn limits(limits: &Limits) -> String {
-    let parts: Vec<_> = [
-        limits.max_iterations.map(|most| count(most, "iteration")),
-        limits.max_cost.map(Usd::exact),
-        limits.max_duration.map(|most| format!("{} of work", human(most))),
-        limits.max_tokens.map(|most| format!("{} tokens", compact(most))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if parts.is_empty() { "none".to_owned() } else { format!("at most {}", parts.join(", ")) }
 }
 
 /// `2026-11-16 15:50:33 UTC`.

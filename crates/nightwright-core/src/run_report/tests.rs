@@ -11,7 +11,7 @@ mod times;
 
 use self::sample_run::SampleRun;
 use super::*;
-use crate::event::{Event, IterationResult, Record, samples};
+use crate::event::{Event, IterationEvent, IterationResult, NoteEvent, Record, RunEvent, samples};
 use crate::outcome::Outcome;
 use std::time::Duration;
 
@@ -55,7 +55,9 @@ fn a_verified_run_says_so_first() {
 fn what_the_iterations_cost_adds_up_to_what_the_run_cost() {
     let records = sample(25).records();
     let report = told(&records, false);
-    let Event::RunFinished { totals, .. } = &records.last().unwrap().event else { panic!() };
+    let Event::Run(RunEvent::Finished { totals, .. }) = &records.last().unwrap().event else {
+        panic!()
+    };
     let mut sum = Usd::ZERO;
     let mut tokens = Tokens::default();
     for iteration in &report.iterations {
@@ -92,7 +94,7 @@ fn an_accepted_change_costs_the_run_divided_by_its_commits() {
 fn without_commits_the_iterations_that_counted_are_the_changes() {
     let mut records = sample(6).records();
     for record in &mut records {
-        if let Event::IterationFinished(finished) = &mut record.event {
+        if let Event::Iteration(IterationEvent::Finished(finished)) = &mut record.event {
             finished.commits = 0;
         }
     }
@@ -166,7 +168,10 @@ fn what_is_long_is_cut_and_the_cut_is_said() {
     let report = told(&run.records(), false);
     assert!(report.iterations[0].summary.ends_with("… (8500 more characters)"));
     let mut records = sample(1).records();
-    let one = Record { event: Event::Warning { text: "again".to_owned() }, ..records[1].clone() };
+    let one = Record {
+        event: Event::Note(NoteEvent::Warning { text: "again".to_owned() }),
+        ..records[1].clone()
+    };
     records.splice(2..2, std::iter::repeat_n(one, 1000));
     let report = told(&records, false);
     assert_eq!(report.iterations[0].notes.len(), 30);
@@ -179,11 +184,11 @@ fn what_is_long_is_cut_and_the_cut_is_said() {
 fn a_failed_iteration_says_what_went_wrong() {
     let mut records = sample(2).records();
     for record in &mut records {
-        if let Event::IterationFinished(finished) = &mut record.event {
+        if let Event::Iteration(IterationEvent::Finished(finished)) = &mut record.event {
             finished.result =
                 IterationResult::Failed { why: "the disk is full".to_owned(), too_long: false };
         }
-        if let Event::RunFinished { outcome, .. } = &mut record.event {
+        if let Event::Run(RunEvent::Finished { outcome, .. }) = &mut record.event {
             *outcome =
                 Outcome::ConsecutiveErrors { errors: 2, last: "the disk is full".to_owned() };
         }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::RunView;
-use crate::outcome::{Outcome, Proof, Unchecked};
+use crate::outcome::{Outcome, OutcomeClass, Proof, ReachedLimit, Unchecked};
 use crate::permissions::denial::{self, DeniedCommand};
 use crate::policy::limits::{self, Budget};
 use crate::settings::{Limits, Settings};
@@ -249,47 +249,30 @@ impl RunView {
     /// Allows twice as much as was allowed, or used: the option and its value.
     fn raise(&self, limits: &mut Limits, limit: &Outcome) -> Option<(&'static str, String)> {
         let totals = &self.totals;
-        Some(match limit {
-            Outcome::MaxIterations { limit } => {
-                let new = totals.iterations.max(*limit).max(1).saturating_mul(2);
+        Some(match limit.reached_limit()? {
+            ReachedLimit::Iterations(limit) => {
+                let new = totals.iterations.max(limit).max(1).saturating_mul(2);
                 limits.max_iterations = Some(new);
                 ("max-iterations", new.to_string())
             }
-            Outcome::MaxCost { limit } => {
-                let most = totals.cost.max(*limit);
+            ReachedLimit::Cost(limit) => {
+                let most = totals.cost.max(limit);
                 let cents = ((most + most).dollars() * 100.0).ceil();
                 let new = Usd::from_dollars(cents / 100.0)?;
                 limits.max_cost = Some(new);
                 ("max-cost", format!("{:.2}", new.dollars()))
             }
-            Outcome::MaxDuration { limit } => {
-                let new = totals.duration.max(*limit).saturating_mul(2);
+            ReachedLimit::Duration(limit) => {
+                let new = totals.duration.max(limit).saturating_mul(2);
                 let minutes = new.as_secs().div_ceil(60);
                 limits.max_duration = Some(Duration::from_secs(minutes * 60));
                 ("max-duration", format!("{minutes}m"))
             }
-            Outcome::MaxTokens { limit } => {
-                let new = totals.tokens.counted().max(*limit).max(1).saturating_mul(2);
+            ReachedLimit::Tokens(limit) => {
+                let new = totals.tokens.counted().max(limit).max(1).saturating_mul(2);
                 limits.max_tokens = Some(new);
                 ("max-tokens", new.to_string())
             }
-            Outcome::AllIterationsFailed { limit, .. } => return self.raise(limits, limit),
-            Outcome::Completed { .. }
-            | Outcome::Stagnated { .. }
-            | Outcome::NoChanges { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Unverified { .. }
-            | Outcome::Stopped
-            | Outcome::Failed { .. }
-            | Outcome::ConsecutiveErrors { .. }
-            | Outcome::Auth { .. }
-            | Outcome::BadAgent { .. }
-            | Outcome::ChecksCannotRun { .. }
-            | Outcome::HookAbort { .. }
-            | Outcome::LimitWaitTooLong { .. }
-            | Outcome::DiskFull { .. }
-            | Outcome::JournalFailed { .. }
-            | Outcome::Interrupted => return None,
         })
     }
 
@@ -297,36 +280,15 @@ impl RunView {
     fn after_judgement(&self) -> Vec<NextStep> {
         let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("TASK");
         let verify = format!("nightwright verify {task}");
-        match self.ending.as_ref().map(|ending| &ending.outcome) {
-            Some(Outcome::Completed { .. }) => vec![NextStep::text("review the changes")],
-            Some(Outcome::Unverified { .. }) => {
+        match self.ending.as_ref().map(|ending| ending.outcome.class()) {
+            Some(OutcomeClass::Completed) => vec![NextStep::text("review the changes")],
+            Some(OutcomeClass::Unverified) => {
                 vec![NextStep::command(
                     "fix what the verification found, then verify again",
                     verify,
                 )]
             }
-            Some(
-                Outcome::MaxIterations { .. }
-                | Outcome::MaxCost { .. }
-                | Outcome::MaxDuration { .. }
-                | Outcome::MaxTokens { .. }
-                | Outcome::Stagnated { .. }
-                | Outcome::NoChanges { .. }
-                | Outcome::Blocked { .. }
-                | Outcome::Stopped
-                | Outcome::Interrupted
-                | Outcome::Failed { .. }
-                | Outcome::ConsecutiveErrors { .. }
-                | Outcome::AllIterationsFailed { .. }
-                | Outcome::Auth { .. }
-                | Outcome::BadAgent { .. }
-                | Outcome::ChecksCannotRun { .. }
-                | Outcome::HookAbort { .. }
-                | Outcome::LimitWaitTooLong { .. }
-                | Outcome::DiskFull { .. }
-                | Outcome::JournalFailed { .. },
-            )
-            | None => vec![NextStep::command("verify again", verify)],
+            Some(_) | None => vec![NextStep::command("verify again", verify)],
         }
     }
 

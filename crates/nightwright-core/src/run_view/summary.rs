@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{GateView, NextStep, RunView, WORK};
-use crate::event::{GateResult, Spend, VerdictKind};
+use super::{GateView, NextStep, RunView};
+use crate::event::{GateResult, Spend, Totals, VerdictKind};
 use crate::outcome::{Outcome, Proof, Tone};
 use crate::permissions::denial::DeniedCommand;
 use crate::units::{Iteration, RunId, Tokens, Usd};
@@ -197,12 +197,12 @@ impl RunView {
     fn purposes(&self) -> Vec<PurposeSpend> {
         let by_name = |(name, spend): (&String, &Spend)| PurposeSpend {
             name: name.clone(),
-            unit: if name == WORK { "attempt" } else { "call" },
+            unit: if name == Totals::WORK { "attempt" } else { "call" },
             spend: *spend,
         };
         let mut purposes: Vec<_> = self.totals.by_purpose.iter().map(by_name).collect();
         // Stable, so the others stay in the order of their names.
-        purposes.sort_by_key(|purpose| purpose.name != WORK);
+        purposes.sort_by_key(|purpose| purpose.name != Totals::WORK);
         purposes
     }
 }

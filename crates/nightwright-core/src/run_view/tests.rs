@@ -4,13 +4,18 @@ mod estimate;
 mod summaries;
 
 use super::*;
-use crate::event::{FeedbackSource, IterationResult, StopSource, WaitEnd, samples};
+use crate::event::{
+    AttemptEvent, CallEvent, Continuation, CostSource, Event, FeedbackSource, GateEvent,
+    IterationEvent, IterationResult, NoteEvent, OperatorEvent, Progress, RunEvent, RunStarted,
+    StopSource, WaitEnd, WaitEvent, samples,
+};
 use crate::input::{CheckPurpose, CheckVerdict, WorkspaceMark};
 use crate::machine::ledger::Ledger;
 use crate::outcome::Proof;
-use crate::settings::{ChangeSource, Settings};
+use crate::settings::{ChangeSource, SettingChange, Settings};
 use crate::stream::outcome::AttemptOutcome;
-use crate::units::{CallId, Fingerprint, RunId, Tokens};
+use crate::stream::report::AttemptReport;
+use crate::units::{CallId, Fingerprint, RunId, Tokens, Usd};
 
 /// A run told event by event, one second apart, all of it at work.
 #[derive(Default)]
@@ -31,7 +36,7 @@ impl ViewStory {
     }
 
     fn begun_with(settings: Settings) -> Self {
-        Self::default().then(Event::RunStarted(Box::new(RunStarted {
+        Self::default().then(RunEvent::Started(Box::new(RunStarted {
             settings,
             agent: AgentFacts { name: "claude".to_owned(), ..AgentFacts::default() },
             project: "/srv/shop".to_owned(),
@@ -43,16 +48,16 @@ impl ViewStory {
         })))
     }
 
-    fn then(mut self, event: Event) -> Self {
+    fn then(mut self, event: impl Into<Event>) -> Self {
         self.seconds += 1;
         let at = Timestamp::UNIX_EPOCH + Duration::from_secs(self.seconds);
         let active = Duration::from_secs(self.seconds);
-        self.view.record(&Record { at, active, event });
+        self.view.record(&Record { at, active, event: event.into() });
         self
     }
 
     fn denied(self, command: &str, rule: Option<&str>) -> Self {
-        self.then(Event::PermissionDenied {
+        self.then(AttemptEvent::PermissionDenied {
             attempt: AttemptId(1),
             tool: "Bash".to_owned(),
             command: command.to_owned(),
@@ -66,7 +71,7 @@ impl ViewStory {
     }
 
     fn iteration(self, number: u32) -> Self {
-        self.then(Event::IterationStarted {
+        self.then(IterationEvent::Started {
             iteration: Iteration(number),
             kind: IterationKind::Work,
             before: None,
@@ -78,11 +83,11 @@ impl ViewStory {
 
     fn attempt(self, id: u32) -> Self {
         let (attempt, iteration) = (AttemptId(id), Iteration(1));
-        self.then(Event::AttemptStarted { attempt, iteration, cap: None, model: None })
+        self.then(AttemptEvent::Started { attempt, iteration, cap: None, model: None })
     }
 
     fn attempt_ends(self, id: u32, cents: u64, outcome: AttemptOutcome) -> Self {
-        self.then(Event::AttemptFinished {
+        self.then(AttemptEvent::Finished {
             attempt: AttemptId(id),
             cost: Usd::from_cents(cents),
             figure: CostSource::Reported,
@@ -92,7 +97,7 @@ impl ViewStory {
     }
 
     fn call_ends(self, purpose: CallPurpose, cents: u64, figure: CostSource) -> Self {
-        self.then(Event::CallFinished {
+        self.then(CallEvent::Finished {
             call: CallId(1),
             purpose,
             cost: Usd::from_cents(cents),
@@ -104,7 +109,7 @@ impl ViewStory {
 
     fn claims(self) -> Self {
         let claim = vec![EvidenceKind::Promise];
-        self.then(Event::GateStarted { iteration: Iteration(1), claim })
+        self.then(GateEvent::Started { iteration: Iteration(1), claim })
     }
 
     fn check(self, verdict: CheckVerdict) -> Self {
@@ -119,8 +124,8 @@ impl ViewStory {
             duration,
         };
         let purpose = CheckPurpose::Gate;
-        self.then(Event::ChecksStarted { purpose, commands: vec![command] }).then(
-            Event::ChecksFinished {
+        self.then(GateEvent::ChecksStarted { purpose, commands: vec![command] }).then(
+            GateEvent::ChecksFinished {
                 purpose,
                 reused_from: None,
                 results: vec![result],
@@ -131,17 +136,17 @@ impl ViewStory {
     }
 
     fn gate(self, result: GateResult) -> Self {
-        self.then(Event::GateFinished { result })
+        self.then(GateEvent::Finished { result })
     }
 
     fn done(self, number: u32, progress: Progress, seconds: u64) -> Self {
         let finished = finished(number, IterationResult::Done, progress, seconds);
-        self.then(Event::IterationFinished(Box::new(finished)))
+        self.then(IterationEvent::Finished(Box::new(finished)))
     }
 
     fn ends(self, outcome: Outcome) -> Self {
         let (note, totals) = (None, Totals::default());
-        self.then(Event::RunFinished { outcome, note, totals })
+        self.then(RunEvent::Finished { outcome, note, totals })
     }
 
     fn summary(&self) -> Summary {
@@ -207,7 +212,7 @@ fn what_the_run_does_follows_its_events() {
     assert_eq!(story.view.activity(), Activity::Working { attempt: AttemptId(1) });
 
     let story = story.attempt_ends(1, 10, AttemptOutcome::RateLimited);
-    let story = story.then(Event::LimitWaitStarted {
+    let story = story.then(WaitEvent::Started {
         limit: WaitKind::Rate,
         until: None,
         retry_at: then,
@@ -217,19 +222,19 @@ fn what_the_run_does_follows_its_events() {
     assert_eq!(story.view.activity(), waiting);
 
     let waited = Duration::from_mins(7);
-    let story = story.then(Event::LimitWaitEnded { why: WaitEnd::Elapsed, waited });
+    let story = story.then(WaitEvent::Ended { why: WaitEnd::Elapsed, waited });
     assert_eq!(story.view.activity(), Activity::Starting);
     assert_eq!(story.view.totals.waited, waited);
 
     let story = story.attempt(2).attempt_ends(2, 10, AttemptOutcome::Overloaded);
     let why = "overloaded".to_owned();
-    let story = story.then(Event::RetryScheduled { at_time: then, why: why.clone() });
+    let story = story.then(WaitEvent::RetryScheduled { at_time: then, why: why.clone() });
     assert_eq!(story.view.activity(), Activity::Retrying { at: then, why });
 
     let story = story.attempt(3).attempt_ends(3, 10, AttemptOutcome::Finished);
     assert_eq!(story.view.activity(), Activity::Checking);
     let (call, purpose) = (CallId(1), CallPurpose::Verify);
-    let story = story.claims().then(Event::CallStarted { call, purpose, cap: None });
+    let story = story.claims().then(CallEvent::Started { call, purpose, cap: None });
     assert_eq!(story.view.activity(), Activity::Asking { purpose });
     let story = story.call_ends(purpose, 1, CostSource::Reported).done(1, Progress::Work, 9);
     assert_eq!(story.view.activity(), Activity::Between);
@@ -239,26 +244,26 @@ fn what_the_run_does_follows_its_events() {
 
 #[test]
 fn a_pause_shows_once_nothing_is_going_on() {
-    let story = ViewStory::begun().iteration(1).attempt(1).then(Event::RunPaused);
+    let story = ViewStory::begun().iteration(1).attempt(1).then(OperatorEvent::Paused);
     assert_eq!(story.view.activity(), Activity::Working { attempt: AttemptId(1) });
     let story = story.attempt_ends(1, 10, AttemptOutcome::Finished).done(1, Progress::Work, 9);
     assert_eq!(story.view.activity(), Activity::Paused);
-    assert_eq!(story.then(Event::RunResumed).view.activity(), Activity::Between);
+    assert_eq!(story.then(OperatorEvent::Resumed).view.activity(), Activity::Between);
 }
 
 #[test]
 fn checks_before_the_first_iteration_are_shown_as_running_until_they_are_done() {
     let commands = vec!["make test".to_owned()];
     let purpose = CheckPurpose::Baseline;
-    let began = Event::ChecksStarted { purpose, commands: commands.clone() };
-    let done = Event::ChecksFinished {
+    let began = Event::Gate(GateEvent::ChecksStarted { purpose, commands: commands.clone() });
+    let done = Event::Gate(GateEvent::ChecksFinished {
         purpose,
         reused_from: None,
         results: Vec::new(),
         fingerprint: Fingerprint("f".to_owned()),
         outputs: Vec::new(),
-    };
-    let running = ViewStory::begun().then(began).then(Event::RunPaused);
+    });
+    let running = ViewStory::begun().then(began).then(OperatorEvent::Paused);
     assert_eq!(running.view.activity(), Activity::Checking, "they go to their end");
     assert_eq!(running.view.running_checks(), commands);
     let over = running.then(done);
@@ -268,21 +273,21 @@ fn checks_before_the_first_iteration_are_shown_as_running_until_they_are_done() 
 
 #[test]
 fn a_pause_in_the_gate_shows_between_the_checks_and_the_model() {
-    let began = Event::ChecksStarted {
+    let began = Event::Gate(GateEvent::ChecksStarted {
         purpose: CheckPurpose::Gate,
         commands: vec!["make test".to_owned()],
-    };
+    });
     let story = ViewStory::begun().iteration(1).attempt(1);
     let story = story.attempt_ends(1, 10, AttemptOutcome::Finished).claims();
-    let story = story.then(began).then(Event::RunPaused);
+    let story = story.then(began).then(OperatorEvent::Paused);
     assert_eq!(story.view.activity(), Activity::Checking, "the checks go to their end");
     let story = story.check(CheckVerdict::Passed);
     assert_eq!(story.view.activity(), Activity::Paused);
-    let story = story.then(Event::RunResumed);
+    let story = story.then(OperatorEvent::Resumed);
     assert_eq!(story.view.activity(), Activity::Checking);
     let story =
-        story.then(Event::CallStarted { call: CallId(1), purpose: CallPurpose::Verify, cap: None });
-    let story = story.then(Event::RunPaused);
+        story.then(CallEvent::Started { call: CallId(1), purpose: CallPurpose::Verify, cap: None });
+    let story = story.then(OperatorEvent::Paused);
     assert_eq!(story.view.activity(), Activity::Asking { purpose: CallPurpose::Verify });
     let story = story.call_ends(CallPurpose::Verify, 1, CostSource::Reported);
     assert_eq!(story.view.activity(), Activity::Paused, "its answer changes nothing about it");
@@ -298,7 +303,7 @@ fn totals_are_right_at_any_moment_and_those_of_the_ledger() {
         view.record(&record);
         ledger.record(&record);
         // The sample of the ending has the figures of another run.
-        if !matches!(record.event, Event::RunFinished { .. }) {
+        if !matches!(record.event, Event::Run(RunEvent::Finished { .. })) {
             assert_eq!(view.totals, ledger.totals, "{}", record.event.name());
         }
     }
@@ -313,7 +318,7 @@ fn the_mean_is_that_of_the_last_five_iterations_that_were_done() {
     }
     let failed = IterationResult::Failed { why: "x".to_owned(), too_long: false };
     let failed = finished(5, failed, Progress::Uncounted, 1);
-    story = story.then(Event::IterationFinished(Box::new(failed)));
+    story = story.then(IterationEvent::Finished(Box::new(failed)));
     assert_eq!(story.view.mean_duration(), None);
     story = story.done(6, Progress::Work, 100).done(7, Progress::Work, 600);
     assert_eq!(story.view.mean_duration(), Some(Duration::from_secs(200)));
@@ -330,24 +335,25 @@ fn idle_iterations_are_counted_until_there_is_work() {
 
 #[test]
 fn a_stop_counts_until_it_is_taken_back_or_the_run_is_taken_over() {
-    let stop = |when| Event::StopRequested { when, by: StopSource::Operator };
+    let stop =
+        |when| Event::Operator(OperatorEvent::StopRequested { when, by: StopSource::Operator });
     let story = ViewStory::begun().then(stop(StopWhen::Now)).then(stop(StopWhen::AfterIteration));
     assert_eq!(story.view.stop, Some(StopWhen::Now));
-    let story = story.then(Event::StopCancelled);
+    let story = story.then(OperatorEvent::StopCancelled);
     assert_eq!(story.view.stop, None);
     let story = story.then(stop(StopWhen::AfterIteration));
-    let story = story.then(Event::RunContinued { why: Continuation::AfterCrash });
+    let story = story.then(RunEvent::Continued { why: Continuation::AfterCrash });
     assert_eq!(story.view.stop, None);
 }
 
 #[test]
 fn a_run_taken_over_waits_on_but_no_longer_works() {
-    let crash = Event::RunContinued { why: Continuation::AfterCrash };
+    let crash = Event::Run(RunEvent::Continued { why: Continuation::AfterCrash });
     let story = ViewStory::begun().iteration(1).attempt(1).claims().then(crash.clone());
     assert_eq!(story.view.activity(), Activity::Starting);
     assert_eq!(story.view.gate, None);
     let at = Timestamp::UNIX_EPOCH;
-    let story = story.then(Event::RetryScheduled { at_time: at, why: "lost".to_owned() });
+    let story = story.then(WaitEvent::RetryScheduled { at_time: at, why: "lost".to_owned() });
     let story = story.then(crash);
     assert!(matches!(story.view.activity(), Activity::Retrying { .. }));
 }
@@ -355,7 +361,7 @@ fn a_run_taken_over_waits_on_but_no_longer_works() {
 #[test]
 fn a_run_that_goes_on_after_its_end_has_not_ended() {
     let story = ViewStory::begun().done(1, Progress::Idle, 1).ends(Outcome::Stopped);
-    let story = story.then(Event::RunContinued { why: Continuation::AfterEnd });
+    let story = story.then(RunEvent::Continued { why: Continuation::AfterEnd });
     assert_eq!((story.view.ending.clone(), story.view.idle), (None, 0));
     assert_eq!(story.summary().reason, "The run has not ended");
 }
@@ -364,9 +370,9 @@ fn a_run_that_goes_on_after_its_end_has_not_ended() {
 fn warnings_and_blockers_are_kept() {
     let blocker = Blocker { key: "k".to_owned(), text: "a password".to_owned() };
     let story = ViewStory::begun()
-        .then(Event::Warning { text: "odd".to_owned() })
-        .then(Event::HookFailed { hook: "finished".to_owned(), why: "exit 9".to_owned() })
-        .then(Event::BlockerReported { blocker: blocker.clone() });
+        .then(NoteEvent::Warning { text: "odd".to_owned() })
+        .then(NoteEvent::HookFailed { hook: "finished".to_owned(), why: "exit 9".to_owned() })
+        .then(NoteEvent::BlockerReported { blocker: blocker.clone() });
     assert_eq!(story.view.warnings, 2);
     assert_eq!(story.view.blockers, [blocker]);
 }
@@ -374,7 +380,7 @@ fn warnings_and_blockers_are_kept() {
 #[test]
 fn a_view_of_a_journal_is_that_of_its_events_one_by_one() {
     let text = "x".to_owned();
-    let event = Event::FeedbackAdded { source: FeedbackSource::Human, text };
+    let event = Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Human, text });
     let at = Timestamp::UNIX_EPOCH;
     let record = Record { at, active: Duration::from_secs(3), event };
     let mut view = RunView::default();
@@ -386,16 +392,19 @@ fn a_view_of_a_journal_is_that_of_its_events_one_by_one() {
 #[test]
 fn since_when_it_does_something_is_not_when_it_was_last_heard_of() {
     let second = |second| Some(Timestamp::UNIX_EPOCH + Duration::from_secs(second));
-    let odd = || Event::Warning { text: "odd".to_owned() };
+    let odd = || Event::Note(NoteEvent::Warning { text: "odd".to_owned() });
     let story = ViewStory::begun();
     assert_eq!(story.view.since, second(1));
-    let story = story.iteration(1).attempt(1).then(odd()).then(Event::RunPaused).then(odd());
+    let story = story.iteration(1).attempt(1).then(odd()).then(OperatorEvent::Paused).then(odd());
     assert_eq!((story.view.since, story.view.at), (second(3), second(6)));
     // The pause shows once the attempt is over and nothing new begins.
     let story = story.attempt_ends(1, 5, AttemptOutcome::Overloaded);
-    let retry = Event::RetryScheduled { at_time: Timestamp::UNIX_EPOCH, why: "x".to_owned() };
+    let retry = Event::Wait(WaitEvent::RetryScheduled {
+        at_time: Timestamp::UNIX_EPOCH,
+        why: "x".to_owned(),
+    });
     let story = story.then(retry).then(odd());
     assert_eq!((story.view.activity(), story.view.since), (Activity::Paused, second(7)));
-    let story = story.then(odd()).then(Event::RunResumed);
+    let story = story.then(odd()).then(OperatorEvent::Resumed);
     assert_eq!(story.view.since, second(11));
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::event::{
-    AgentFacts, CallPurpose, CostSource, Event, FeedbackSource, GateResult, IterationFinished,
-    IterationKind, IterationResult, Progress, Record, RunStarted, Totals, VerdictKind, WaitEnd,
-    WaitKind,
+    AgentFacts, AttemptEvent, CallEvent, CallPurpose, CostSource, Event, FeedbackSource, GateEvent,
+    GateResult, IterationEvent, IterationFinished, IterationKind, IterationResult, NoteEvent,
+    Progress, Record, RunEvent, RunStarted, Totals, VerdictKind, WaitEnd, WaitEvent, WaitKind,
 };
 use nightwright_core::input::{
     ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, TaskProgress, WorkspaceMark,
@@ -111,7 +111,7 @@ impl SampleWriter<'_> {
         };
         self.after(
             0,
-            Event::RunStarted(Box::new(RunStarted {
+            Event::Run(RunEvent::Started(Box::new(RunStarted {
                 settings: Settings {
                     mode: "loop".to_owned(),
                     task: Some(run.task.clone()),
@@ -131,7 +131,7 @@ impl SampleWriter<'_> {
                 baseline: None,
                 hooks: std::collections::BTreeMap::new(),
                 seed: 1,
-            })),
+            }))),
         );
     }
 
@@ -143,23 +143,25 @@ impl SampleWriter<'_> {
         let begun = self.clock.active;
         self.after(
             2,
-            Event::IterationStarted {
+            Event::Iteration(IterationEvent::Started {
                 iteration: Iteration(number),
                 kind: IterationKind::Work,
                 before: None,
                 start: self.mark(number),
                 checklist: None,
                 status: None,
-            },
+            }),
         );
         if number % 7 == 3 {
             self.attempt(number, AttemptOutcome::Crashed { how: ProcessExit::Code(1) });
             let retry = self.clock.at + Duration::from_secs(5);
             let why = "exited with 1, no result".to_owned();
-            self.after(0, Event::RetryScheduled { at_time: retry, why });
+            self.after(0, Event::Wait(WaitEvent::RetryScheduled { at_time: retry, why }));
             self.after(
                 5,
-                Event::Warning { text: "exited with 1: `output/003-1.ndjson`".to_owned() },
+                Event::Note(NoteEvent::Warning {
+                    text: "exited with 1: `output/003-1.ndjson`".to_owned(),
+                }),
             );
         }
         if number % 9 == 4 {
@@ -179,15 +181,15 @@ impl SampleWriter<'_> {
         let attempt = AttemptId(self.totals.attempts);
         self.after(
             1,
-            Event::AttemptStarted {
+            Event::Attempt(AttemptEvent::Started {
                 attempt,
                 iteration: Iteration(number),
                 cap: Some(Usd::from_cents(420)),
                 model: None,
-            },
+            }),
         );
         let ready = Ready { model: "claude-opus-4-6".to_owned(), ..Ready::default() };
-        self.after(2, Event::AgentReady { attempt, ready });
+        self.after(2, Event::Attempt(AttemptEvent::AgentReady { attempt, ready }));
         let whole = matches!(outcome, AttemptOutcome::Finished);
         let much = if whole { 1 + u64::from(number * 37 % 11) } else { 1 };
         let tokens = Tokens {
@@ -208,52 +210,62 @@ impl SampleWriter<'_> {
         self.charge("work", cost, tokens);
         let report = Box::new(report);
         let figure = CostSource::Reported;
-        let event = Event::AttemptFinished { attempt, cost, figure, duration, report };
+        let event =
+            Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, duration, report });
         self.after(48 * much, event);
     }
 
     fn wait(&mut self, wait: Duration) {
         let retry_at = self.clock.at + wait;
         let limit = WaitKind::Usage;
-        self.after(0, Event::LimitWaitStarted { limit, until: Some(retry_at), retry_at, wait });
+        self.after(
+            0,
+            Event::Wait(WaitEvent::Started { limit, until: Some(retry_at), retry_at, wait }),
+        );
         self.clock.at = retry_at;
         self.totals.waited += wait;
-        self.after(0, Event::LimitWaitEnded { why: WaitEnd::Elapsed, waited: wait });
+        self.after(0, Event::Wait(WaitEvent::Ended { why: WaitEnd::Elapsed, waited: wait }));
     }
 
     fn gate(&mut self, number: u32, passes: bool) {
         let iteration = Iteration(number);
         let claim = vec![EvidenceKind::Todo, EvidenceKind::Promise];
-        self.after(1, Event::GateStarted { iteration, claim });
+        self.after(1, Event::Gate(GateEvent::Started { iteration, claim }));
         let command = "cargo test".to_owned();
         self.after(
             0,
-            Event::ChecksStarted { purpose: CheckPurpose::Gate, commands: vec![command.clone()] },
+            Event::Gate(GateEvent::ChecksStarted {
+                purpose: CheckPurpose::Gate,
+                commands: vec![command.clone()],
+            }),
         );
         let verdict = CheckVerdict::Passed;
         let (output, log, duration) = (String::new(), None, Duration::from_secs(41));
         let results = vec![CheckResult { command, verdict, output, tests: None, log, duration }];
         self.after(
             41,
-            Event::ChecksFinished {
+            Event::Gate(GateEvent::ChecksFinished {
                 purpose: CheckPurpose::Gate,
                 reused_from: None,
                 results,
                 fingerprint: Fingerprint("5f0c9b1e".into()),
                 outputs: Vec::new(),
-            },
+            }),
         );
         let changes = Changes { files: 14, listed: Vec::new() };
-        self.after(1, Event::ChangesInspected { findings: Vec::new(), changes });
+        self.after(1, Event::Gate(GateEvent::ChangesInspected { findings: Vec::new(), changes }));
         let (call, purpose, cap) = (CallId(number), CallPurpose::Verify, None);
-        self.after(0, Event::CallStarted { call, purpose, cap });
+        self.after(0, Event::Call(CallEvent::Started { call, purpose, cap }));
         let tokens = Tokens { input: 8_000, output: 400, cache_read: 0, cache_write: 0 };
         let (cost, figure) = (Usd::from_micros(38_000), CostSource::Reported);
         self.charge(purpose.name(), cost, tokens);
         let duration = Duration::from_secs(19);
         let report =
             Box::new(AttemptReport { tokens, ..AttemptReport::bare(AttemptOutcome::Finished) });
-        self.after(19, Event::CallFinished { call, purpose, cost, figure, duration, report });
+        self.after(
+            19,
+            Event::Call(CallEvent::Finished { call, purpose, cost, figure, duration, report }),
+        );
         let (verdict, reason, missing, result) = if passes {
             let reason = "every handler goes through the new router, and the old one is gone";
             let result = GateResult::Passed { proof: Proof::Checks };
@@ -265,11 +277,14 @@ impl SampleWriter<'_> {
             (VerdictKind::No, reason, missing, GateResult::Rejected { why, failure: None })
         };
         let reason = self.run.words(reason);
-        self.after(0, Event::VerdictGiven { verdict, reason: reason.clone(), missing });
-        self.after(0, Event::GateFinished { result });
+        self.after(
+            0,
+            Event::Gate(GateEvent::VerdictGiven { verdict, reason: reason.clone(), missing }),
+        );
+        self.after(0, Event::Gate(GateEvent::Finished { result }));
         if !passes {
             let source = FeedbackSource::Verifier;
-            self.after(0, Event::FeedbackAdded { source, text: reason });
+            self.after(0, Event::Note(NoteEvent::FeedbackAdded { source, text: reason }));
         }
     }
 
@@ -304,14 +319,14 @@ impl SampleWriter<'_> {
             duration,
             summary: self.run.words(said),
         };
-        self.after(1, Event::IterationFinished(Box::new(finished)));
+        self.after(1, Event::Iteration(IterationEvent::Finished(Box::new(finished))));
     }
 
     fn end(&mut self) {
         let outcome = Outcome::completed(Proof::Checks);
         self.totals.duration = self.clock.active;
         let totals = self.totals.clone();
-        self.after(0, Event::RunFinished { outcome, note: None, totals });
+        self.after(0, Event::Run(RunEvent::Finished { outcome, note: None, totals }));
     }
 
     fn charge(&mut self, purpose: &str, cost: Usd, tokens: Tokens) {

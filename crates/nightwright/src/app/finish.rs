@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::outcome::Strictness;
 use nightwright_core::run_view::{FinalOutcome, RunView};
 use nightwright_core::units::human;
@@ -80,11 +80,11 @@ fn final_outcome(spec: &RunSpec, ending: &RunOutcome) -> FinalOutcome {
 
 /// The last line of the journal, as it would be if it could not be written.
 fn last_record(spec: &RunSpec, ending: &RunOutcome, view: &RunView) -> Record {
-    let event = Event::RunFinished {
+    let event = Event::Run(RunEvent::Finished {
         outcome: ending.outcome.clone(),
         note: ending.note.clone(),
         totals: view.totals.clone(),
-    };
+    });
     let event = spec.secrets.mask_event(&event).unwrap_or(event);
     Record { at: jiff::Timestamp::now(), active: view.totals.duration, event }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nightwright_core::event::{Event, FeedbackSource};
+use nightwright_core::event::{Event, FeedbackSource, NoteEvent};
 use nightwright_core::input::{Control, Input};
 use nightwright_core::redact::{Secrets, has_masks};
 
@@ -20,7 +20,8 @@ pub(super) fn unmasked_recorder(
     Box::new(move |input| {
         let Input::Control(Control::Tell { text }) = input else { return };
         let (source, words) = (FeedbackSource::Human, text.clone());
-        let masked = secrets.mask_event(&Event::FeedbackAdded { source, text: words });
+        let masked =
+            secrets.mask_event(&Event::Note(NoteEvent::FeedbackAdded { source, text: words }));
         // Stars of their own must not be taken for a mask later.
         if masked.is_none() && !has_masks(text) {
             return;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use nightwright_core::event::{AgentFacts, Event, Record, RunStarted};
+use nightwright_core::event::{AgentFacts, Event, Record, RunEvent, RunStarted};
 use nightwright_core::input::Input;
 use nightwright_core::machine::Machine;
 use nightwright_core::settings::{Scope, VerdictMode};
@@ -173,8 +173,8 @@ fn keep_unmasked_settings(
     mut opening: RunStarted,
     run_folder: &Path,
 ) -> Result<RunStarted, Failure> {
-    let event = Event::RunStarted(Box::new(opening.clone()));
-    if let Some(Event::RunStarted(masked)) = spec.secrets.mask_event(&event) {
+    let event = Event::Run(RunEvent::Started(Box::new(opening.clone())));
+    if let Some(Event::Run(RunEvent::Started(masked))) = spec.secrets.mask_event(&event) {
         opening.settings.masked = masked.settings != opening.settings;
         secrets::save_settings(run_folder, &opening.settings)
             .map_err(|error| Failure::because(&error))?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use nightwright_core::display::display_safe;
-use nightwright_core::event::Event;
+use nightwright_core::event::{AttemptEvent, CallEvent, Event, IterationEvent, RunEvent};
 use nightwright_core::units::Iteration;
 
 use super::context::{RunSelector, advise, eprint_safe};
@@ -250,17 +250,17 @@ impl<'a> LogPrinter<'a> {
     }
 
     fn record(&mut self, event: &Event) {
-        if let Event::IterationStarted { iteration, .. } = event {
+        if let Event::Iteration(IterationEvent::Started { iteration, .. }) = event {
             self.iteration = *iteration;
             self.attempts = 0;
-        } else if let Event::AttemptStarted { .. } = event {
+        } else if let Event::Attempt(AttemptEvent::Started { .. }) = event {
             self.attempts += 1;
             self.output(&attempt_label(self.iteration.0, self.attempts));
-        } else if let Event::CallStarted { call, purpose, .. } = event {
+        } else if let Event::Call(CallEvent::Started { call, purpose, .. }) = event {
             self.output(&call_label(self.iteration.0, *purpose, *call));
-        } else if let Event::RunFinished { .. } = event {
+        } else if let Event::Run(RunEvent::Finished { .. }) = event {
             self.ended = true;
-        } else if let Event::RunContinued { .. } = event {
+        } else if let Event::Run(RunEvent::Continued { .. }) = event {
             self.ended = false;
         }
     }

@@ -4,7 +4,9 @@
 use std::env;
 use std::path::Path;
 
-use nightwright_core::event::{Event, FeedbackSource};
+use nightwright_core::event::{
+    AttemptEvent, Event, FeedbackSource, NoteEvent, OperatorEvent, RunEvent,
+};
 use nightwright_core::redact::{Secrets, has_masks};
 use nightwright_core::settings::{SettingChange, Settings};
 
@@ -26,16 +28,16 @@ pub(super) struct MaskedJournalTexts {
 impl MaskedJournalTexts {
     /// Takes an event into account.
     pub(super) fn record(&mut self, event: &Event) {
-        if let Event::RunStarted(started) = event
+        if let Event::Run(RunEvent::Started(started)) = event
             && started.settings.masked
         {
             self.settings = Some(Box::new(started.settings.clone()));
-        } else if let Event::FeedbackAdded { source: FeedbackSource::Human, text }
-        | Event::NudgeSent { answers: None, text, .. } = event
+        } else if let Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Human, text })
+        | Event::Attempt(AttemptEvent::NudgeSent { answers: None, text, .. }) = event
             && has_masks(text)
         {
             self.operator_messages.push(text.clone());
-        } else if let Event::SettingsChanged { change, .. } = event
+        } else if let Event::Operator(OperatorEvent::SettingsChanged { change, .. }) = event
             && has_masks(change)
         {
             self.changed.push(change.clone());

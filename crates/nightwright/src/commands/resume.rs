@@ -11,16 +11,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use nightwright_core::event::{AgentFacts, Event, Record};
+use nightwright_core::event::{AgentFacts, Event, Record, RunEvent};
 use nightwright_core::input::{ResumeData, ResumePolicy};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::interruption::Interruption;
 use nightwright_core::machine::ledger::State;
 use nightwright_core::machine::resume::ResumeRefusal;
-use nightwright_core::outcome::{Outcome, Strictness, count};
+use nightwright_core::outcome::{Outcome, Strictness};
+use nightwright_core::phrases;
 use nightwright_core::run_view::RunView;
 use nightwright_core::settings::{Scope, Settings};
-use nightwright_core::units::{RunId, human};
+use nightwright_core::units::RunId;
 
 use self::changes::{AskPolicy, ChangeArgs, SourcedChange};
 use self::lost::read_resume_data;
@@ -41,7 +42,6 @@ use crate::error::Failure;
 use crate::output::OutputLevel;
 use crate::output::hooks::ApprovedHooks;
 use crate::output::notify;
-use crate::output::summary::thousands;
 use crate::runtime::control_socket::ControlRequest;
 use crate::secrets;
 use crate::store::journal::{self, RunDir};
@@ -254,7 +254,8 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
             .hint(format!("continue it anyway: {} --again", view.resume_command(run))),
         ResumeRefusal::Limit(limit) => {
             let ended_by = view.ending.as_ref().is_some_and(|ending| ending.outcome == *limit);
-            let reached = reached(limit);
+            let reached = limit.reached_limit().map(phrases::reached_limit);
+            let reached = reached.unwrap_or_else(|| "a limit".to_owned());
             let message = if ended_by {
                 format!("run {run} ended because it reached {reached}")
             } else {
@@ -263,33 +264,6 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
             let command = format!("{}{again}", view.resume_command(run));
             Failure::trouble(message).hint(format!("raise the limit: {command}"))
         }
-    }
-}
-
-/// A limit in words.
-fn reached(limit: &Outcome) -> String {
-    match limit {
-        Outcome::MaxIterations { limit } => count(*limit, "iteration"),
-        Outcome::MaxCost { limit } => format!("a cost of {}", limit.exact()),
-        Outcome::MaxDuration { limit } => format!("a duration of {}", human(*limit)),
-        Outcome::MaxTokens { limit } => format!("{} tokens", thousands(*limit)),
-        Outcome::AllIterationsFailed { limit, .. } => reached(limit),
-        Outcome::Completed { .. }
-        | Outcome::Stagnated { .. }
-        | Outcome::NoChanges { .. }
-        | Outcome::Blocked { .. }
-        | Outcome::Unverified { .. }
-        | Outcome::Stopped
-        | Outcome::Failed { .. }
-        | Outcome::ConsecutiveErrors { .. }
-        | Outcome::Auth { .. }
-        | Outcome::BadAgent { .. }
-        | Outcome::ChecksCannotRun { .. }
-        | Outcome::HookAbort { .. }
-        | Outcome::LimitWaitTooLong { .. }
-        | Outcome::DiskFull { .. }
-        | Outcome::JournalFailed { .. }
-        | Outcome::Interrupted => "a limit".to_owned(),
     }
 }
 
@@ -407,7 +381,9 @@ fn opening(
     records: &[Record],
     folder: &RunDir,
 ) -> Result<(AgentFacts, BTreeMap<String, String>), Failure> {
-    if let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) {
+    if let Some(Event::Run(RunEvent::Started(started))) =
+        records.first().map(|record| &record.event)
+    {
         return Ok((started.agent.clone(), started.hooks.clone()));
     }
     let message = format!("run {} never began: its journal is empty", folder.id());

@@ -10,9 +10,12 @@ use std::time::Duration;
 use clap::Args;
 use jiff::Timestamp;
 use nightwright_core::display::display_safe;
-use nightwright_core::event::{AgentFacts, Event, IterationFinished, IterationResult, StopWhen};
+use nightwright_core::event::{
+    AgentFacts, Event, IterationFinished, IterationResult, NoteEvent, StopWhen,
+};
 use nightwright_core::outcome::Proof;
 use nightwright_core::permissions::denial::DeniedCommand;
+use nightwright_core::phrases;
 use nightwright_core::run_report::UnreadableJournal;
 use nightwright_core::run_view::{Activity, Estimate, Liveness, RunView};
 use nightwright_core::stream::dialect::Dialect;
@@ -370,10 +373,10 @@ fn last(mut texts: Vec<String>) -> Vec<String> {
 }
 
 fn warning(event: &Event) -> Option<String> {
-    if let Event::HookFailed { hook, why } = event {
+    if let Event::Note(NoteEvent::HookFailed { hook, why }) = event {
         return Some(format!("the hook `{hook}` failed: {why}"));
     }
-    if let Event::Warning { text } = event { Some(text.clone()) } else { None }
+    if let Event::Note(NoteEvent::Warning { text }) = event { Some(text.clone()) } else { None }
 }
 
 fn last_iteration(finished: &IterationFinished) -> LastIterationStatus {
@@ -400,7 +403,7 @@ fn doing(view: &RunView) -> ActivityStatus {
         Activity::Starting => (ActivityKind::Starting, None, None),
         Activity::Working { .. } => (ActivityKind::Working, None, None),
         Activity::Waiting { limit, retry_at } => {
-            (ActivityKind::Waiting, Some(retry_at), Some(words::limit(limit).to_owned()))
+            (ActivityKind::Waiting, Some(retry_at), Some(phrases::limit(limit).to_owned()))
         }
         Activity::Retrying { at, why } => (ActivityKind::Retrying, Some(at), Some(why)),
         Activity::Checking => {

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, NoteEvent, Record, RunEvent};
 use nightwright_core::principles::Principles;
 use nightwright_core::units::Iteration;
 use serde::Serialize;
@@ -72,11 +72,13 @@ impl DecisionLog {
     }
 
     fn fold(&mut self, record: &Record) {
-        if let Event::RunStarted(started) = &record.event {
+        if let Event::Run(RunEvent::Started(started)) = &record.event {
             self.principles.clone_from(&started.settings.principles);
-        } else if let Event::PrinciplesAdopted { principles } = &record.event {
+        } else if let Event::Note(NoteEvent::PrinciplesAdopted { principles }) = &record.event {
             self.principles = Some(principles.clone());
-        } else if let Event::CouncilDecided { iteration, conflict, decision } = &record.event {
+        } else if let Event::Note(NoteEvent::CouncilDecided { iteration, conflict, decision }) =
+            &record.event
+        {
             let decided = DecisionLine {
                 at: record.at,
                 iteration: *iteration,

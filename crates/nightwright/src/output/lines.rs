@@ -5,21 +5,21 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nightwright_core::baseline::{self, BaselineStatus, status};
 use nightwright_core::event::{
-    CallPurpose, Continuation, Event, FeedbackSource, GateResult, IterationFinished, IterationKind,
-    IterationResult, Progress, RunStarted, StatusText, StopSource, StopWhen, VerdictKind, WaitEnd,
-    WaitKind,
+    AttemptEvent, CallEvent, CallPurpose, Event, FeedbackSource, GateEvent, GateResult,
+    IterationEvent, IterationFinished, IterationKind, IterationResult, NoteEvent, OperatorEvent,
+    RunEvent, RunStarted, StatusText, VerdictKind, WaitEvent,
 };
-use nightwright_core::input::{CheckPurpose, CheckResult, TaskProgress};
+use nightwright_core::input::{CheckPurpose, CheckResult};
 use nightwright_core::journal::JournalLine;
-use nightwright_core::outcome::{Proof, Tone, count};
+use nightwright_core::outcome::{Proof, Tone};
 use nightwright_core::permissions::denial;
+use nightwright_core::phrases::{self, capitalized};
 use nightwright_core::run_view::{GateView, RunView};
-use nightwright_core::settings::{Limits, Scope, Settings, VerdictMode};
-use nightwright_core::stream::report::{Answer, AttemptReport, WatchdogSignal};
-use nightwright_core::units::{Iteration, RunId, Usd, human};
+use nightwright_core::settings::{Scope, Settings, VerdictMode};
+use nightwright_core::stream::report::{Answer, AttemptReport};
+use nightwright_core::units::{Iteration, RunId, human};
 
 use super::page::Page;
-use super::summary::thousands;
 use crate::paste::from_here;
 
 /// How many of the last lines of a failed check are shown.
@@ -30,134 +30,122 @@ const MAX_QUOTE_CHARS: usize = 120;
 /// More of a refused command than this is not shown, in characters.
 pub(super) const DENIED_COMMAND: usize = 160;
 
-/// Puts an event on the page, if people want to know of it. The view has it already.
+/// Puts an event on the page, if it is worth a line. The view has it already.
 pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
-    let only_gate = view.is_only_the_gate();
-    match &line.record.event {
-        Event::RunStarted(started) => run_started(page, &line.run, started),
-        Event::RunContinued { why } => page.line(continuation(*why)),
-        // Who only judges knows that nothing is worked on.
-        Event::IterationStarted { .. } | Event::IterationFinished(_) if only_gate => {}
-        Event::IterationStarted { iteration, kind, .. } => {
+    let event = &line.record.event;
+    let phrase = || phrases::event(event, view.in_iteration().is_some()).unwrap_or_default();
+    match event {
+        Event::Run(RunEvent::Started(started)) => run_started(page, &line.run, started),
+        Event::Run(RunEvent::Continued { .. }) => page.line(&capitalized(&phrase())),
+        // The summary shows it.
+        Event::Run(RunEvent::Finished { .. }) => {}
+        Event::Iteration(IterationEvent::Skipped { .. }) => page.line(&phrase()),
+        // `nightwright verify` runs no iterations.
+        Event::Iteration(_) if view.is_only_the_gate() => {}
+        Event::Iteration(IterationEvent::Started { iteration, kind, .. }) => {
             iteration_started(page, *iteration, *kind);
         }
-        Event::IterationSkipped { iteration } => {
-            page.line(&format!("iteration {iteration}: skipped by a hook"));
+        Event::Iteration(IterationEvent::Finished(finished)) => {
+            iteration_finished(page, view, finished);
         }
-        Event::IterationFinished(finished) => iteration_finished(page, view, finished),
-        Event::RetryScheduled { .. }
-        | Event::LimitWaitStarted { .. }
-        | Event::LimitWaitEnded { .. } => waiting(page, line),
-        Event::StatusChanged { .. }
-        | Event::BlockerReported { .. }
-        | Event::WatchdogNoticed { .. }
-        | Event::NudgeSent { .. }
-        | Event::PermissionDenied { .. } => at_work(page, &line.record.event),
-        Event::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
-            page.line(&format!(
-                "Running the checks before the first iteration ({})",
-                list(commands)
-            ));
+        Event::Attempt(event) => attempt(page, event),
+        Event::Call(CallEvent::Started { purpose, .. }) => call_started(page, view, *purpose),
+        Event::Call(CallEvent::Finished { purpose, report, .. }) => {
+            call_finished(page, *purpose, report);
         }
-        Event::ChecksFinished { purpose: CheckPurpose::Baseline, results, reused_from, .. } => {
-            baseline_taken(page, results, *reused_from, line.record.at);
+        Event::Call(CallEvent::Cancelled { .. }) => {}
+        Event::Wait(WaitEvent::Ended { .. }) => page.detail(&phrase()),
+        Event::Wait(event) => waiting(page, event, line.record.at),
+        Event::Gate(event) => gate(page, view, event, line.record.at),
+        Event::Operator(OperatorEvent::Paused) => {
+            let run = &line.run;
+            let text = format!("Paused: nothing new starts until `nightwright resume {run}`");
+            page.line(&from_here(&text));
         }
-        Event::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
-            checks_started(page, commands, only_gate);
+        Event::Operator(_) => page.line(&capitalized(&phrase())),
+        Event::Note(NoteEvent::HookFailed { .. } | NoteEvent::Warning { .. }) => {
+            page.sign(Tone::Mixed, &phrase());
         }
-        Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+        Event::Note(NoteEvent::PrinciplesAdopted { .. }) => page.detail(&phrase()),
+        Event::Note(note) => reported(page, event, note),
+    }
+}
+
+fn waiting(page: &mut Page<'_>, event: &WaitEvent, now: Timestamp) {
+    match event {
+        WaitEvent::RetryScheduled { at_time, why } => {
+            let delay = human(between(now, *at_time));
+            page.detail(&format!("{why}: trying again in {delay}"));
+        }
+        WaitEvent::Started { limit, retry_at, wait, .. } => {
+            let until = page.style().clock(*retry_at, now);
+            page.sign(Tone::Mixed, &phrases::wait_started(*limit, &until, *wait));
+        }
+        WaitEvent::Ended { .. } | WaitEvent::QuotaReported { .. } => {}
+    }
+}
+
+fn attempt(page: &mut Page<'_>, event: &AttemptEvent) {
+    match event {
+        AttemptEvent::WatchdogNoticed { notice, .. } => {
+            let what = phrases::watchdog_signal(notice.signal);
+            page.detail(&with_quote(page, what, &notice.text));
+        }
+        AttemptEvent::NudgeSent { answers, text, .. } => {
+            let what = if answers.is_some() { "answered" } else { "told the agent" };
+            page.detail(&with_quote(page, what, text));
+        }
+        AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
+            let what = page.style().one_line(&denial::what(tool, command), DENIED_COMMAND);
+            let advice = denial::advice(rule.as_deref());
+            page.sign(Tone::Mixed, &format!("denied: {what} ({advice})"));
+        }
+        // The end of the iteration shows the rest.
+        _ => {}
+    }
+}
+
+fn gate(page: &mut Page<'_>, view: &RunView, event: &GateEvent, now: Timestamp) {
+    match event {
+        GateEvent::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
+            let commands = list(commands);
+            page.line(&format!("Running the checks before the first iteration ({commands})"));
+        }
+        GateEvent::ChecksFinished {
+            purpose: CheckPurpose::Baseline, results, reused_from, ..
+        } => {
+            baseline_taken(page, results, *reused_from, now);
+        }
+        GateEvent::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
+            checks_started(page, commands, view.is_only_the_gate());
+        }
+        GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
             checks_finished(page, results);
         }
-        Event::CallStarted { purpose, .. } => call_started(page, view, *purpose),
-        Event::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
-        Event::GateFinished { result } => gate_finished(page, view.gate.as_ref(), result),
-        Event::CallFinished { purpose, report, .. } => call_finished(page, *purpose, report),
-        Event::CouncilDecided { decision, .. } => {
+        GateEvent::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
+        GateEvent::Finished { result } => gate_finished(page, view.gate.as_ref(), result),
+        GateEvent::Started { .. } | GateEvent::ChangesInspected { .. } => {}
+    }
+}
+
+fn reported(page: &mut Page<'_>, event: &Event, note: &NoteEvent) {
+    match note {
+        NoteEvent::StatusChanged { .. } => {
+            let cut = |text: &str, most| page.style().one_line(text, most);
+            let text = StatusText::of(event).map(|text| text.line_cut_by(cut));
+            page.detail(&format!("status: {}", text.unwrap_or_default()));
+        }
+        NoteEvent::BlockerReported { blocker } => {
+            page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
+        }
+        NoteEvent::CouncilDecided { decision, .. } => {
             page.detail(&with_quote(page, "decided", decision));
         }
-        Event::PrinciplesAdopted { .. } => {
-            page.detail("the agent wrote down principles; they hold from here on");
-        }
-        Event::FeedbackAdded { source, text } => feedback_added(page, *source, text),
-        Event::SettingsChanged { .. }
-        | Event::StopRequested { .. }
-        | Event::StopCancelled
-        | Event::RunPaused
-        | Event::RunResumed => steered(page, view, line),
-        Event::HookFailed { hook, why } => {
-            page.sign(Tone::Mixed, &format!("the hook `{hook}` failed: {why}"));
-        }
-        Event::Warning { text } => page.sign(Tone::Mixed, text),
-        // Told by what follows from them, or by the summary.
-        Event::AttemptStarted { .. }
-        | Event::AgentReady { .. }
-        | Event::AttemptCancelled { .. }
-        | Event::CallCancelled { .. }
-        | Event::AttemptFinished { .. }
-        | Event::QuotaReported { .. }
-        | Event::GateStarted { .. }
-        | Event::ChangesInspected { .. }
-        | Event::RunFinished { .. } => {}
-    }
-}
-
-/// Nothing can be done for a while.
-fn waiting(page: &mut Page<'_>, line: &JournalLine) {
-    let now = line.record.at;
-    if let Event::RetryScheduled { at_time, why } = &line.record.event {
-        let delay = human(between(now, *at_time));
-        page.detail(&format!("{why}: trying again in {delay}"));
-    }
-    if let Event::LimitWaitStarted { limit, retry_at, wait, .. } = &line.record.event {
-        let until = page.style().clock(*retry_at, now);
-        wait_started(page, *limit, &until, *wait);
-    }
-    if let Event::LimitWaitEnded { why, waited } = &line.record.event {
-        wait_ended(page, *why, *waited);
-    }
-}
-
-/// Something about the agent that is at work.
-fn at_work(page: &mut Page<'_>, event: &Event) {
-    if let Event::StatusChanged { .. } = event {
-        let cut = |text: &str, most| page.style().one_line(text, most);
-        let text = StatusText::of(event).map(|text| text.line_cut_by(cut));
-        page.detail(&format!("status: {}", text.unwrap_or_default()));
-    }
-    if let Event::BlockerReported { blocker } = event {
-        page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
-    }
-    if let Event::WatchdogNoticed { notice, .. } = event {
-        page.detail(&with_quote(page, noticed(notice.signal), &notice.text));
-    }
-    if let Event::NudgeSent { answers, text, .. } = event {
-        let what = if answers.is_some() { "answered" } else { "told the agent" };
-        page.detail(&with_quote(page, what, text));
-    }
-    if let Event::PermissionDenied { tool, command, rule, .. } = event {
-        let what = page.style().one_line(&denial::what(tool, command), DENIED_COMMAND);
-        page.sign(Tone::Mixed, &format!("denied: {what} ({})", denial::advice(rule.as_deref())));
-    }
-}
-
-/// Somebody wants something else of the run.
-fn steered(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
-    if let Event::SettingsChanged { change, .. } = &line.record.event {
-        page.line(&format!("Changed {}", change.sentence()));
-    }
-    if let Event::StopRequested { when, by } = &line.record.event {
-        stop_requested(page, view, *when, *by);
-    }
-    if let Event::StopCancelled = &line.record.event {
-        page.line("Not stopping: the request was taken back");
-    }
-    if let Event::RunPaused = &line.record.event {
-        let run = &line.run;
-        let text = format!("Paused: nothing new starts until `nightwright resume {run}`");
-        page.line(&from_here(&text));
-    }
-    if let Event::RunResumed = &line.record.event {
-        page.line("Continuing");
+        NoteEvent::FeedbackAdded { source, text } => feedback_added(page, *source, text),
+        // Phrases that are the same everywhere.
+        NoteEvent::PrinciplesAdopted { .. }
+        | NoteEvent::HookFailed { .. }
+        | NoteEvent::Warning { .. } => {}
     }
 }
 
@@ -169,7 +157,7 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
         return page.line(&format!("Run {run}: verifying {what}"));
     }
     page.line(&format!("Run {run}: {what} ({})", settings.mode));
-    page.aside(&limits(&settings.limits));
+    page.aside(&phrases::limits(&settings.limits));
     if settings.limits.max_cost.is_none() {
         page.aside("no cost limit; set one with --max-cost USD");
     }
@@ -196,34 +184,11 @@ fn without_checks(settings: &Settings) -> Option<&'static str> {
     })
 }
 
-pub(super) fn limits(limits: &Limits) -> String {
-    let parts: Vec<_> = [
-        limits.max_iterations.map(|most| count(most, "iteration")),
-        limits.max_cost.map(Usd::exact),
-        limits.max_duration.map(|most| format!("{} of work", human(most))),
-        limits.max_tokens.map(|most| format!("{} tokens", thousands(most))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if parts.is_empty() {
-        return "no limits".to_owned();
-    }
-    format!("at most {}", parts.join(", "))
-}
-
-fn continuation(why: Continuation) -> &'static str {
-    match why {
-        Continuation::AfterCrash => "Continuing where an earlier process left off",
-        Continuation::AfterEnd => "Continuing a run that had ended",
-    }
-}
-
 fn iteration_started(page: &mut Page<'_>, iteration: Iteration, kind: IterationKind) {
     page.line(&match kind {
         IterationKind::Work => format!("Running iteration {iteration}..."),
         IterationKind::WrapUp => format!("Running iteration {iteration}, the wrap-up..."),
-        IterationKind::VerifyOnly => "Nothing is open any more: only the proof is left.".to_owned(),
+        IterationKind::VerifyOnly => "No open items: only the verification remains.".to_owned(),
     });
 }
 
@@ -245,67 +210,12 @@ fn iteration_finished(page: &mut Page<'_>, view: &RunView, finished: &IterationF
     }
 }
 
-/// `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`, without what is nought.
+/// `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`
 fn figures(page: &Page<'_>, view: &RunView, finished: &IterationFinished) -> String {
-    let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
-    let mut parts = Vec::new();
-    if *files_changed == 0 && *commits == 0 {
-        match finished.progress {
-            Progress::Excused => parts.push("no changes, but worked, it says".to_owned()),
-            // Work that is neither in files nor in commits: boxes ticked.
-            Progress::Work => {}
-            Progress::Idle | Progress::Uncounted => parts.push("no changes".to_owned()),
-        }
-    }
-    if *files_changed > 0 {
-        parts.push(count(*files_changed, "file"));
-    }
-    if *commits > 0 {
-        parts.push(count(*commits, "commit"));
-    }
-    if *cost > Usd::ZERO {
-        parts.push(format!("{cost}{}", view.rehearsed()));
-    }
-    parts.push(human(*duration));
+    let figures = phrases::figures(finished, view.rehearsed());
     let dot = page.style().spell(" · ");
-    let items = items(finished).map(|items| format!("{dot}{}", remaining(items)));
-    format!("{}{}", parts.join(", "), items.unwrap_or_default())
-}
-
-/// How far the task is: by its own account, else by its list.
-pub(super) fn items(finished: &IterationFinished) -> Option<TaskProgress> {
-    let boxes = finished.checklist.map(|boxes| TaskProgress {
-        completed: boxes.done,
-        total: boxes.done.saturating_add(boxes.open),
-    });
-    finished.task.or(boxes).filter(|items| items.total > 0)
-}
-
-fn remaining(items: TaskProgress) -> String {
-    let TaskProgress { completed, total } = items;
-    match total.saturating_sub(completed) {
-        0 => format!("{completed}/{total}"),
-        left => format!("{completed}/{total} ({} remaining)", count(left, "item")),
-    }
-}
-
-fn wait_started(page: &mut Page<'_>, limit: WaitKind, until: &str, wait: Duration) {
-    let limit = match limit {
-        WaitKind::Usage => "usage limit",
-        WaitKind::Rate => "rate limit",
-        WaitKind::Quota => "your share of the quota is used up",
-    };
-    let wait = human(wait);
-    page.sign(Tone::Mixed, &format!("{limit}: waiting until {until} ({wait})"));
-}
-
-fn wait_ended(page: &mut Page<'_>, why: WaitEnd, waited: Duration) {
-    let waited = human(waited);
-    page.detail(&match why {
-        WaitEnd::Elapsed => format!("going on after a wait of {waited}"),
-        WaitEnd::RetryNow => format!("trying now, after {waited}, as asked"),
-        WaitEnd::Stopped => format!("no longer waiting, after {waited}"),
-    });
+    let items = finished.items().map(|items| format!("{dot}{}", phrases::remaining(items)));
+    format!("{figures}{}", items.unwrap_or_default())
 }
 
 /// How the checks stood before the first iteration; those without a result have a warning.
@@ -345,15 +255,9 @@ fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
 
 fn call_started(page: &mut Page<'_>, view: &RunView, purpose: CallPurpose) {
     let checked = view.gate.as_ref().is_some_and(|gate| !gate.checks.is_empty());
-    page.detail(match purpose {
-        CallPurpose::Verify if checked || view.is_only_the_gate() => {
-            "asking a model whether it is complete"
-        }
-        CallPurpose::Verify => "claimed complete: asking a model",
-        CallPurpose::Review => "reviewing the work",
-        CallPurpose::Advise => "asking for advice",
-        CallPurpose::Council => "asking for a decision between principles",
-    });
+    let told = purpose != CallPurpose::Verify || checked || view.is_only_the_gate();
+    let claimed = if told { "" } else { "claimed complete: " };
+    page.detail(&format!("{claimed}{}", phrases::call(purpose)));
 }
 
 /// What a reviewer or an advisor said. Verdicts and decisions are events of their own, and what
@@ -409,7 +313,10 @@ fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResu
             page.sign(Tone::Mixed, &format!("not verified: {why}"));
         }
         GateResult::Unaffordable { .. } => {
-            page.sign(Tone::Mixed, "not verified: there is no money left to ask a model");
+            page.sign(
+                Tone::Mixed,
+                "not verified: the remaining budget is too small to ask a model",
+            );
         }
     }
 }
@@ -428,34 +335,6 @@ fn feedback_added(page: &mut Page<'_>, source: FeedbackSource, text: &str) {
             page.detail(&format!("told the agent: {first}"));
         }
     }
-}
-
-fn noticed(signal: WatchdogSignal) -> &'static str {
-    match signal {
-        WatchdogSignal::GivingUp => "the agent gives up",
-        WatchdogSignal::Asking => "the agent asks",
-        WatchdogSignal::Repetition => "the agent repeats itself",
-        WatchdogSignal::ToolErrors => "tool errors in a row",
-        WatchdogSignal::Compaction => "the context runs full again and again",
-    }
-}
-
-fn stop_requested(page: &mut Page<'_>, view: &RunView, when: StopWhen, by: StopSource) {
-    let by = match by {
-        StopSource::Signal => "asked by a signal",
-        StopSource::TerminalClosed => "because the terminal was closed",
-        StopSource::Terminate => "asked by SIGTERM",
-        StopSource::Operator => "asked by `nightwright stop`",
-        StopSource::StopFile => "asked by the stop file",
-        StopSource::Key => "asked by the key s",
-    };
-    page.line(&match when {
-        StopWhen::AfterIteration if view.in_iteration().is_some() => {
-            format!("Stopping after this iteration, {by}")
-        }
-        StopWhen::AfterIteration => format!("Stopping before the next iteration, {by}"),
-        StopWhen::Now => format!("Stopping now, {by}"),
-    });
 }
 
 fn between(earlier: Timestamp, later: Timestamp) -> Duration {

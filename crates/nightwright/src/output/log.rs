@@ -22,10 +22,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{
-    CallPurpose, CostSource, Event, IterationFinished, IterationKind, IterationResult, RunStarted,
+    AttemptEvent, CallEvent, CostSource, Event, IterationEvent, IterationFinished, IterationKind,
+    IterationResult, OperatorEvent, RunEvent, RunStarted, WaitEvent,
 };
 use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::count;
+use nightwright_core::phrases;
 use nightwright_core::redact::Secrets;
 use nightwright_core::run_view::RunView;
 use nightwright_core::settings::Scope;
@@ -167,7 +169,7 @@ impl LogReporter {
         }
         self.begun = true;
         lower_priority();
-        if let Event::RunStarted(started) = &line.record.event {
+        if let Event::Run(RunEvent::Started(started)) = &line.record.event {
             self.opening = Some((line.record.at, started.clone()));
         }
         let Some((at, started)) = &self.opening else { return Ok(()) };
@@ -177,7 +179,7 @@ impl LogReporter {
             at: *at,
             now: line.record.at,
             earlier: self.earlier.as_deref(),
-            limits: lines::limits(&self.view.limits),
+            limits: phrases::limits(&self.view.limits),
         };
         let mut text = text::head(&self.zone, &facts);
         if self.earlier.is_none() {
@@ -218,8 +220,13 @@ impl LogReporter {
     }
 
     fn attempt_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
-        let Event::AttemptFinished { attempt: AttemptId(_), cost, figure, duration, report } =
-            event
+        let Event::Attempt(AttemptEvent::Finished {
+            attempt: AttemptId(_),
+            cost,
+            figure,
+            duration,
+            report,
+        }) = event
         else {
             return Ok(());
         };
@@ -242,7 +249,9 @@ impl LogReporter {
     }
 
     fn call_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
-        let Event::CallFinished { purpose, cost, figure, duration, report, .. } = event else {
+        let Event::Call(CallEvent::Finished { purpose, cost, figure, duration, report, .. }) =
+            event
+        else {
             return Ok(());
         };
         let (sentence, took) = (report.outcome.sentence(), human(*duration));
@@ -299,7 +308,7 @@ fn lower_priority() {
 
 impl Reporter for LogReporter {
     fn past(&mut self, line: &JournalLine) {
-        if let Event::RunStarted(started) = &line.record.event {
+        if let Event::Run(RunEvent::Started(started)) = &line.record.event {
             self.opening = Some((line.record.at, started.clone()));
         }
         self.view.record(&line.record);
@@ -308,18 +317,20 @@ impl Reporter for LogReporter {
     fn event(&mut self, line: &JournalLine, _: &[u8]) -> io::Result<()> {
         // A run that is taken over in the middle of an iteration goes on with that.
         let at = line.record.at;
-        if let Event::RunStarted(_) = &line.record.event {
+        if let Event::Run(RunEvent::Started(_)) = &line.record.event {
             self.view.record(&line.record);
             self.begin(line)?;
             return self.write_out(at);
         }
-        if let (Event::RunContinued { .. }, false) = (&line.record.event, self.begun) {
+        if let (Event::Run(RunEvent::Continued { .. }), false) = (&line.record.event, self.begun) {
             // New settings come with the next events, and the limits belong into the head.
             self.view.record(&line.record);
             self.continued = Some(line.clone());
             return Ok(());
         }
-        if let (Event::SettingsChanged { .. }, false) = (&line.record.event, self.begun) {
+        if let (Event::Operator(OperatorEvent::SettingsChanged { .. }), false) =
+            (&line.record.event, self.begun)
+        {
             self.view.record(&line.record);
             self.changed.push(line.clone());
             return Ok(());
@@ -330,52 +341,26 @@ impl Reporter for LogReporter {
         }
         self.view.record(&line.record);
         match &line.record.event {
-            Event::IterationStarted { iteration, kind, .. } => {
+            Event::Iteration(IterationEvent::Started { iteration, kind, .. }) => {
                 self.iteration_started(*kind, iteration.0, at)
             }
-            Event::IterationFinished(finished) => self.iteration_finished(at, finished),
-            Event::AttemptStarted { .. } => self.attempt_started(),
-            Event::CallStarted { purpose, .. } => {
-                self.own(line)?;
-                self.heading(&format!("\n{} OUTPUT:\n", call_name(*purpose)))
+            Event::Iteration(IterationEvent::Finished(finished)) => {
+                self.iteration_finished(at, finished)
             }
-            Event::AttemptFinished { .. } => self.attempt_finished(at, &line.record.event),
-            Event::CallFinished { .. } => {
+            Event::Attempt(AttemptEvent::Started { .. }) => self.attempt_started(),
+            Event::Attempt(AttemptEvent::Finished { .. }) => {
+                self.attempt_finished(at, &line.record.event)
+            }
+            Event::Call(CallEvent::Started { purpose, .. }) => {
+                self.own(line)?;
+                self.heading(&format!("\n{} OUTPUT:\n", purpose.name().to_uppercase()))
+            }
+            Event::Call(CallEvent::Finished { .. }) => {
                 self.call_finished(at, &line.record.event)?;
                 self.own(line)
             }
-            Event::RunFinished { .. } => self.run_finished(line),
-            Event::RunStarted(_)
-            | Event::RunContinued { .. }
-            | Event::IterationSkipped { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::BlockerReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. }
-            | Event::ChecksFinished { .. }
-            | Event::ChangesInspected { .. }
-            | Event::CallCancelled { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => self.own(line),
+            Event::Run(RunEvent::Finished { .. }) => self.run_finished(line),
+            _ => self.own(line),
         }?;
         if waits(&line.record.event) { self.write_out(at) } else { Ok(()) }
     }
@@ -426,57 +411,15 @@ impl LogReporter {
     }
 }
 
-fn call_name(purpose: CallPurpose) -> &'static str {
-    match purpose {
-        CallPurpose::Verify => "VERIFY",
-        CallPurpose::Review => "REVIEW",
-        CallPurpose::Advise => "ADVISE",
-        CallPurpose::Council => "COUNCIL",
-    }
-}
-
 /// Whether nothing more may come for a while.
 fn waits(event: &Event) -> bool {
-    match event {
-        Event::IterationFinished(_)
-        | Event::LimitWaitStarted { .. }
-        | Event::RetryScheduled { .. }
-        | Event::RunPaused
-        | Event::RunFinished { .. } => true,
-        Event::RunStarted(_)
-        | Event::RunContinued { .. }
-        | Event::IterationStarted { .. }
-        | Event::IterationSkipped { .. }
-        | Event::AttemptStarted { .. }
-        | Event::AgentReady { .. }
-        | Event::AttemptCancelled { .. }
-        | Event::AttemptFinished { .. }
-        | Event::LimitWaitEnded { .. }
-        | Event::QuotaReported { .. }
-        | Event::StatusChanged { .. }
-        | Event::BlockerReported { .. }
-        | Event::WatchdogNoticed { .. }
-        | Event::NudgeSent { .. }
-        | Event::PermissionDenied { .. }
-        | Event::GateStarted { .. }
-        | Event::ChecksStarted { .. }
-        | Event::ChecksFinished { .. }
-        | Event::ChangesInspected { .. }
-        | Event::CallStarted { .. }
-        | Event::CallCancelled { .. }
-        | Event::CallFinished { .. }
-        | Event::VerdictGiven { .. }
-        | Event::GateFinished { .. }
-        | Event::CouncilDecided { .. }
-        | Event::PrinciplesAdopted { .. }
-        | Event::FeedbackAdded { .. }
-        | Event::SettingsChanged { .. }
-        | Event::StopRequested { .. }
-        | Event::StopCancelled
-        | Event::RunResumed
-        | Event::HookFailed { .. }
-        | Event::Warning { .. } => false,
-    }
+    matches!(
+        event,
+        Event::Iteration(IterationEvent::Finished(_))
+            | Event::Wait(WaitEvent::Started { .. } | WaitEvent::RetryScheduled { .. })
+            | Event::Operator(OperatorEvent::Paused)
+            | Event::Run(RunEvent::Finished { .. })
+    )
 }
 
 impl fmt::Debug for LogReporter {

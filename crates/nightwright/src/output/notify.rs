@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, NoteEvent};
 use nightwright_core::journal::JournalLine;
 use nightwright_core::notification::{Notification, NotificationFold};
 use nightwright_core::redact::Secrets;
@@ -198,7 +198,7 @@ impl Reporter for NotificationReporter {
 
     fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
         let mut state = lock(&self.desk);
-        if let Event::Warning { text } = &line.record.event
+        if let Event::Note(NoteEvent::Warning { text }) = &line.record.event
             && sender::is_ours(text)
         {
             state.warned.push(text.clone());

@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::display::one_line;
-use nightwright_core::event::{CallPurpose, StopWhen, WaitKind};
+use nightwright_core::event::StopWhen;
+use nightwright_core::phrases;
 use nightwright_core::run_view::{Activity, Estimate, RunView};
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::units::human;
@@ -177,7 +178,7 @@ fn what(
             let (clock, left) = until(retry_at);
             let text = format!("waiting until {clock} ({left} left)");
             parts.inked(0, Some(TextColor::Mixed), text);
-            parts.add(2, limit_name(*limit).to_owned());
+            parts.add(2, phrases::limit(*limit).to_owned());
         }
         Activity::Retrying { at, why } => {
             let (_, left) = until(at);
@@ -190,7 +191,7 @@ fn what(
                 parts.quote(2, command);
             }
         }
-        Activity::Asking { purpose } => parts.add(0, asking(*purpose).to_owned()),
+        Activity::Asking { purpose } => parts.add(0, phrases::call(*purpose).to_owned()),
         Activity::Paused => {
             parts.inked(0, Some(TextColor::Mixed), "paused".to_owned());
             parts.add(2, from_here("`nightwright resume` continues it").into_owned());
@@ -241,23 +242,6 @@ fn keys(view: &RunView, activity: &Activity) -> PanelParts {
     }
     parts.inked(2, faint, "Ctrl-C stop now".to_owned());
     parts
-}
-
-fn limit_name(limit: WaitKind) -> &'static str {
-    match limit {
-        WaitKind::Usage => "usage limit",
-        WaitKind::Rate => "rate limit",
-        WaitKind::Quota => "your share of the quota",
-    }
-}
-
-fn asking(purpose: CallPurpose) -> &'static str {
-    match purpose {
-        CallPurpose::Verify => "asking a model whether it is done",
-        CallPurpose::Review => "a model reviews the work",
-        CallPurpose::Advise => "asking a model for advice",
-        CallPurpose::Council => "asking a model to decide between principles",
-    }
 }
 
 /// Nobody watches milliseconds.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use nightwright_core::outcome::{Outcome, count};
 use nightwright_core::permissions::denial::DeniedCommand;
+use nightwright_core::phrases::thousands;
 use nightwright_core::run_view::{PurposeSpend, Summary, Verification};
 use nightwright_core::units::{Usd, human};
 
@@ -77,30 +78,11 @@ fn verified(summary: &Summary) -> Option<String> {
 fn work(summary: &Summary) -> String {
     let Summary { iterations, attempts, commits, files_changed, duration, waited, .. } = summary;
     let mut parts = Vec::new();
-    let told = match summary.outcome {
-        Some(Outcome::Completed { .. } | Outcome::Stopped | Outcome::MaxIterations { .. }) => true,
-        Some(
-            Outcome::Stagnated { .. }
-            | Outcome::NoChanges { .. }
-            | Outcome::MaxCost { .. }
-            | Outcome::MaxDuration { .. }
-            | Outcome::MaxTokens { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Unverified { .. }
-            | Outcome::Failed { .. }
-            | Outcome::ConsecutiveErrors { .. }
-            | Outcome::AllIterationsFailed { .. }
-            | Outcome::Auth { .. }
-            | Outcome::BadAgent { .. }
-            | Outcome::ChecksCannotRun { .. }
-            | Outcome::HookAbort { .. }
-            | Outcome::LimitWaitTooLong { .. }
-            | Outcome::DiskFull { .. }
-            | Outcome::JournalFailed { .. }
-            | Outcome::Interrupted,
-        )
-        | None => false,
-    };
+    // The sentences of these outcomes say it.
+    let told = matches!(
+        summary.outcome,
+        Some(Outcome::Completed { .. } | Outcome::Stopped | Outcome::MaxIterations { .. })
+    );
     if !told {
         parts.push(count(*iterations, "iteration"));
     }
@@ -142,30 +124,4 @@ fn cost(summary: &Summary) -> Option<String> {
 fn purpose(purpose: &PurposeSpend) -> String {
     let PurposeSpend { name, unit, spend } = purpose;
     format!("{name} {} in {}", spend.cost, count(spend.count, unit))
-}
-
-/// `12,300`
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_numbers_are_grouped() {
-        let cases = [(0, "0"), (999, "999"), (12_300, "12,300"), (1_000_000, "1,000,000")];
-        for (number, text) in cases {
-            assert_eq!(thousands(number), text);
-        }
-    }
 }

@@ -4,11 +4,13 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::{CostSource, Event, FeedbackSource};
+use nightwright_core::event::{
+    AttemptEvent, CostSource, Event, FeedbackSource, GateEvent, NoteEvent,
+};
 use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::count;
+use nightwright_core::phrases;
 use nightwright_core::run_view::RunView;
-use nightwright_core::settings::EvidenceKind;
 use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::units::human;
 
@@ -44,11 +46,7 @@ impl Reporter for VerboseReporter {
 
     fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
         let event = &line.record.event;
-        if let Event::AttemptFinished { .. }
-        | Event::CallFinished { .. }
-        | Event::IterationFinished(_)
-        | Event::RunFinished { .. } = event
-        {
+        if event.ends_talk() {
             self.end()?;
         }
         let before = self.progress.written();
@@ -100,10 +98,10 @@ impl Reporter for VerboseReporter {
 /// What only those want to know who want to know everything.
 fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
     match event {
-        Event::AgentReady { ready, .. } => {
+        Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
             page.aside(&format!("{}, version {}", ready.model, ready.version));
         }
-        Event::AttemptFinished { attempt, cost, figure, duration, report } => {
+        Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, duration, report }) => {
             let about = match figure {
                 CostSource::Reported => "",
                 CostSource::Estimated => "about ",
@@ -114,62 +112,15 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
             let cost = format!("{about}{cost}{}", view.rehearsed());
             page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {cost}, {took}"));
         }
-        Event::GateStarted { claim, .. } => {
-            let claim: Vec<_> = claim.iter().map(|kind| evidence(*kind)).collect();
+        Event::Gate(GateEvent::Started { claim, .. }) => {
+            let claim: Vec<_> = claim.iter().map(|kind| phrases::evidence(*kind)).collect();
             page.aside(&format!("claimed by {}", claim.join(", ")));
         }
-        Event::FeedbackAdded { source, text } => {
-            if *source != FeedbackSource::Human {
-                page.aside(&format!("for the next iteration: {text}"));
-            }
+        Event::Note(NoteEvent::FeedbackAdded { source, text })
+            if *source != FeedbackSource::Human =>
+        {
+            page.aside(&format!("for the next iteration: {text}"));
         }
-        Event::RunStarted(_)
-        | Event::RunContinued { .. }
-        | Event::IterationStarted { .. }
-        | Event::IterationSkipped { .. }
-        | Event::AttemptStarted { .. }
-        | Event::AttemptCancelled { .. }
-        | Event::RetryScheduled { .. }
-        | Event::LimitWaitStarted { .. }
-        | Event::LimitWaitEnded { .. }
-        | Event::QuotaReported { .. }
-        | Event::StatusChanged { .. }
-        | Event::BlockerReported { .. }
-        | Event::WatchdogNoticed { .. }
-        | Event::NudgeSent { .. }
-        | Event::PermissionDenied { .. }
-        | Event::ChecksStarted { .. }
-        | Event::ChecksFinished { .. }
-        | Event::ChangesInspected { .. }
-        | Event::CallStarted { .. }
-        | Event::CallCancelled { .. }
-        | Event::CallFinished { .. }
-        | Event::VerdictGiven { .. }
-        | Event::GateFinished { .. }
-        | Event::CouncilDecided { .. }
-        | Event::PrinciplesAdopted { .. }
-        | Event::SettingsChanged { .. }
-        | Event::IterationFinished(_)
-        | Event::StopRequested { .. }
-        | Event::StopCancelled
-        | Event::RunPaused
-        | Event::RunResumed
-        | Event::HookFailed { .. }
-        | Event::Warning { .. }
-        | Event::RunFinished { .. } => {}
-    }
-}
-
-fn evidence(kind: EvidenceKind) -> &'static str {
-    match kind {
-        EvidenceKind::Status => "the status file",
-        EvidenceKind::Todo => "the to-do list",
-        EvidenceKind::Plan => "the plan",
-        EvidenceKind::Planned => "the plan that was written",
-        EvidenceKind::Promise => "the promise marker",
-        EvidenceKind::Signal => "the completion signal",
-        EvidenceKind::EndPhrase => "the end phrase",
-        EvidenceKind::NoProgress => "nightwright, before ending the run for lack of progress",
-        EvidenceKind::Asked => "a person who wants to know",
+        _ => {}
     }
 }

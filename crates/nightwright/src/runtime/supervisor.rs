@@ -9,7 +9,7 @@ use std::fmt;
 use std::future::Future;
 
 use nightwright_core::effect::{Effect, Step};
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::input::{CheckReport, Control, Input, StatusReport};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::State;
@@ -327,9 +327,10 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         let mut words = std::mem::take(&mut self.missing);
         self.last_words = self.journal.append_last(&words).is_ok();
         // After an earlier ending another one makes sense only if the run went on in between.
-        let goes_on = words.iter().any(|word| matches!(word.event, Event::RunContinued { .. }));
+        let goes_on =
+            words.iter().any(|word| matches!(word.event, Event::Run(RunEvent::Continued { .. })));
         if !self.last_words && !goes_on {
-            words.retain(|word| matches!(word.event, Event::RunFinished { .. }));
+            words.retain(|word| matches!(word.event, Event::Run(RunEvent::Finished { .. })));
             self.last_words = self.journal.append_last(&words).is_ok();
         }
         if self.last_words {
@@ -352,12 +353,12 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
 }
 
 fn is_last(step: &Step) -> bool {
-    step.events().any(|event| matches!(event, Event::RunFinished { .. }))
+    step.events().any(|event| matches!(event, Event::Run(RunEvent::Finished { .. })))
 }
 
 fn ending_note(step: &Step) -> Option<String> {
     step.events().find_map(|event| match event {
-        Event::RunFinished { note, .. } => note.clone(),
+        Event::Run(RunEvent::Finished { note, .. }) => note.clone(),
         _ => None,
     })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, RunEvent};
 use nightwright_core::settings::Scope;
 use nightwright_core::units::RunId;
 
@@ -121,10 +121,11 @@ fn weigh(bytes: u64, run: &RunDir) -> PrunableRun {
 fn end(run: &RunDir) -> Option<PruneState> {
     let journal = super::journal::read(&run.journal()).ok()?;
     let last = journal.records.last()?;
-    let ended = journal.torn.is_none() && matches!(last.event, Event::RunFinished { .. });
+    let ended =
+        journal.torn.is_none() && matches!(last.event, Event::Run(RunEvent::Finished { .. }));
     let free = super::lock::is_free(&run.lock()) && super::lock::is_free(&run.tree_lock());
     let purpose = match journal.records.first().map(|first| &first.event) {
-        Some(Event::RunStarted(started)) if started.settings.scope == Scope::Gate => {
+        Some(Event::Run(RunEvent::Started(started))) if started.settings.scope == Scope::Gate => {
             RunPurpose::Judge
         }
         Some(_) | None => RunPurpose::Work,

@@ -474,7 +474,7 @@ mod tests {
     fn runs_of_the_same_second_are_in_the_order_in_which_they_began() {
         use std::time::Duration;
 
-        use nightwright_core::event::{Event, Record};
+        use nightwright_core::event::{Event, OperatorEvent, Record};
         use nightwright_core::journal::encode;
 
         let state = tempfile::tempdir().unwrap();
@@ -484,7 +484,11 @@ mod tests {
             if let Some(millis) = millis {
                 let mut line = Vec::new();
                 let at = second + SignedDuration::from_millis(millis);
-                let record = Record { at, active: Duration::ZERO, event: Event::RunPaused };
+                let record = Record {
+                    at,
+                    active: Duration::ZERO,
+                    event: Event::Operator(OperatorEvent::Paused),
+                };
                 encode(&mut line, 1, run.id(), &record);
                 fs::write(run.journal(), line).unwrap();
             }

@@ -10,7 +10,7 @@ use std::fs;
 
 use jiff::Timestamp;
 use nightwright_core::input::TaskProgress;
-use nightwright_core::outcome::{Outcome, Proof};
+use nightwright_core::outcome::{Outcome, OutcomeClass, Proof};
 use nightwright_core::run_view::RunView;
 use nightwright_core::units::{RunId, Usd};
 use serde::{Deserialize, Serialize};
@@ -334,27 +334,19 @@ impl TaskState {
 impl TaskStatus {
     /// How a task stands after a run that ended like this.
     pub fn after(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Completed { .. } => Self::Completed,
-            Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => Self::Stagnated,
-            Outcome::MaxIterations { .. }
-            | Outcome::MaxCost { .. }
-            | Outcome::MaxDuration { .. }
-            | Outcome::MaxTokens { .. }
-            | Outcome::LimitWaitTooLong { .. } => Self::Limit,
-            Outcome::Blocked { .. } => Self::Blocked,
-            Outcome::Unverified { .. } => Self::Unverified,
-            Outcome::Stopped => Self::Stopped,
-            Outcome::Interrupted => Self::Interrupted,
-            Outcome::Failed { .. }
-            | Outcome::ConsecutiveErrors { .. }
-            | Outcome::AllIterationsFailed { .. }
-            | Outcome::Auth { .. }
-            | Outcome::BadAgent { .. }
-            | Outcome::ChecksCannotRun { .. }
-            | Outcome::HookAbort { .. }
-            | Outcome::DiskFull { .. }
-            | Outcome::JournalFailed { .. } => Self::Error,
+        match outcome.class() {
+            OutcomeClass::Completed => Self::Completed,
+            OutcomeClass::Stagnated => Self::Stagnated,
+            OutcomeClass::Limit => Self::Limit,
+            OutcomeClass::Blocked => Self::Blocked,
+            OutcomeClass::Unverified => Self::Unverified,
+            OutcomeClass::Stopped => Self::Stopped,
+            OutcomeClass::Interrupted => Self::Interrupted,
+            // A limit of the account holds the task up like one of the run.
+            OutcomeClass::Failed if matches!(outcome, Outcome::LimitWaitTooLong { .. }) => {
+                Self::Limit
+            }
+            OutcomeClass::Failed => Self::Error,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, GateEvent, Record};
 use nightwright_core::input::{CheckPurpose, CheckResult};
 
 use super::harness::{TestEnv, ending, finish, names};
@@ -22,9 +22,12 @@ const COUNTS: &str = "test -e done.txt && exit 0; \
 /// What the checks came to before the first iteration, and whether that was known from before.
 fn baseline(journal: &[Record]) -> Option<(Vec<CheckResult>, bool)> {
     journal.iter().find_map(|record| match &record.event {
-        Event::ChecksFinished { purpose: CheckPurpose::Baseline, results, reused_from, .. } => {
-            Some((results.clone(), reused_from.is_some()))
-        }
+        Event::Gate(GateEvent::ChecksFinished {
+            purpose: CheckPurpose::Baseline,
+            results,
+            reused_from,
+            ..
+        }) => Some((results.clone(), reused_from.is_some())),
         _ => None,
     })
 }

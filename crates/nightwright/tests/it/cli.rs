@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{AttemptEvent, Event};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::harness::{TestEnv, ending, finish, names};
@@ -368,7 +368,7 @@ fn an_interrupt_ends_the_agent_and_exits_130() {
     let journal = env.journal();
     assert_eq!(ending(&journal), "interrupted");
     let cost = journal.iter().find_map(|record| match &record.event {
-        Event::AttemptFinished { cost, .. } => Some(*cost),
+        Event::Attempt(AttemptEvent::Finished { cost, .. }) => Some(*cost),
         _ => None,
     });
     assert!(cost.unwrap().micros() > 0, "an attempt nobody saw the end of is not free");

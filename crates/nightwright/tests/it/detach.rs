@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nightwright::process::tree_lock;
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, RunEvent};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -237,7 +237,7 @@ fn what_goes_wrong_before_is_said_here_and_has_its_exit_code() {
 fn words_for_the_agent_that_look_like_the_option_stay_words() {
     let (detached, output) = DetachedRun::start(&["--", "--detach"]);
     output.exits(0);
-    let Some(Event::RunStarted(started)) =
+    let Some(Event::Run(RunEvent::Started(started))) =
         detached.env.journal().first().map(|record| record.event.clone())
     else {
         panic!("it has not begun")

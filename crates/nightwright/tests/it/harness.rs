@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::policy::signals::ONE_EVENT;
 use tempfile::TempDir;
 
@@ -239,7 +239,7 @@ pub(crate) fn names(journal: &[Record]) -> Vec<&'static str> {
 /// The name of the ending, which has to be the last event.
 pub(crate) fn ending(journal: &[Record]) -> &'static str {
     match &journal.last().expect("events").event {
-        Event::RunFinished { outcome, .. } => outcome.name(),
+        Event::Run(RunEvent::Finished { outcome, .. }) => outcome.name(),
         other => panic!("the last event is {}", other.name()),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Child;
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, OperatorEvent, Record, RunEvent};
 use nightwright_core::journal::encode;
 use nightwright_core::outcome::{Outcome, Proof, samples};
 use nightwright_core::run_view::{NextStep, RunView};
@@ -64,12 +64,12 @@ impl EndedRun {
         let path = ended.env.runs()[0].join("journal.jsonl");
         let text = fs::read_to_string(&path).unwrap();
         let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
-        let Some(Record { at, active, event: Event::RunFinished { totals, .. } }) =
+        let Some(Record { at, active, event: Event::Run(RunEvent::Finished { totals, .. }) }) =
             ended.env.journal().pop()
         else {
             panic!("it has ended")
         };
-        let event = Event::RunFinished { outcome: outcome.clone(), note: None, totals };
+        let event = Event::Run(RunEvent::Finished { outcome: outcome.clone(), note: None, totals });
         let record = Record { at, active, event };
         let mut line = Vec::new();
         let number = u64::try_from(before.lines().count() + 1).unwrap();
@@ -333,7 +333,7 @@ fn allow_what_was_denied(env: &TestEnv, said: &str) {
     assert!(line.ends_with("--allowed-tools \"Bash(kubectl get:*)\""), "{line}");
     paste(env, line);
     let allowed = env.journal().into_iter().find_map(|record| match record.event {
-        Event::SettingsChanged { change, .. } => Some(change.sentence()),
+        Event::Operator(OperatorEvent::SettingsChanged { change, .. }) => Some(change.sentence()),
         _ => None,
     });
     let sentence = "agent.allowed_tools: none -> Bash(kubectl get:*)";

@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, NoteEvent};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::git::git;
@@ -73,7 +73,7 @@ fn failures(env: &TestEnv) -> Vec<(String, String)> {
     let events = env.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::HookFailed { hook, why } => Some((hook, why)),
+            Event::Note(NoteEvent::HookFailed { hook, why }) => Some((hook, why)),
             _ => None,
         })
         .collect()
@@ -83,7 +83,7 @@ fn warnings(env: &TestEnv) -> Vec<String> {
     let events = env.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::Warning { text } => Some(text),
+            Event::Note(NoteEvent::Warning { text }) => Some(text),
             _ => None,
         })
         .collect()

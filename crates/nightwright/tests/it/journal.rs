@@ -12,7 +12,7 @@ use nightwright::store::journal::{
     Journal, JournalError, JournalTail, JournalWriter, Lock, LockOwner, RunDir, create,
     open_for_append, read, resume,
 };
-use nightwright_core::event::{self, Event, Record};
+use nightwright_core::event::{self, Event, NoteEvent, Record};
 use nightwright_core::journal::{MAX_LINE_BYTES, encode};
 use nightwright_core::units::RunId;
 
@@ -32,7 +32,11 @@ fn record(event: Event) -> Record {
 
 /// Numbered, so that every record differs from every other.
 fn records(from: u64, to: u64) -> Vec<Record> {
-    (from..=to).map(|n| record(Event::Warning { text: format!("event {n}") })).collect()
+    (from..=to)
+        .map(|n| {
+            record(Event::Note(NoteEvent::Note(NoteEvent::Warning { text: format!("event {n}") })))
+        })
+        .collect()
 }
 
 fn last_words() -> Vec<Record> {
@@ -420,7 +424,7 @@ fn a_line_that_no_reader_would_take_is_not_written() {
     let disk = FakeDisk::new();
     let mut writer = begin(&disk);
     let mut records = records(1, 2);
-    records[1].event = Event::Warning { text: "x".repeat(MAX_LINE_BYTES) };
+    records[1].event = Event::Note(NoteEvent::Warning { text: "x".repeat(MAX_LINE_BYTES) });
     let error = writer.append(&records).unwrap_err();
     assert!(error.reason().ends_with("an event `warning` is too long"));
     assert_eq!(disk.contents(), b"");

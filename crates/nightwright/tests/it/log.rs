@@ -14,7 +14,7 @@ use insta::assert_snapshot;
 use jiff::tz::TimeZone;
 use nightwright::output::Reporter as _;
 use nightwright::output::log::{LogOutput, LogReporter};
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{AttemptEvent, Event, NoteEvent, Record, RunEvent};
 use nightwright_core::journal::JournalLine;
 use nightwright_core::redact::Secrets;
 use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPart, ToolStatus};
@@ -204,7 +204,7 @@ fn the_log_tells_a_run_section_by_section() {
         <promise>COMPLETE</promise>
 
     [TIME] attempt 2: finished, 2 turns, $0.01 (rehearsed), SPAN
-    [TIME] claimed complete: asking a model
+    [TIME] claimed complete: asking a model whether the work is complete
 
     VERIFY OUTPUT:
       verify:
@@ -272,13 +272,13 @@ fn every_event_is_told_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
     let mut log = LogReporter::new(out, Secrets::default(), None).in_zone(TimeZone::UTC);
     for (mut record, seq) in records().into_iter().zip(1..) {
         match &mut record.event {
-            Event::RunStarted(started) => {
+            Event::Run(RunEvent::Started(started)) => {
                 started.settings.goal = "\u{1b}[2JDo\u{202e} it".to_owned();
             }
-            Event::Warning { text } => text.push_str(" \u{1b}]0;title\u{7}odd"),
+            Event::Note(NoteEvent::Warning { text }) => text.push_str(" \u{1b}]0;title\u{7}odd"),
             _ => {}
         }
-        let finished = matches!(record.event, Event::AttemptFinished { .. });
+        let finished = matches!(record.event, Event::Attempt(AttemptEvent::Finished { .. }));
         if finished {
             let text = "Look:\u{1b}[31m red\u{9b}1m\u{8}".into();
             let kind = MessageKind::Text { text, part: TextPart::Whole };
@@ -313,7 +313,7 @@ fn a_line_of_ours_between_a_call_and_its_result_is_no_riddle_in_the_log() {
     let input = r#"{"command":"make"}"#;
     let kind = MessageKind::ToolCall { id: "1".into(), name: "Bash".into(), input };
     log.message(WORKER, &AgentMessage { owner: Owner::Main, kind }).unwrap();
-    let event = Event::Warning { text: "odd".to_owned() };
+    let event = Event::Note(NoteEvent::Warning { text: "odd".to_owned() });
     let record = Record { event, ..records()[0].clone() };
     log.event(&JournalLine { seq: 1, run: run(), record }, b"").unwrap();
     let kind = MessageKind::ToolResult { id: "1".into(), status: ToolStatus::Ok, content: "7" };

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use nightwright::secrets;
 use nightwright::store::journal::RunDir;
 use nightwright::store::run_dir;
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, IterationEvent, Record, RunEvent};
 use nightwright_core::journal::encode;
 use serde_json::Value;
 
@@ -79,11 +79,11 @@ pub(crate) fn commit(project: &Path, message: &str) -> String {
 /// Lets a run begin at one commit and end at another.
 pub(crate) fn between(records: &mut [Record], from: &str, to: &str) {
     for record in records {
-        if let Event::RunStarted(started) = &mut record.event {
+        if let Event::Run(RunEvent::Started(started)) = &mut record.event {
             started.git_head = Some(from.to_owned());
-        } else if let Event::IterationStarted { start, .. } = &mut record.event {
+        } else if let Event::Iteration(IterationEvent::Started { start, .. }) = &mut record.event {
             start.head = Some(from.to_owned());
-        } else if let Event::IterationFinished(finished) = &mut record.event
+        } else if let Event::Iteration(IterationEvent::Finished(finished)) = &mut record.event
             && let Some(mark) = &mut finished.end
         {
             mark.head = Some(to.to_owned());
@@ -104,7 +104,7 @@ fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
          verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the agent is a script, ",
         "| cost | rehearsed, nothing was spent ($0.76 by its script) |\n",
         "| cost per accepted change | ",
-        "**Iteration 1: rejected.** Claimed by the promise marker; ",
+        "**Iteration 1: rejected.** Claimed by the completion marker; ",
         "- check `test -e done.txt`: failed (exit 1), ",
         "- check `test -e done.txt`: passed (exit 0), ",
         "- **Iteration 1:** claim rejected, 1 file, $0.25, ",
@@ -338,7 +338,7 @@ fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
     let folder = made_up(&env, &run);
     let mut records = run.records();
     between(&mut records, &from, &to);
-    if let Event::RunStarted(started) = &mut records[0].event {
+    if let Event::Run(RunEvent::Started(started)) = &mut records[0].event {
         started.settings.goal = format!("Use {TOLD}.");
         started.settings.masked = true;
         secrets::save_settings(folder.path(), &started.settings).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, RunEvent};
 
 use super::harness::{Output, TestEnv, ending, names};
 
@@ -150,7 +150,7 @@ fn a_plan_whose_boxes_are_all_ticked_goes_to_the_gate_without_an_iteration() {
     let env = TestEnv::new();
     env.file("IMPLEMENTATION_PLAN.md", "- [x] the parser\n");
     rehearse(&env, &["build", "-m", "3", "--verify", "true"], "[[attempt]]\n").exits(0).says(&[
-        "Nothing is open any more",
+        "No open items: only the verification remains",
         "judged complete by a model (the checks passed before the run began) after 0 iterations",
     ]);
     let journal = env.journal();
@@ -316,7 +316,7 @@ fn a_stop_file_in_the_folder_of_the_task_stops_its_run() {
     );
     env.run(&["run", "port", "--dry-run", "--rehearsal", &script])
         .exits(0)
-        .says(&["Stopped after iteration 1 as asked"]);
+        .says(&["Stopped after iteration 1, as requested"]);
 }
 
 #[test]
@@ -332,7 +332,9 @@ fn settings_of_the_task_and_flags_are_what_the_run_records() {
         "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\n",
     )
     .exits(0);
-    let Event::RunStarted(started) = &env.journal()[0].event else { panic!("no start") };
+    let Event::Run(RunEvent::Started(started)) = &env.journal()[0].event else {
+        panic!("no start")
+    };
     let settings = &started.settings;
     assert_eq!(settings.mode, "loop");
     assert_eq!(settings.limits.max_iterations, Some(7));
@@ -350,7 +352,9 @@ fn text_with_a_space_is_a_goal_and_says_so() {
     let run = ["run", "fix the tests", "-m", "1", "--dry-run", "--rehearsal", &script];
     let output = env.run(&run).exits(0);
     output.says(&["Goal: \"fix the tests\"", "because it contains a space"]);
-    let Event::RunStarted(started) = &env.journal()[0].event else { panic!("no start") };
+    let Event::Run(RunEvent::Started(started)) = &env.journal()[0].event else {
+        panic!("no start")
+    };
     assert_eq!(
         (started.settings.task.as_deref(), started.settings.goal.as_str()),
         (None, "fix the tests")

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use nightwright_core::event::{Event, Progress, Record};
+use nightwright_core::event::{Event, GateEvent, IterationEvent, NoteEvent, Progress, Record};
 
 use super::git::git;
 use super::harness::{TestEnv, ending, finish};
@@ -11,7 +11,7 @@ use super::harness::{TestEnv, ending, finish};
 /// What each iteration came to.
 fn movements(journal: &[Record]) -> Vec<Progress> {
     let finished = |record: &Record| match &record.event {
-        Event::IterationFinished(finished) => Some(finished.progress),
+        Event::Iteration(IterationEvent::Finished(finished)) => Some(finished.progress),
         _ => None,
     };
     journal.iter().filter_map(finished).collect()
@@ -20,7 +20,7 @@ fn movements(journal: &[Record]) -> Vec<Progress> {
 /// The files that the gate looked at, the last time.
 fn inspected(journal: &[Record]) -> Vec<String> {
     let changes = journal.iter().rev().find_map(|record| match &record.event {
-        Event::ChangesInspected { changes, .. } => Some(changes.clone()),
+        Event::Gate(GateEvent::ChangesInspected { changes, .. }) => Some(changes.clone()),
         _ => None,
     });
     changes.unwrap().listed.into_iter().map(|file| file.path).collect()
@@ -28,7 +28,7 @@ fn inspected(journal: &[Record]) -> Vec<String> {
 
 fn warnings(journal: &[Record]) -> Vec<String> {
     let warning = |record: &Record| match &record.event {
-        Event::Warning { text } => Some(text.clone()),
+        Event::Note(NoteEvent::Warning { text }) => Some(text.clone()),
         _ => None,
     };
     journal.iter().filter_map(warning).collect()

@@ -6,7 +6,7 @@ pub(crate) mod server;
 use std::fs;
 use std::path::Path;
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, NoteEvent};
 use ring::digest::{SHA256, digest};
 use rustix::process::Signal;
 use serde_json::json;
@@ -64,7 +64,7 @@ fn at<'a>(sent: &'a [Sent], path: &str) -> Vec<&'a Sent> {
 
 fn warnings(env: &TestEnv) -> Vec<String> {
     let text = |event: &Event| match event {
-        Event::Warning { text } => Some(text.clone()),
+        Event::Note(NoteEvent::Warning { text }) => Some(text.clone()),
         _ => None,
     };
     env.journal().iter().filter_map(|record| text(&record.event)).collect()

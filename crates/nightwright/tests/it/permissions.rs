@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{AttemptEvent, Event, Record, RunEvent};
 use nightwright_core::permissions::Permissions;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn denials(journal: &[Record]) -> Vec<(&str, &str, Option<&str>)> {
     journal
         .iter()
         .filter_map(|record| match &record.event {
-            Event::PermissionDenied { tool, command, rule, .. } => {
+            Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) => {
                 Some((tool.as_str(), command.as_str(), rule.as_deref()))
             }
             _ => None,
@@ -184,7 +184,9 @@ fn the_rules_are_fixed_when_a_run_starts() {
     let env = TestEnv::new();
     env.file("Cargo.toml", "[package]\nname = \"x\"\n");
     env.rehearse(DENIED, "5", &[]).exits(0);
-    let Event::RunStarted(started) = &env.journal()[0].event else { panic!("no start") };
+    let Event::Run(RunEvent::Started(started)) = &env.journal()[0].event else {
+        panic!("no start")
+    };
     let rules = &started.settings.agent.rules;
     assert!(rules.usual.iter().any(|rule| rule == "Bash(cargo test:*)"), "{rules:?}");
     assert!(!rules.usual.iter().any(|rule| rule == "Bash(npm test:*)"), "{rules:?}");

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, RunEvent};
 use nightwright_core::outcome::Outcome;
 
 use self::toolchain::{MissingToolchain, Toolchain};
@@ -233,7 +233,7 @@ impl<'a> ProjectTrial<'a> {
     /// What the completion rests on, as every reader of the journal sees it.
     fn proof(&self) -> String {
         match self.env.journal().last().map(|record| &record.event) {
-            Some(Event::RunFinished { outcome, .. }) => proof(outcome),
+            Some(Event::Run(RunEvent::Finished { outcome, .. })) => proof(outcome),
             other => panic!("the last event is {other:?}"),
         }
     }

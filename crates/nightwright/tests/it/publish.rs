@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nightwright::output::follow::{FollowTarget, FollowerFinish, FollowerHandle};
 use nightwright::output::{ColorChoice, OutputLevel, Reporter, reporter};
 use nightwright::store::journal;
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{AttemptEvent, Event, Record};
 
 use crate::report::{ClosedPipe, SharedBuffer, records, run, style};
 
@@ -123,9 +123,12 @@ fn what_follows_from_the_agents_words_is_shown_below_them() {
     let of = |records: &[Record], wanted: fn(&Event) -> bool| {
         records.iter().position(|record| wanted(&record.event)).unwrap()
     };
-    let denied = of(&records, |event| matches!(event, Event::PermissionDenied { .. }));
+    let denied = of(&records, |event| {
+        matches!(event, Event::Attempt(AttemptEvent::PermissionDenied { .. }))
+    });
     let denied = records.remove(denied);
-    let ready = of(&records, |event| matches!(event, Event::AgentReady { .. }));
+    let ready =
+        of(&records, |event| matches!(event, Event::Attempt(AttemptEvent::AgentReady { .. })));
     records.insert(ready + 1, denied);
     let _writer = journal_with(&folder.path().join("journal.jsonl"), &records);
     let style = style(true, ColorChoice::Never);

@@ -44,7 +44,9 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use nightwright_core::event::{Event, IterationFinished, Record, Totals};
+use nightwright_core::event::{
+    AttemptEvent, Event, IterationEvent, IterationFinished, Record, RunEvent, Totals,
+};
 use nightwright_core::outcome::Outcome;
 use nightwright_core::stream::outcome::AttemptOutcome;
 use nightwright_core::stream::report::AttemptReport;
@@ -229,7 +231,7 @@ impl RealEnv {
         let events = self.journal().into_iter().map(|record| record.event);
         events
             .filter_map(|event| match event {
-                Event::AttemptFinished { report, .. } => Some(*report),
+                Event::Attempt(AttemptEvent::Finished { report, .. }) => Some(*report),
                 _ => None,
             })
             .collect()
@@ -244,7 +246,7 @@ impl RealEnv {
         let events = self.journal().into_iter().map(|record| record.event);
         events
             .filter_map(|event| match event {
-                Event::IterationFinished(finished) => Some(*finished),
+                Event::Iteration(IterationEvent::Finished(finished)) => Some(*finished),
                 _ => None,
             })
             .collect()
@@ -262,7 +264,7 @@ impl RealEnv {
 
     fn end(&self) -> (Outcome, Totals) {
         match self.journal().pop().map(|record| record.event) {
-            Some(Event::RunFinished { outcome, totals, .. }) => (outcome, totals),
+            Some(Event::Run(RunEvent::Finished { outcome, totals, .. })) => (outcome, totals),
             other => panic!("the last event is {other:?}"),
         }
     }

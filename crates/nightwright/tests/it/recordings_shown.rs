@@ -7,7 +7,7 @@ use std::time::Duration;
 use nightwright::output::follow::{FollowTarget, FollowerFinish, FollowerHandle};
 use nightwright::output::{ColorChoice, OutputLevel, Style, reporter};
 use nightwright::store::journal;
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{AttemptEvent, Event, IterationEvent, Record, RunEvent};
 
 use crate::report::{SharedBuffer, records, run, style};
 
@@ -31,13 +31,13 @@ pub(crate) fn one_attempt() -> Vec<Record> {
     let wanted = |record: &Record| {
         matches!(
             record.event,
-            Event::RunStarted(_)
-                | Event::IterationStarted { .. }
-                | Event::AttemptStarted { .. }
-                | Event::AgentReady { .. }
-                | Event::AttemptFinished { .. }
-                | Event::IterationFinished(_)
-                | Event::RunFinished { .. }
+            Event::Run(RunEvent::Started(_) | RunEvent::Finished { .. })
+                | Event::Iteration(IterationEvent::Started { .. } | IterationEvent::Finished(_))
+                | Event::Attempt(
+                    AttemptEvent::Started { .. }
+                        | AttemptEvent::AgentReady { .. }
+                        | AttemptEvent::Finished { .. }
+                )
         )
     };
     records().into_iter().filter(wanted).collect()

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright::output::{ColorChoice, OutputCapabilities, OutputLevel, Speaker, Style, reporter};
 use nightwright_core::event::{
-    CallPurpose, CostSource, Event, IterationFinished, IterationResult, Progress, Record, samples,
+    AttemptEvent, CallEvent, CallPurpose, CostSource, Event, GateEvent, IterationEvent,
+    IterationFinished, IterationResult, NoteEvent, Progress, Record, WaitEvent, samples,
 };
 use nightwright_core::input::Checklist;
 use nightwright_core::journal::{JournalLine, encode};
@@ -137,7 +138,7 @@ fn shown(level: OutputLevel, style: Style) -> String {
     let mut reporter = reporter(level, style, Box::new(paper.clone()));
     for (line, raw) in lines() {
         reporter.event(&line, &raw).unwrap();
-        if let Event::AgentReady { .. } = line.record.event {
+        if let Event::Attempt(AttemptEvent::AgentReady { .. }) = line.record.event {
             for message in messages() {
                 reporter.message(WORKER, &message).unwrap();
             }
@@ -157,26 +158,26 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     iteration 4: skipped by a hook
       the provider is overloaded: trying again in 6m 25s
     ⚠️ usage limit: waiting until Mon 01:01 (1h 20m)
-      going on after a wait of 1h 20m
+      continuing after a wait of 1h 20m
       status: 35/60 items (+5) - orders and invoices moved
     ⚠️ blocked: a password for the staging database
       the agent asks: Shall I also move the tests?
       answered: Nobody is here to answer. Choose, note the choice, go on.
     ⚠️ denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       claimed complete: running the checks (`cargo test`)
-      asking a model whether it is complete
+      asking a model whether the work is complete
     ⚠️ rejected: `cargo test` failed (exit 101)
         test invoice::rounds … FAILED
         	test result: "FAILED"
       missing: src/returns.rs
       decided: keep the old routes for one release
-      the agent wrote down principles; they hold from here on
+      the agent wrote down principles; they apply from here on
     Changed agent.allowed_tools: Bash(cargo test:*) -> Bash(cargo test:*), Bash(npm install:*)
     ❌ Iteration 3 failed: the provider is overloaded
-    Stopping before the next iteration, asked by `nightwright stop`
-    Not stopping: the request was taken back
+    Stopping before the next iteration, requested by `nightwright stop`
+    Not stopping: the request was withdrawn
     Paused: nothing new starts until `nightwright resume 20261115-233412-7f3a`
-    Continuing
+    Resumed
     ⚠️ the hook `iteration_finished` failed: exited with 127
     ⚠️ `.status.json` is not valid JSON: it says nothing
     "#);
@@ -213,13 +214,14 @@ fn what_the_agent_wrote_is_not_spelled_in_letters() {
     let input = format!(r#"{{"pattern":"a → b … · ● │ ← {long}"}}"#);
     let kind = MessageKind::ToolCall { id: "1".into(), name: "Grep".into(), input: &input };
     reporter.message(WORKER, &AgentMessage { owner: Owner::Main, kind }).unwrap();
-    let mut record = of_kind(|event| matches!(event, Event::CouncilDecided { .. }));
-    if let Event::CouncilDecided { decision, .. } = &mut record.event {
+    let mut record =
+        of_kind(|event| matches!(event, Event::Note(NoteEvent::CouncilDecided { .. })));
+    if let Event::Note(NoteEvent::CouncilDecided { decision, .. }) = &mut record.event {
         *decision = format!("→ {}", "y".repeat(200));
     }
     reporter.event(&JournalLine { seq: 1, run: run(), record }, b"").unwrap();
-    let mut record = of_kind(|event| matches!(event, Event::StatusChanged { .. }));
-    if let Event::StatusChanged { summary, .. } = &mut record.event {
+    let mut record = of_kind(|event| matches!(event, Event::Note(NoteEvent::StatusChanged { .. })));
+    if let Event::Note(NoteEvent::StatusChanged { summary, .. }) = &mut record.event {
         *summary = "z".repeat(300);
     }
     reporter.event(&JournalLine { seq: 2, run: run(), record }, b"").unwrap();
@@ -254,10 +256,10 @@ fn a_line_of_ours_between_a_call_and_its_result_makes_the_result_name_its_call()
         }
         reporter.flush().unwrap();
     };
-    say(call("1"), Some(Event::Warning { text: "odd".to_owned() }));
+    say(call("1"), Some(Event::Note(NoteEvent::Warning { text: "odd".to_owned() })));
     say(result("1"), None);
     // Nothing is shown of this one.
-    let silent = of_kind(|event| matches!(event, Event::QuotaReported { .. }));
+    let silent = of_kind(|event| matches!(event, Event::Wait(WaitEvent::QuotaReported { .. })));
     say(call("2"), Some(silent.event));
     say(result("2"), None);
     assert_snapshot!(paper.text(), @r"
@@ -310,7 +312,7 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
         ok, 1 line
         │ Two files.
       attempt 7: finished, 23 turns, $0.42, 6m 12s
-      claimed by the status file, the promise marker
+      claimed by the status file, the completion marker
       for the next iteration: `cargo test` failed (exit 101): test invoice::rounds
     "#);
     let kept = progress.lines().all(|line| verbose.lines().any(|known| known == line));
@@ -321,14 +323,16 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
 fn an_iteration_is_told_in_one_line_without_what_is_nought() {
     let done = |change: &dyn Fn(&mut IterationFinished)| {
         let finished = samples().into_iter().find_map(|event| match event {
-            Event::IterationFinished(finished) => Some(*finished),
+            Event::Iteration(IterationEvent::Finished(finished)) => Some(*finished),
             _ => None,
         });
         let mut finished = finished.unwrap();
         finished.result = IterationResult::Done;
         change(&mut finished);
-        let record =
-            Record { event: Event::IterationFinished(Box::new(finished)), ..records().remove(0) };
+        let record = Record {
+            event: Event::Iteration(IterationEvent::Finished(Box::new(finished))),
+            ..records().remove(0)
+        };
         let paper = SharedBuffer::default();
         let style = style(true, ColorChoice::Never);
         let mut reporter = reporter(OutputLevel::Progress, style, Box::new(paper.clone()));
@@ -443,8 +447,8 @@ fn call(number: u32, purpose: CallPurpose, cents: u64, said: &str) -> [Event; 2]
     let (cost, figure) = (Usd::from_cents(cents), CostSource::Reported);
     let (duration, report) = (Duration::from_secs(9), Box::new(report));
     [
-        Event::CallStarted { call, purpose, cap: None },
-        Event::CallFinished { call, purpose, cost, figure, duration, report },
+        Event::Call(CallEvent::Started { call, purpose, cap: None }),
+        Event::Call(CallEvent::Finished { call, purpose, cost, figure, duration, report }),
     ]
 }
 
@@ -465,14 +469,19 @@ pub(crate) fn everybody_asked() -> Vec<Record> {
     ];
     let attempt = AttemptId(7);
     let events: Vec<Event> = noticed
-        .map(|signal| Event::WatchdogNoticed { attempt, notice: notice(signal) })
+        .map(|signal| {
+            Event::Attempt(AttemptEvent::WatchdogNoticed { attempt, notice: notice(signal) })
+        })
         .into_iter()
         .chain(call(3, CallPurpose::Advise, 2, "The path is wrong.\n\n1. Look at it.\n2. Mend it."))
         .chain(call(4, CallPurpose::Review, 30, "One test proved nothing; it does now."))
         .chain(call(5, CallPurpose::Review, 20, "\u{1b}[2JNothing to mend."))
         .chain(call(6, CallPurpose::Council, 4, "keep the old routes"))
         .collect();
-    let at = records.iter().position(|it| matches!(it.event, Event::GateStarted { .. })).unwrap();
+    let at = records
+        .iter()
+        .position(|it| matches!(it.event, Event::Gate(GateEvent::Started { .. })))
+        .unwrap();
     let (when, active) = (records[at].at, records[at].active);
     let added = events.into_iter().map(|event| Record { at: when, active, event });
     records.splice(at..at, added);
@@ -501,14 +510,14 @@ fn whoever_was_asked_is_shown_with_the_first_of_their_words() {
       the agent asks: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent gives up: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent repeats itself: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      tool errors in a row: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      the context runs full again and again: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      asking for advice
+      the agent's tool calls fail: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent's context runs full: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      asking a model for advice
       advice: The path is wrong. 1. Look at it. 2. Mend it.
-      reviewing the work
+      asking a model to review the work
       the review says: One test proved nothing; it does now.
-      reviewing the work
+      asking a model to review the work
       the review says: Nothing to mend.
-      asking for a decision between principles
+      asking a model to decide between principles
     "#);
 }

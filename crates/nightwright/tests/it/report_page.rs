@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, NoteEvent, Record};
 
 use super::git::git;
 use super::harness::TestEnv;
@@ -67,7 +67,7 @@ const MARK: &str = "document.documentElement.setAttribute('owned','1');document.
 /// every text of it.
 fn hostile(words: &str) -> Vec<Record> {
     let mut all = records();
-    let early = |text: &str| Event::Warning { text: text.to_owned() };
+    let early = |text: &str| Event::Note(NoteEvent::Warning { text: text.to_owned() });
     let first = all[0].clone();
     all.insert(1, Record { event: early("before anything"), ..first });
     let rest = SampleRun::new("migrate-api", 4, start() + Duration::from_mins(5)).records();

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{AttemptEvent, CallEvent, Event, IterationEvent, Record, RunEvent};
 use nightwright_core::units::Usd;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -60,7 +60,7 @@ fn check(env: &TestEnv, journal: &[Record], moment: usize) {
     let finished: Vec<_> = journal
         .iter()
         .filter_map(|record| match &record.event {
-            Event::IterationFinished(finished) => Some(finished.iteration.0),
+            Event::Iteration(IterationEvent::Finished(finished)) => Some(finished.iteration.0),
             _ => None,
         })
         .collect();
@@ -71,14 +71,17 @@ fn check(env: &TestEnv, journal: &[Record], moment: usize) {
     let mut begun = BTreeSet::new();
     for record in journal {
         match &record.event {
-            Event::AttemptFinished { cost, .. } | Event::CallFinished { cost, .. } => sum += *cost,
-            Event::AttemptStarted { attempt, .. } => {
+            Event::Attempt(AttemptEvent::Finished { cost, .. })
+            | Event::Call(CallEvent::Finished { cost, .. }) => sum += *cost,
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
                 assert!(begun.insert(*attempt), "{moment}: attempt {attempt} began twice");
             }
             _ => {}
         }
     }
-    let Some(Event::RunFinished { totals, .. }) = journal.last().map(|record| &record.event) else {
+    let Some(Event::Run(RunEvent::Finished { totals, .. })) =
+        journal.last().map(|record| &record.event)
+    else {
         panic!("{moment}: no ending")
     };
     assert_eq!(totals.cost, sum, "{moment}: the summary does not add up");
@@ -246,7 +249,7 @@ fn a_run_interrupted_by_hand_goes_on_where_it_stopped() {
     let attempts: Vec<_> = journal
         .iter()
         .filter_map(|record| match &record.event {
-            Event::AttemptStarted { attempt, .. } => Some(attempt.0),
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => Some(attempt.0),
             _ => None,
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, GateEvent, OperatorEvent, Record, RunEvent};
 use nightwright_core::machine::ledger::Ledger;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::{ChangeSource, SettingChange, Settings};
@@ -46,7 +46,9 @@ fn changes(journal: &[Record]) -> Vec<(ChangeSource, String)> {
     journal
         .iter()
         .filter_map(|record| match &record.event {
-            Event::SettingsChanged { source, change } => Some((*source, change.sentence())),
+            Event::Operator(OperatorEvent::SettingsChanged { source, change }) => {
+                Some((*source, change.sentence()))
+            }
             _ => None,
         })
         .collect()
@@ -116,7 +118,9 @@ fn every_option_is_one_event_and_holds_from_then_on() {
         assert!(last.contains(word), "the agent was not started with {word}: {last}");
     }
     let checked = journal.iter().any(|record| match &record.event {
-        Event::ChecksFinished { results, .. } => results[0].command == "test -e done.txt",
+        Event::Gate(GateEvent::ChecksFinished { results, .. }) => {
+            results[0].command == "test -e done.txt"
+        }
         _ => false,
     });
     assert!(checked, "the gate is the one of the last resume");
@@ -338,7 +342,9 @@ fn a_closed_terminal_is_recorded_and_the_run_continues() {
         .exits(130)
         .says(&["Stopping now, because the terminal was closed", "the terminal was closed"]);
     let journal = env.journal();
-    let Some(Event::RunFinished { note, .. }) = journal.last().map(|record| &record.event) else {
+    let Some(Event::Run(RunEvent::Finished { note, .. })) =
+        journal.last().map(|record| &record.event)
+    else {
         panic!("it has ended")
     };
     assert_eq!(note.as_deref(), Some("the terminal was closed"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Child;
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{AttemptEvent, Event};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -54,7 +54,9 @@ fn a_run_that_is_going_on_says_what_it_does_and_against_which_limits() {
     assert_eq!(page["doing"]["what"], "working");
     // What was asked for since then is nothing that it does.
     let journal = env.journal();
-    let begun = journal.iter().find(|record| matches!(record.event, Event::AttemptStarted { .. }));
+    let begun = journal
+        .iter()
+        .find(|record| matches!(record.event, Event::Attempt(AttemptEvent::Started { .. })));
     assert_eq!(page["doing"]["since"], begun.unwrap().at.to_string());
     assert_eq!((&page["stop"], &page["paused"]), (&"after_iteration".into(), &true.into()));
     assert_eq!((&page["max_iterations"], &page["max_cost_usd"]), (&5.into(), &10.0.into()));

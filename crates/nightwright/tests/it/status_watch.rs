@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nightwright::runtime::evidence_files::EvidenceFiles;
 use nightwright::runtime::status_watch::{StatusWatch, WatchMethod};
 use nightwright_core::effect::Effect;
-use nightwright_core::event::{AgentFacts, Event, RunStarted, StatusText};
+use nightwright_core::event::{AgentFacts, Event, IterationEvent, RunStarted, StatusText};
 use nightwright_core::input::{Input, Prepared, StatusReport, WorkspaceMark};
 use nightwright_core::machine::Machine;
 use nightwright_core::settings::{self, EvidenceKind, Settings};
@@ -171,7 +171,10 @@ fn begun(settings: Settings, status: Option<StatusReport>) -> Machine {
     let mark = Some(WorkspaceMark { fingerprint, head: None, head_tree: None, status: None });
     let prepared = Prepared { mark, checklist: None, status, disk: None };
     let step = machine.handle(now(), Input::Prepared(ticket.unwrap(), prepared));
-    assert!(step.events().any(|event| matches!(event, Event::IterationStarted { .. })));
+    assert!(
+        step.events()
+            .any(|event| matches!(event, Event::Iteration(IterationEvent::Started { .. })))
+    );
     machine
 }
 

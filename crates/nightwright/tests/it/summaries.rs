@@ -4,7 +4,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use nightwright::output::{ColorChoice, summary};
-use nightwright_core::event::{Event, GateResult};
+use nightwright_core::event::{Event, GateEvent, GateResult, RunEvent};
 use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::run_view::RunView;
 
@@ -15,12 +15,12 @@ fn closing(outcome: Outcome, note: Option<&str>, utf8: bool) -> String {
     let mut records = records();
     if let Outcome::Completed { proof, .. } = outcome {
         for record in &mut records {
-            if let Event::GateFinished { result } = &mut record.event {
+            if let Event::Gate(GateEvent::Finished { result }) = &mut record.event {
                 *result = GateResult::Passed { proof };
             }
         }
     }
-    if let Some(Event::RunFinished { outcome: ending, note: text, .. }) =
+    if let Some(Event::Run(RunEvent::Finished { outcome: ending, note: text, .. })) =
         records.last_mut().map(|record| &mut record.event)
     {
         *ending = outcome;
@@ -81,9 +81,10 @@ fn a_wait_that_is_too_long_is_told_in_local_time() {
 #[test]
 fn a_run_that_never_worked_has_no_cost_to_tell() {
     let mut records = records();
-    records
-        .retain(|record| matches!(record.event, Event::RunStarted(_) | Event::RunFinished { .. }));
-    if let Some(Event::RunFinished { outcome, note, .. }) =
+    records.retain(|record| {
+        matches!(record.event, Event::Run(RunEvent::Started(_) | RunEvent::Finished { .. }))
+    });
+    if let Some(Event::Run(RunEvent::Finished { outcome, note, .. })) =
         records.last_mut().map(|record| &mut record.event)
     {
         *outcome = Outcome::Auth { why: "not logged in\u{1b}[2J".to_owned() };

@@ -14,7 +14,9 @@ use nightwright::runtime::supervisor::{Effects, InputQueues, RunOutcome, Supervi
 use nightwright::store::journal::{self, JournalWriter};
 use nightwright_core::effect::AnswerFormat;
 use nightwright_core::effect::{Effect, Needed};
-use nightwright_core::event::{AgentFacts, Event, Record, RunStarted, StopSource, StopWhen};
+use nightwright_core::event::{
+    AgentFacts, AttemptEvent, Event, Record, RunEvent, RunStarted, StopSource, StopWhen,
+};
 use nightwright_core::input::{Control, Input, Prepared, Survey, WorkspaceMark};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::State;
@@ -296,7 +298,8 @@ async fn with_the_space_set_aside_the_reason_of_a_full_disk_is_recorded() {
     let ending = supervisor.run(Input::Start).await;
     assert_eq!(ending.outcome.name(), "journal_failed");
     let last = stage.recorded().pop().expect("events");
-    let Event::RunFinished { outcome: Outcome::JournalFailed { why }, .. } = last.event else {
+    let Event::Run(RunEvent::Finished { outcome: Outcome::JournalFailed { why }, .. }) = last.event
+    else {
         panic!("the last event is {}", last.event.name())
     };
     assert!(why.contains("space"), "{why}");
@@ -346,7 +349,7 @@ async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_fro
     let outcomes: Vec<_> = recorded
         .iter()
         .filter_map(|record| match &record.event {
-            Event::AttemptFinished { report, .. } => Some(report.outcome.name()),
+            Event::Attempt(AttemptEvent::Finished { report, .. }) => Some(report.outcome.name()),
             _ => None,
         })
         .collect();

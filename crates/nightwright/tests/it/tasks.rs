@@ -18,7 +18,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nightwright::store::journal::{self, RunDir};
 use nightwright::store::run_dir;
-use nightwright_core::event::{Event, Record, samples};
+use nightwright_core::event::{Event, IterationEvent, Record, RunEvent, samples};
 use nightwright_core::outcome::Outcome;
 use nightwright_core::units::RunId;
 
@@ -88,19 +88,22 @@ fn write_journal_of(
     let mut finished = None;
     for event in samples() {
         match event {
-            Event::RunStarted(run) => started = Some(run),
-            Event::IterationFinished(iteration) => finished = Some(iteration),
+            Event::Run(RunEvent::Started(run)) => started = Some(run),
+            Event::Iteration(IterationEvent::Finished(iteration)) => finished = Some(iteration),
             _ => {}
         }
     }
     let mut started = started.unwrap();
     started.settings.task = Some(task.to_owned());
     agent.clone_into(&mut started.agent.name);
-    let mut events = vec![Event::RunStarted(started)];
-    events.extend((0..iterations).map(|_| Event::IterationFinished(finished.clone().unwrap())));
+    let mut events = vec![Event::Run(RunEvent::Started(started))];
+    events.extend(
+        (0..iterations)
+            .map(|_| Event::Iteration(IterationEvent::Finished(finished.clone().unwrap()))),
+    );
     events.extend(outcome.map(|outcome| {
         let totals = nightwright_core::event::Totals::default();
-        Event::RunFinished { outcome, note: None, totals }
+        Event::Run(RunEvent::Finished { outcome, note: None, totals })
     }));
     let records: Vec<_> = events
         .into_iter()

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, NoteEvent};
 
 use super::agent_program::program;
 use super::harness::{TestEnv, ending, finish};
@@ -63,7 +63,7 @@ fn agent_checks_calls_and_hooks_have_a_temporary_folder_that_exists_and_is_remov
     let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--yes", "--agent-command", "worker"];
     let output = env.run(&[&run[..], &["--verify", &check]].concat()).exits(0);
     assert_eq!(ending(&env.journal()), "completed", "{}", output.err);
-    let failed = |event: &Event| matches!(event, Event::HookFailed { .. });
+    let failed = |event: &Event| matches!(event, Event::Note(NoteEvent::HookFailed { .. }));
     assert!(!env.journal().iter().any(|record| failed(&record.event)), "{}", output.err);
     for name in ["agent", "call", "check", "started", "finished"] {
         let temp = seen(&env, name);

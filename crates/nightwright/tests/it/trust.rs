@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, RunEvent};
 use nightwright_core::permissions::Permissions;
 
 use super::harness::{Output, TestEnv};
@@ -113,7 +113,9 @@ fn what_was_not_approved_can_be_left_out_and_the_run_says_so() {
     for left_out in [touch.as_str(), "--evil", "/evil"] {
         assert!(!journal.contains(left_out), "{left_out} is in the journal");
     }
-    let Event::RunStarted(started) = &env.journal()[0].event else { panic!("it has begun") };
+    let Event::Run(RunEvent::Started(started)) = &env.journal()[0].event else {
+        panic!("it has begun")
+    };
     assert_eq!(started.settings.agent.permissions, Permissions::Usual);
 }
 

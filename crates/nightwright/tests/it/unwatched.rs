@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, NoteEvent};
 
 use super::agent_program::program;
 use super::fake_agent::FakeAgentEnv;
@@ -175,7 +175,7 @@ fn what_does_not_fit_on_the_disk_is_no_secret() {
     let warnings: Vec<_> = journal
         .iter()
         .filter_map(|record| match &record.event {
-            Event::Warning { text } => Some(text.as_str()),
+            Event::Note(NoteEvent::Warning { text }) => Some(text.as_str()),
             _ => None,
         })
         .collect();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use nightwright_core::event::{Event, GateResult};
+use nightwright_core::event::{Event, GateEvent, GateResult};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ fn a_check_that_fails_is_shown_reported_and_kept_whole() {
         assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
     }
     let log = env.journal().into_iter().find_map(|record| match record.event {
-        Event::ChecksFinished { results, .. } => results[0].log.clone(),
+        Event::Gate(GateEvent::ChecksFinished { results, .. }) => results[0].log.clone(),
         _ => None,
     });
     assert_eq!(log.as_deref(), Some("checks/000-1-again.log"));
@@ -113,7 +113,7 @@ fn a_log_that_cant_be_kept_is_left_out_and_the_check_counts() {
         .journal()
         .into_iter()
         .find_map(|record| match record.event {
-            Event::ChecksFinished { results, .. } => Some(results),
+            Event::Gate(GateEvent::ChecksFinished { results, .. }) => Some(results),
             _ => None,
         })
         .unwrap()
@@ -316,7 +316,7 @@ fn what_the_agent_makes_of_the_checks_takes_no_effect_in_its_run() {
     let journal = env.journal();
     assert_eq!(ending(&journal), "max_iterations");
     let rejected = journal.iter().any(|record| match &record.event {
-        Event::GateFinished { result: GateResult::Rejected { why, .. } } => {
+        Event::Gate(GateEvent::Finished { result: GateResult::Rejected { why, .. } }) => {
             why.contains("test -f real")
         }
         _ => false,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::effect::{CallRequest, Effect, Step};
-use crate::event::{Event, StopSource, StopWhen};
+use crate::event::{AttemptEvent, Event, NoteEvent, RunEvent, StopSource, StopWhen};
 use crate::input::{
     CheckReport, CheckResult, CheckVerdict, Checklist, Control, HookAnswer, Input, Inspection,
     Prepared, ResumeData, StatusReport, Survey, TamperFinding, TimerKey, WorkspaceMark,
@@ -151,13 +151,14 @@ impl RandomRun {
     fn check(&self, step: &Step) {
         let before = self.states.last().map(|(_, state)| state);
         if before.is_some_and(|state| state.outcome().is_some()) {
-            let revived = step.events().any(|event| matches!(event, Event::RunContinued { .. }));
+            let revived =
+                step.events().any(|event| matches!(event, Event::Run(RunEvent::Continued { .. })));
             assert!(step.is_empty() || revived, "decided after the end: {step:?}");
         }
         for effect in &step.effects {
             if let Effect::StartAttempt(request) = effect {
                 let recorded = step.events().any(|event| {
-                    matches!(event, Event::AttemptStarted { attempt, .. } if *attempt == request.attempt)
+                    matches!(event, Event::Attempt(AttemptEvent::Started { attempt, .. }) if *attempt == request.attempt)
                 });
                 assert!(recorded, "an attempt starts off the record");
                 let running = self.owed.iter().any(|owed| {
@@ -170,7 +171,8 @@ impl RandomRun {
             }
         }
         self.check_status(step);
-        let ends = step.events().filter(|e| matches!(e, Event::RunFinished { .. })).count();
+        let ends =
+            step.events().filter(|e| matches!(e, Event::Run(RunEvent::Finished { .. }))).count();
         let finishes = step.effects.iter().filter(|e| **e == Effect::Finish).count();
         assert!(ends <= 1 && ends == finishes, "a run ends once");
     }
@@ -180,7 +182,10 @@ impl RandomRun {
         let state = self.states.last().map(|(_, state)| state);
         let before = state.and_then(|state| state.status.as_ref());
         for event in step.events() {
-            if let Event::StatusChanged { complete, summary, changed, other, .. } = event {
+            if let Event::Note(NoteEvent::StatusChanged {
+                complete, summary, changed, other, ..
+            }) = event
+            {
                 let settings = &self.story.machine.state().settings.status_watch;
                 assert!(
                     settings.enabled && !changed.is_empty(),

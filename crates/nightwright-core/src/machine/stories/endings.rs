@@ -105,6 +105,6 @@ fn the_sentences_are_those_that_users_know() {
     assert_eq!(sentence("stagnated"), "Stagnation detected: 3 consecutive iterations with no work");
     assert_eq!(sentence("no_changes"), "No changes in 2 iterations");
     assert_eq!(sentence("max_iterations"), "Reached maximum iterations (10)");
-    assert_eq!(sentence("stopped"), "Stopped after iteration 4 as asked");
-    assert_eq!(Outcome::Stopped.sentence(0), "Stopped before the first iteration, as asked");
+    assert_eq!(sentence("stopped"), "Stopped after iteration 4, as requested");
+    assert_eq!(Outcome::Stopped.sentence(0), "Stopped before the first iteration, as requested");
 }

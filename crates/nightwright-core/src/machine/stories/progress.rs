@@ -1,6 +1,6 @@
 //! No progress: idleness, its ladder, its endings.
 
-use crate::event::{Event, Record};
+use crate::event::{AttemptEvent, Event, Record};
 use crate::machine::story::story;
 
 #[test]
@@ -361,7 +361,7 @@ fn a_refused_command_is_told_once_a_run() {
         ",
     );
     let is_told = |record: &&Record| match &record.event {
-        Event::PermissionDenied { command, .. } => command == "npm install",
+        Event::Attempt(AttemptEvent::PermissionDenied { command, .. }) => command == "npm install",
         _ => false,
     };
     assert_eq!(told.journal.iter().filter(is_told).count(), 1);

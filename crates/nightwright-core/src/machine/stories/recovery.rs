@@ -1,6 +1,6 @@
 //! Going on after a crash, at every phase.
 
-use crate::event::Event;
+use crate::event::{AttemptEvent, Event, IterationEvent};
 use crate::machine::ledger::Ledger;
 use crate::machine::story::story;
 use crate::units::Usd;
@@ -307,7 +307,11 @@ fn the_totals_of_an_ending_make_up_for_events_that_could_not_be_recorded() {
         ",
     );
     let recorded = |event: &Event| {
-        !matches!(event, Event::AttemptFinished { .. } | Event::IterationFinished(_))
+        !matches!(
+            event,
+            Event::Attempt(AttemptEvent::Finished { .. })
+                | Event::Iteration(IterationEvent::Finished(_))
+        )
     };
     told.journal.retain(|record| recorded(&record.event));
     let totals = &Ledger::replay(&told.journal).totals;

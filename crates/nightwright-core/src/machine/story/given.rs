@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::event::{Event, samples};
+use crate::event::{Event, NoteEvent, samples};
 use crate::principles::Principles;
 use crate::settings::{
     Council, Depth, EvidenceKind, Excuse, Scope, Settings, Stagnation, Tamper, VerdictMode,
@@ -85,7 +85,7 @@ fn evidence(name: &str) -> EvidenceKind {
 /// Some principles.
 fn principles() -> Option<Principles> {
     samples().into_iter().find_map(|event| {
-        let Event::PrinciplesAdopted { principles } = event else { return None };
+        let Event::Note(NoteEvent::PrinciplesAdopted { principles }) = event else { return None };
         Some(principles)
     })
 }

@@ -1,7 +1,10 @@
 //! Decisions as short lines.
 
 use crate::effect::{Alarm, Effect};
-use crate::event::{CostSource, Event, GateResult, IterationKind, IterationResult, StatusText};
+use crate::event::{
+    AttemptEvent, CallEvent, CostSource, Event, GateEvent, GateResult, IterationEvent,
+    IterationKind, IterationResult, NoteEvent, OperatorEvent, RunEvent, StatusText, WaitEvent,
+};
 use crate::input::{CheckPurpose, TimerKey};
 use crate::outcome::{Outcome, Strictness};
 use crate::permissions::denial;
@@ -12,63 +15,71 @@ use crate::units::human;
 pub(super) fn event_line(event: &Event) -> String {
     let name = event.name();
     match event {
-        Event::IterationStarted { iteration, kind, .. } => match kind {
+        Event::Iteration(IterationEvent::Started { iteration, kind, .. }) => match kind {
             IterationKind::Work => format!("{name} {iteration}"),
             IterationKind::WrapUp => format!("{name} {iteration} wrap-up"),
             IterationKind::VerifyOnly => format!("{name} {iteration} proof"),
         },
-        Event::IterationSkipped { iteration } => format!("{name} {iteration}"),
-        Event::AttemptStarted { attempt, cap, model, .. } => {
+        Event::Iteration(IterationEvent::Skipped { iteration }) => format!("{name} {iteration}"),
+        Event::Attempt(AttemptEvent::Started { attempt, cap, model, .. }) => {
             let cap = cap.map(|cap| format!(" cap {cap}")).unwrap_or_default();
             let model = model.as_ref().map(|model| format!(" model {model}")).unwrap_or_default();
             format!("{name} {attempt}{cap}{model}")
         }
-        Event::AttemptCancelled { attempt, why } => format!("{name} {attempt} {why:?}"),
-        Event::AttemptFinished { attempt, cost, figure, report, .. } => {
+        Event::Attempt(AttemptEvent::Cancelled { attempt, why }) => {
+            format!("{name} {attempt} {why:?}")
+        }
+        Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, report, .. }) => {
             format!("{name} {attempt} {} {cost}{}", report.outcome.name(), mark(*figure))
         }
-        Event::RetryScheduled { why, .. } => format!("{name}: {why}"),
-        Event::LimitWaitStarted { limit, wait, .. } => {
+        Event::Wait(WaitEvent::RetryScheduled { why, .. }) => format!("{name}: {why}"),
+        Event::Wait(WaitEvent::Started { limit, wait, .. }) => {
             format!("{name} {limit:?} {}", human(*wait))
         }
-        Event::LimitWaitEnded { why, .. } => format!("{name} {why:?}"),
-        Event::StatusChanged { changed, .. } => {
+        Event::Wait(WaitEvent::Ended { why, .. }) => format!("{name} {why:?}"),
+        Event::Note(NoteEvent::StatusChanged { changed, .. }) => {
             let text = StatusText::of(event).map(|text| text.line()).unwrap_or_default();
             format!("{name} {changed:?}: {text}")
         }
-        Event::BlockerReported { blocker } => format!("{name} {}: {}", blocker.key, blocker.text),
-        Event::WatchdogNoticed { notice: finding, .. } => format!("{name} {:?}", finding.signal),
-        Event::NudgeSent { text, .. } => format!("{name}: {text}"),
-        Event::PermissionDenied { tool, command, rule, .. } => {
+        Event::Note(NoteEvent::BlockerReported { blocker }) => {
+            format!("{name} {}: {}", blocker.key, blocker.text)
+        }
+        Event::Attempt(AttemptEvent::WatchdogNoticed { notice: finding, .. }) => {
+            format!("{name} {:?}", finding.signal)
+        }
+        Event::Attempt(AttemptEvent::NudgeSent { text, .. }) => format!("{name}: {text}"),
+        Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) => {
             format!("{name} {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
         }
-        Event::GateStarted { claim, .. } => format!("{name} {claim:?}"),
-        Event::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
+        Event::Gate(GateEvent::Started { claim, .. }) => format!("{name} {claim:?}"),
+        Event::Gate(GateEvent::ChecksStarted { purpose: CheckPurpose::Gate, commands }) => {
             format!("{name} {}", commands.join(", "))
         }
-        Event::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
+        Event::Gate(GateEvent::ChecksStarted { purpose: CheckPurpose::Baseline, commands }) => {
             format!("{name} for the baseline: {}", commands.join(", "))
         }
-        Event::CallStarted { call, purpose, cap } => {
+        Event::Call(CallEvent::Started { call, purpose, cap }) => {
             let cap = cap.map(|cap| format!(" cap {cap}")).unwrap_or_default();
             format!("{name} {call} {}{cap}", purpose.name())
         }
-        Event::CallFinished { call, purpose, cost, figure, report, .. } => format!(
+        Event::Call(CallEvent::Finished { call, purpose, cost, figure, report, .. }) => format!(
             "{name} {call} {} {} {cost}{}",
             purpose.name(),
             report.outcome.name(),
             mark(*figure)
         ),
-        Event::CallCancelled { call, why } => format!("{name} {call} {why:?}"),
-        Event::VerdictGiven { verdict, .. } => format!("{name} {verdict:?}"),
-        Event::GateFinished { result } => match result {
+        Event::Call(CallEvent::Cancelled { call, why }) => format!("{name} {call} {why:?}"),
+        Event::Gate(GateEvent::VerdictGiven { verdict, .. }) => format!("{name} {verdict:?}"),
+        Event::Gate(GateEvent::Finished { result }) => match result {
             GateResult::Passed { proof } => format!("{name} passed by {}", proof.name()),
             GateResult::Rejected { why, .. } => format!("{name} rejected: {why}"),
             GateResult::Inconclusive { why } => format!("{name} inconclusive: {why}"),
             GateResult::Unaffordable { .. } => format!("{name} unaffordable"),
         },
-        Event::FeedbackAdded { source, text } => format!("{name} {source:?}: {text}"),
-        Event::IterationFinished(finished) => {
+        Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
+            format!("{name} {source:?}: {text}")
+        }
+        Event::Iteration(IterationEvent::Finished(finished)) => {
             let iteration = finished.iteration;
             match &finished.result {
                 IterationResult::Done => {
@@ -78,22 +89,26 @@ pub(super) fn event_line(event: &Event) -> String {
                 IterationResult::Interrupted => format!("{name} {iteration} interrupted"),
             }
         }
-        Event::StopRequested { when, by } => format!("{name} {when:?} {by:?}"),
-        Event::HookFailed { hook, .. } => format!("{name} {hook}"),
-        Event::Warning { text } => format!("{name}: {text}"),
-        Event::RunFinished { outcome, note, .. } => ending_line(outcome, note.as_deref()),
-        Event::RunContinued { why } => format!("{name} {why:?}"),
-        Event::SettingsChanged { change, .. } => format!("{name} {}", change.sentence()),
-        Event::CouncilDecided { decision, .. } => format!("{name}: {decision}"),
-        Event::PrinciplesAdopted { .. } => name.to_owned(),
-        Event::RunStarted(_)
-        | Event::AgentReady { .. }
-        | Event::QuotaReported { .. }
-        | Event::ChecksFinished { .. }
-        | Event::ChangesInspected { .. }
-        | Event::StopCancelled
-        | Event::RunPaused
-        | Event::RunResumed => name.to_owned(),
+        Event::Operator(OperatorEvent::StopRequested { when, by }) => {
+            format!("{name} {when:?} {by:?}")
+        }
+        Event::Note(NoteEvent::HookFailed { hook, .. }) => format!("{name} {hook}"),
+        Event::Note(NoteEvent::Warning { text }) => format!("{name}: {text}"),
+        Event::Run(RunEvent::Finished { outcome, note, .. }) => {
+            ending_line(outcome, note.as_deref())
+        }
+        Event::Run(RunEvent::Continued { why }) => format!("{name} {why:?}"),
+        Event::Operator(OperatorEvent::SettingsChanged { change, .. }) => {
+            format!("{name} {}", change.sentence())
+        }
+        Event::Note(NoteEvent::CouncilDecided { decision, .. }) => format!("{name}: {decision}"),
+        // Others by their name alone.
+        Event::Run(_)
+        | Event::Attempt(_)
+        | Event::Wait(_)
+        | Event::Gate(_)
+        | Event::Operator(_)
+        | Event::Note(_) => name.to_owned(),
     }
 }
 

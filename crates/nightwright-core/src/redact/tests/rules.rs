@@ -84,16 +84,18 @@ fn values_are_found_with_what_json_and_addresses_make_of_their_signs() {
 
 #[test]
 fn an_event_keeps_its_words_and_loses_its_secrets() {
-    use crate::event::{Event, FeedbackSource};
+    use crate::event::{Event, FeedbackSource, NoteEvent, OperatorEvent};
     let secrets = Secrets::new(["run_paused", "watchdog", "ab12cd\nef34gh"], ["^pin-.*"]).unwrap();
-    assert_eq!(secrets.mask_event(&Event::RunPaused), None);
-    let said = |text: &str| Event::FeedbackAdded {
-        source: FeedbackSource::Watchdog,
-        text: text.to_owned(),
+    assert_eq!(secrets.mask_event(&Event::Operator(OperatorEvent::Paused)), None);
+    let said = |text: &str| {
+        Event::Note(NoteEvent::FeedbackAdded {
+            source: FeedbackSource::Watchdog,
+            text: text.to_owned(),
+        })
     };
     // The word of ours stays where it is meant as such.
     assert_eq!(secrets.mask_event(&said("the watchdog")), Some(said("the ********")));
-    let warned = |text: &str| Event::Warning { text: text.to_owned() };
+    let warned = |text: &str| Event::Note(NoteEvent::Warning { text: text.to_owned() });
     assert_eq!(secrets.mask_event(&warned("a\npin-1")), Some(warned("a\n*****")));
     let over_lines = secrets.mask_event(&warned("x ab12cd\nef34gh y"));
     assert_eq!(over_lines, Some(warned("x ************** y")));

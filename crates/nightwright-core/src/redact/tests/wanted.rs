@@ -95,10 +95,12 @@ fn a_text_that_is_json_is_read_as_well() {
 
 #[test]
 fn what_the_user_looks_for_ends_with_its_line_in_records_too() {
-    use crate::event::Event;
+    use crate::event::{Event, NoteEvent};
     let secrets = Secrets::new([""; 0], ["pin=(.+)", "^ACME=(.+)$"]).unwrap();
     let text = "ACME=1 \"x\"\npin=zebra-77\nnext\nACME=2".to_owned();
-    let Some(Event::Warning { text }) = secrets.mask_event(&Event::Warning { text }) else {
+    let Some(Event::Note(NoteEvent::Warning { text })) =
+        secrets.mask_event(&Event::Note(NoteEvent::Warning { text }))
+    else {
         panic!("nothing is masked")
     };
     assert_eq!(text, "ACME=*****\npin=********\nnext\nACME=*");

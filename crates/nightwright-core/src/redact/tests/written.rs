@@ -60,13 +60,16 @@ fn a_token_is_free_behind_any_escape_however_many_backslashes_it_has() {
 
 #[test]
 fn a_record_is_masked_as_it_is_read_and_as_it_is_written() {
-    use crate::event::Event;
+    use crate::event::{Event, NoteEvent};
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let secrets = Secrets::default();
     for front in ["\n", r"\n", r"\\n", "\t", "\u{1b}[1m", "\""] {
-        let event = Event::Warning { text: format!("Run: printf 'a{front}{token}'") };
+        let event =
+            Event::Note(NoteEvent::Warning { text: format!("Run: printf 'a{front}{token}'") });
         let masked = secrets.mask_event(&event);
-        let Some(Event::Warning { text }) = masked else { panic!("{front}: {masked:?}") };
+        let Some(Event::Note(NoteEvent::Warning { text })) = masked else {
+            panic!("{front}: {masked:?}")
+        };
         assert!(!text.contains(&token), "{text}");
     }
 }

@@ -10,7 +10,7 @@ use crate::event::{
     CallPurpose, CostSource, GateResult, IterationFinished, IterationKind, IterationResult,
     Progress, VerdictKind,
 };
-use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, TamperFinding, TaskProgress};
+use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, TamperFinding};
 use crate::outcome::Proof;
 use crate::run_report::parts::{
     AttemptSummary, CallSummary, CheckSummary, ClaimOutcome, ClaimSummary,
@@ -161,7 +161,7 @@ impl IterationReport {
         self.files_changed = finished.files_changed;
         self.commits = finished.commits;
         self.work_progress = Some(finished.progress);
-        self.progress = items(finished);
+        self.progress = finished.items();
         self.phase = finished.phase.as_deref().map(|phase| cut(phase, MAX_LINE_CHARS));
         self.claim.clone_from(&finished.claim);
         self.summary = cut(&finished.summary, MAX_TEXT_CHARS);
@@ -279,13 +279,4 @@ fn finding(finding: &TamperFinding) -> TamperFinding {
 
 fn changed(file: &ChangedFile) -> ChangedFile {
     ChangedFile { path: cut(&file.path, MAX_LINE_CHARS), ..file.clone() }
-}
-
-/// How far the task is: by its own account, else by its list.
-fn items(finished: &IterationFinished) -> Option<TaskProgress> {
-    let boxes = finished.checklist.map(|boxes| TaskProgress {
-        completed: boxes.done,
-        total: boxes.done.saturating_add(boxes.open),
-    });
-    finished.task.or(boxes).filter(|items| items.total > 0)
 }

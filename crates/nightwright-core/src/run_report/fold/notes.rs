@@ -1,120 +1,75 @@
 //! What else happened, in a sentence each.
 
 use crate::event::{
-    Continuation, Event, FeedbackSource, StatusText, StopSource, StopWhen, WaitEnd, WaitKind,
+    AttemptEvent, Event, FeedbackSource, IterationEvent, NoteEvent, RunEvent, StatusText, WaitEvent,
 };
 use crate::permissions::denial;
+use crate::phrases;
 use crate::run_report::NoteKind;
-use crate::units::human;
 
-/// What people want to read of an event that changes no iteration; `None` for those that say
-/// nothing which is not said elsewhere.
-pub(super) fn of(event: &Event) -> Option<(NoteKind, String)> {
-    Some(match event {
-        Event::Warning { text } => (NoteKind::Warning, text.clone()),
-        Event::HookFailed { hook, why } => {
-            (NoteKind::Warning, format!("the hook `{hook}` failed: {why}"))
-        }
-        Event::FeedbackAdded { source, text } => {
-            (NoteKind::Feedback, format!("{}: {text}", source_name(*source)))
-        }
-        Event::NudgeSent { text, .. } => (NoteKind::Feedback, format!("while it worked: {text}")),
-        Event::WatchdogNoticed { notice, .. } => (NoteKind::Watchdog, notice.text.clone()),
-        Event::PermissionDenied { tool, command, rule, .. } => {
-            let (what, advice) = (denial::what(tool, command), denial::advice(rule.as_deref()));
-            (NoteKind::Denied, format!("{what} ({advice})"))
-        }
-        Event::CouncilDecided { conflict, decision, .. } => {
-            (NoteKind::Council, format!("{conflict}: {decision}"))
-        }
-        Event::StatusChanged { .. } => (NoteKind::Status, StatusText::of(event)?.line()),
-        Event::LimitWaitEnded { why, waited } => {
-            let end = match why {
-                WaitEnd::Elapsed => "",
-                WaitEnd::RetryNow => ", then tried again as asked",
-                WaitEnd::Stopped => ", until the run was stopped",
-            };
-            (NoteKind::Wait, format!("{}{end}", human(*waited)))
-        }
-        Event::LimitWaitStarted { limit, .. } => (NoteKind::Wait, format!("for {}", wait(*limit))),
-        Event::RetryScheduled { why, .. } => {
-            (NoteKind::Wait, format!("before another attempt: {why}"))
-        }
-        Event::RunContinued { why } => (
-            NoteKind::Steering,
-            match why {
-                Continuation::AfterCrash => "gone on with after its process had died".to_owned(),
-                Continuation::AfterEnd => "gone on with after its end".to_owned(),
-            },
-        ),
-        Event::StopRequested { when, by } => {
-            let when = match when {
-                StopWhen::AfterIteration => "asked to stop after the iteration",
-                StopWhen::Now => "asked to stop at once",
-            };
-            (NoteKind::Steering, format!("{when}, {}", origin(*by)))
-        }
-        Event::StopCancelled => (NoteKind::Steering, "told to go on after all".to_owned()),
-        Event::RunPaused => (NoteKind::Steering, "paused".to_owned()),
-        Event::RunResumed => (NoteKind::Steering, "resumed".to_owned()),
-        Event::SettingsChanged { change, .. } => {
-            (NoteKind::Steering, format!("changed {}", change.sentence()))
-        }
-        Event::IterationSkipped { iteration } => {
-            (NoteKind::Steering, format!("a hook skipped iteration {iteration}"))
-        }
-        Event::PrinciplesAdopted { .. } => {
-            (NoteKind::Council, "the principles that the agent wrote down hold from here on".into())
-        }
-        Event::RunStarted(_)
-        | Event::IterationStarted { .. }
-        | Event::AttemptStarted { .. }
-        | Event::AgentReady { .. }
-        | Event::AttemptCancelled { .. }
-        | Event::AttemptFinished { .. }
-        | Event::QuotaReported { .. }
-        | Event::BlockerReported { .. }
-        | Event::GateStarted { .. }
-        | Event::ChecksStarted { .. }
-        | Event::ChecksFinished { .. }
-        | Event::ChangesInspected { .. }
-        | Event::CallStarted { .. }
-        | Event::CallCancelled { .. }
-        | Event::CallFinished { .. }
-        | Event::VerdictGiven { .. }
-        | Event::GateFinished { .. }
-        | Event::IterationFinished(_)
-        | Event::RunFinished { .. } => return None,
-    })
+/// What an event adds to the notes; `None` for those that the report shows elsewhere.
+/// `in_iteration` says whether an iteration is running.
+pub(super) fn of(event: &Event, in_iteration: bool) -> Option<(NoteKind, String)> {
+    let phrase = || phrases::event(event, in_iteration).unwrap_or_default();
+    match event {
+        Event::Run(RunEvent::Continued { .. })
+        | Event::Iteration(IterationEvent::Skipped { .. })
+        | Event::Operator(_) => Some((NoteKind::Steering, phrase())),
+        Event::Run(_) | Event::Iteration(_) | Event::Call(_) | Event::Gate(_) => None,
+        Event::Attempt(event) => of_attempt(event),
+        Event::Wait(wait) => match wait {
+            WaitEvent::RetryScheduled { why, .. } => {
+                Some((NoteKind::Wait, format!("before another attempt: {why}")))
+            }
+            WaitEvent::Started { limit, .. } => {
+                Some((NoteKind::Wait, format!("for the {}", phrases::limit(*limit))))
+            }
+            WaitEvent::Ended { .. } => Some((NoteKind::Wait, phrase())),
+            WaitEvent::QuotaReported { .. } => None,
+        },
+        Event::Note(note) => match note {
+            NoteEvent::StatusChanged { .. } => {
+                Some((NoteKind::Status, StatusText::of(event)?.line()))
+            }
+            NoteEvent::CouncilDecided { conflict, decision, .. } => {
+                Some((NoteKind::Council, format!("{conflict}: {decision}")))
+            }
+            NoteEvent::PrinciplesAdopted { .. } => Some((NoteKind::Council, phrase())),
+            NoteEvent::FeedbackAdded { source, text } => {
+                Some((NoteKind::Feedback, format!("{}: {text}", source_name(*source))))
+            }
+            NoteEvent::HookFailed { .. } | NoteEvent::Warning { .. } => {
+                Some((NoteKind::Warning, phrase()))
+            }
+            NoteEvent::BlockerReported { .. } => None,
+        },
+    }
 }
 
-pub(super) fn wait(limit: WaitKind) -> &'static str {
-    match limit {
-        WaitKind::Usage => "the account's usage limit",
-        WaitKind::Rate => "the rate limit",
-        WaitKind::Quota => "the share of the quota that is allowed",
+fn of_attempt(event: &AttemptEvent) -> Option<(NoteKind, String)> {
+    match event {
+        AttemptEvent::NudgeSent { text, .. } => {
+            Some((NoteKind::Feedback, format!("during the attempt: {text}")))
+        }
+        AttemptEvent::WatchdogNoticed { notice, .. } => {
+            Some((NoteKind::Watchdog, notice.text.clone()))
+        }
+        AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
+            let (what, advice) = (denial::what(tool, command), denial::advice(rule.as_deref()));
+            Some((NoteKind::Denied, format!("{what} ({advice})")))
+        }
+        _ => None,
     }
 }
 
 fn source_name(source: FeedbackSource) -> &'static str {
     match source {
-        FeedbackSource::Checks => "by the checks",
-        FeedbackSource::Verifier => "by the verifier",
-        FeedbackSource::Watchdog => "by the watchdog",
-        FeedbackSource::Council => "by the council",
-        FeedbackSource::Idle => "for want of progress",
-        FeedbackSource::Marker => "about a completion marker that was not counted",
-        FeedbackSource::Human => "by a person",
-    }
-}
-
-fn origin(by: StopSource) -> &'static str {
-    match by {
-        StopSource::Signal => "by a signal",
-        StopSource::TerminalClosed => "because the terminal was closed",
-        StopSource::Terminate => "by SIGTERM",
-        StopSource::Operator => "by a command",
-        StopSource::StopFile => "by the stop file",
-        StopSource::Key => "by a key",
+        FeedbackSource::Checks => "from the checks",
+        FeedbackSource::Verifier => "from the verifier",
+        FeedbackSource::Watchdog => "from the watchdog",
+        FeedbackSource::Council => "from the council",
+        FeedbackSource::Idle => "about missing progress",
+        FeedbackSource::Marker => "about a completion marker that did not count",
+        FeedbackSource::Human => "from the operator",
     }
 }

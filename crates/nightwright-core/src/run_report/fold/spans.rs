@@ -2,9 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::{MAX_LINE_CHARS, notes};
-use crate::event::Event;
+use super::MAX_LINE_CHARS;
+use crate::event::{
+    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, OperatorEvent, RunEvent, WaitEvent,
+};
 use crate::input::CheckPurpose;
+use crate::phrases;
 use crate::run_report::parts::{SpanKind, TimelineSpan};
 use crate::run_report::text::cut;
 use crate::stream::outcome::Consequence;
@@ -38,67 +41,72 @@ impl Spans {
             self.in_iteration = 0;
         }
         match event {
-            Event::AttemptStarted { attempt, .. } => {
+            Event::Run(RunEvent::Started(_)) | Event::Note(_) => {}
+            Event::Run(RunEvent::Continued { .. }) => self.away(before, at),
+            Event::Run(RunEvent::Finished { .. }) => self.end_all(at),
+            Event::Iteration(IterationEvent::Finished(_)) => self.end(SpanKind::Retry, None, at),
+            Event::Iteration(_) => {}
+            Event::Attempt(event) => self.attempt(at, event),
+            Event::Call(CallEvent::Started { call, purpose, .. }) => {
+                self.begin(SpanKind::Call, Some(call.0), at, purpose.name());
+            }
+            Event::Call(CallEvent::Finished { call, .. }) => {
+                self.end(SpanKind::Call, Some(call.0), at);
+            }
+            Event::Call(CallEvent::Cancelled { .. }) => {}
+            Event::Wait(event) => self.wait(at, event),
+            Event::Gate(event) => self.checks(at, event),
+            Event::Operator(OperatorEvent::Paused) => {
+                self.begin(SpanKind::Pause, None, at, "paused");
+            }
+            Event::Operator(OperatorEvent::Resumed) => self.end(SpanKind::Pause, None, at),
+            Event::Operator(_) => {}
+        }
+    }
+
+    fn attempt(&mut self, at: Timestamp, event: &AttemptEvent) {
+        match event {
+            AttemptEvent::Started { attempt, .. } => {
                 self.end(SpanKind::Retry, None, at);
                 self.begin(SpanKind::Attempt, Some(attempt.0), at, "");
             }
-            Event::AttemptFinished { attempt, report, .. } => {
+            AttemptEvent::Finished { attempt, report, .. } => {
                 let trouble = !matches!(report.outcome.consequence(), Consequence::Assess);
                 let text = report.outcome.sentence();
                 self.end_with(SpanKind::Attempt, Some(attempt.0), at, &text, trouble);
             }
-            Event::CallStarted { call, purpose, .. } => {
-                self.begin(SpanKind::Call, Some(call.0), at, purpose.name());
+            _ => {}
+        }
+    }
+
+    fn wait(&mut self, at: Timestamp, event: &WaitEvent) {
+        match event {
+            WaitEvent::Started { limit, wait, .. } => {
+                let text = format!("{} for the {}", human(*wait), phrases::limit(*limit));
+                self.begin(SpanKind::Wait, None, at, &text);
             }
-            Event::CallFinished { call, .. } => self.end(SpanKind::Call, Some(call.0), at),
-            Event::ChecksStarted { .. } => self.begin(SpanKind::Checks, None, at, "checks"),
-            Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => {
+            WaitEvent::Ended { .. } => self.end(SpanKind::Wait, None, at),
+            WaitEvent::RetryScheduled { why, .. } => self.begin(SpanKind::Retry, None, at, why),
+            WaitEvent::QuotaReported { .. } => {}
+        }
+    }
+
+    fn checks(&mut self, at: Timestamp, event: &GateEvent) {
+        match event {
+            GateEvent::ChecksStarted { .. } => self.begin(SpanKind::Checks, None, at, "checks"),
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => {
                 let text = "checks before the first iteration";
                 self.end_with(SpanKind::Checks, None, at, text, false);
             }
-            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
                 let failed = results.iter().find(|result| !result.verdict.is_pass());
                 let text = match failed {
-                    Some(result) => format!("`{}` was not passed", result.command),
+                    Some(result) => format!("`{}` failed", result.command),
                     None => "checks passed".to_owned(),
                 };
                 self.end_with(SpanKind::Checks, None, at, &text, failed.is_some());
             }
-            Event::LimitWaitStarted { limit, wait, .. } => {
-                let text = format!("{} for {}", human(*wait), notes::wait(*limit));
-                self.begin(SpanKind::Wait, None, at, &text);
-            }
-            Event::LimitWaitEnded { .. } => self.end(SpanKind::Wait, None, at),
-            Event::RetryScheduled { why, .. } => self.begin(SpanKind::Retry, None, at, why),
-            Event::RunPaused => self.begin(SpanKind::Pause, None, at, "paused"),
-            Event::RunResumed => self.end(SpanKind::Pause, None, at),
-            Event::RunContinued { .. } => self.away(before, at),
-            Event::IterationFinished(_) => self.end(SpanKind::Retry, None, at),
-            Event::RunFinished { .. } => self.end_all(at),
-            Event::RunStarted(_)
-            | Event::IterationStarted { .. }
-            | Event::IterationSkipped { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::BlockerReported { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChangesInspected { .. }
-            | Event::CallCancelled { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::SettingsChanged { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => {}
+            _ => {}
         }
     }
 

@@ -2,13 +2,13 @@
 
 use super::{Escaped, Prose, capital, put, status_class, tone};
 use crate::display::display_safe;
-use crate::event::Spend;
+use crate::event::{Spend, Totals};
 use crate::input::Changes;
 use crate::outcome::count;
 use crate::run_report::chart::{self, Bar, BarChart, BarPart};
 use crate::run_report::parts::{CommitList, Note, RunPaths};
 use crate::run_report::{RunReport, phrases};
-use crate::run_view::WORK;
+
 use crate::units::{Tokens, Usd, human};
 
 /// More warnings than this are only counted.
@@ -359,7 +359,7 @@ pub(super) fn spending(out: &mut String, report: &RunReport) {
     );
     let mut rows: Vec<(&String, &Spend)> = totals.by_purpose.iter().collect();
     // Stable, so the others stay in the order of their names.
-    rows.sort_by_key(|(name, _)| *name != WORK);
+    rows.sort_by_key(|(name, _)| *name != Totals::WORK);
     for (name, spend) in rows {
         row(out, name, spend.count, spend.cost, &spend.tokens);
     }
@@ -405,7 +405,7 @@ pub(super) fn parameters(out: &mut String, report: &RunReport) {
             ("Mode", told.mode.clone()),
             ("Agent", format!("{}, {version}", told.agent)),
             ("Model", models),
-            ("Limits", phrases::limits(&report.limits)),
+            ("Limits", crate::phrases::limits(&report.limits)),
             ("Checks", if checks.is_empty() { "none".to_owned() } else { checks }),
             ("Project", told.project.clone()),
             ("Commit", told.git_head.clone().unwrap_or_default()),

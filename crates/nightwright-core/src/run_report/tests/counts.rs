@@ -1,7 +1,9 @@
 //! What is counted, and how much of a list is left off.
 
 use super::*;
-use crate::event::Event;
+use crate::event::{
+    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, OperatorEvent, RunEvent,
+};
 use crate::input::{CheckResult, CheckVerdict, TamperFinding};
 use crate::stream::report::Blocker;
 
@@ -9,7 +11,7 @@ use crate::stream::report::Blocker;
 fn an_iteration_that_changed_nothing_is_no_accepted_change() {
     let mut records = sample(6).records();
     for record in &mut records {
-        if let Event::IterationFinished(finished) = &mut record.event {
+        if let Event::Iteration(IterationEvent::Finished(finished)) = &mut record.event {
             (finished.commits, finished.files_changed) = (0, 0);
             if finished.progress == Progress::Work {
                 finished.progress = Progress::Excused;
@@ -26,7 +28,8 @@ fn an_iteration_that_changed_nothing_is_no_accepted_change() {
 #[test]
 fn retries_are_counted_beyond_the_list_of_attempts() {
     let mut records = sample(1).records();
-    let one = records.iter().find(|it| matches!(it.event, Event::AttemptStarted { .. }));
+    let one =
+        records.iter().find(|it| matches!(it.event, Event::Attempt(AttemptEvent::Started { .. })));
     let one = one.unwrap().clone();
     records.splice(2..2, std::iter::repeat_n(one, 49));
     let report = told(&records, false);
@@ -63,22 +66,25 @@ fn every_list_says_how_much_of_it_is_left_off() {
     let finding =
         |number: u32| TamperFinding { path: format!("{number}.rs"), what: "skipped".into() };
     for record in &mut records {
-        if let Event::ChecksFinished { results, .. } = &mut record.event {
+        if let Event::Gate(GateEvent::ChecksFinished { results, .. }) = &mut record.event {
             *results = (0..33).map(result).collect();
-        } else if let Event::ChangesInspected { findings, .. } = &mut record.event {
+        } else if let Event::Gate(GateEvent::ChangesInspected { findings, .. }) = &mut record.event
+        {
             *findings = (0..34).map(finding).collect();
-        } else if let Event::VerdictGiven { missing, .. } = &mut record.event {
+        } else if let Event::Gate(GateEvent::VerdictGiven { missing, .. }) = &mut record.event {
             *missing = (0..35).map(|number| format!("thing {number}")).collect();
-        } else if let Event::RunStarted(started) = &mut record.event {
+        } else if let Event::Run(RunEvent::Started(started)) = &mut record.event {
             started.settings.verify.commands =
                 (0..36).map(|number| format!("check {number}")).collect();
         }
     }
     let record = |event| Record { event, ..records[1].clone() };
-    let early = record(Event::StopCancelled);
+    let early = record(Event::Operator(OperatorEvent::StopCancelled));
     let blocker = |number: u32| {
         let text = format!("key {number}");
-        record(Event::BlockerReported { blocker: Blocker { key: text.clone(), text } })
+        record(Event::Note(NoteEvent::BlockerReported {
+            blocker: Blocker { key: text.clone(), text },
+        }))
     };
     let blockers: Vec<_> = (0..137).map(blocker).collect();
     records.splice(2..2, blockers);
@@ -107,10 +113,10 @@ fn every_list_says_how_much_of_it_is_left_off() {
 #[test]
 fn what_became_of_the_last_of_many_claims_is_told_of_that_one() {
     let mut records = sample(1).records();
-    let is_gate = |it: &Record| matches!(it.event, Event::GateStarted { .. });
+    let is_gate = |it: &Record| matches!(it.event, Event::Gate(GateEvent::Started { .. }));
     let gate = records.iter().position(is_gate).unwrap();
     let rejected = crate::event::GateResult::Rejected { why: "no".to_owned(), failure: None };
-    let one = [records[gate].event.clone(), Event::GateFinished { result: rejected }];
+    let one = [records[gate].event.clone(), Event::Gate(GateEvent::Finished { result: rejected })];
     let one = one.map(|event| Record { event, ..records[gate].clone() });
     let many: Vec<_> = std::iter::repeat_n(one, 40).flatten().collect();
     records.splice(gate..gate, many);
@@ -125,26 +131,29 @@ fn what_became_of_the_last_of_many_claims_is_told_of_that_one() {
 fn what_happened_before_the_first_iteration_is_on_the_pages() {
     let mut records = sample(1).records();
     let text = "the hook of the night was slow".to_owned();
-    let early = Record { event: Event::Warning { text: text.clone() }, ..records[0].clone() };
-    let feedback = Event::StopCancelled;
+    let early = Record {
+        event: Event::Note(NoteEvent::Warning { text: text.clone() }),
+        ..records[0].clone()
+    };
+    let feedback = Event::Operator(OperatorEvent::StopCancelled);
     records.splice(1..1, [early.clone(), Record { event: feedback, ..early }]);
     let report = told(&records, false);
     let (markdown, html) = (report.markdown(), report.html());
     let (_, section) = markdown.split_once("## Before the first iteration\n").unwrap();
     assert!(section.contains(&format!(" warning: {text}\n")), "{section}");
-    assert!(section.contains(" steered: told to go on after all\n"), "{section}");
+    assert!(section.contains(" steered: not stopping: the request was withdrawn\n"), "{section}");
     let (_, section) = html.split_once("<h2>Before the first iteration</h2>").unwrap();
-    assert!(section.contains("told to go on after all"), "{section}");
+    assert!(section.contains("not stopping: the request was withdrawn"), "{section}");
 }
 
 #[test]
 fn an_estimated_price_says_so_and_a_cheap_axis_has_no_label_twice() {
     let mut records = sample(3).records();
     for record in &mut records {
-        if let Event::AttemptFinished { cost, figure, .. } = &mut record.event {
+        if let Event::Attempt(AttemptEvent::Finished { cost, figure, .. }) = &mut record.event {
             *figure = crate::event::CostSource::Estimated;
             *cost = Usd::from_micros(4_100);
-        } else if let Event::CallFinished { cost, .. } = &mut record.event {
+        } else if let Event::Call(CallEvent::Finished { cost, .. }) = &mut record.event {
             *cost = Usd::ZERO;
         }
     }

@@ -2,7 +2,7 @@
 
 use super::replace_texts::replace_all_texts;
 use super::*;
-use crate::event::Event;
+use crate::event::{Event, IterationEvent, NoteEvent, WaitEvent};
 
 const EVIL: &str = "<script>alert(1)</script> <img src=x onerror=alert(1)> </style></title> ]]> \
     [a](javascript:alert(1)) @everyone #1 https://example.org\n# big\n```\n\u{1b}[2J";
@@ -11,8 +11,8 @@ const EVIL: &str = "<script>alert(1)</script> <img src=x onerror=alert(1)> </sty
 fn hostile() -> RunReport {
     let start: Timestamp = START.parse().unwrap();
     let before = [
-        Event::Warning { text: "early".to_owned() },
-        Event::HookFailed { hook: "started".to_owned(), why: "early".to_owned() },
+        Event::Note(NoteEvent::Warning { text: "early".to_owned() }),
+        Event::Note(NoteEvent::HookFailed { hook: "started".to_owned(), why: "early".to_owned() }),
     ];
     let mut events = samples();
     events.splice(1..1, before);
@@ -102,10 +102,10 @@ fn without_spans(line: &str) -> String {
 fn figures_that_nobody_could_have_counted_are_told_as_well() {
     let mut records = sample(9).records();
     for record in &mut records {
-        if let Event::IterationFinished(finished) = &mut record.event {
+        if let Event::Iteration(IterationEvent::Finished(finished)) = &mut record.event {
             (finished.commits, finished.files_changed) = (u32::MAX, u32::MAX);
             finished.duration = Duration::MAX;
-        } else if let Event::LimitWaitEnded { waited, .. } = &mut record.event {
+        } else if let Event::Wait(WaitEvent::Ended { waited, .. }) = &mut record.event {
             *waited = Duration::MAX;
         }
     }

@@ -1,14 +1,14 @@
 //! What is said first: whether it is over, whether it is real, whether all of it is known.
 
 use super::*;
-use crate::event::{Event, GateResult};
+use crate::event::{AttemptEvent, Event, GateEvent, GateResult, IterationEvent, RunEvent};
 use crate::outcome::{Outcome, Proof};
 use crate::run_view::JournalBreak;
 use crate::settings::Scope;
 
 fn records_of(agent: &str, scope: Scope, iterations: u32) -> Vec<Record> {
     let mut records = sample(iterations).records();
-    if let Event::RunStarted(started) = &mut records[0].event {
+    if let Event::Run(RunEvent::Started(started)) = &mut records[0].event {
         agent.clone_into(&mut started.agent.name);
         started.settings.scope = scope;
     }
@@ -94,10 +94,14 @@ fn only_checks_are_called_a_verification() {
         let mut records = sample(3).records();
         for record in &mut records {
             match &mut record.event {
-                Event::GateFinished { result: GateResult::Passed { proof: passed } } => {
+                Event::Gate(GateEvent::Finished {
+                    result: GateResult::Passed { proof: passed },
+                }) => {
                     *passed = proof;
                 }
-                Event::RunFinished { outcome, .. } => *outcome = Outcome::completed(proof),
+                Event::Run(RunEvent::Finished { outcome, .. }) => {
+                    *outcome = Outcome::completed(proof);
+                }
                 _ => {}
             }
         }
@@ -126,20 +130,25 @@ fn a_judgement_is_no_run() {
     records.retain(|record| {
         !matches!(
             record.event,
-            Event::AttemptStarted { .. } | Event::AttemptFinished { .. } | Event::AgentReady { .. }
+            Event::Attempt(
+                AttemptEvent::Started { .. }
+                    | AttemptEvent::Finished { .. }
+                    | AttemptEvent::AgentReady { .. }
+            )
         )
     });
     for record in &mut records {
-        if let Event::IterationStarted { iteration, kind, .. } = &mut record.event {
+        if let Event::Iteration(IterationEvent::Started { iteration, kind, .. }) = &mut record.event
+        {
             (iteration.0, *kind) = (0, IterationKind::VerifyOnly);
-        } else if let Event::GateStarted { iteration, .. } = &mut record.event {
+        } else if let Event::Gate(GateEvent::Started { iteration, .. }) = &mut record.event {
             iteration.0 = 0;
-        } else if let Event::IterationFinished(finished) = &mut record.event {
+        } else if let Event::Iteration(IterationEvent::Finished(finished)) = &mut record.event {
             finished.iteration.0 = 0;
-        } else if let Event::GateFinished { result } = &mut record.event {
+        } else if let Event::Gate(GateEvent::Finished { result }) = &mut record.event {
             let why = "a test is missing".to_owned();
             *result = GateResult::Rejected { why, failure: None };
-        } else if let Event::RunFinished { outcome, .. } = &mut record.event {
+        } else if let Event::Run(RunEvent::Finished { outcome, .. }) = &mut record.event {
             *outcome = Outcome::Unverified { why: "a test is missing".to_owned() };
         }
     }
@@ -173,7 +182,7 @@ fn the_pages_name_the_files_of_the_run() {
 fn what_looks_alike_on_the_timeline_is_alike() {
     let mut records = sample(12).records();
     for record in &mut records {
-        if let Event::IterationFinished(finished) = &mut record.event
+        if let Event::Iteration(IterationEvent::Finished(finished)) = &mut record.event
             && finished.iteration.0 == 2
         {
             finished.result = IterationResult::Interrupted;

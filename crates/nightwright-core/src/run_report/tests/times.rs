@@ -1,7 +1,9 @@
 //! When things happened, and how long they took.
 
 use super::*;
-use crate::event::{Continuation, CostSource, Event};
+use crate::event::{
+    AttemptEvent, Continuation, CostSource, Event, IterationEvent, RunEvent, WaitEvent,
+};
 use crate::stream::outcome::AttemptOutcome;
 use crate::stream::report::AttemptReport;
 
@@ -10,16 +12,18 @@ fn killed() -> (Record, Vec<Record>) {
     let mut records = sample(6).records();
     records.truncate(4);
     let before = records.last().unwrap().clone();
-    let Event::AgentReady { attempt, .. } = before.event else { panic!("{before:?}") };
+    let Event::Attempt(AttemptEvent::AgentReady { attempt, .. }) = before.event else {
+        panic!("{before:?}")
+    };
     let at = before.at + Duration::from_hours(3);
-    let lost = Event::AttemptFinished {
+    let lost = Event::Attempt(AttemptEvent::Finished {
         attempt,
         cost: Usd::ZERO,
         figure: CostSource::Estimated,
         duration: Duration::ZERO,
         report: Box::new(AttemptReport::bare(AttemptOutcome::Lost)),
-    };
-    for event in [Event::RunContinued { why: Continuation::AfterCrash }, lost] {
+    });
+    for event in [Event::Run(RunEvent::Continued { why: Continuation::AfterCrash }), lost] {
         records.push(Record { at, event, ..before.clone() });
     }
     (before, records)
@@ -44,11 +48,13 @@ fn how_long_a_killed_agent_worked_is_not_known_and_nobody_says_it_was_no_time() 
 #[test]
 fn a_process_that_died_between_iterations_left_nobody_behind() {
     let mut records = sample(6).records();
-    let end = records.iter().position(|it| matches!(it.event, Event::IterationFinished(_)));
+    let end = records
+        .iter()
+        .position(|it| matches!(it.event, Event::Iteration(IterationEvent::Finished(_))));
     records.truncate(end.unwrap() + 1);
     let before = records.last().unwrap().clone();
     let at = before.at + Duration::from_hours(3);
-    let event = Event::RunContinued { why: Continuation::AfterCrash };
+    let event = Event::Run(RunEvent::Continued { why: Continuation::AfterCrash });
     records.push(Record { at, event, ..before.clone() });
     let report = told(&records, true);
     let away = report.spans.iter().find(|span| span.kind == SpanKind::Away).unwrap();
@@ -63,16 +69,17 @@ fn time_at_work_goes_up_to_now_while_somebody_works() {
     let now = last.active + Duration::from_mins(1);
     assert_eq!(told(&records[..4], true).totals.duration, now);
     assert_eq!(told(&records[..4], false).totals.duration, last.active, "nobody works");
-    let waits = records.iter().position(|it| matches!(it.event, Event::LimitWaitStarted { .. }));
+    let waits =
+        records.iter().position(|it| matches!(it.event, Event::Wait(WaitEvent::Started { .. })));
     let waits = waits.unwrap();
     let waiting = told(&records[..=waits], true);
     assert_eq!(waiting.totals.duration, records[waits].active, "nobody works while it waits");
     // The time between attempts counts against the limit as well.
     let mut retrying = records[..4].to_vec();
-    let retry = Event::RetryScheduled {
+    let retry = Event::Wait(WaitEvent::RetryScheduled {
         at_time: last.at + Duration::from_mins(5),
         why: "the provider is overloaded".to_owned(),
-    };
+    });
     retrying.push(Record { event: retry, ..last.clone() });
     assert_eq!(told(&retrying, true).totals.duration, now);
     assert_eq!(

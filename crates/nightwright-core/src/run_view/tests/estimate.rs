@@ -15,7 +15,9 @@ impl ViewStory {
         let source = ChangeSource::Operator;
         SettingChange::between(&Settings::default(), &wanted)
             .into_iter()
-            .fold(self, |story, change| story.then(Event::SettingsChanged { source, change }))
+            .fold(self, |story, change| {
+                story.then(OperatorEvent::SettingsChanged { source, change })
+            })
     }
 
     fn five(self) -> Self {
@@ -25,7 +27,7 @@ impl ViewStory {
     fn items(self, completed: u32, total: u32, number: u32) -> Self {
         let mut finished = finished(number, IterationResult::Done, Progress::Work, 100);
         finished.task = Some(TaskProgress { completed, total });
-        self.then(Event::IterationFinished(Box::new(finished)))
+        self.then(IterationEvent::Finished(Box::new(finished)))
     }
 }
 
@@ -75,7 +77,7 @@ fn items_tell_how_many_iterations_are_left_by_how_fast_they_went() {
 fn a_wait_comes_before_what_is_left_and_a_pause_has_no_end() {
     let story = ViewStory::begun().limited(6).five().iteration(6);
     let retry_at = story.later(3_600);
-    let story = story.then(Event::LimitWaitStarted {
+    let story = story.then(WaitEvent::Started {
         limit: WaitKind::Usage,
         until: None,
         retry_at,
@@ -84,13 +86,16 @@ fn a_wait_comes_before_what_is_left_and_a_pause_has_no_end() {
     let estimate = story.view.estimate(story.later(5));
     assert_eq!(estimate.estimated_end, Some(retry_at + Duration::from_secs(100)));
 
-    let paused = ViewStory::begun().limited(9).five().then(Event::RunPaused);
+    let paused = ViewStory::begun().limited(9).five().then(OperatorEvent::Paused);
     assert_eq!(paused.view.estimate(paused.later(1)).estimated_end, None);
 }
 
 #[test]
 fn a_run_that_is_to_stop_has_this_iteration_left_and_one_that_is_over_none() {
-    let stop = Event::StopRequested { when: StopWhen::AfterIteration, by: StopSource::Operator };
+    let stop = Event::Operator(OperatorEvent::StopRequested {
+        when: StopWhen::AfterIteration,
+        by: StopSource::Operator,
+    });
     let story = ViewStory::begun().limited(50).five().iteration(6).then(stop);
     assert_eq!(story.view.estimate(story.later(1)).iterations_left, Some(1));
     let story = story.done(6, Progress::Work, 100).ends(Outcome::Stopped);

@@ -31,10 +31,12 @@ fn a_summary_says_what_it_came_to() {
 
 #[test]
 fn a_summary_says_what_was_verified_and_by_what() {
-    let verdict = || Event::VerdictGiven {
-        verdict: VerdictKind::Yes,
-        reason: "all there".to_owned(),
-        missing: Vec::new(),
+    let verdict = || {
+        Event::Gate(GateEvent::VerdictGiven {
+            verdict: VerdictKind::Yes,
+            reason: "all there".to_owned(),
+            missing: Vec::new(),
+        })
     };
     let passed = |proof| GateResult::Passed { proof };
     let rejected = GateResult::Rejected { why: "`make test` failed".to_owned(), failure: None };
@@ -71,7 +73,7 @@ fn a_run_that_goes_on_after_its_completion_is_not_verified_by_it() {
     let proof = Proof::Checks;
     let story = ViewStory::begun().claims().gate(GateResult::Passed { proof });
     let story = story.ends(Outcome::completed(proof));
-    let story = story.then(Event::RunContinued { why: Continuation::AfterEnd });
+    let story = story.then(RunEvent::Continued { why: Continuation::AfterEnd });
     let summary = story.ends(Outcome::Stopped).summary();
     assert_eq!(summary.verification, Verification::NoClaim);
 }
@@ -102,11 +104,11 @@ fn the_next_step_raises_every_limit_that_leaves_no_room() {
     wanted.limits.max_duration = Some(Duration::from_mins(1));
     let changes = SettingChange::between(&Settings::default(), &wanted);
     let story = changes.into_iter().fold(ViewStory::begun(), |story, change| {
-        story.then(Event::SettingsChanged { source: ChangeSource::Operator, change })
+        story.then(OperatorEvent::SettingsChanged { source: ChangeSource::Operator, change })
     });
     let totals = Totals { iterations: 2, duration: Duration::from_mins(5), ..Totals::default() };
     let outcome = Outcome::Stopped;
-    let story = story.then(Event::RunFinished { outcome, note: None, totals: totals.clone() });
+    let story = story.then(RunEvent::Finished { outcome, note: None, totals: totals.clone() });
     let mut view = story.view;
     view.totals = totals;
     assert_eq!(

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use clap::Args;
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, OperatorEvent};
 use nightwright_core::permissions::Permissions;
 use nightwright_core::redact::{Secrets, has_masks};
 use nightwright_core::settings::{ChangeSource, Limits, SettingChange, Settings};
@@ -209,7 +209,10 @@ pub(super) fn keep(
     let masked: Vec<_> = changes
         .iter()
         .filter(|(source, change)| {
-            let event = Event::SettingsChanged { source: *source, change: change.clone() };
+            let event = Event::Operator(OperatorEvent::SettingsChanged {
+                source: *source,
+                change: change.clone(),
+            });
             // Stars of their own must not be taken for a mask later.
             secrets.mask_event(&event).is_some() || has_masks(change)
         })

@@ -1,6 +1,8 @@
 //! The true words of a run whose journal has masks in their place.
 
-use nightwright_core::event::{Event, FeedbackSource, Record};
+use nightwright_core::event::{
+    AttemptEvent, Event, FeedbackSource, NoteEvent, OperatorEvent, Record, RunEvent,
+};
 use nightwright_core::machine::ledger::State;
 use nightwright_core::redact::{agrees, has_masks, masked_in};
 
@@ -32,7 +34,7 @@ impl UnmaskedRecords {
 /// Puts what the run was told in the place of what the journal has of it, which may have masks.
 pub(super) fn restore_unmasked(records: &mut [Record], folder: &RunDir) -> UnmaskedRecords {
     let mut recalled = UnmaskedRecords::default();
-    let Some((Event::RunStarted(started), later)) =
+    let Some((Event::Run(RunEvent::Started(started)), later)) =
         records.split_first_mut().map(|(first, later)| (&mut first.event, later))
     else {
         return recalled;
@@ -70,7 +72,10 @@ pub(super) fn restore_unmasked(records: &mut [Record], folder: &RunDir) -> Unmas
 fn recall_changes(records: &mut [Record], folder: &RunDir, recalled: &mut UnmaskedRecords) {
     let mut kept = secrets::changed(folder.path());
     for record in records {
-        let Event::SettingsChanged { change, .. } = &mut record.event else { continue };
+        let Event::Operator(OperatorEvent::SettingsChanged { change, .. }) = &mut record.event
+        else {
+            continue;
+        };
         if let Some(at) = kept.iter().position(|kept| agrees(change, kept)) {
             let spec = kept.remove(at);
             recalled.secret.extend(masked_in(change, &spec));
@@ -87,8 +92,8 @@ fn recall_changes(records: &mut [Record], folder: &RunDir, recalled: &mut Unmask
 
 /// What somebody said to the agent, if that is what happened.
 fn operator_message(event: &mut Event) -> Option<&mut String> {
-    if let Event::FeedbackAdded { source: FeedbackSource::Human, text }
-    | Event::NudgeSent { answers: None, text, .. } = event
+    if let Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Human, text })
+    | Event::Attempt(AttemptEvent::NudgeSent { answers: None, text, .. }) = event
     {
         Some(text)
     } else {

@@ -6,7 +6,8 @@ mod tests;
 
 use jiff::SignedDuration;
 use nightwright_core::event::{
-    Continuation, Event, FeedbackSource, GateResult, IterationResult, StopSource, WaitKind,
+    AttemptEvent, Continuation, Event, FeedbackSource, GateEvent, GateResult, IterationEvent,
+    IterationResult, NoteEvent, OperatorEvent, RunEvent, StopSource, WaitEvent, WaitKind,
 };
 use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
@@ -79,7 +80,10 @@ pub(super) fn hang_at_start(seen: &CaseObservation) -> CaseCheckResult {
 pub(super) fn hang_after_result(seen: &CaseObservation) -> CaseCheckResult {
     expect(
         events(seen).any(|event| {
-            matches!(event, Event::AttemptCancelled { why: CancelReason::AfterResult, .. })
+            matches!(
+                event,
+                Event::Attempt(AttemptEvent::Cancelled { why: CancelReason::AfterResult, .. })
+            )
         }),
         "the agent cut off after its result",
         || "nobody cut it off".to_owned(),
@@ -97,7 +101,7 @@ pub(super) fn silence(seen: &CaseObservation) -> CaseCheckResult {
 
 pub(super) fn usage_limit(seen: &CaseObservation) -> CaseCheckResult {
     let mut starts = seen.records.iter().filter_map(|record| match &record.event {
-        Event::AttemptStarted { .. } => Some(record.at),
+        Event::Attempt(AttemptEvent::Started { .. }) => Some(record.at),
         _ => None,
     });
     let (first, next) = (starts.next(), starts.next());
@@ -115,7 +119,9 @@ pub(super) fn usage_limit(seen: &CaseObservation) -> CaseCheckResult {
         || format!("it was taken to end at {until}"),
     )?;
     let waits = |event: &Event| match event {
-        Event::LimitWaitStarted { limit: WaitKind::Usage, until: wait, .. } => *wait == Some(until),
+        Event::Wait(WaitEvent::Started { limit: WaitKind::Usage, until: wait, .. }) => {
+            *wait == Some(until)
+        }
         _ => false,
     };
     expect(events(seen).any(waits), &format!("a wait for the usage limit until {until}"), || {
@@ -170,7 +176,7 @@ pub(super) fn lie(seen: &CaseObservation) -> CaseCheckResult {
         },
     )?;
     let told = |event: &Event| match event {
-        Event::FeedbackAdded { source: FeedbackSource::Checks, text } => {
+        Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Checks, text }) => {
             text.contains(CHECK_OUTPUT)
         }
         _ => false,
@@ -232,8 +238,12 @@ pub(super) fn orphans(seen: &CaseObservation) -> CaseCheckResult {
 
 pub(super) fn sigterm(seen: &CaseObservation) -> CaseCheckResult {
     family(seen)?;
-    let asked =
-        |event: &Event| matches!(event, Event::StopRequested { by: StopSource::Terminate, .. });
+    let asked = |event: &Event| {
+        matches!(
+            event,
+            Event::Operator(OperatorEvent::StopRequested { by: StopSource::Terminate, .. })
+        )
+    };
     expect(events(seen).any(asked), "the signal in the journal", || ended(seen))?;
     expect(
         ending(seen) == Some(&Outcome::Interrupted) && exit_code(seen) == Some(130),
@@ -245,8 +255,9 @@ pub(super) fn sigterm(seen: &CaseObservation) -> CaseCheckResult {
 
 pub(super) fn sigkill(seen: &CaseObservation) -> CaseCheckResult {
     family(seen)?;
-    let taken_over =
-        |event: &Event| matches!(event, Event::RunContinued { why: Continuation::AfterCrash });
+    let taken_over = |event: &Event| {
+        matches!(event, Event::Run(RunEvent::Continued { why: Continuation::AfterCrash }))
+    };
     expect(events(seen).any(taken_over), "a run that was taken over", || ended(seen))?;
     first_attempt(seen, &AttemptOutcome::Lost)?;
     let charged = reports(seen).next().map(|(_, cost)| cost).unwrap_or_default();
@@ -284,7 +295,9 @@ pub(super) fn full_journal(seen: &CaseObservation) -> CaseCheckResult {
 /// What was recorded while there was room is there.
 fn iteration_kept(seen: &CaseObservation) -> CaseCheckResult {
     let whole = |event: &Event| match event {
-        Event::IterationFinished(finished) => finished.result == IterationResult::Done,
+        Event::Iteration(IterationEvent::Finished(finished)) => {
+            finished.result == IterationResult::Done
+        }
         _ => false,
     };
     expect(events(seen).any(whole), "the iteration from before the disk was full", || ended(seen))
@@ -297,14 +310,16 @@ fn events(seen: &CaseObservation) -> impl Iterator<Item = &Event> {
 /// The attempts that are over, with what each was charged.
 fn reports(seen: &CaseObservation) -> impl Iterator<Item = (&AttemptReport, Usd)> {
     events(seen).filter_map(|event| match event {
-        Event::AttemptFinished { report, cost, .. } => Some((report.as_ref(), *cost)),
+        Event::Attempt(AttemptEvent::Finished { report, cost, .. }) => {
+            Some((report.as_ref(), *cost))
+        }
         _ => None,
     })
 }
 
 fn gates(seen: &CaseObservation) -> impl Iterator<Item = &GateResult> {
     events(seen).filter_map(|event| match event {
-        Event::GateFinished { result } => Some(result),
+        Event::Gate(GateEvent::Finished { result }) => Some(result),
         _ => None,
     })
 }
@@ -321,7 +336,7 @@ fn words(gate: &GateResult) -> &'static str {
 /// How the run ended, by its last event.
 fn ending(seen: &CaseObservation) -> Option<&Outcome> {
     match &seen.records.last()?.event {
-        Event::RunFinished { outcome, .. } => Some(outcome),
+        Event::Run(RunEvent::Finished { outcome, .. }) => Some(outcome),
         _ => None,
     }
 }
@@ -360,7 +375,9 @@ impl PastTense for AttemptOutcome {
 }
 
 fn retries(seen: &CaseObservation) -> usize {
-    events(seen).filter(|event| matches!(event, Event::RetryScheduled { .. })).count()
+    events(seen)
+        .filter(|event| matches!(event, Event::Wait(WaitEvent::RetryScheduled { .. })))
+        .count()
 }
 
 fn retried(seen: &CaseObservation, least: usize) -> CaseCheckResult {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, Record, RunEvent};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ impl CaseObservation {
     /// What its first event says of how it was kept.
     pub(super) fn levels(&self) -> Option<ProtectionLevels> {
         self.records.iter().find_map(|record| match &record.event {
-            Event::RunStarted(started) => {
+            Event::Run(RunEvent::Started(started)) => {
                 Some(ProtectionLevels { containment: started.containment.clone() })
             }
             _ => None,

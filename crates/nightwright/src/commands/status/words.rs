@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nightwright_core::event::{StopWhen, WaitKind};
+use nightwright_core::event::StopWhen;
 use nightwright_core::outcome::count;
+use nightwright_core::phrases::thousands;
 use nightwright_core::run_view::{Liveness, REHEARSED};
 use nightwright_core::units::{Usd, human};
 
 use super::{ActivityKind, ActivityStatus, LastIterationStatus, StatusPage};
-use crate::output::summary::thousands;
 use crate::output::{ColorChoice, OutputCapabilities, Style};
 
 /// The most of somebody else's words that a line shows, in characters.
@@ -19,15 +19,6 @@ const MAX_TEXT_CHARS: usize = 200;
 
 /// So many refused commands are shown.
 const DENIED_MAX: usize = 10;
-
-/// What is waited for.
-pub(super) fn limit(limit: WaitKind) -> &'static str {
-    match limit {
-        WaitKind::Usage => "usage limit",
-        WaitKind::Rate => "rate limit",
-        WaitKind::Quota => "your share of the quota is used up",
-    }
-}
 
 /// The page as lines.
 pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
@@ -227,8 +218,8 @@ fn last_iteration(last: &LastIterationStatus, is_rehearsal: bool, style: &Style)
 
 fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
     match page.stop {
-        Some(StopWhen::AfterIteration) => lines.row("stop", "after this iteration, as asked"),
-        Some(StopWhen::Now) => lines.row("stop", "now, as asked"),
+        Some(StopWhen::AfterIteration) => lines.row("stop", "after this iteration, as requested"),
+        Some(StopWhen::Now) => lines.row("stop", "now, as requested"),
         None => {}
     }
     if page.paused && page.doing.what != ActivityKind::Paused {

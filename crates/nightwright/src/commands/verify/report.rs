@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{GateResult, VerdictKind};
 use nightwright_core::input::{Changes, CheckResult, CheckVerdict, TamperFinding};
-use nightwright_core::outcome::{Outcome, Proof, count};
+use nightwright_core::outcome::{Outcome, OutcomeClass, Proof, count};
 use nightwright_core::run_view::{GateView, RunView};
 use nightwright_core::stream::outcome::ProcessExit;
 use nightwright_core::units::{Usd, human};
@@ -265,15 +265,9 @@ fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (VerifyVerdict,
             (VerifyVerdict::Interrupted, "nothing is concluded from it".to_owned())
         }
         (_, Some(GateResult::Inconclusive { why })) => (VerifyVerdict::Inconclusive, why.clone()),
-        (
-            Some(
-                Outcome::MaxIterations { .. }
-                | Outcome::MaxCost { .. }
-                | Outcome::MaxDuration { .. }
-                | Outcome::MaxTokens { .. },
-            ),
-            _,
-        ) => (VerifyVerdict::NotAffordable, "too little is left to ask a model".to_owned()),
+        (Some(outcome), _) if outcome.class() == OutcomeClass::Limit => {
+            (VerifyVerdict::NotAffordable, "too little is left to ask a model".to_owned())
+        }
         (Some(_), _) => (VerifyVerdict::Inconclusive, sentence()),
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{AttemptEvent, CallEvent, Event, IterationEvent, RunEvent};
 use nightwright_core::stream::decode::{LineSplitter, StreamLine};
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPart};
@@ -72,7 +72,7 @@ impl OutputStreams {
     /// its end. Much of what happens follows from something that the agent said or did, and would
     /// make no sense above it.
     pub(super) fn before(&mut self, event: &Event, reporter: &mut dyn Reporter) -> io::Result<()> {
-        if let Event::AgentReady { .. } = event {
+        if let Event::Attempt(AttemptEvent::AgentReady { .. }) = event {
             // It is what the agent says first.
             return Ok(());
         }
@@ -85,16 +85,16 @@ impl OutputStreams {
 
     /// After an event was shown: what begins with it is read from now on.
     pub(super) fn after(&mut self, event: &Event) {
-        if let Event::RunStarted(started) = event {
+        if let Event::Run(RunEvent::Started(started)) = event {
             self.dialect = Dialect::of_agent(&started.agent.name);
-        } else if let Event::IterationStarted { iteration, .. } = event {
+        } else if let Event::Iteration(IterationEvent::Started { iteration, .. }) = event {
             self.iteration = *iteration;
             self.attempts = 0;
-        } else if let Event::AttemptStarted { attempt, .. } = event {
+        } else if let Event::Attempt(AttemptEvent::Started { attempt, .. }) = event {
             self.attempts += 1;
             let label = attempt_label(self.iteration.0, self.attempts);
             self.begin(Speaker::Attempt(*attempt), &label);
-        } else if let Event::CallStarted { call, purpose, .. } = event {
+        } else if let Event::Call(CallEvent::Started { call, purpose, .. }) = event {
             let label = call_label(self.iteration.0, *purpose, *call);
             self.begin(Speaker::Call(*call, *purpose), &label);
         }

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::{Event, IterationFinished, Record, Totals};
+use nightwright_core::event::{
+    AttemptEvent, Event, IterationEvent, IterationFinished, NoteEvent, OperatorEvent, Record,
+    RunEvent, Totals,
+};
 use nightwright_core::hook::{FinishClass, Hook};
 use nightwright_core::journal::{self, JournalLine};
 use nightwright_core::outcome::{Outcome, Proof};
@@ -126,8 +129,11 @@ impl HookInput {
     fn take(&mut self, line: JournalLine, raw: &[u8]) {
         let facts = &mut self.facts;
         let whole = || [raw, b"\n"].concat();
+        if let Some(charge) = line.record.event.charge() {
+            facts.cost += charge.cost;
+        }
         match line.record.event {
-            Event::RunStarted(started) => {
+            Event::Run(RunEvent::Started(started)) => {
                 self.started = whole();
                 facts.started_at = Some(line.record.at);
                 facts.head = started.git_head;
@@ -136,60 +142,36 @@ impl HookInput {
                 facts.plan = started.settings.files.list;
                 facts.max_iterations = started.settings.limits.max_iterations;
             }
-            // A run that goes on has not ended.
-            Event::RunContinued { .. } => {
+            // A run that continues has not ended.
+            Event::Run(RunEvent::Continued { .. }) => {
                 self.finished.clear();
                 facts.outcome = None;
             }
-            Event::SettingsChanged { change: SettingChange::MaxIterations { new, .. }, .. } => {
-                facts.max_iterations = new;
-            }
-            Event::IterationStarted { .. } => self.blockers.clear(),
-            Event::BlockerReported { .. } => self.blockers.extend(whole()),
-            Event::AttemptFinished { cost, report, .. } => {
-                facts.cost += cost;
-                facts.exit_code = Some(exit_code(&report.outcome));
-            }
-            Event::CallFinished { cost, .. } => facts.cost += cost,
-            Event::IterationFinished(finished) => {
-                self.iteration = whole();
-                facts.iteration_finished(*finished);
-            }
-            Event::RunFinished { outcome, totals, .. } => {
+            Event::Run(RunEvent::Finished { outcome, totals, .. }) => {
                 let is_past = line.seq != UNNUMBERED && line.seq <= self.after;
                 self.finished = if is_past { Vec::new() } else { whole() };
                 facts.ended(Some(outcome).filter(|_| !is_past), &totals);
             }
-            Event::IterationSkipped { .. }
-            | Event::SettingsChanged { .. }
-            | Event::AttemptStarted { .. }
-            | Event::AgentReady { .. }
-            | Event::AttemptCancelled { .. }
-            | Event::RetryScheduled { .. }
-            | Event::LimitWaitStarted { .. }
-            | Event::LimitWaitEnded { .. }
-            | Event::QuotaReported { .. }
-            | Event::StatusChanged { .. }
-            | Event::WatchdogNoticed { .. }
-            | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
-            | Event::GateStarted { .. }
-            | Event::ChecksStarted { .. }
-            | Event::ChecksFinished { .. }
-            | Event::ChangesInspected { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. }
-            | Event::CallStarted { .. }
-            | Event::CallCancelled { .. }
-            | Event::CouncilDecided { .. }
-            | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::StopRequested { .. }
-            | Event::StopCancelled
-            | Event::RunPaused
-            | Event::RunResumed
-            | Event::HookFailed { .. }
-            | Event::Warning { .. } => {}
+            Event::Iteration(IterationEvent::Started { .. }) => self.blockers.clear(),
+            Event::Iteration(IterationEvent::Finished(finished)) => {
+                self.iteration = whole();
+                facts.iteration_finished(*finished);
+            }
+            Event::Attempt(AttemptEvent::Finished { report, .. }) => {
+                facts.exit_code = Some(exit_code(&report.outcome));
+            }
+            Event::Operator(OperatorEvent::SettingsChanged {
+                change: SettingChange::MaxIterations { new, .. },
+                ..
+            }) => facts.max_iterations = new,
+            Event::Note(NoteEvent::BlockerReported { .. }) => self.blockers.extend(whole()),
+            Event::Iteration(_)
+            | Event::Attempt(_)
+            | Event::Call(_)
+            | Event::Wait(_)
+            | Event::Gate(_)
+            | Event::Operator(_)
+            | Event::Note(_) => {}
         }
     }
 
@@ -273,26 +255,7 @@ fn exit_code(outcome: &AttemptOutcome) -> i32 {
         AttemptOutcome::Finished => 0,
         AttemptOutcome::Crashed { how: ProcessExit::Code(code) } => *code,
         AttemptOutcome::Crashed { how: ProcessExit::Signal(signal) } => 128 + signal,
-        AttemptOutcome::TurnLimit
-        | AttemptOutcome::AttemptBudget
-        | AttemptOutcome::UsageLimited { .. }
-        | AttemptOutcome::RateLimited
-        | AttemptOutcome::Overloaded
-        | AttemptOutcome::Network
-        | AttemptOutcome::TimedOut { .. }
-        | AttemptOutcome::Auth { .. }
-        | AttemptOutcome::Billing { .. }
-        | AttemptOutcome::BadStart { .. }
-        | AttemptOutcome::NotStarted { .. }
-        | AttemptOutcome::PromptTooLong
-        | AttemptOutcome::ContextFull
-        | AttemptOutcome::BadRequest { .. }
-        | AttemptOutcome::ModelNotFound { .. }
-        | AttemptOutcome::Refused
-        | AttemptOutcome::OutputLimit
-        | AttemptOutcome::Interrupted
-        | AttemptOutcome::Suspect { .. }
-        | AttemptOutcome::Lost => 1,
+        _ => 1,
     }
 }
 
@@ -303,7 +266,8 @@ mod tests {
     use super::*;
 
     fn ended(outcome: Outcome) -> Record {
-        let event = Event::RunFinished { outcome, note: None, totals: Totals::default() };
+        let event =
+            Event::Run(RunEvent::Finished { outcome, note: None, totals: Totals::default() });
         Record { at: Timestamp::UNIX_EPOCH, active: Duration::ZERO, event }
     }
 

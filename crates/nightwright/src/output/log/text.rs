@@ -7,16 +7,16 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{
-    AgentFacts, Event, FeedbackSource, IterationFinished, IterationResult, RunStarted,
+    AgentFacts, AttemptEvent, Event, FeedbackSource, GateEvent, IterationFinished, IterationResult,
+    NoteEvent, RunStarted,
 };
 use nightwright_core::input::{CheckResult, CheckVerdict, TaskProgress};
 use nightwright_core::outcome::count;
+use nightwright_core::phrases;
 use nightwright_core::prompt;
 use nightwright_core::settings::Scope;
-use nightwright_core::stream::outcome::{CancelReason, Deadline};
 use nightwright_core::units::{Iteration, RunId, human};
 
-use crate::output::lines;
 use crate::output::page::{LinePrefix, Page};
 
 /// The width of a rule.
@@ -168,7 +168,7 @@ pub(super) fn footer(
         let _ = writeln!(text, "{name} {}", one_line(value, MAX_LINE_CHARS));
     };
     row("Completed:", &moment(zone, at));
-    if let Some(TaskProgress { completed, total }) = lines::items(finished) {
+    if let Some(TaskProgress { completed, total }) = finished.items() {
         let left = count(total.saturating_sub(completed), "item");
         row("Remaining:", &format!("{left} ({completed} of {total} done)"));
     }
@@ -202,68 +202,24 @@ fn changed(finished: &IterationFinished) -> String {
 /// What only those want to know who read a log.
 pub(super) fn more(page: &mut Page<'_>, event: &Event) {
     match event {
-        Event::AgentReady { ready, .. } => {
+        Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
             page.line(&format!("{}, version {}", ready.model, ready.version));
         }
-        Event::ChecksFinished { results, .. } => {
+        Event::Attempt(AttemptEvent::Cancelled { why, .. }) => {
+            page.line(&format!("cancelled: {}", phrases::cancel_reason(*why)));
+        }
+        Event::Gate(GateEvent::ChecksFinished { results, .. }) => {
             for result in results.iter().filter(|result| !result.verdict.is_pass()) {
                 page.detail(&check(result));
             }
         }
-        Event::FeedbackAdded { source, text } => {
-            if *source != FeedbackSource::Human {
-                page.line("for the next iteration:");
-                page.verbatim(LinePrefix { indent: 4, sign: "" }, None, text.trim_end());
-            }
+        Event::Note(NoteEvent::FeedbackAdded { source, text })
+            if *source != FeedbackSource::Human =>
+        {
+            page.line("for the next iteration:");
+            page.verbatim(LinePrefix { indent: 4, sign: "" }, None, text.trim_end());
         }
-        Event::AttemptCancelled { why, .. } => page.line(&format!("ended by us: {}", cut(*why))),
-        Event::RunStarted(_)
-        | Event::RunContinued { .. }
-        | Event::IterationStarted { .. }
-        | Event::IterationSkipped { .. }
-        | Event::AttemptStarted { .. }
-        | Event::AttemptFinished { .. }
-        | Event::RetryScheduled { .. }
-        | Event::LimitWaitStarted { .. }
-        | Event::LimitWaitEnded { .. }
-        | Event::QuotaReported { .. }
-        | Event::StatusChanged { .. }
-        | Event::BlockerReported { .. }
-        | Event::WatchdogNoticed { .. }
-        | Event::NudgeSent { .. }
-        | Event::PermissionDenied { .. }
-        | Event::GateStarted { .. }
-        | Event::ChecksStarted { .. }
-        | Event::ChangesInspected { .. }
-        | Event::CallStarted { .. }
-        | Event::CallCancelled { .. }
-        | Event::CallFinished { .. }
-        | Event::VerdictGiven { .. }
-        | Event::GateFinished { .. }
-        | Event::CouncilDecided { .. }
-        | Event::PrinciplesAdopted { .. }
-        | Event::SettingsChanged { .. }
-        | Event::IterationFinished(_)
-        | Event::StopRequested { .. }
-        | Event::StopCancelled
-        | Event::RunPaused
-        | Event::RunResumed
-        | Event::HookFailed { .. }
-        | Event::Warning { .. }
-        | Event::RunFinished { .. } => {}
-    }
-}
-
-fn cut(why: CancelReason) -> &'static str {
-    match why {
-        CancelReason::Deadline(Deadline::Start) => "it did not get ready in time",
-        CancelReason::Deadline(Deadline::Idle) => "it was silent for too long",
-        CancelReason::Deadline(Deadline::Tool) => "one tool call took too long",
-        CancelReason::Deadline(Deadline::Attempt) => "it took too long",
-        CancelReason::AfterResult => "it had given its result and did not leave",
-        CancelReason::Limit => "its share of the limits is used up",
-        CancelReason::Auth => "its login was refused",
-        CancelReason::StopNow => "the run stops now",
+        _ => {}
     }
 }
 

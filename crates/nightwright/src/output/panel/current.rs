@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::Event;
+use nightwright_core::event::{AttemptEvent, CallEvent, Event};
 use nightwright_core::stream::decode::StreamLine;
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::message::{AgentMessage, MessageKind, TextPart};
@@ -39,12 +39,16 @@ pub(super) struct CurrentActivity {
 impl CurrentActivity {
     /// Somebody begins to work, or has ended.
     pub(super) fn event(&mut self, event: &Event) {
-        if let Event::AttemptStarted { .. } | Event::CallStarted { .. } = event {
+        if let Event::Attempt(AttemptEvent::Started { .. })
+        | Event::Call(CallEvent::Started { .. }) = event
+        {
             self.open.clear();
             self.last = None;
             self.has_output = true;
         }
-        if let Event::AttemptFinished { .. } | Event::CallFinished { .. } = event {
+        if let Event::Attempt(AttemptEvent::Finished { .. })
+        | Event::Call(CallEvent::Finished { .. }) = event
+        {
             self.open.clear();
         }
     }

@@ -127,7 +127,7 @@ impl LivePanel {
 
 #[cfg(test)]
 mod tests {
-    use nightwright_core::event::{Event, Record, samples};
+    use nightwright_core::event::{Event, OperatorEvent, Record, RunEvent, samples};
     use nightwright_core::units::RunId;
 
     use super::*;
@@ -171,7 +171,7 @@ mod tests {
             screen.set_keys_active(true);
             let mut drawn = Self { view: RunView::default(), live: LivePanel::new(screen) };
             let mut all = samples().into_iter();
-            let started = all.find(|event| matches!(event, Event::RunStarted(_)));
+            let started = all.find(|event| matches!(event, Event::Run(RunEvent::Started(_))));
             drawn.event(0, started.expect("a sample of each kind"));
             drawn
         }
@@ -208,7 +208,7 @@ mod tests {
         let mut drawn = Drawn::on(None);
         drawn.has_run_for("1s", 1);
         // Nothing was read for a while, and then what had happened meanwhile.
-        drawn.event(14, Event::RunPaused);
+        drawn.event(14, Event::Operator(OperatorEvent::Paused));
         drawn.has_run_for("15s", 15);
         drawn.has_run_for("20s", 20);
     }
@@ -216,9 +216,9 @@ mod tests {
     #[test]
     fn in_fast_motion_the_clock_is_that_of_the_run() {
         let mut drawn = Drawn::on(None);
-        drawn.event(7_200, Event::RunPaused);
+        drawn.event(7_200, Event::Operator(OperatorEvent::Paused));
         drawn.has_run_for("2h 00m", 1);
-        drawn.event(10_800, Event::RunResumed);
+        drawn.event(10_800, Event::Operator(OperatorEvent::Resumed));
         drawn.has_run_for("3h 00m", 2);
     }
 

@@ -3,8 +3,9 @@
 use insta::assert_snapshot;
 use jiff::tz::TimeZone;
 use nightwright_core::event::{
-    Event, IterationFinished, IterationKind, IterationResult, Progress, Record, RunStarted,
-    StopSource, samples,
+    AttemptEvent, CallEvent, CallPurpose, Event, GateEvent, IterationEvent, IterationFinished,
+    IterationKind, IterationResult, OperatorEvent, Progress, Record, RunEvent, RunStarted,
+    StopSource, WaitEvent, WaitKind, samples,
 };
 use nightwright_core::input::{CheckPurpose, TaskProgress, WorkspaceMark};
 use nightwright_core::settings::Limits;
@@ -23,19 +24,19 @@ struct PanelStory {
 impl PanelStory {
     fn begun(limits: Limits) -> Self {
         let started = samples().into_iter().find_map(|event| match event {
-            Event::RunStarted(started) => Some(started),
+            Event::Run(RunEvent::Started(started)) => Some(started),
             _ => None,
         });
         let started = started.expect("a sample of each kind");
         let settings = nightwright_core::settings::Settings { limits, ..started.settings.clone() };
         let now = "2026-11-15T16:00:00Z".parse().expect("a date");
         let story = Self { view: RunView::default(), now };
-        story.then(Event::RunStarted(Box::new(RunStarted { settings, ..*started })))
+        story.then(RunEvent::Started(Box::new(RunStarted { settings, ..*started })))
     }
 
-    fn then(mut self, event: Event) -> Self {
+    fn then(mut self, event: impl Into<Event>) -> Self {
         let active = Duration::from_secs(1);
-        self.view.record(&Record { at: self.now, active, event });
+        self.view.record(&Record { at: self.now, active, event: event.into() });
         self.now += Duration::from_secs(10);
         self
     }
@@ -48,20 +49,20 @@ impl PanelStory {
             status: None,
         };
         let (iteration, kind) = (Iteration(number), IterationKind::Work);
-        let begun = Event::IterationStarted {
+        let begun = Event::Iteration(IterationEvent::Started {
             iteration,
             kind,
             before: None,
             start,
             checklist: None,
             status: None,
-        };
+        });
         let attempt = AttemptId(number);
-        self.then(begun).then(Event::AttemptStarted { attempt, iteration, cap: None, model: None })
+        self.then(begun).then(AttemptEvent::Started { attempt, iteration, cap: None, model: None })
     }
 
     fn finished(self, number: u32, progress: Progress, task: Option<TaskProgress>) -> Self {
-        self.then(Event::IterationFinished(Box::new(IterationFinished {
+        self.then(IterationEvent::Finished(Box::new(IterationFinished {
             iteration: Iteration(number),
             result: IterationResult::Done,
             ends: None,
@@ -189,7 +190,7 @@ fn without_items_the_bar_counts_iterations_and_without_a_limit_there_is_none() {
 fn a_wait_shows_when_it_ends_and_the_key_that_ends_it() {
     let story = PanelStory::begun(limits()).iteration(1);
     let retry_at = story.now + Duration::from_secs(8_000);
-    let story = story.then(Event::LimitWaitStarted {
+    let story = story.then(WaitEvent::Started {
         limit: WaitKind::Usage,
         until: Some(retry_at),
         retry_at,
@@ -205,7 +206,10 @@ fn a_wait_shows_when_it_ends_and_the_key_that_ends_it() {
 
 #[test]
 fn a_stop_that_was_asked_for_is_shown_and_need_not_be_asked_for_again() {
-    let stop = Event::StopRequested { when: StopWhen::AfterIteration, by: StopSource::Key };
+    let stop = Event::Operator(OperatorEvent::StopRequested {
+        when: StopWhen::AfterIteration,
+        by: StopSource::Key,
+    });
     let story = PanelStory::begun(limits()).iteration(1).then(stop);
     assert_snapshot!(story.panel(busy(), 80, &plain()), @r"
     ░░░░░░░░░░ iteration 1/50 · 40s · $0.00 of $10.00
@@ -222,13 +226,18 @@ fn between_iterations_there_is_none_to_stop_after() {
         let panel = story.panel(doing, 80, &plain());
         panel.lines().skip(1).collect::<Vec<_>>().join("\n")
     };
-    let stop = || Event::StopRequested { when: StopWhen::AfterIteration, by: StopSource::Key };
+    let stop = || {
+        Event::Operator(OperatorEvent::StopRequested {
+            when: StopWhen::AfterIteration,
+            by: StopSource::Key,
+        })
+    };
     let all = [
         rest(PanelStory::begun(limits())),
         rest(done()),
-        rest(done().then(Event::RunPaused)),
+        rest(done().then(OperatorEvent::Paused)),
         rest(done().then(stop())),
-        rest(done().iteration(2).then(Event::RunPaused)),
+        rest(done().iteration(2).then(OperatorEvent::Paused)),
     ];
     assert_snapshot!(all.join("\n"), @r"
     starting
@@ -251,23 +260,23 @@ fn what_is_going_on_is_said_in_words() {
         let panel = story.panel(PanelActivity::default(), 80, &plain());
         panel.lines().nth(1).unwrap_or_default().to_owned()
     };
-    let asks = |purpose| Event::CallStarted { call: CallId(1), purpose, cap: None };
+    let asks = |purpose| Event::Call(CallEvent::Started { call: CallId(1), purpose, cap: None });
     let commands = vec!["cargo test".to_owned(), "cargo clippy".to_owned()];
     let purpose = CheckPurpose::Gate;
-    let claim = Event::GateStarted { iteration: Iteration(1), claim: Vec::new() };
+    let claim = Event::Gate(GateEvent::Started { iteration: Iteration(1), claim: Vec::new() });
     let at_time = story().now + Duration::from_secs(40);
     let why = "the provider is overloaded".to_owned();
     let all = [
         what(story().then(asks(CallPurpose::Verify))),
         what(story().then(asks(CallPurpose::Review))),
-        what(story().then(claim).then(Event::ChecksStarted { purpose, commands })),
-        what(story().then(Event::RetryScheduled { at_time, why })),
+        what(story().then(claim).then(GateEvent::ChecksStarted { purpose, commands })),
+        what(story().then(WaitEvent::RetryScheduled { at_time, why })),
         what(story().finished(1, Progress::Work, None)),
-        what(story().finished(1, Progress::Work, None).then(Event::RunPaused)),
+        what(story().finished(1, Progress::Work, None).then(OperatorEvent::Paused)),
     ];
     assert_snapshot!(all.join("\n"), @r"
-    asking a model whether it is done
-    a model reviews the work
+    asking a model whether the work is complete
+    asking a model to review the work
     checking · cargo test · cargo clippy
     trying again in 30s · the provider is overloaded
     the next iteration is about to begin
@@ -301,6 +310,7 @@ fn before_its_first_event_and_after_its_last_there_is_no_panel() {
     let outlook = nothing.estimate(Timestamp::UNIX_EPOCH);
     let none = lines(&nothing, &outlook, busy(), Timestamp::UNIX_EPOCH, 80, &plain());
     assert_eq!(none, Vec::<String>::new());
-    let last = samples().into_iter().find(|event| matches!(event, Event::RunFinished { .. }));
+    let last =
+        samples().into_iter().find(|event| matches!(event, Event::Run(RunEvent::Finished { .. })));
     assert_eq!(long().then(last.expect("a sample")).panel(busy(), 80, &plain()), "");
 }

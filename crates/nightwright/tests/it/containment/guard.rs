@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{AttemptEvent, Event, Record};
 use nightwright_core::stream::outcome::{AttemptOutcome, Consequence, ProcessExit};
 use rustix::process::Signal;
 
@@ -19,7 +19,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What came of each attempt.
 fn outcomes(journal: &[Record]) -> Vec<AttemptOutcome> {
     let reports = journal.iter().filter_map(|record| match &record.event {
-        Event::AttemptFinished { report, .. } => Some(report.outcome.clone()),
+        Event::Attempt(AttemptEvent::Finished { report, .. }) => Some(report.outcome.clone()),
         _ => None,
     });
     reports.collect()

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nightwright_core::event::{Event, StopSource};
+use nightwright_core::event::{AttemptEvent, Event, OperatorEvent, StopSource};
 use rustix::process::Signal;
 
 use crate::fake_agent::{FakeAgentEnv, send};
@@ -88,7 +88,7 @@ fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
                 let asked: Vec<_> = journal
                     .iter()
                     .filter_map(|record| match record.event {
-                        Event::StopRequested { by, .. } => Some(by),
+                        Event::Operator(OperatorEvent::StopRequested { by, .. }) => Some(by),
                         _ => None,
                     })
                     .collect();
@@ -113,7 +113,7 @@ fn time_in_which_we_were_stopped_makes_nobody_late() {
     let journal = scene.env.journal();
     assert!(!names(&journal).contains(&"attempt_cancelled"), "{:?}", names(&journal));
     let finished = journal.iter().find_map(|record| match &record.event {
-        Event::AttemptFinished { report, .. } => Some(report.outcome.name()),
+        Event::Attempt(AttemptEvent::Finished { report, .. }) => Some(report.outcome.name()),
         _ => None,
     });
     assert_eq!(finished, Some("finished"));

@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 
 use nightwright::process::{MARK, groups_folder};
 use nightwright::store::journal::{Lock, LockOwner, RunDir};
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, NoteEvent, Record};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::skipped;
@@ -142,7 +142,7 @@ fn warnings(journal: &[Record]) -> Vec<&str> {
     let events = journal.iter().map(|record| &record.event);
     events
         .filter_map(|event| match event {
-            Event::Warning { text, .. } => Some(text.as_str()),
+            Event::Note(NoteEvent::Warning { text, .. }) => Some(text.as_str()),
             _ => None,
         })
         .collect()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nightwright_core::event::{Event, IterationResult};
+use nightwright_core::event::{AttemptEvent, Event, IterationResult};
 use nightwright_core::settings::{Deadlines, Settings};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline};
 
@@ -71,7 +71,7 @@ fn given_up(words: &str, option: &str) -> (FakeAgentEnv, Deadline) {
     let journal = scene.env.journal();
     assert!(names(&journal).contains(&"agent_ready"));
     let which = journal.iter().find_map(|record| match &record.event {
-        Event::AttemptFinished { report, .. } => match report.outcome {
+        Event::Attempt(AttemptEvent::Finished { report, .. }) => match report.outcome {
             AttemptOutcome::TimedOut { which } => Some(which),
             _ => None,
         },
@@ -86,7 +86,7 @@ fn an_agent_that_falls_silent_is_given_up_and_its_words_are_kept() {
     let (scene, which) = given_up(words, "--idle-timeout");
     assert_eq!(which, Deadline::Idle);
     let summary = scene.env.journal().into_iter().find_map(|record| match record.event {
-        Event::AttemptFinished { report, .. } => Some(report.text_evidence.summary),
+        Event::Attempt(AttemptEvent::Finished { report, .. }) => Some(report.text_evidence.summary),
         _ => None,
     });
     assert_eq!(summary.as_deref(), Some("so far, so good"));

@@ -8,7 +8,9 @@ use nightwright::runtime::clock::{Clock, ClockSpeed};
 use nightwright::runtime::effects::EffectExecutor;
 use nightwright::runtime::supervisor::{InputQueues, Supervisor};
 use nightwright::store::journal::{self, RunDir};
-use nightwright_core::event::{AgentFacts, Event, IterationResult, Record, RunStarted};
+use nightwright_core::event::{
+    AgentFacts, AttemptEvent, Event, IterationEvent, IterationResult, Record, RunStarted,
+};
 use nightwright_core::input::Input;
 use nightwright_core::machine::Machine;
 use nightwright_core::settings::Settings;
@@ -93,7 +95,9 @@ impl Trial {
             .records
             .iter()
             .filter_map(|record| match &record.event {
-                Event::AttemptFinished { report, .. } => Some(report.as_ref().clone()),
+                Event::Attempt(AttemptEvent::Finished { report, .. }) => {
+                    Some(report.as_ref().clone())
+                }
                 _ => None,
             })
             .collect();
@@ -105,7 +109,7 @@ impl Trial {
     #[track_caller]
     pub(super) fn iteration(&self) -> IterationResult {
         let found = self.records.iter().find_map(|record| match &record.event {
-            Event::IterationFinished(finished) => Some(finished.result.clone()),
+            Event::Iteration(IterationEvent::Finished(finished)) => Some(finished.result.clone()),
             _ => None,
         });
         found.expect("an iteration that ended")
@@ -114,7 +118,7 @@ impl Trial {
     /// Why the attempt was cut, if it was.
     pub(super) fn cut(&self) -> Option<CancelReason> {
         self.records.iter().find_map(|record| match &record.event {
-            Event::AttemptCancelled { why, .. } => Some(*why),
+            Event::Attempt(AttemptEvent::Cancelled { why, .. }) => Some(*why),
             _ => None,
         })
     }

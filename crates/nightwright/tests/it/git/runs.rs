@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use nightwright_core::event::{Event, IterationFinished, Record};
+use nightwright_core::event::{Event, GateEvent, IterationEvent, IterationFinished, Record};
 
 use super::git;
 use crate::harness::{Output, TestEnv, ending};
@@ -37,7 +37,7 @@ fn rehearse(env: &TestEnv, commands: &[&str], most: &str) -> Output {
 fn iterations(journal: &[Record]) -> Vec<IterationFinished> {
     let mut all = Vec::new();
     for record in journal {
-        if let Event::IterationFinished(finished) = &record.event {
+        if let Event::Iteration(IterationEvent::Finished(finished)) = &record.event {
             all.push(finished.as_ref().clone());
         }
     }
@@ -125,7 +125,7 @@ fn a_repository_that_the_agent_removes_is_no_work_and_the_gate_hears_of_it() {
     let changed: Vec<_> = iterations(&journal).iter().map(|one| one.files_changed).collect();
     assert_eq!(changed, [1, 0]);
     let findings = journal.iter().find_map(|record| match &record.event {
-        Event::ChangesInspected { findings, .. } => Some(findings.clone()),
+        Event::Gate(GateEvent::ChangesInspected { findings, .. }) => Some(findings.clone()),
         _ => None,
     });
     let findings = findings.expect("the gate looks at the changes");
@@ -165,7 +165,7 @@ fn the_gate_is_told_what_changed_since_the_run_began() {
     env.run(&run).exits(0);
     let journal = env.journal();
     let inspected = journal.iter().find_map(|record| match &record.event {
-        Event::ChangesInspected { changes, .. } => Some(changes.clone()),
+        Event::Gate(GateEvent::ChangesInspected { changes, .. }) => Some(changes.clone()),
         _ => None,
     });
     let changes = inspected.expect("the gate looks at the changes");

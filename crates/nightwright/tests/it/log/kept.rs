@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use nightwright_core::event::Event;
+use nightwright_core::event::{Event, NoteEvent};
 
 use super::{in_the_second_iteration, kill, logs, run_of, the_log, until};
 use crate::harness::{TestEnv, ending, finish};
@@ -60,7 +60,7 @@ fn a_disk_that_is_full_ends_the_copy_with_one_warning_and_not_the_run() {
     let warnings: Vec<_> = journal
         .iter()
         .filter_map(|record| match &record.event {
-            Event::Warning { text } => Some(text.as_str()),
+            Event::Note(NoteEvent::Warning { text }) => Some(text.as_str()),
             _ => None,
         })
         .collect();

@@ -1,6 +1,6 @@
 //! Principles that the agent is to write, and what becomes of what it wrote.
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{Event, NoteEvent, Record};
 
 use super::*;
 use crate::harness::{ending, names};
@@ -9,8 +9,7 @@ const HEADING: &str = "## Principles to write down";
 
 /// How many warnings say this.
 fn warnings(journal: &[Record], why: &str) -> usize {
-    let says =
-        |record: &&Record| matches!(&record.event, Event::Warning { text } if text.contains(why));
+    let says = |record: &&Record| matches!(&record.event, Event::Note(NoteEvent::Warning { text }) if text.contains(why));
     journal.iter().filter(says).count()
 }
 

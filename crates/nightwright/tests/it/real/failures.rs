@@ -1,6 +1,6 @@
 //! What goes wrong at the provider or on the way to it, and is not waited for as a limit.
 
-use nightwright_core::event::{CostSource, Event, IterationResult};
+use nightwright_core::event::{AttemptEvent, CostSource, Event, IterationResult};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline};
 
 use super::{CALL, RealEnv, VERDICT, believed, claim, why};
@@ -18,7 +18,10 @@ fn a_refused_key_ends_the_run_before_the_program_has_asked_again_and_again() {
     let journal = real.journal();
     assert_eq!(ending(&journal), "auth", "{}", output.err);
     let cut = journal.iter().any(|record| {
-        matches!(record.event, Event::AttemptCancelled { why: CancelReason::Auth, .. })
+        matches!(
+            record.event,
+            Event::Attempt(AttemptEvent::Cancelled { why: CancelReason::Auth, .. })
+        )
     });
     assert!(cut, "it was ended at the first sign: {:?}", names(&journal));
     assert!(real.api().asked().len() < 3, "left alone it asks three times");
@@ -75,7 +78,7 @@ fn silence_in_the_middle_of_an_answer_is_cut_off_and_tried_again() {
     let (cost, figure) = journal
         .iter()
         .find_map(|record| match &record.event {
-            Event::AttemptFinished { cost, figure, .. } => Some((*cost, *figure)),
+            Event::Attempt(AttemptEvent::Finished { cost, figure, .. }) => Some((*cost, *figure)),
             _ => None,
         })
         .unwrap();

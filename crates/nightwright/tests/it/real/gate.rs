@@ -8,7 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use nightwright_core::event::{Event, FeedbackSource, GateResult, VerdictKind, WaitEnd, WaitKind};
+use nightwright_core::event::{
+    Event, FeedbackSource, GateEvent, GateResult, NoteEvent, VerdictKind, WaitEnd, WaitEvent,
+    WaitKind,
+};
 use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::stream::verdict::SCHEMA;
 use serde_json::{Value, json};
@@ -39,7 +42,7 @@ fn verdicts(real: &RealEnv) -> Vec<(VerdictKind, String)> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::VerdictGiven { verdict, reason, .. } => Some((verdict, reason)),
+            Event::Gate(GateEvent::VerdictGiven { verdict, reason, .. }) => Some((verdict, reason)),
             _ => None,
         })
         .collect()
@@ -50,7 +53,7 @@ fn gates(real: &RealEnv) -> Vec<GateResult> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::GateFinished { result } => Some(result),
+            Event::Gate(GateEvent::Finished { result }) => Some(result),
             _ => None,
         })
         .collect()
@@ -61,7 +64,7 @@ fn feedback(real: &RealEnv) -> Vec<(FeedbackSource, String)> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::FeedbackAdded { source, text } => Some((source, text)),
+            Event::Note(NoteEvent::FeedbackAdded { source, text }) => Some((source, text)),
             _ => None,
         })
         .collect()
@@ -71,7 +74,7 @@ fn warnings(real: &RealEnv) -> Vec<String> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::Warning { text } => Some(text),
+            Event::Note(NoteEvent::Warning { text }) => Some(text),
             _ => None,
         })
         .collect()
@@ -255,12 +258,13 @@ fn a_usage_limit_in_front_of_the_verdict_is_waited_out_and_costs_neither_claim_n
     let waits: Vec<_> = journal
         .iter()
         .filter_map(|record| match record.event {
-            Event::LimitWaitStarted { limit, until, .. } => Some((limit, until)),
+            Event::Wait(WaitEvent::Started { limit, until, .. }) => Some((limit, until)),
             _ => None,
         })
         .collect();
     let [(WaitKind::Usage, Some(until))] = waits[..] else { panic!("{waits:?}") };
-    let ends = |record: &&_| matches!(record, Event::LimitWaitEnded { why: WaitEnd::Elapsed, .. });
+    let ends =
+        |record: &&_| matches!(record, Event::Wait(WaitEvent::Ended { why: WaitEnd::Elapsed, .. }));
     assert_eq!(journal.iter().map(|record| &record.event).filter(ends).count(), 1);
     let calls: Vec<_> =
         journal.iter().filter(|record| record.event.name() == "call_started").collect();

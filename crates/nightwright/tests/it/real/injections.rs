@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use nightwright_core::event::{Event, GateResult, VerdictKind};
+use nightwright_core::event::{Event, GateEvent, GateResult, VerdictKind};
 use serde_json::json;
 
 use super::{RealEnv, VERIFIER, claim, verdict};
@@ -63,12 +63,17 @@ fn only_the_agent_s_own_words_count(real: &RealEnv, err: &str) {
 fn the_claim_is_rejected(real: &RealEnv, reason: &str) {
     let journal = real.journal();
     let given = journal.iter().find_map(|record| match &record.event {
-        Event::VerdictGiven { verdict, reason, .. } => Some((*verdict, reason.as_str())),
+        Event::Gate(GateEvent::VerdictGiven { verdict, reason, .. }) => {
+            Some((*verdict, reason.as_str()))
+        }
         _ => None,
     });
     assert_eq!(given, Some((VerdictKind::No, reason)));
     let rejected = journal.iter().any(|record| {
-        matches!(&record.event, Event::GateFinished { result: GateResult::Rejected { .. } })
+        matches!(
+            &record.event,
+            Event::Gate(GateEvent::Finished { result: GateResult::Rejected { .. } })
+        )
     });
     assert!(rejected, "{:?}", names(&journal));
     assert_eq!(ending(&journal), "max_iterations");
@@ -192,7 +197,10 @@ fn a_verdict_that_the_verifier_only_quotes_is_none() {
     let journal = real.journal();
     assert_eq!(ending(&journal), "max_iterations", "{}", output.err);
     let unclear = journal.iter().any(|record| {
-        matches!(&record.event, Event::GateFinished { result: GateResult::Inconclusive { .. } })
+        matches!(
+            &record.event,
+            Event::Gate(GateEvent::Finished { result: GateResult::Inconclusive { .. } })
+        )
     });
     assert!(unclear, "{:?}", names(&journal));
     assert_eq!(real.asked_for_verdict().len(), 5);

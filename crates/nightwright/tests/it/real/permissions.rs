@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use nightwright_core::event::{Event, Record};
+use nightwright_core::event::{AttemptEvent, Event, Record};
 
 use super::RealEnv;
 use crate::messages_api::scenario::{ApiAnswer, Scenario, bash, say};
@@ -105,7 +105,9 @@ fn all(commands: &[&str]) -> Vec<ApiAnswer> {
 
 fn denied(journal: &[Record]) -> Vec<(String, Option<String>)> {
     let denial = |record: &Record| match &record.event {
-        Event::PermissionDenied { command, rule, .. } => Some((command.clone(), rule.clone())),
+        Event::Attempt(AttemptEvent::PermissionDenied { command, rule, .. }) => {
+            Some((command.clone(), rule.clone()))
+        }
         _ => None,
     };
     journal.iter().filter_map(denial).collect()

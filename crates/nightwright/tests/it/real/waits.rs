@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nightwright_core::event::{Event, WaitEnd, WaitKind};
+use nightwright_core::event::{Event, WaitEnd, WaitEvent, WaitKind};
 use nightwright_core::outcome::Outcome;
 
 use super::{RealEnv, believed, claim};
@@ -78,8 +78,8 @@ fn waits(real: &RealEnv) -> Vec<(WaitKind, Option<jiff::Timestamp>, WaitEnd)> {
     let mut begun = None;
     for record in real.journal() {
         match record.event {
-            Event::LimitWaitStarted { limit, until, .. } => begun = Some((limit, until)),
-            Event::LimitWaitEnded { why, .. } => {
+            Event::Wait(WaitEvent::Started { limit, until, .. }) => begun = Some((limit, until)),
+            Event::Wait(WaitEvent::Ended { why, .. }) => {
                 let (limit, until) = begun.take().expect("a wait that ended has begun");
                 waits.push((limit, until, why));
             }

@@ -5,7 +5,7 @@ mod extras;
 
 use std::path::Path;
 
-use nightwright_core::event::{CallPurpose, Event};
+use nightwright_core::event::{AttemptEvent, CallEvent, CallPurpose, Event};
 use nightwright_core::stream::report::{WatchdogFinding, WatchdogSignal};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ fn nudges(real: &RealEnv) -> Vec<(Option<WatchdogFinding>, String)> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::NudgeSent { answers, text, .. } => Some((answers, text)),
+            Event::Attempt(AttemptEvent::NudgeSent { answers, text, .. }) => Some((answers, text)),
             _ => None,
         })
         .collect()
@@ -50,7 +50,7 @@ fn noticed(real: &RealEnv) -> Vec<WatchdogSignal> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::WatchdogNoticed { notice, .. } => Some(notice.signal),
+            Event::Attempt(AttemptEvent::WatchdogNoticed { notice, .. }) => Some(notice.signal),
             _ => None,
         })
         .collect()
@@ -61,7 +61,7 @@ fn calls(real: &RealEnv) -> Vec<CallPurpose> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::CallStarted { purpose, .. } => Some(purpose),
+            Event::Call(CallEvent::Started { purpose, .. }) => Some(purpose),
             _ => None,
         })
         .collect()

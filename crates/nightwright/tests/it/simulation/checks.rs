@@ -10,7 +10,7 @@ use nightwright::agent::NewsSource;
 use nightwright::runtime::supervisor::RunOutcome;
 use nightwright::store::journal::FileLayer as _;
 use nightwright_core::effect::{AttemptRequest, CallRequest, Effect};
-use nightwright_core::event::{Event, Record, StopWhen};
+use nightwright_core::event::{Event, IterationEvent, OperatorEvent, Record, RunEvent, StopWhen};
 use nightwright_core::input::{Input, TimerKey};
 use nightwright_core::machine::ledger::{Ledger, Stage, State};
 use nightwright_core::policy::limits::{MIN_COST, MIN_TIME};
@@ -162,15 +162,17 @@ impl Invariants {
     pub(super) fn told(&mut self, records: &[Record]) {
         assert!(!self.stray || records.is_empty(), "something follows from stale news");
         // Only at the end of all, when it is killed, is nobody waited for.
-        let ends = records.iter().any(|record| matches!(record.event, Event::RunFinished { .. }));
+        let ends = records
+            .iter()
+            .any(|record| matches!(record.event, Event::Run(RunEvent::Finished { .. })));
         for record in records {
             self.ledger.record(record);
             self.book.take(record);
             match record.event {
-                Event::StopRequested { when: StopWhen::Now, .. } => {
+                Event::Operator(OperatorEvent::StopRequested { when: StopWhen::Now, .. }) => {
                     self.stopped = Some(Instant::now());
                 }
-                Event::IterationFinished(_) if !ends => {
+                Event::Iteration(IterationEvent::Finished(_)) if !ends => {
                     assert_eq!(self.running, None, "an iteration ends before its attempt");
                 }
                 _ => {}
@@ -264,7 +266,9 @@ impl Invariants {
     pub(super) fn ended(&self, ending: &RunOutcome, on_disk: &[Record], disk: &FakeDisk) {
         assert!(self.told == on_disk || self.failed, "what was told is not what is on disk");
         let last = match on_disk.last().map(|record| &record.event) {
-            Some(Event::RunFinished { outcome, .. }) if disk.volatile() == 0 => Some(outcome),
+            Some(Event::Run(RunEvent::Finished { outcome, .. })) if disk.volatile() == 0 => {
+                Some(outcome)
+            }
             _ => None,
         };
         match &ending.unrecorded {

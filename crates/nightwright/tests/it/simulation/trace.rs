@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use nightwright_core::effect::Effect;
-use nightwright_core::event::Event;
+use nightwright_core::event::{AttemptEvent, CallEvent, Event, IterationEvent, RunEvent};
 use nightwright_core::input::Input;
 use nightwright_core::stream::report::AgentNews;
 use tokio::time::Instant;
@@ -92,18 +92,18 @@ fn agent_news(news: &AgentNews) -> String {
 pub(super) fn event(event: &Event) -> String {
     let name = event.name();
     let facts = match event {
-        Event::AttemptFinished { attempt, cost, figure, report, .. } => {
+        Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, report, .. }) => {
             format!("{attempt} {:?} {cost} {figure:?}", report.outcome)
         }
-        Event::CallFinished { call, purpose, cost, figure, report, .. } => {
+        Event::Call(CallEvent::Finished { call, purpose, cost, figure, report, .. }) => {
             format!("{call} {purpose:?} {:?} {cost} {figure:?}", report.outcome)
         }
-        Event::IterationFinished(finished) => {
+        Event::Iteration(IterationEvent::Finished(finished)) => {
             let (number, result) = (finished.iteration, &finished.result);
             format!("{number} {result:?} {:?} ends {:?}", finished.progress, finished.ends)
         }
-        Event::RunStarted(started) => format!("{:?}", started.settings.limits),
-        Event::RunFinished { outcome, note, totals } => {
+        Event::Run(RunEvent::Started(started)) => format!("{:?}", started.settings.limits),
+        Event::Run(RunEvent::Finished { outcome, note, totals }) => {
             format!("{outcome:?} {note:?} {} {} iterations", totals.cost, totals.iterations)
         }
         other => format!("{other:?}"),

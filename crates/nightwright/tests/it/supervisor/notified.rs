@@ -9,6 +9,7 @@ use nightwright::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
 use nightwright::output::follow::FollowTarget;
 use nightwright::output::notify::{Address, Notifier, NotifyWarnFn};
 use nightwright::runtime::supervisor::InputQueues;
+use nightwright_core::event::NoteEvent;
 use nightwright_core::redact::Secrets;
 use nightwright_core::run_view;
 
@@ -62,7 +63,7 @@ async fn run(addresses: &[String]) -> NotifiedRun {
     let mut complaints: BTreeSet<_> = late.into_iter().collect();
     let mut records = journal::read(&path).unwrap().records;
     records.retain(|record| match &record.event {
-        Event::Warning { text } => {
+        Event::Note(NoteEvent::Warning { text }) => {
             assert!(complaints.insert(text.clone()), "said twice: {text}");
             false
         }

@@ -1,6 +1,7 @@
 //! What a probe came to: pure, so that every ending has a sentence.
 
 use nightwright_core::display::one_line;
+use nightwright_core::phrases::thousands;
 use nightwright_core::stream::outcome::{AttemptOutcome, Consequence};
 use nightwright_core::stream::report::AttemptReport;
 use nightwright_core::units::human;
@@ -8,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::agent::ask::AgentAnswer;
 use crate::commands::doctor::finding::{DoctorFinding, Grade};
-use crate::output::summary::thousands;
 
 /// The most that is shown of an answer, and of the reason for none.
 const SHOWN_MAX: usize = 200;

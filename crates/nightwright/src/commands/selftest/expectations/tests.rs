@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::{CostSource, IterationFinished, Progress, Record, StopWhen, Totals};
+use nightwright_core::event::{
+    AttemptEvent, CostSource, GateEvent, IterationEvent, IterationFinished, NoteEvent,
+    OperatorEvent, Progress, Record, RunEvent, StopWhen, Totals, WaitEvent,
+};
 use nightwright_core::units::{AttemptId, Iteration};
 
 use super::*;
@@ -25,52 +28,63 @@ fn seen(code: i32, events: Vec<Event>) -> CaseObservation {
 }
 
 fn attempt(outcome: AttemptOutcome) -> Event {
-    Event::AttemptFinished {
+    Event::Attempt(AttemptEvent::Finished {
         attempt: AttemptId(1),
         cost: Usd::from_cents(1),
         figure: CostSource::Estimated,
         duration: Duration::ZERO,
         report: Box::new(AttemptReport::bare(outcome)),
-    }
+    })
 }
 
 fn begins() -> Event {
     let attempt = AttemptId(1);
-    Event::AttemptStarted { attempt, iteration: Iteration(1), cap: None, model: None }
+    Event::Attempt(AttemptEvent::Started {
+        attempt,
+        iteration: Iteration(1),
+        cap: None,
+        model: None,
+    })
 }
 
 fn retry() -> Event {
-    Event::RetryScheduled { at_time: at(0), why: String::new() }
+    Event::Wait(WaitEvent::RetryScheduled { at_time: at(0), why: String::new() })
 }
 
 fn cut() -> Event {
-    Event::AttemptCancelled { attempt: AttemptId(1), why: CancelReason::AfterResult }
+    Event::Attempt(AttemptEvent::Cancelled {
+        attempt: AttemptId(1),
+        why: CancelReason::AfterResult,
+    })
 }
 
 fn wait(until: usize) -> Event {
-    Event::LimitWaitStarted {
+    Event::Wait(WaitEvent::Started {
         limit: WaitKind::Usage,
         until: Some(at(until)),
         retry_at: at(until),
         wait: Duration::ZERO,
-    }
+    })
 }
 
 fn rejected() -> Event {
     let result = GateResult::Rejected { why: String::new(), failure: None };
-    Event::GateFinished { result }
+    Event::Gate(GateEvent::Finished { result })
 }
 
 fn passed() -> Event {
-    Event::GateFinished { result: GateResult::Passed { proof: Proof::Checks } }
+    Event::Gate(GateEvent::Finished { result: GateResult::Passed { proof: Proof::Checks } })
 }
 
 fn feedback() -> Event {
-    Event::FeedbackAdded { source: FeedbackSource::Checks, text: format!("no: {CHECK_OUTPUT}") }
+    Event::Note(NoteEvent::FeedbackAdded {
+        source: FeedbackSource::Checks,
+        text: format!("no: {CHECK_OUTPUT}"),
+    })
 }
 
 fn iteration() -> Event {
-    Event::IterationFinished(Box::new(IterationFinished {
+    Event::Iteration(IterationEvent::Finished(Box::new(IterationFinished {
         iteration: Iteration(1),
         result: IterationResult::Done,
         ends: None,
@@ -89,11 +103,11 @@ fn iteration() -> Event {
         cost: Usd::ZERO,
         duration: Duration::ZERO,
         summary: String::new(),
-    }))
+    })))
 }
 
 fn over(outcome: Outcome) -> Event {
-    Event::RunFinished { outcome, note: None, totals: Totals::default() }
+    Event::Run(RunEvent::Finished { outcome, note: None, totals: Totals::default() })
 }
 
 fn done() -> Event {
@@ -151,7 +165,7 @@ fn good(name: &str) -> CaseObservation {
             let mut report = AttemptReport::bare(Finished);
             (report.stream.bad_lines, report.stream.stdout_bytes) = (15_157, 27_100_000);
             let mut event = finished();
-            if let Event::AttemptFinished { report: there, .. } = &mut event {
+            if let Event::Attempt(AttemptEvent::Finished { report: there, .. }) = &mut event {
                 **there = report;
             }
             seen(0, vec![event, done()])
@@ -170,11 +184,14 @@ fn good(name: &str) -> CaseObservation {
         }
         "orphans" => left(seen(0, vec![finished(), finished(), done()])),
         "sigterm" => {
-            let stop = Event::StopRequested { when: StopWhen::Now, by: StopSource::Terminate };
+            let stop = Event::Operator(OperatorEvent::StopRequested {
+                when: StopWhen::Now,
+                by: StopSource::Terminate,
+            });
             left(seen(130, vec![stop, over(Outcome::Interrupted)]))
         }
         "sigkill" => {
-            let taken_over = Event::RunContinued { why: Continuation::AfterCrash };
+            let taken_over = Event::Run(RunEvent::Continued { why: Continuation::AfterCrash });
             left(seen(0, vec![taken_over, attempt(Lost), retry(), finished(), done()]))
         }
         "full-disk" => seen(1, vec![iteration(), over(Outcome::DiskFull { free: 0, floor: 1 })]),
@@ -326,7 +343,8 @@ fn a_single_line_of_garbage_that_was_not_counted_is_missed() {
     // Without the one that is no text or the one that is too long, and with a good one too many.
     for (lines, bytes) in [(15_156, 27_100_000), (15_158, 27_100_000), (15_157, 1_100_000)] {
         let mut spoiled = good("garbage");
-        if let Event::AttemptFinished { report, .. } = &mut spoiled.records[0].event {
+        if let Event::Attempt(AttemptEvent::Finished { report, .. }) = &mut spoiled.records[0].event
+        {
             (report.stream.bad_lines, report.stream.stdout_bytes) = (lines, bytes);
         }
         missed(row("garbage"), &spoiled);
@@ -382,7 +400,7 @@ fn orphans_who_were_never_there_or_were_met_later_prove_nothing() {
 #[test]
 fn a_lost_attempt_that_costs_nothing_is_missed() {
     let mut spoiled = good("sigkill");
-    if let Event::AttemptFinished { cost, .. } = &mut spoiled.records[1].event {
+    if let Event::Attempt(AttemptEvent::Finished { cost, .. }) = &mut spoiled.records[1].event {
         *cost = Usd::ZERO;
     }
     missed(row("sigkill"), &spoiled);

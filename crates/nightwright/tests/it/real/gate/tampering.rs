@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use nightwright_core::event::{Event, GateResult};
+use nightwright_core::event::{Event, GateEvent, GateResult};
 use nightwright_core::input::TamperFinding;
 use nightwright_core::outcome::Proof;
 use serde_json::json;
@@ -19,7 +19,7 @@ fn findings(real: &RealEnv) -> Vec<Vec<TamperFinding>> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::ChangesInspected { findings, .. } => Some(findings),
+            Event::Gate(GateEvent::ChangesInspected { findings, .. }) => Some(findings),
             _ => None,
         })
         .collect()

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use nightwright_core::event::{CallPurpose, CostSource, Event, FeedbackSource};
+use nightwright_core::event::{
+    CallEvent, CallPurpose, CostSource, Event, FeedbackSource, NoteEvent,
+};
 use serde_json::{Value, json};
 
 use super::{WORK, asked, calls, nudges, write};
@@ -94,9 +96,13 @@ fn a_review_is_a_call_of_its_own_whose_repair_is_kept_and_judged() {
     assert!(review[0].tools().contains(&"Edit"), "{:?}", review[0].tools());
 
     let finished = real.journal().into_iter().find_map(|record| match record.event {
-        Event::CallFinished { purpose: CallPurpose::Review, cost, figure, report, .. } => {
-            Some((cost.micros(), figure, report.stream.tool_calls))
-        }
+        Event::Call(CallEvent::Finished {
+            purpose: CallPurpose::Review,
+            cost,
+            figure,
+            report,
+            ..
+        }) => Some((cost.micros(), figure, report.stream.tool_calls)),
         _ => None,
     });
     assert_eq!(finished, Some((3 * CALL, CostSource::Reported, 2)));
@@ -121,6 +127,6 @@ fn three_reviews_that_fail_in_a_row_end_the_run() {
     assert_eq!(calls(&real), [CallPurpose::Review; 3]);
     assert!(output.err.contains("review"), "{}", output.err);
     assert_eq!(real.read("3.txt").as_deref(), Some("one\n"), "the work is kept");
-    let told = |event: &Event| matches!(event, Event::FeedbackAdded { source, .. } if *source == FeedbackSource::Watchdog);
+    let told = |event: &Event| matches!(event, Event::Note(NoteEvent::FeedbackAdded { source, .. }) if *source == FeedbackSource::Watchdog);
     assert!(!real.journal().iter().any(|record| told(&record.event)), "the agent can't help it");
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use nightwright::agent::NewsSource;
 use nightwright_core::event::{
-    Continuation, CostSource, Event, GateResult, IterationFinished, IterationResult, Record,
-    StopWhen, Totals,
+    AttemptEvent, CallEvent, Continuation, CostSource, Event, GateEvent, GateResult,
+    IterationEvent, IterationFinished, IterationResult, OperatorEvent, Record, RunEvent, StopWhen,
+    Totals, WaitEvent,
 };
 use nightwright_core::outcome::Outcome;
 use nightwright_core::settings::Settings;
@@ -58,44 +59,52 @@ impl EventAccount {
     pub(super) fn take(&mut self, record: &Record) {
         let event = &record.event;
         match (&self.ended, event) {
-            (None, _) | (_, Event::RunContinued { why: Continuation::AfterEnd }) => {}
+            (None, _) | (_, Event::Run(RunEvent::Continued { why: Continuation::AfterEnd })) => {}
             (Some(ending), event) => panic!("`{}` after the end as {ending}", event.name()),
         }
         match event {
-            Event::RunStarted(started) => self.settings = started.settings.clone(),
-            Event::RunContinued { why } => self.continued(*why),
-            Event::IterationStarted { iteration, .. } => self.iteration_started(*iteration),
-            Event::AttemptStarted { attempt, .. } => {
+            Event::Run(RunEvent::Started(started)) => self.settings = started.settings.clone(),
+            Event::Run(RunEvent::Continued { why }) => self.continued(*why),
+            Event::Iteration(IterationEvent::Started { iteration, .. }) => {
+                self.iteration_started(*iteration);
+            }
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => {
                 assert!(*attempt > self.last.0, "attempt {attempt} is used twice");
                 self.last.0 = *attempt;
                 self.opens(NewsSource::Attempt(*attempt));
             }
-            Event::AttemptFinished { attempt, cost, figure, duration, report } => {
+            Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, duration, report }) => {
                 if let Some(most) = self.settings.deadlines.attempt {
                     assert!(*duration <= most + EXIT_TIMEOUT, "an attempt of {duration:?}");
                 }
                 self.closes(NewsSource::Attempt(*attempt), *cost, *figure, report);
             }
-            Event::CallStarted { call, .. } => {
+            Event::Call(CallEvent::Started { call, .. }) => {
                 assert!(*call > self.last.1, "call {call} is used twice");
                 self.last.1 = *call;
                 self.opens(NewsSource::Call(*call));
             }
-            Event::CallFinished { call, cost, figure, report, .. } => {
+            Event::Call(CallEvent::Finished { call, cost, figure, report, .. }) => {
                 self.closes(NewsSource::Call(*call), *cost, *figure, report);
             }
-            Event::LimitWaitStarted { wait, .. } => self.wait_started(*wait),
-            Event::LimitWaitEnded { waited, .. } => self.wait_ended(*waited),
-            Event::ChecksFinished { results, .. } => {
+            Event::Wait(WaitEvent::Started { wait, .. }) => self.wait_started(*wait),
+            Event::Wait(WaitEvent::Ended { waited, .. }) => self.wait_ended(*waited),
+            Event::Gate(GateEvent::ChecksFinished { results, .. }) => {
                 self.checked = Some(results.iter().all(|result| result.verdict.is_pass()));
             }
-            Event::GateStarted { .. } => (self.gate, self.checked) = (None, None),
-            Event::GateFinished { result } => self.gate = Some(result.clone()),
-            Event::SettingsChanged { source, change } => change.apply(*source, &mut self.settings),
-            Event::IterationFinished(finished) => self.iteration_finished(finished),
-            Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
-            Event::StopCancelled => self.stop = None,
-            Event::RunFinished { outcome, totals, .. } => {
+            Event::Gate(GateEvent::Started { .. }) => (self.gate, self.checked) = (None, None),
+            Event::Gate(GateEvent::Finished { result }) => self.gate = Some(result.clone()),
+            Event::Operator(OperatorEvent::SettingsChanged { source, change }) => {
+                change.apply(*source, &mut self.settings);
+            }
+            Event::Iteration(IterationEvent::Finished(finished)) => {
+                self.iteration_finished(finished);
+            }
+            Event::Operator(OperatorEvent::StopRequested { when, .. }) => {
+                self.stop = self.stop.max(Some(*when));
+            }
+            Event::Operator(OperatorEvent::StopCancelled) => self.stop = None,
+            Event::Run(RunEvent::Finished { outcome, totals, .. }) => {
                 self.add_up(totals);
                 self.justify(outcome, record.active);
                 self.ended = Some(outcome.clone());

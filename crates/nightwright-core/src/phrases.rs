@@ -1,0 +1,191 @@
+//! The phrasebook: how events, outcomes, limits and waits are worded. Screens, log, notifications,
+//! report and `status` take their words from here, so that one thing is called the same everywhere.
+//!
+//! A phrase starts in lower case and has no full stop, unless it says otherwise: it fits into a
+//! line, behind a label and into a sentence.
+
+mod event;
+mod outcome;
+
+use std::time::Duration;
+
+pub use self::event::{event, stop_requested};
+pub use self::outcome::{headline, reached_limit};
+use crate::event::{CallPurpose, IterationFinished, Progress, WaitEnd, WaitKind};
+use crate::input::TaskProgress;
+use crate::outcome::count;
+use crate::settings::{EvidenceKind, Limits};
+use crate::stream::outcome::{CancelReason, Deadline};
+use crate::stream::report::WatchdogSignal;
+use crate::units::{Usd, human};
+
+/// A limit that a run waits for: `usage limit`.
+pub fn limit(limit: WaitKind) -> &'static str {
+    match limit {
+        WaitKind::Usage => "usage limit",
+        WaitKind::Rate => "rate limit",
+        WaitKind::Quota => "quota limit",
+    }
+}
+
+/// `usage limit: waiting until 18:13 (2h 13m)`
+pub fn wait_started(kind: WaitKind, until: &str, wait: Duration) -> String {
+    format!("{}: waiting until {until} ({})", limit(kind), human(wait))
+}
+
+/// `continuing after a wait of 2h 13m`
+pub fn wait_ended(why: WaitEnd, waited: Duration) -> String {
+    let waited = human(waited);
+    match why {
+        WaitEnd::Elapsed => format!("continuing after a wait of {waited}"),
+        WaitEnd::RetryNow => format!("retrying after a wait of {waited}, as requested"),
+        WaitEnd::Stopped => format!("stopped waiting after {waited}"),
+    }
+}
+
+/// `at most 50 iterations, $20.00, 8h 00m of work`
+pub fn limits(limits: &Limits) -> String {
+    let parts: Vec<_> = [
+        limits.max_iterations.map(|most| count(most, "iteration")),
+        limits.max_cost.map(Usd::exact),
+        limits.max_duration.map(|most| format!("{} of work", human(most))),
+        limits.max_tokens.map(|most| format!("{} tokens", thousands(most))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() { "no limits".to_owned() } else { format!("at most {}", parts.join(", ")) }
+}
+
+/// What a model is being asked.
+pub fn call(purpose: CallPurpose) -> &'static str {
+    match purpose {
+        CallPurpose::Verify => "asking a model whether the work is complete",
+        CallPurpose::Review => "asking a model to review the work",
+        CallPurpose::Advise => "asking a model for advice",
+        CallPurpose::Council => "asking a model to decide between principles",
+    }
+}
+
+/// Where a claim comes from.
+pub fn evidence(kind: EvidenceKind) -> &'static str {
+    match kind {
+        EvidenceKind::Status => "the status file",
+        EvidenceKind::Todo => "the to-do list",
+        EvidenceKind::Plan => "the plan",
+        EvidenceKind::Planned => "the plan that was written",
+        EvidenceKind::Promise => "the completion marker",
+        EvidenceKind::Signal => "the completion signal",
+        EvidenceKind::EndPhrase => "the end phrase",
+        EvidenceKind::NoProgress => "nightwright, before ending the run for lack of progress",
+        EvidenceKind::Asked => "the user",
+    }
+}
+
+/// What the watchdog found.
+pub fn watchdog_signal(signal: WatchdogSignal) -> &'static str {
+    match signal {
+        WatchdogSignal::GivingUp => "the agent gives up",
+        WatchdogSignal::Asking => "the agent asks",
+        WatchdogSignal::Repetition => "the agent repeats itself",
+        WatchdogSignal::ToolErrors => "the agent's tool calls fail",
+        WatchdogSignal::Compaction => "the agent's context runs full",
+    }
+}
+
+/// Why nightwright cancelled an attempt.
+pub fn cancel_reason(why: CancelReason) -> &'static str {
+    match why {
+        CancelReason::Deadline(Deadline::Start) => "it was not ready in time",
+        CancelReason::Deadline(Deadline::Idle) => "it printed nothing for too long",
+        CancelReason::Deadline(Deadline::Tool) => "one tool call took too long",
+        CancelReason::Deadline(Deadline::Attempt) => "it took too long",
+        CancelReason::AfterResult => "it did not exit after its result",
+        CancelReason::Limit => "it used up its share of the limits",
+        CancelReason::Auth => "its login was refused",
+        CancelReason::StopNow => "the run stops now",
+    }
+}
+
+/// `4 files, 2 commits, $0.42, 6m 12s`, without what is zero. `rehearsed` follows the amount.
+pub fn figures(finished: &IterationFinished, rehearsed: &str) -> String {
+    let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
+    let unchanged = *files_changed == 0 && *commits == 0;
+    let unchanged = match finished.progress {
+        Progress::Excused => unchanged.then_some("no changes, but the agent reports work"),
+        // Neither in files nor in commits: checkboxes.
+        Progress::Work => None,
+        Progress::Idle | Progress::Uncounted => unchanged.then_some("no changes"),
+    };
+    let parts = [
+        unchanged.map(str::to_owned),
+        (*files_changed > 0).then(|| count(*files_changed, "file")),
+        (*commits > 0).then(|| count(*commits, "commit")),
+        (*cost > Usd::ZERO).then(|| format!("{cost}{rehearsed}")),
+        Some(human(*duration)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `35/60 (25 items remaining)`
+pub fn remaining(items: TaskProgress) -> String {
+    let TaskProgress { completed, total } = items;
+    match total.saturating_sub(completed) {
+        0 => format!("{completed}/{total}"),
+        left => format!("{completed}/{total} ({} remaining)", count(left, "item")),
+    }
+}
+
+/// The same phrase at the beginning of a line.
+pub fn capitalized(phrase: &str) -> String {
+    let mut chars = phrase.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(chars).collect()
+}
+
+/// `12,345,678`
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        let cases = [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")];
+        for (number, text) in cases {
+            assert_eq!(thousands(number), text);
+        }
+    }
+
+    #[test]
+    fn only_limits_that_are_set_are_named() {
+        let none = Limits {
+            max_iterations: None,
+            max_cost: None,
+            max_duration: None,
+            max_tokens: None,
+            ..Limits::default()
+        };
+        assert_eq!(limits(&none), "no limits");
+        let some = Limits { max_iterations: Some(1), max_tokens: Some(2_000_000), ..none };
+        assert_eq!(limits(&some), "at most 1 iteration, 2,000,000 tokens");
+    }
+
+    #[test]
+    fn a_phrase_that_begins_a_line_is_capitalized() {
+        assert_eq!(capitalized("paused"), "Paused");
+        assert_eq!(capitalized("`x` failed"), "`x` failed");
+        assert_eq!(capitalized(""), "");
+    }
+}

@@ -1,0 +1,99 @@
+//! Outcomes in a sentence, and in a word or two.
+
+use crate::outcome::{Outcome, OutcomeClass, Proof, ReachedLimit, Unchecked, count};
+use crate::phrases::thousands;
+use crate::units::human;
+
+impl Outcome {
+    /// The outcome in one sentence, given how many iterations were finished.
+    pub fn sentence(&self, iterations: u32) -> String {
+        match self {
+            Self::Completed { proof, unchecked } => completed(*proof, *unchecked, iterations),
+            Self::Stagnated { idle } => format!(
+                "Stagnation detected: {} with no work",
+                count(*idle, "consecutive iteration")
+            ),
+            Self::NoChanges { idle } => format!("No changes in {}", count(*idle, "iteration")),
+            Self::MaxIterations { limit } => format!("Reached maximum iterations ({limit})"),
+            Self::MaxCost { limit } => format!("Reached maximum cost ({})", limit.exact()),
+            Self::MaxDuration { limit } => format!("Reached maximum duration ({})", human(*limit)),
+            Self::MaxTokens { limit } => format!("Reached maximum tokens ({limit})"),
+            Self::Blocked { needs } => format!("Blocked: {needs}"),
+            Self::Unverified { why } => format!("Completion was claimed, but not verified: {why}"),
+            Self::Stopped if iterations == 0 => {
+                "Stopped before the first iteration, as requested".to_owned()
+            }
+            Self::Stopped => format!("Stopped after iteration {iterations}, as requested"),
+            Self::Failed { why } => format!("The agent reports that the task failed: {why}"),
+            Self::ConsecutiveErrors { errors, last } => {
+                format!("{errors} errors in a row; the last: {last}")
+            }
+            Self::AllIterationsFailed { iterations: 1, last, .. } => {
+                format!("The only iteration failed: {last}")
+            }
+            Self::AllIterationsFailed { iterations, last, .. } => {
+                format!("All {iterations} iterations failed; the last: {last}")
+            }
+            Self::Auth { why } => format!("The agent's account refused to work: {why}"),
+            Self::BadAgent { why } => format!("The agent program can't work: {why}"),
+            Self::ChecksCannotRun { why } => format!("Not started: {why}"),
+            Self::HookAbort { why } => format!("Ended by a hook: {why}"),
+            Self::LimitWaitTooLong { until: Some(until) } => {
+                format!("The usage limit lasts until {until}, longer than nightwright may wait")
+            }
+            Self::LimitWaitTooLong { until: None } => {
+                "The limit did not end within the time that nightwright may wait".to_owned()
+            }
+            Self::DiskFull { free, floor } => format!(
+                "Too little free disk space: {} MiB, and {} MiB have to stay free",
+                free >> 20,
+                floor >> 20
+            ),
+            Self::JournalFailed { why } => format!("The journal could not be written: {why}"),
+            Self::Interrupted => "Interrupted".to_owned(),
+        }
+    }
+}
+
+fn completed(proof: Proof, unchecked: Option<Unchecked>, iterations: u32) -> String {
+    let after = format!("after {}", count(iterations, "iteration"));
+    let why = unchecked.map(|why| format!(" ({})", why.words())).unwrap_or_default();
+    match proof {
+        Proof::Checks => format!("Task completed successfully {after}"),
+        Proof::Model => format!("Task judged complete by a model{why} {after}"),
+        Proof::None => format!("Task completed, not verified{why}, {after}"),
+    }
+}
+
+/// An outcome in a word or two.
+pub fn headline(outcome: &Outcome) -> &'static str {
+    match outcome.class() {
+        OutcomeClass::Completed => match outcome.proof() {
+            Some(Proof::Checks) => "completed and verified",
+            Some(Proof::Model) => "judged complete by a model",
+            Some(Proof::None) | None => "completed, not verified",
+        },
+        OutcomeClass::Stagnated => "stopped, no progress",
+        OutcomeClass::Limit => match outcome.reached_limit() {
+            Some(ReachedLimit::Iterations(_)) => "stopped, no iterations left",
+            Some(ReachedLimit::Cost(_)) => "stopped, no money left",
+            Some(ReachedLimit::Duration(_)) => "stopped, no time left",
+            Some(ReachedLimit::Tokens(_)) | None => "stopped, no tokens left",
+        },
+        OutcomeClass::Blocked => "stopped, blocked",
+        OutcomeClass::Unverified => "stopped, not verified",
+        OutcomeClass::Stopped => "stopped",
+        OutcomeClass::Interrupted => "interrupted",
+        OutcomeClass::Failed => "failed",
+    }
+}
+
+/// A limit that a run reached: `a cost of $5.00`.
+pub fn reached_limit(limit: ReachedLimit) -> String {
+    match limit {
+        ReachedLimit::Iterations(limit) => count(limit, "iteration"),
+        ReachedLimit::Cost(limit) => format!("a cost of {}", limit.exact()),
+        ReachedLimit::Duration(limit) => format!("a duration of {}", human(limit)),
+        ReachedLimit::Tokens(limit) => format!("{} tokens", thousands(limit)),
+    }
+}

@@ -1,0 +1,274 @@
+//! What each event changes in the view.
+
+use jiff::Timestamp;
+
+use super::estimate::FirstProgress;
+use super::{
+    Activity, CurrentIteration, FinalOutcome, GateView, MAX_BLOCKERS, RECENT, RunFacts, RunView,
+};
+use crate::event::{
+    AttemptEvent, CallEvent, Continuation, Event, GateEvent, IterationEvent, IterationFinished,
+    IterationResult, NoteEvent, OperatorEvent, Progress, Record, RunEvent, RunStarted, WaitEvent,
+};
+use crate::input::{CheckPurpose, TaskProgress};
+use crate::permissions::denial::DeniedCommand;
+use crate::settings::SettingChange;
+use crate::stream::report::Blocker;
+
+impl RunView {
+    pub(super) fn fold(&mut self, record: &Record) {
+        self.at = Some(record.at);
+        self.totals.duration = record.active;
+        if let Some(charge) = record.event.charge() {
+            self.totals.add(charge);
+        }
+        match &record.event {
+            Event::Run(event) => self.fold_run(event, record.at),
+            Event::Iteration(event) => self.fold_iteration(event, record.at),
+            Event::Attempt(event) => self.fold_attempt(event),
+            Event::Call(event) => self.fold_call(event),
+            Event::Wait(event) => self.fold_wait(event),
+            Event::Gate(event) => self.fold_gate(event),
+            Event::Operator(event) => self.fold_operator(event),
+            Event::Note(event) => self.fold_note(event),
+        }
+    }
+
+    fn fold_run(&mut self, event: &RunEvent, at: Timestamp) {
+        match event {
+            RunEvent::Started(started) => self.run_started(started, at),
+            RunEvent::Continued { why } => self.run_continued(*why),
+            RunEvent::Finished { outcome, note, .. } => {
+                self.doing = Activity::Ended;
+                self.ending = Some(FinalOutcome::new(outcome, note.as_deref()));
+            }
+        }
+    }
+
+    fn fold_iteration(&mut self, event: &IterationEvent, at: Timestamp) {
+        match event {
+            IterationEvent::Started { iteration, kind, .. } => {
+                self.doing = Activity::Starting;
+                self.iteration = Some(CurrentIteration::new(*iteration, *kind, at));
+            }
+            IterationEvent::Skipped { .. } => self.doing = Activity::Between,
+            IterationEvent::Finished(finished) => {
+                self.doing = Activity::Between;
+                self.iteration_finished(finished);
+            }
+        }
+    }
+
+    fn fold_attempt(&mut self, event: &AttemptEvent) {
+        match event {
+            AttemptEvent::Started { attempt, .. } => {
+                self.doing = Activity::Working { attempt: *attempt };
+                self.totals.attempts = self.totals.attempts.saturating_add(1);
+                if let Some(current) = &mut self.iteration {
+                    current.attempts = current.attempts.saturating_add(1);
+                }
+            }
+            AttemptEvent::Finished { .. } => self.doing = Activity::Checking,
+            AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
+                let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
+                self.denied.push(DeniedCommand { tool, command, rule });
+            }
+            _ => {}
+        }
+    }
+
+    fn fold_call(&mut self, event: &CallEvent) {
+        match event {
+            CallEvent::Started { purpose, .. } => {
+                self.doing = Activity::Asking { purpose: *purpose };
+            }
+            CallEvent::Finished { .. } => self.doing = Activity::Checking,
+            CallEvent::Cancelled { .. } => {}
+        }
+    }
+
+    fn fold_wait(&mut self, event: &WaitEvent) {
+        match event {
+            WaitEvent::RetryScheduled { at_time: at, why } => {
+                self.doing = Activity::Retrying { at: *at, why: why.clone() };
+            }
+            WaitEvent::Started { limit, retry_at, .. } => {
+                self.doing = Activity::Waiting { limit: *limit, retry_at: *retry_at };
+            }
+            WaitEvent::Ended { waited, .. } => {
+                self.doing = Activity::Starting;
+                self.totals.waited = self.totals.waited.saturating_add(*waited);
+            }
+            WaitEvent::QuotaReported { .. } => {}
+        }
+    }
+
+    fn fold_gate(&mut self, event: &GateEvent) {
+        match event {
+            GateEvent::Started { iteration, claim } => {
+                self.doing = Activity::Checking;
+                self.gate = Some(GateView::new(*iteration, claim));
+            }
+            GateEvent::ChecksStarted { purpose, commands } => {
+                self.doing = Activity::Checking;
+                match purpose {
+                    CheckPurpose::Baseline => self.baseline.clone_from(commands),
+                    CheckPurpose::Gate => self.at_gate(|gate| gate.commands.clone_from(commands)),
+                }
+            }
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => {
+                self.doing = Activity::Starting;
+                self.baseline.clear();
+            }
+            GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+                self.at_gate(|gate| gate.checks.clone_from(results));
+            }
+            GateEvent::ChangesInspected { findings, changes } => self.at_gate(|gate| {
+                gate.inspected = true;
+                gate.findings.clone_from(findings);
+                gate.changes.clone_from(changes);
+            }),
+            GateEvent::VerdictGiven { verdict, reason, missing } => self.at_gate(|gate| {
+                gate.verdict = Some(*verdict);
+                gate.reason.clone_from(reason);
+                gate.missing.clone_from(missing);
+            }),
+            GateEvent::Finished { result } => {
+                self.at_gate(|gate| gate.result = Some(result.clone()));
+            }
+        }
+    }
+
+    fn fold_operator(&mut self, event: &OperatorEvent) {
+        match event {
+            OperatorEvent::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
+            OperatorEvent::StopCancelled => self.stop = None,
+            OperatorEvent::Paused => self.paused = true,
+            OperatorEvent::Resumed => self.paused = false,
+            OperatorEvent::SettingsChanged { change, .. } => self.setting_changed(change),
+        }
+    }
+
+    fn fold_note(&mut self, event: &NoteEvent) {
+        match event {
+            NoteEvent::StatusChanged { progress, .. } => self.progressed(*progress),
+            NoteEvent::BlockerReported { blocker } => self.blocker_reported(blocker),
+            NoteEvent::HookFailed { .. } | NoteEvent::Warning { .. } => {
+                self.warnings = self.warnings.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
+
+    fn progressed(&mut self, progress: Option<TaskProgress>) {
+        let Some(progress) = progress else { return };
+        let beginning =
+            FirstProgress { completed: progress.completed, iterations: self.totals.iterations };
+        self.beginning.get_or_insert(beginning);
+        self.progress = Some(progress);
+    }
+
+    fn blocker_reported(&mut self, blocker: &Blocker) {
+        if self.blockers.len() < MAX_BLOCKERS {
+            self.blockers.push(blocker.clone());
+        } else {
+            self.more_blockers = self.more_blockers.saturating_add(1);
+        }
+    }
+
+    fn run_started(&mut self, started: &RunStarted, at: Timestamp) {
+        let RunStarted { settings, agent, project, .. } = started;
+        self.doing = Activity::Starting;
+        self.started_at = Some(at);
+        self.limits = settings.limits.clone();
+        self.allowed.clone_from(&settings.agent.allowed_tools);
+        self.facts = Some(RunFacts {
+            task: settings.task.clone(),
+            scope: settings.scope,
+            mode: settings.mode.clone(),
+            goal: settings.goal.trim().lines().next().unwrap_or_default().to_owned(),
+            agent: agent.clone(),
+            agent_command: settings.agent.command.clone(),
+            notes_file: settings.notes_file.clone(),
+            list_file: settings.files.list.clone(),
+            project: project.clone(),
+            idle_limit: settings.progress.threshold,
+        });
+    }
+
+    /// What an earlier process had only half done is done anew.
+    fn run_continued(&mut self, why: Continuation) {
+        self.stop = None;
+        self.baseline.clear();
+        if self.gate.as_ref().is_some_and(|gate| gate.result.is_none()) {
+            self.gate = None;
+        }
+        match why {
+            Continuation::AfterCrash => {
+                // A wait continues; everything else of the earlier process has ended.
+                if !matches!(self.doing, Activity::Waiting { .. } | Activity::Retrying { .. }) {
+                    self.doing = Activity::Starting;
+                }
+            }
+            Continuation::AfterEnd => {
+                self.doing = Activity::Between;
+                self.ending = None;
+                self.idle = 0;
+                // Those that still hold are reported again.
+                self.blockers.clear();
+                self.more_blockers = 0;
+            }
+        }
+    }
+
+    fn setting_changed(&mut self, change: &SettingChange) {
+        self.limits = change.limits(&self.limits);
+        if let SettingChange::AllowedTools { new, .. } = change {
+            self.allowed.clone_from(new);
+            self.denied.retain(|refused| {
+                let rule = refused.rule.as_ref();
+                !rule.is_some_and(|rule| new.contains(rule))
+            });
+        }
+    }
+
+    fn at_gate(&mut self, change: impl FnOnce(&mut GateView)) {
+        if let Some(gate) = &mut self.gate {
+            change(gate);
+        }
+    }
+
+    fn iteration_finished(&mut self, finished: &IterationFinished) {
+        if finished.iteration.0 > 0 {
+            self.totals.iterations = self.totals.iterations.saturating_add(1);
+        }
+        self.totals.commits = self.totals.commits.saturating_add(finished.commits);
+        match &finished.changes {
+            Some(changes) => {
+                self.files_changed = changes.files;
+                self.changes = Some(changes.clone());
+            }
+            None => {
+                self.files_changed = self.files_changed.saturating_add(finished.files_changed);
+            }
+        }
+        self.progressed(finished.task);
+        match finished.result {
+            IterationResult::Done => {
+                self.recent.push_back(finished.duration);
+                while self.recent.len() > RECENT {
+                    self.recent.pop_front();
+                }
+                match finished.progress {
+                    Progress::Work => self.idle = 0,
+                    Progress::Idle if finished.blockers.is_empty() => {
+                        self.idle = self.idle.saturating_add(1);
+                    }
+                    Progress::Idle | Progress::Excused | Progress::Uncounted => {}
+                }
+            }
+            IterationResult::Failed { .. } | IterationResult::Interrupted => {}
+        }
+        self.last = Some(finished.clone());
+    }
+}
