@@ -1,19 +1,20 @@
-//! The word that an attempt is to end, on its way from whoever says it to the task that does it.
+//! Cancellation of an attempt: carries the request from the caller to the task that ends the
+//! process.
 
 use nightwright_core::effect::Grace;
 use nightwright_core::stream::outcome::CancelReason;
 use tokio::sync::watch;
 
-/// An attempt is to end.
+/// A request to end an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cancellation {
-    /// Why. The first reason is the one that counts.
+    /// The reason; the first one wins.
     pub(super) why: CancelReason,
-    /// How much time it has. Once taken away it never comes back.
+    /// The grace period. A later request can remove it but never restore it.
     pub(super) grace: Grace,
 }
 
-/// Says the word.
+/// The sending side of a cancellation.
 #[derive(Debug)]
 pub(super) struct Canceller(watch::Sender<Option<Cancellation>>);
 
@@ -35,20 +36,20 @@ impl Canceller {
 }
 
 impl Cancellation {
-    /// Waits for the word.
+    /// Waits until cancellation is requested.
     pub(super) async fn wanted(cuts: &mut watch::Receiver<Option<Self>>) -> Self {
         loop {
             if let Some(cut) = *cuts.borrow_and_update() {
                 return cut;
             }
             if cuts.changed().await.is_err() {
-                // Nobody is left who could say it.
+                // The sender is gone, so no request can arrive.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// Waits until there is no grace.
+    /// Waits until a cancellation without a grace period is requested.
     pub(super) async fn without_grace(cuts: &mut watch::Receiver<Option<Self>>) {
         while Self::wanted(cuts).await.grace == Grace::Usual {
             if cuts.changed().await.is_err() {
