@@ -1,4 +1,4 @@
-//! The file in which iterations hand over to each other.
+//! Reads the notes file, in which iterations leave information for each other.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,33 +7,23 @@ use std::path::{Path, PathBuf};
 use nightwright_core::prompt::NotesExcerpt;
 use rustix::fs::{Mode, OFlags};
 
-/// Files up to this size are read whole; of larger ones, the ends.
+/// Files up to this size are read completely; of larger ones, only the two ends.
 const WHOLE: u64 = 1 << 20;
-/// How much of each end.
+/// Bytes read of each end.
 const END: u64 = 64 << 10;
 
-/// The notes can't be read.
+/// The notes cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum NotesError {
-    /// The system says no.
-    #[error("can't read the notes file `{}`", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file is a link to somewhere else.
+    /// A file operation failed.
+    #[error("cannot read the notes file `{}`", path.display())]
+    File { path: PathBuf, source: io::Error },
+    /// The file is a link out of the project.
     #[error("the notes file `{}` leads out of the project, to `{}`", path.display(), target.display())]
-    Elsewhere {
-        /// Which.
-        path: PathBuf,
-        /// Where to.
-        target: PathBuf,
-    },
+    Elsewhere { path: PathBuf, target: PathBuf },
 }
 
-/// Reads the notes; `None` if there are none yet. A link that leads out of the project is refused.
+/// Reads the notes; `None` if there are none yet. A link out of the project is refused.
 pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<NotesExcerpt>, NotesError> {
     let path = project.join(notes);
     let fail = |source| NotesError::File { path: path.clone(), source };
@@ -45,7 +35,7 @@ pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<NotesExcerpt>, 
     if !target.starts_with(project.canonicalize().map_err(fail)?) {
         return Err(NotesError::Elsewhere { path, target });
     }
-    // Not blocking: a pipe in its place would be waited for, and nobody could stop us.
+    // Non-blocking: opening a pipe in its place would block forever.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(&target, flags, Mode::empty());
     let mut file = File::from(opened.map_err(|error| fail(error.into()))?);
