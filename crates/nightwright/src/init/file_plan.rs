@@ -144,7 +144,7 @@ pub(crate) fn free_backup(project: &Path, file: &str) -> String {
 /// Fails if the nearest folder that exists is none, or may not be written to.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     let refuse = |at: &Path, why: &dyn std::fmt::Display| {
-        Failure::trouble(format!("can't write `{}`: `{}` {why}", path.display(), at.display()))
+        Failure::trouble(format!("cannot write `{}`: `{}` {why}", path.display(), at.display()))
     };
     for folder in path.ancestors().skip(1) {
         match fs::metadata(folder) {
@@ -152,7 +152,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
             Ok(_) => {
                 return access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
                     let error = io::Error::from(error);
-                    refuse(folder, &format_args!("can't be written to: {error}"))
+                    refuse(folder, &format_args!("is not writable: {error}"))
                 });
             }
             // The next one above, or what is in its place, tells.

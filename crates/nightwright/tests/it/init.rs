@@ -257,7 +257,7 @@ fn broken_and_foreign_files_of_a_project_are_notes() {
 #[test]
 fn something_else_in_the_place_of_the_folder_is_refused() {
     let env = with(&[(".nightwright", "a file")]);
-    env.run(&["init"]).exits(1).says(&["can't write", ".nightwright"]);
+    env.run(&["init"]).exits(1).says(&["cannot write", ".nightwright"]);
     let env = with(&[(".nightwright/hooks", "a file")]);
     let output = env.run(&["init"]).exits(1).says(&[".nightwright/hooks"]);
     assert_eq!(output.out, "");
@@ -289,7 +289,7 @@ fn a_folder_that_may_not_be_written_to_stays_as_it_is() {
         eprintln!("skipped: a folder that may not be written to: {}", output.err);
         return;
     }
-    let output = output.exits(1).says(&["can't write", "Permission denied"]);
+    let output = output.exits(1).says(&["cannot write", "Permission denied"]);
     assert_eq!(output.out, "");
     assert_eq!(tree(&env.project()), ["Cargo.toml"]);
 }
