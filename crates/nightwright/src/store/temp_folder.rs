@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_start_follows_no_link_and_removes_nothing_that_is_not_ours() {
+    fn the_next_start_follows_no_link_and_removes_no_foreign_files() {
         let (folder, state, places) = two();
         let precious = folder.path().join("precious");
         fs::create_dir(&precious).unwrap();
