@@ -1,4 +1,4 @@
-//! The checks, run for the gate or before the first iteration.
+//! Runs the checks, for the gate or for the baseline before the first iteration.
 
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,11 +19,11 @@ use crate::runtime::observer::WorkspaceObserver;
 use crate::store::baseline_cache::{BaselineCache, CachedBaseline};
 use crate::workspace::Snapshot;
 
-/// Variables of the user's environment that checks don't get.
+/// Variables of the user's environment that checks do not get.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WithheldVariables {
     pub(super) names: Vec<String>,
-    /// What is said of them, once.
+    /// The warning about them, shown once.
     pub(super) line: Arc<Mutex<Option<String>>>,
 }
 
@@ -33,8 +33,8 @@ impl WithheldVariables {
     }
 }
 
-/// Whether a check failed, and a variable that it does not get may be why. Before the first iteration
-/// tests that fail are the ordinary case.
+/// Whether a check may have failed because of a withheld variable. In the baseline, failing tests
+/// are normal.
 fn may_lack_a_variable(result: &CheckResult, is_baseline: bool) -> bool {
     match result.verdict {
         CheckVerdict::Failed { .. } => !is_baseline || result.tests.is_none(),
@@ -101,7 +101,7 @@ impl EffectExecutor {
                     (None, Some(_), Some(fingerprint)) => {
                         let commands = checks.verify.commands.clone();
                         let (results, outputs) = (results.clone(), outputs.clone());
-                        // Without the file, the next run measures again.
+                        // If this fails, the next run runs the checks again.
                         let _ = baselines.keep(CachedBaseline {
                             commands,
                             fingerprint,
@@ -122,7 +122,7 @@ impl EffectExecutor {
                     changed,
                     warnings,
                 };
-                // A closed queue means that the run is over.
+                // A closed queue means that the run has ended.
                 let _ = news.send(Input::Checked(ticket, report)).await;
             }
         });
@@ -141,8 +141,8 @@ impl EffectExecutor {
     }
 }
 
-/// Runs all checks on the project as it is before the first iteration, or finds the results of an
-/// earlier run on the same tree.
+/// Runs all checks on the project before the first iteration, or returns the results of an earlier
+/// run on the same tree.
 async fn take_baseline(
     checks: &CheckRunner,
     budget: Duration,
