@@ -1,27 +1,27 @@
-//! The texts that `init` writes: the configuration with its comments, the samples of hooks and what
-//! git is to leave out.
+//! The texts that `init` writes: the configuration with its comments, the samples of hooks and the
+//! `.gitignore`.
 //!
-//! In the configuration a line that begins with `# ` is for people, and one that begins with `#`
-//! and a key shows a default: the file is valid as it is, and with every such line in force.
+//! In the configuration, a line that starts with `# ` is a comment, and one that starts with `#`
+//! and a key shows a default. The file is valid as it is, and with all these lines enabled.
 
 use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Commands;
 
 use super::import::ImportedSettings;
 
-/// What the configuration is made of.
+/// The values for the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigChoices {
-    /// The project's commands; the one for tests becomes the gate.
+    /// The project's commands; the test command becomes the check.
     pub commands: Commands,
-    /// What the agent may do without asking.
+    /// The permissions of the agent.
     pub permissions: Permissions,
-    /// What comes from another tool. Its commands are not looked at: they are in `commands` once
-    /// somebody agreed to them.
+    /// Settings from another tool. Its commands are ignored here: they are in `commands` once the
+    /// user has accepted them.
     pub taken: ImportedSettings,
 }
 
-/// The commented configuration.
+/// Returns the commented configuration.
 pub fn config_text(choices: &ConfigChoices) -> String {
     let ConfigChoices { commands, permissions, taken } = choices;
     let Commands { test, build, lint } = commands;
@@ -55,12 +55,12 @@ pub fn config_text(choices: &ConfigChoices) -> String {
     .concat()
 }
 
-/// A text as TOML writes it.
+/// Quotes a text as TOML.
 pub(super) fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
 
-/// A key that is set, or shown.
+/// Returns a line that sets a key, or shows its default.
 fn line(key: &str, value: Option<String>, shown: &str) -> String {
     match value {
         Some(value) => format!("{key} = {value}\n"),
@@ -68,7 +68,7 @@ fn line(key: &str, value: Option<String>, shown: &str) -> String {
     }
 }
 
-/// What git leaves out, added to what is there; `None` if nothing is missing.
+/// Returns the `.gitignore` with missing entries added; `None` if nothing is missing.
 pub fn ignore_text(old: Option<&str>) -> Option<String> {
     let old = old.unwrap_or_default();
     let has = |name: &&str| {
@@ -82,7 +82,7 @@ pub fn ignore_text(old: Option<&str>) -> Option<String> {
     Some(format!("{old}{gap}{}\n", missing.join("\n")))
 }
 
-/// What a task remembers of its runs is nobody's work, and stays where they ran.
+/// The files that record the state of runs are specific to the machine and not committed.
 const IGNORED: [&str; 6] = [
     "archive/",
     "logs/",
@@ -92,12 +92,12 @@ const IGNORED: [&str; 6] = [
     "tasks/*/.stop",
 ];
 
-/// The samples of hooks, by name.
+/// Returns the samples of hooks, by name.
 pub fn hook_samples() -> Vec<(&'static str, String)> {
     HOOKS.iter().map(|(name, about, example)| (*name, hook_sample(name, about, example))).collect()
 }
 
-/// Each with what it is for, and an example of what it can do.
+/// Each hook with its purpose and an example.
 const HOOKS: [(&str, &str, &str); 5] = [
     (
         "started",

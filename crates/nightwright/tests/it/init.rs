@@ -349,7 +349,7 @@ fn what_other_tools_left_is_imported_and_stays_where_it_is() {
     let output = env.run(&["init", "--yes"]).exits(0).says(&[
         ".ralph/fix_plan.md -> .nightwright/tasks/ralph/TODO.md",
         "limits.max_iterations = 25",
-        "the commands of fresher (`.fresher/`) are left out, as nobody was asked",
+        "the commands of fresher (`.fresher/`) are left out because you were not asked",
         "`.ralph/AGENT.md` is left out: something else became `.nightwright/AGENTS.md`",
         ".claude/principles.yaml -> .nightwright/principles.toml",
     ]);
