@@ -142,15 +142,15 @@ fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
     }
     assert_snapshot!(text(&env, ".nightwright/hooks/next_iteration.sample"), @r##"
     #!/bin/sh
-    # Runs before every iteration. Exit 0 goes on, 1 skips the iteration, 2 ends the run.
+    # Runs before every iteration. Exit 0 continues, 1 skips the iteration, 2 ends the run.
     #
     # To use it: copy it to `.nightwright/hooks/next_iteration`, make that executable (chmod +x), and
     # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). On its standard
     # input is the event as a line of JSON; its environment has NIGHTWRIGHT_RUN_ID,
     # NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more. See `docs/hooks.md`.
 
-    # This one holds the run back while there is a file `.nightwright/hold`. After each skip the delay is
-    # waited for, at least a second; ten skips in a row end the run.
+    # This example pauses the run while the file `.nightwright/hold` exists. After each skip,
+    # nightwright waits for the delay, at least a second; ten consecutive skips end the run.
     if [ -e .nightwright/hold ]; then
         exit 1
     fi
