@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// A command failed.
+/// The failure of a command, printed as `error:` and `hint:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Decides the exit code.

@@ -191,7 +191,7 @@ impl Task {
             None => Ok(None),
             Some(toml::Value::String(mode)) => Ok(Some(mode.clone())),
             Some(other) => Err(Failure::trouble(format!(
-                "`{shown}`: `mode` has to be the name of a mode, a string, and is of type {}",
+                "`{shown}`: `mode` must be a string, the name of a mode, but is of type {}",
                 other.type_str()
             ))),
         }
@@ -263,8 +263,8 @@ pub fn list(project: &Path) -> Result<Vec<ListedTask>, Failure> {
 
 pub(crate) fn already_there(name: &TaskName) -> Failure {
     Failure::usage(format!("Task already exists: {name}")).hint(format!(
-        "look at it with `nightwright show {name}`, begin it anew with `nightwright reset {name}`, or put \
-         it away with `nightwright archive {name}`"
+        "see it with `nightwright show {name}`, reset it with `nightwright reset {name}`, or archive it \
+         with `nightwright archive {name}`"
     ))
 }
 
@@ -280,10 +280,10 @@ fn not_found(project: &Path, name: &TaskName) -> Failure {
     let names: Vec<_> = listed.iter().map(|listed| listed.name.as_str()).collect();
     let archived = archive::list(project).unwrap_or_default();
     if archived.iter().any(|archived| archived.name == *name) {
-        return failure.hint(format!("it was archived; bring it back: nightwright restore {name}"));
+        return failure.hint(format!("it is archived; restore it: nightwright restore {name}"));
     }
     if names.is_empty() {
-        return failure.hint(format!("there are no tasks yet; make it: nightwright new {name}"));
+        return failure.hint(format!("there are no tasks yet; create it: nightwright new {name}"));
     }
     let meant = match nearest(name.as_str(), names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? "),

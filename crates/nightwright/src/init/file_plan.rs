@@ -44,7 +44,7 @@ pub fn check_new(project: &Path, existing: ExistingConfig) -> Result<(), Failure
     match existing {
         ExistingConfig::Refused if fs::symlink_metadata(project.join(CONFIG)).is_ok() => {
             Err(Failure::trouble(format!("{CONFIG} already exists"))
-                .hint("write it anew with `--force`; the old one is kept as `config.toml.bak`"))
+                .hint("replace it with `--force`; the old one is kept as `config.toml.bak`"))
         }
         ExistingConfig::Refused | ExistingConfig::Kept => Ok(()),
     }
@@ -147,7 +147,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     };
     for folder in path.ancestors().skip(1) {
         match fs::metadata(folder) {
-            Ok(metadata) if !metadata.is_dir() => return Err(refuse(folder, &"is no folder")),
+            Ok(metadata) if !metadata.is_dir() => return Err(refuse(folder, &"is not a folder")),
             Ok(_) => {
                 return access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
                     let error = io::Error::from(error);

@@ -22,7 +22,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Exclusive access to a task while this value lives. The task need not exist.
-#[must_use = "a task is ours only as long as this lives"]
+#[must_use = "the lock is held only while this value lives"]
 #[derive(Debug)]
 pub struct TaskLock {
     file: File,

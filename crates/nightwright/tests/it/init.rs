@@ -163,7 +163,7 @@ fn a_configuration_that_exists_is_not_overwritten() {
     let output = env.run(&["init", "--yes"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/config.toml already exists
-    hint: write it anew with `--force`; the old one is kept as `config.toml.bak`
+    hint: replace it with `--force`; the old one is kept as `config.toml.bak`
     ");
     assert_eq!(tree(&env.project().join(".nightwright")), ["config.toml"]);
     assert_eq!(text(&env, CONFIG), "mine");

@@ -179,7 +179,11 @@ async fn a_link_never_leads_out_of_the_project() {
     assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     let raw = fs::read_to_string(stage.run_folder().join("output/001-1.ndjson")).unwrap();
-    assert_eq!(raw.matches("the path contains a link, or a file in place of a folder").count() / 2, 4, "{raw}");
+    assert_eq!(
+        raw.matches("the path contains a link, or a file in place of a folder").count() / 2,
+        4,
+        "{raw}"
+    );
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ fn talk(env: &TestEnv, line: &str) {
 fn a_task_that_is_not_there_can_be_made_restored_or_replaced_by_a_goal() {
     let env = TestEnv::new();
     let output = env.elsewhere(&["show", "t"]).exits(2);
-    let make = "there are no tasks yet; make it: nightwright new {name}";
+    let make = "there are no tasks yet; create it: nightwright new {name}";
     env.paste_elsewhere(&env.command_of(&output, make)).exits(0);
     assert!(env.project().join(".nightwright/tasks/t").is_dir());
 
@@ -30,7 +30,7 @@ fn a_task_that_is_not_there_can_be_made_restored_or_replaced_by_a_goal() {
 
     env.elsewhere(&["archive", "t"]).exits(0);
     let output = env.elsewhere(&["show", "t"]).exits(2);
-    let restore = "it was archived; bring it back: nightwright restore {name}";
+    let restore = "it is archived; restore it: nightwright restore {name}";
     env.paste_elsewhere(&env.command_of(&output, restore)).exits(0);
     env.elsewhere(&["show", "t"]).exits(0);
 }
@@ -54,8 +54,8 @@ fn a_task_that_is_there_can_be_shown_reset_and_archived() {
     let output = env.elsewhere(&["new", "t"]).exits(2);
     let lines = env.printed(
         &output,
-        "look at it with `nightwright show {name}`, begin it anew with `nightwright reset {name}`, or put \
-         it away with `nightwright archive {name}`",
+        "see it with `nightwright show {name}`, reset it with `nightwright reset {name}`, or archive it \
+         with `nightwright archive {name}`",
     );
     for line in &lines {
         env.paste_elsewhere(line).exits(0);
