@@ -1,52 +1,52 @@
-//! What a user is told when a command can't do its work: what failed, on what, and what to do.
+//! The error of a command, as the user sees it: what failed, on what, and a hint.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// A command could not do its work.
+/// The failure of a command, printed as `error:` and `hint:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Whose fault it is.
+    /// Decides the exit code.
     pub kind: FailureKind,
-    /// What failed, on what; lower case, no full stop.
+    /// What failed, and on what; lower case, without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// Advice to the user, in the imperative.
     pub hint: Option<String>,
 }
 
-/// Whose fault a failure is.
+/// The kinds of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The command was not called as it can be.
+    /// The command was called incorrectly.
     Usage,
-    /// The command was fine and could not be carried out.
+    /// The command was called correctly but failed.
     Trouble,
 }
 
 impl Failure {
-    /// The command was not called as it can be.
+    /// Creates the failure of an incorrect call.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { kind: FailureKind::Usage, message: message.into(), hint: None }
     }
 
-    /// The command could not be carried out.
+    /// Creates the failure of a correct call.
     pub fn trouble(message: impl Into<String>) -> Self {
         Self { kind: FailureKind::Trouble, message: message.into(), hint: None }
     }
 
-    /// The command could not be carried out because of `error` and its causes.
+    /// Creates a failure from `error` and its causes.
     pub fn because(error: &dyn std::error::Error) -> Self {
         Self::trouble(chain(error))
     }
 
-    /// Adds advice.
+    /// Adds a hint for the user.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The exit code of the program.
+    /// Returns the exit code of the program.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
             FailureKind::Usage => 2,

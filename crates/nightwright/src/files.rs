@@ -1,4 +1,5 @@
-//! Files of the project: read without following links out of it, replaced in one stroke.
+//! Access to files: reading inside the project without following links out of it, and atomic
+//! replacement.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
@@ -11,53 +12,32 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
-/// What went wrong with a file.
+/// An operation on a file failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It can't be read.
-    #[error("can't read `{}`", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It can't be written.
-    #[error("can't write `{}`", path.display())]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It is, or lies behind, a link to somewhere else.
+    /// The file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    /// The file cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    /// It is a link out of the project, or behind one.
     #[error("`{}` leads out of the project, to `{}`", path.display(), target.display())]
-    Elsewhere {
-        /// Which.
-        path: PathBuf,
-        /// Where to.
-        target: PathBuf,
-    },
-    /// It is a link where a folder has to be, wherever the link leads.
-    #[error("`{}` is a link to `{}`, and has to be a folder", path.display(), target.display())]
-    Link {
-        /// Which.
-        path: PathBuf,
-        /// Where to.
-        target: PathBuf,
-    },
-    /// It is larger than anything of its kind.
+    Elsewhere { path: PathBuf, target: PathBuf },
+    /// It is a link where a folder is required, whatever its target.
+    #[error("`{}` is a link to `{}`, but must be a folder", path.display(), target.display())]
+    Link { path: PathBuf, target: PathBuf },
+    /// It exceeds the maximum size of its kind.
     #[error("`{}` is larger than {most} bytes", path.display())]
     TooLarge {
-        /// Which.
         path: PathBuf,
-        /// What is read at most.
+        /// The maximum size in bytes.
         most: u64,
     },
 }
 
 impl FileError {
-    /// Whether something of that name is there already.
+    /// Whether the path already exists.
     pub fn is_taken(&self) -> bool {
         match self {
             Self::Write { source, .. } => matches!(
@@ -72,8 +52,8 @@ impl FileError {
     }
 }
 
-/// Whether a folder of the project is there. A link in its place is refused, even one that stays
-/// in the project: what is removed or moved there would be somebody else's.
+/// Whether a folder of the project exists. A link in its place is refused, even inside the project:
+/// removing or moving its contents would affect other files.
 pub fn folder_inside(project: &Path, relative: &Path) -> Result<bool, FileError> {
     let path = project.join(relative);
     let kind = match fs::symlink_metadata(&path) {
@@ -95,8 +75,8 @@ pub fn folder_inside(project: &Path, relative: &Path) -> Result<bool, FileError>
     Err(FileError::Read { path, source: io::Error::other("it is not a folder") })
 }
 
-/// Opens a plain file of the project; `None` if it is not there. A link that leads out of the
-/// project is refused, and so is everything that is no plain file.
+/// Opens a plain file of the project; `None` if it does not exist. Links out of the project and
+/// files that are not plain are refused.
 pub fn open_inside(project: &Path, relative: &Path) -> Result<Option<File>, FileError> {
     let path = project.join(relative);
     let fail = |source| FileError::Read { path: path.clone(), source };
@@ -108,7 +88,7 @@ pub fn open_inside(project: &Path, relative: &Path) -> Result<Option<File>, File
     if !target.starts_with(project.canonicalize().map_err(fail)?) {
         return Err(FileError::Elsewhere { path, target });
     }
-    // Not blocking: a pipe in its place would be waited for, and nobody could stop us.
+    // Non-blocking: opening a pipe would block forever.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(&target, flags, Mode::empty());
     let file = File::from(opened.map_err(|error| fail(error.into()))?);
@@ -118,8 +98,7 @@ pub fn open_inside(project: &Path, relative: &Path) -> Result<Option<File>, File
     Ok(Some(file))
 }
 
-/// Opens a plain file to read it. Anything else in its place is an error, and is neither followed nor
-/// waited for.
+/// Opens a plain file for reading. Fails on anything else, without following links or blocking.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -129,12 +108,11 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a plain file to add to it; where there is none, one is made that is nobody else's business.
-/// Anything else in its place, or a link in the place of its folder, is an error, and is neither
-/// followed nor waited for.
+/// Opens a plain file for appending, or creates it for its owner only. Fails on anything else, and
+/// on a link in place of its folder, without following links or blocking.
 pub fn append_regular(path: &Path) -> io::Result<File> {
     let (folder, name) = folder_and_name(path)?;
-    // Not blocking: a pipe in its place would be waited for, and nobody could stop us.
+    // Non-blocking: opening a pipe would block forever.
     let flags = OFlags::WRONLY
         | OFlags::APPEND
         | OFlags::CREATE
@@ -148,8 +126,8 @@ pub fn append_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A new file that is nobody else's business, in the place of whatever has its name. A folder there,
-/// or a link in the place of its folder, is an error.
+/// Creates a new file for its owner only, replacing any existing file. Fails on a folder, and on a
+/// link in place of its folder.
 pub fn create_anew(path: &Path) -> io::Result<File> {
     let (folder, name) = folder_and_name(path)?;
     match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
@@ -160,7 +138,7 @@ pub fn create_anew(path: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?))
 }
 
-/// The folder of a file, opened so that no link in its place is followed.
+/// Opens the folder of a file without following a link in its place.
 fn folder_and_name(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -168,7 +146,7 @@ fn folder_and_name(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     Ok((rustix::fs::open(folder.unwrap_or(Path::new(".")), flags, Mode::empty())?, name))
 }
 
-/// Reads a file of the project of at most `most` bytes; `None` if it is not there.
+/// Reads a file of the project of at most `most` bytes; `None` if it does not exist.
 pub fn read_inside(
     project: &Path,
     relative: &Path,
@@ -184,7 +162,7 @@ pub fn read_inside(
     }
 }
 
-/// Reads a file of ours of at most `most` bytes, without following a link.
+/// Reads a file of at most `most` bytes, without following a link.
 pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(most + 1).read_to_end(&mut bytes)?;
@@ -194,7 +172,7 @@ pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Fails if `path`, or the nearest folder above it that exists, lies outside the project.
+/// Fails if `path`, or its nearest existing parent, is outside the project.
 pub fn check_inside(project: &Path, path: &Path) -> Result<(), FileError> {
     let fail = |source| FileError::Write { path: path.to_owned(), source };
     let root = project.canonicalize().map_err(fail)?;
@@ -202,7 +180,7 @@ pub fn check_inside(project: &Path, path: &Path) -> Result<(), FileError> {
         match above.canonicalize() {
             Ok(target) if target.starts_with(&root) => return Ok(()),
             Ok(target) => return Err(FileError::Elsewhere { path: path.to_owned(), target }),
-            // A link to something that is not there leads somewhere all the same.
+            // A dangling link leads out of the project too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if let Ok(target) = fs::read_link(above) {
                     return Err(FileError::Elsewhere { path: path.to_owned(), target });
@@ -214,29 +192,29 @@ pub fn check_inside(project: &Path, path: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Replaces a file that is nobody else's business in one stroke, folders above it included.
+/// Replaces a file atomically, readable by its owner only. Creates missing parent folders.
 pub fn replace_private(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     private_folder_of(path)?;
     replace_with_mode(path, bytes, 0o600)
 }
 
-/// The same for a program that only we run.
+/// The same for a program that only its owner may run.
 pub fn replace_program(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     private_folder_of(path)?;
     replace_with_mode(path, bytes, 0o700)
 }
 
-/// Makes the folder of a file that is nobody else's business.
+/// Creates the folder of a private file, for its owner only.
 fn private_folder_of(path: &Path) -> Result<(), FileError> {
     let fail = |source| FileError::Write { path: path.to_owned(), source };
     let Some(folder) = path.parent() else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)
 }
 
-/// Replaces a file in one stroke, folders above it included: whoever reads it sees the old text or
-/// the new one, and after a crash one of them is there.
+/// Replaces a file atomically: readers see either the old or the new text, also after a crash.
+/// Creates missing parent folders.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    // What others may do with it stays as it was.
+    // The permissions of an existing file are kept.
     let mode = fs::metadata(path).map_or(0o644, |metadata| metadata.permissions().mode());
     replace_with_mode(path, bytes, mode)
 }
@@ -257,17 +235,17 @@ fn replace_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileErr
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(fail)
 }
 
-/// A folder in the making: it is filled beside its place and moved there in one stroke. Dropped
-/// before that, nothing of it stays.
+/// A folder that is filled under a temporary name and then renamed. If it is dropped before that,
+/// it is removed.
 #[derive(Debug)]
 pub struct Staging {
-    /// Private to us; what is in it gets the rights that any new folder gets.
+    /// A private folder; the folder inside it gets the default permissions.
     around: TempDir,
     place: PathBuf,
 }
 
 impl Staging {
-    /// Begins a folder that will be at `place`. Folders above it are made.
+    /// Starts a folder that will be renamed to `place`. Creates missing parent folders.
     pub fn new(place: &Path) -> Result<Self, FileError> {
         let fail = |source| FileError::Write { path: place.to_owned(), source };
         let above = place.parent().unwrap_or(Path::new("."));
@@ -278,16 +256,16 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Where the folder is while it is filled.
+    /// Returns the path of the folder while it is filled.
     pub fn folder(&self) -> PathBuf {
         self.around.path().join(self.place.file_name().unwrap_or(OsStr::new("folder")))
     }
 
-    /// Moves the folder to its place, unless something is there.
+    /// Renames the folder to its final path, unless that exists.
     pub fn commit(self) -> Result<(), FileError> {
         let fail = |source| FileError::Write { path: self.place.clone(), source };
         let folder = self.folder();
-        // A read-only folder can't be opened for writing, and need not be: this is for its names.
+        // A folder cannot be opened for writing; reading is enough to sync its entries.
         File::open(&folder).and_then(|folder| folder.sync_all()).map_err(fail)?;
         rename_unless_taken(&folder, &self.place).map_err(fail)?;
         let above = self.place.parent().unwrap_or(Path::new("."));
@@ -295,16 +273,16 @@ impl Staging {
     }
 }
 
-/// What became of a folder that was to be removed.
+/// The result of removing a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// Nothing of it is left.
+    /// The folder is completely removed.
     Wholly,
-    /// It has left its place, and some of it is still here.
+    /// It was renamed, and some of it remains at this path.
     Leaving(PathBuf),
 }
 
-/// Removes a folder: it leaves its place in one stroke, and is taken apart after that.
+/// Removes a folder: renames it first, and then deletes its contents.
 pub fn remove_folder(path: &Path) -> Result<Removed, FileError> {
     let fail = |source| FileError::Write { path: path.to_owned(), source };
     let above = path.parent().unwrap_or(Path::new("."));
@@ -322,10 +300,11 @@ fn temporary_in(folder: &Path) -> io::Result<TempDir> {
     tempfile::Builder::new().prefix(".nightwright-").tempdir_in(folder)
 }
 
-/// A plain rename would replace an empty folder in silence.
+/// Renames a file or folder without replacing: a normal rename would silently replace an empty
+/// folder.
 fn rename_unless_taken(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system can.
+        // Not supported by all file systems.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match fs::symlink_metadata(to) {
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(_) => fs::rename(from, to),
@@ -345,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_to_is_a_plain_file_of_ours() {
+    fn only_a_private_plain_file_is_appended_to() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("log");
         for text in ["a", "b"] {
@@ -362,7 +341,7 @@ mod tests {
             (folder.path().join("pipe"), folder.path().join("link"), folder.path().join("outside"));
         pipe(&queue);
         assert!(append_regular(&queue).is_err());
-        // One with somebody at its other end could be opened.
+        // With a reader, the pipe could be opened.
         let _reader = rustix::fs::open(&queue, OFlags::RDWR | OFlags::NONBLOCK, Mode::empty());
         assert!(append_regular(&queue).is_err());
         symlink(&outside, &link).unwrap();

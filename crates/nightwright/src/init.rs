@@ -1,7 +1,9 @@
-//! Setting a project up: what it is, what it brings from other tools, and what is written.
+//! Sets up a project: detects its kind, imports from other tools, and writes the files.
 //!
-//! `view` reads what is there; `detect` and `import` say what follows from it, without a disk;
-//! `ask` lets somebody change it; `text` makes the files of it; `place` writes them, all or none.
+//! - `project_files` reads the existing files.
+//! - `detect` and `import` evaluate them without access to the disk.
+//! - `ask` lets the user change the result.
+//! - `text` generates the files, and `file_plan` writes them, all or none.
 
 pub mod ask;
 pub mod detect;
@@ -22,43 +24,42 @@ use self::project_files::ProjectFiles;
 use self::text::{ConfigChoices, config_text};
 use crate::error::Failure;
 
-/// What is known of a project before anybody is asked.
+/// The facts about a project before the user is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectScan {
-    /// What it is.
     pub detected: DetectedProjects,
-    /// What other tools left.
+    /// The files of other tools.
     pub imports: Imports,
 }
 
-/// What is to be set up.
+/// The files and settings to create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InitPlan {
-    /// What the configuration will say.
+    /// The values for the configuration.
     pub choices: ConfigChoices,
-    /// The imports that are wanted.
+    /// The imports that the user wants.
     pub imports: Vec<Import>,
-    /// What is left out because nobody was asked.
+    /// Parts that are left out because the user was not asked.
     pub notes: Vec<String>,
 }
 
-/// What was done.
+/// The result of a setup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InitResult {
     /// Paths relative to the project.
     pub files: Vec<String>,
-    /// What was left as it is, and why.
+    /// The parts that were left as they are, with the reasons.
     pub notes: Vec<String>,
 }
 
 impl ProjectScan {
-    /// Looks at a project. `principles` is where the user says that principles go; empty = nowhere.
+    /// Scans a project. `principles` is the user's path for principles; empty for none.
     pub fn at(project: &Path, principles: &str) -> Self {
         let view = ProjectFiles::of(project).with_principles(project, principles);
         Self { detected: detect(&view), imports: imports(&view) }
     }
 
-    /// What was found, one line each.
+    /// Returns the findings, one line each.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![found_line("Project type", &self.detected.main)];
         lines.extend(self.detected.others.iter().map(|found| found_line("Also there", found)));
@@ -66,15 +67,15 @@ impl ProjectScan {
         lines
     }
 
-    /// What is set up when nobody is asked. Commands that only another tool's files name are not
-    /// taken then: they would be run without anybody having seen them.
+    /// Returns the setup without questions. Commands that come only from another tool's files are
+    /// left out, because the user has not seen them.
     pub fn defaults(self) -> InitPlan {
         let mut setup = InitPlan { imports: self.imports.imports, ..InitPlan::default() };
         setup.take_settings();
         for import in &setup.imports {
             if import.taken.commands != Commands::default() {
                 setup.notes.push(format!(
-                    "the commands of {} are left out, as nobody was asked",
+                    "the commands of {} are left out because you were not asked",
                     import.source
                 ));
             }
@@ -83,7 +84,7 @@ impl ProjectScan {
         setup
     }
 
-    /// Asks what is to be set up.
+    /// Asks the user what to set up.
     pub fn ask(self, person: &mut dyn Prompter) -> Result<InitPlan, NoAnswer> {
         let mut setup = InitPlan::default();
         for import in self.imports.imports {
@@ -106,7 +107,7 @@ impl ProjectScan {
 }
 
 impl InitPlan {
-    /// What the imports set for the whole project; the first that sets something wins.
+    /// Collects the project settings of the imports; the first import that sets a value wins.
     fn take_settings(&mut self) {
         let all = &mut self.choices.taken;
         for import in &self.imports {
@@ -121,8 +122,8 @@ impl InitPlan {
         }
     }
 
-    /// Writes everything. `show` is told what was written before `approve` records that the
-    /// project's commands are the user's own choice.
+    /// Writes everything. `show` receives the result before `approve` records that the user chose
+    /// the project's commands.
     pub fn carry_out(
         &self,
         project: &Path,
@@ -144,7 +145,7 @@ impl InitPlan {
         notes.extend(placing.notes);
         let files = placing.files.into_iter().map(|(path, _)| path).collect();
         let shown = show(&InitResult { files, notes });
-        // What is written is approved, whether or not it could be shown.
+        // The written files are approved, whether or not they could be shown.
         approve(project)?;
         shown
     }

@@ -1,4 +1,4 @@
-//! nightwright runs a coding agent unattended until the work is really done.
+//! nightwright runs a coding agent unattended in a loop until the work is done.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("nightwright runs on Linux and WSL2");

@@ -1,4 +1,4 @@
-//! The `nightwright` program.
+//! The entry point of the `nightwright` program.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Command lines in texts for people. They work when pasted into a shell where the text is read: if
-//! the project was named with `-C`, and would not be found from the current folder, they name it.
+//! Command lines in messages, adapted so that they work when pasted into the current shell. If the
+//! project was given with `-C` and would not be found from the current folder, they name it.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -10,34 +10,35 @@ use nightwright_core::run_view::{NextStep, shell_word};
 
 const PROGRAM: &str = "nightwright ";
 
-/// The project that this process was told to use, if it is elsewhere. Set once, from the command line.
+/// The project of this process, if it is not the one in the current folder. Set once, from the
+/// command line.
 static ELSEWHERE: OnceLock<Elsewhere> = OnceLock::new();
 
 #[derive(Debug)]
 struct Elsewhere {
     project: PathBuf,
-    /// All commands, of which not every one takes `-C`.
+    /// All commands; not all of them take `-C`.
     root: Command,
 }
 
-/// Remembers the project of this command line. `found_here` is the one that a command without `-C`
+/// Stores the project of this command line. `found_here` is the one that a command without `-C`
 /// would use.
 pub(crate) fn remember(mut root: Command, matches: &ArgMatches, found_here: Option<&Path>) {
     let named = named(matches).and_then(|folder| folder.canonicalize().ok());
     if let Some(project) = named.filter(|named| Some(named.as_path()) != found_here) {
-        // So that every command knows the options of those above it.
+        // Propagates global options to all subcommands.
         root.build();
-        // The program has one command line.
+        // There is only one command line per process.
         let _ = ELSEWHERE.set(Elsewhere { project, root });
     }
 }
 
-/// The text with commands that work from the current folder.
+/// Returns the text with commands that work from the current folder.
 pub(crate) fn from_here(text: &str) -> Cow<'_, str> {
     ELSEWHERE.get().map_or(Cow::Borrowed(text), |elsewhere| Cow::Owned(elsewhere.named_in(text)))
 }
 
-/// The steps with commands that work from the current folder.
+/// Returns the steps with commands that work from the current folder.
 pub(crate) fn steps_from_here(mut steps: Vec<NextStep>) -> Vec<NextStep> {
     for command in steps.iter_mut().filter_map(|step| step.command.as_mut()) {
         *command = from_here(command).into_owned();
@@ -45,7 +46,7 @@ pub(crate) fn steps_from_here(mut steps: Vec<NextStep>) -> Vec<NextStep> {
     steps
 }
 
-/// The folder of `-C`.
+/// Returns the folder given with `-C`.
 fn named(matches: &ArgMatches) -> Option<&PathBuf> {
     let own = matches.try_get_one::<PathBuf>("project").ok().flatten();
     own.or_else(|| named(matches.subcommand()?.1))
@@ -68,7 +69,7 @@ impl Elsewhere {
         out + rest
     }
 
-    /// Whether these words begin with a command that takes `-C`.
+    /// Whether these words start with a command that takes `-C`.
     fn takes_project(&self, words: &str) -> bool {
         let mut command = &self.root;
         for word in words.split(|c: char| !(c.is_ascii_lowercase() || c == '-')) {

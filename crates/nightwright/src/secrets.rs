@@ -1,7 +1,7 @@
-//! What is secret in a run: gathered from variables and the configuration, masked everywhere else.
+//! The secrets of a run: collected from variables and the configuration, and masked in all records.
 //!
-//! The agent gets everything as it is: a masked argument or goal would break the work. What is
-//! kept or shown gets masks; see [`Secrets`].
+//! The agent receives everything unmasked, because a masked argument or goal would break the work.
+//! Everything that is stored or shown is masked; see [`Secrets`].
 
 mod unmasked_settings;
 
@@ -23,23 +23,23 @@ pub use unmasked_settings::{
 
 /// The key with names of variables.
 const VARIABLES: &str = "redact.variables";
-/// The key with patterns.
+/// The key with the patterns.
 const PATTERNS: &str = "redact.patterns";
 
-/// What the user calls secret besides.
+/// The secrets that the configuration adds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretSettings {
-    /// Names of variables; one may have a star that stands for anything.
+    /// Names of variables; each may contain one `*` that matches any text.
     pub variables: Vec<String>,
-    /// Patterns.
+    /// Regular expressions that match secrets.
     pub patterns: Vec<String>,
-    /// What is secret whatever it is called.
+    /// Secret values, independent of any variable.
     pub values: Vec<String>,
 }
 
 impl SecretSettings {
-    /// What the configuration says. Every layer counts: a project can add to what its user calls
-    /// secret, and take nothing away.
+    /// Returns the settings from the configuration. All layers count: a project can add secrets,
+    /// but not remove the user's.
     pub fn of(resolved: &ResolvedConfig) -> Self {
         let all = |key| {
             let lists = resolved.all(key).into_iter().filter_map(|(_, value)| match value {
@@ -65,12 +65,12 @@ impl SecretSettings {
     }
 }
 
-/// What is secret by our own environment and by the configuration.
+/// Returns the secrets in the environment of this process and in the configuration.
 pub fn of_config(resolved: &ResolvedConfig) -> Result<Secrets, Failure> {
     of_config_and(resolved, &[])
 }
 
-/// The same, and what is known to be secret from elsewhere.
+/// The same, plus known secrets from other sources.
 pub fn of_config_and(resolved: &ResolvedConfig, known: &[String]) -> Result<Secrets, Failure> {
     let wishes = SecretSettings::of(resolved);
     let own = resolved.environment_of_agent();
@@ -79,8 +79,8 @@ pub fn of_config_and(resolved: &ResolvedConfig, known: &[String]) -> Result<Secr
     Secrets::new(values, &wishes.patterns).map_err(|bad| unusable(&bad, &wishes))
 }
 
-/// What is secret where the configuration is shown. Whoever has to mend a pattern that can't be used, or to
-/// unset a value, has to see it: without it the rest is still masked.
+/// Returns the secrets to mask when the configuration is shown. If a pattern is invalid, it is
+/// ignored and the rest is still masked, so that the user can see and fix it.
 pub fn to_show(resolved: &ResolvedConfig) -> Secrets {
     of_config(resolved).unwrap_or_else(|_| {
         let wishes = SecretSettings { patterns: Vec::new(), ..SecretSettings::of(resolved) };
@@ -89,9 +89,8 @@ pub fn to_show(resolved: &ResolvedConfig) -> Secrets {
     })
 }
 
-/// What is masked of what a project would run, for whoever has to approve it: what the user's own
-/// environment and configuration know to be secret. Nothing that a project can write makes a mask,
-/// or it could hide what it would run.
+/// Returns the secrets to mask in the items that the user approves: those in the user's environment
+/// and configuration. Nothing in the project adds a mask, because it could hide commands that way.
 pub fn of_user() -> Secrets {
     let file = ConfigFile::user(|name| env::var_os(name)).and_then(|file| file.layer().ok());
     let environment = config::environment(|name| env::var_os(name)).ok();
@@ -99,7 +98,7 @@ pub fn of_user() -> Secrets {
     to_show(&resolved).without_forms()
 }
 
-/// What is secret by our own environment and by what a program is given besides.
+/// Returns the secrets in the environment of this process and in the variables given to a program.
 pub fn of_environment(given: &[(OsString, OsString)]) -> Result<Secrets, Failure> {
     let ours: BTreeMap<OsString, OsString> = env::vars_os().collect();
     let other = given.iter().filter(|(name, value)| ours.get(name) != Some(value));
@@ -110,24 +109,22 @@ pub fn of_environment(given: &[(OsString, OsString)]) -> Result<Secrets, Failure
     collect(ours, &own, &wishes).map_err(|bad| unusable(&bad, &wishes))
 }
 
-/// Where secrets can't be looked for nothing is started: with masks for the rest of them it would
-/// look as if there were none.
+/// If secrets cannot be masked, nothing starts: partial masks would suggest that there are no
+/// others.
 fn unusable(bad: &RedactionError, wishes: &SecretSettings) -> Failure {
     match bad {
         RedactionError::Pattern { index, why } => {
             let pattern = wishes.patterns.get(*index).map_or("", String::as_str);
-            Failure::usage(format!(
-                "`{PATTERNS}` has a pattern that can't be used: `{pattern}`: {why}"
-            ))
-            .hint("it has to be a regular expression that matches at least one character")
+            Failure::usage(format!("`{PATTERNS}` has an invalid pattern: `{pattern}`: {why}"))
+                .hint("use a regular expression that matches at least one character")
         }
         RedactionError::Values { .. } => Failure::trouble(bad.to_string())
-            .hint("nothing is started when secrets could not be masked: unset some of them"),
+            .hint("unset some of them: nightwright starts nothing while it cannot mask secrets"),
     }
 }
 
-/// What is secret: variables of ours whose name says so, and those for the agent (`own`), which
-/// may be secret under any name.
+/// Collects the secrets: variables of `ours` with a secret name, and the agent's variables (`own`),
+/// which may be secret under any name.
 pub fn collect(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own: &BTreeMap<String, String>,
@@ -145,7 +142,7 @@ fn values(
     let mut values: Vec<_> = wishes.values.iter().map(|value| value.clone().into_bytes()).collect();
     for (name, value) in ours {
         if is_secret(&name.to_string_lossy()) {
-            // Bytes: a value need not be text.
+            // Bytes, because a value need not be valid UTF-8.
             values.push(value.into_vec());
         }
     }
@@ -192,7 +189,7 @@ mod tests {
         };
         let bad = collect(ours(), &BTreeMap::new(), &wishes).unwrap_err();
         let failure = unusable(&bad, &wishes);
-        assert!(failure.message.contains("can't be used: `(`: unclosed group"), "{failure:?}");
+        assert!(failure.message.contains("an invalid pattern: `(`: unclosed group"), "{failure:?}");
         let values = RedactionError::Values { why: "too many".to_owned() };
         let failure = unusable(&values, &SecretSettings::default());
         assert!(failure.message.ends_with("can't be looked for: too many"), "{failure:?}");

@@ -1,4 +1,4 @@
-//! Files of runs: journal, run folder, lock, retention.
+//! Files of runs: the journal, run folders, locks, retention and temporary folders.
 pub mod baseline_cache;
 pub mod journal;
 pub mod lock;

@@ -1,20 +1,19 @@
-//! A task: a named folder that says what to do and keeps the memory between iterations.
+//! A task: a named folder with instructions, and with the files that iterations share.
 //!
 //! ```text
 //! .nightwright/tasks/NAME/
 //!   task.toml          only what differs from the project's configuration
-//!   INSTRUCTIONS.md    what to do: written by people, or by them and the agent
-//!   TODO.md            the list that is worked off, in modes that have one
-//!   NOTES.md           what one iteration leaves for the next
-//!   feedback.md        what the next iteration is told, for people to read
-//!   reports/           what the agent writes for people
-//!   .status.json       the agent's word on how far it is
-//!   .state.json        ours: how the runs so far ended, and how many iterations they had
+//!   INSTRUCTIONS.md    what to do: written by the user, perhaps with the agent
+//!   TODO.md            the checklist, in modes that have one
+//!   NOTES.md           notes of one iteration for the next
+//!   feedback.md        a copy of the feedback for the next iteration
+//!   reports/           reports of the agent for the user
+//!   .status.json       the progress that the agent reports
+//!   .state.json        written by nightwright: the outcomes and iterations of the runs
 //! ```
 //!
-//! The agent writes here as well as we do, so nothing is believed to be what it should be: a link
-//! that leads out of the project is refused, a file that can't be read costs this task and no
-//! other, and everything of ours is replaced in one stroke.
+//! Both the agent and nightwright write here, so nothing is trusted: a link out of the project is
+//! refused, an unreadable file affects only its task, and nightwright replaces files atomically.
 
 pub mod archive;
 mod checklist;
@@ -41,54 +40,54 @@ pub use self::overview::TaskOverview;
 pub use self::runs::ProjectRuns;
 pub use self::state::{TaskState, TaskStatus};
 
-/// Where the tasks of a project are.
+/// The folder of a project's tasks.
 pub const FOLDER: &str = ".nightwright/tasks";
-/// What differs for a task from the configuration of its project.
+/// The settings of a task that differ from the project's configuration.
 pub const SETTINGS: &str = "task.toml";
-/// What is to be done.
+/// The instructions of a task.
 pub const INSTRUCTIONS: &str = "INSTRUCTIONS.md";
-/// The list that is worked off.
+/// The checklist of a task.
 pub const TODO: &str = "TODO.md";
-/// What one iteration leaves for the next.
+/// The notes of one iteration for the next.
 pub const NOTES: &str = "NOTES.md";
-/// What the next iteration is told.
+/// The feedback for the next iteration.
 pub const FEEDBACK: &str = "feedback.md";
-/// The agent's word on how far it is.
+/// The progress that the agent reports.
 pub const STATUS: &str = ".status.json";
-/// How the runs so far ended.
+/// The outcomes of the runs so far.
 pub const STATE: &str = ".state.json";
-/// What the agent is told about its status file, in place of our own words.
+/// Instructions about the status file that replace the default ones.
 pub const STATUS_INSTRUCTIONS: &str = ".status-instructions.md";
-/// Stops the run of the task after its iteration.
+/// The file that stops the run of the task after its iteration.
 pub const STOP: &str = ".stop";
-/// What the agent writes for people.
+/// The folder for the agent's reports to the user.
 pub const REPORTS: &str = "reports";
 
-/// The most of a text for the agent that is read: it has to fit into a message.
+/// Maximum size of a text for the agent: it must fit into a message.
 pub const MAX_TEXT_BYTES: u64 = 9_000_000;
-/// The most of a file of settings that is read.
+/// Maximum size of a settings file.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
-/// How many names a message lists.
+/// Maximum number of names that a message lists.
 const MAX_NAMES: usize = 20;
 
-/// A task that is there.
+/// A task whose folder exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     project: PathBuf,
     name: TaskName,
 }
 
-/// A folder among the tasks: a task, or why it can't be one.
+/// A folder among the tasks: a task, or the reason why it is invalid.
 #[derive(Clone, Debug)]
 pub struct ListedTask {
-    /// What the folder is called.
+    /// The name of the folder.
     pub name: String,
-    /// The task, or what is wrong.
+    /// The task, or the error.
     pub task: Result<Task, Failure>,
 }
 
 impl Task {
-    /// A task that has to be there.
+    /// Opens a task; fails if it does not exist.
     pub fn open(project: &Path, name: &str) -> Result<Self, Failure> {
         let task = Self { project: project.to_owned(), name: TaskName::parse(name)? };
         match files::folder_inside(project, &task.relative("")) {
@@ -98,7 +97,7 @@ impl Task {
         }
     }
 
-    /// Makes a task, all of it or nothing.
+    /// Creates a task, completely or not at all.
     pub fn create(
         project: &Path,
         name: &TaskName,
@@ -111,7 +110,7 @@ impl Task {
         Self::create_with(project, name, &contents)
     }
 
-    /// Makes a task of these files.
+    /// Creates a task with these files.
     pub(crate) fn create_with(
         project: &Path,
         name: &TaskName,
@@ -132,7 +131,7 @@ impl Task {
         Ok(task)
     }
 
-    /// Fails if there is something where the task would be, or if that is not in the project.
+    /// Fails if the task's path exists or is outside the project.
     pub(crate) fn must_be_new(&self) -> Result<(), Failure> {
         match files::folder_inside(&self.project, &self.relative("")) {
             Ok(false) => Ok(()),
@@ -141,45 +140,43 @@ impl Task {
         }
     }
 
-    /// A task that need not be there.
+    /// Returns a task that need not exist.
     pub(crate) fn planned(project: &Path, name: &TaskName) -> Self {
         Self { project: project.to_owned(), name: name.clone() }
     }
 
-    /// What it is called.
     pub fn name(&self) -> &TaskName {
         &self.name
     }
 
-    /// The project it belongs to.
     pub fn project(&self) -> &Path {
         &self.project
     }
 
-    /// Its folder.
+    /// The folder of the task.
     pub fn folder(&self) -> PathBuf {
         self.path("")
     }
 
-    /// A file of it.
+    /// Returns the path of a file of the task.
     pub fn path(&self, file: &str) -> PathBuf {
         self.project.join(self.relative(file))
     }
 
-    /// A file of it, as seen from the project.
+    /// Returns the path of a file of the task, relative to the project.
     pub fn relative(&self, file: &str) -> PathBuf {
         let folder = Path::new(FOLDER).join(self.name.as_str());
         if file.is_empty() { folder } else { folder.join(file) }
     }
 
-    /// What is to be done; `None` if nobody has said so yet.
+    /// Returns the instructions; `None` if they are missing or empty.
     pub fn instructions(&self) -> Result<Option<String>, Failure> {
         let text = self.text(INSTRUCTIONS)?;
         Ok(text.filter(|text| !text.trim().is_empty()))
     }
 
-    /// The mode that `task.toml` asks for. Only that key is looked at: whether the rest is right
-    /// is the configuration's business.
+    /// Returns the mode in `task.toml`. Only this key is read; the configuration validates the
+    /// rest.
     pub fn mode(&self) -> Result<Option<String>, Failure> {
         let Some(bytes) = self.bytes(SETTINGS, MAX_SETTINGS_BYTES)? else { return Ok(None) };
         let shown = self.relative(SETTINGS);
@@ -194,13 +191,13 @@ impl Task {
             None => Ok(None),
             Some(toml::Value::String(mode)) => Ok(Some(mode.clone())),
             Some(other) => Err(Failure::trouble(format!(
-                "`{shown}`: `mode` has to be the name of a mode, a string, and is of type {}",
+                "`{shown}`: `mode` must be a string, the name of a mode, but is of type {}",
                 other.type_str()
             ))),
         }
     }
 
-    /// How large a file of the task is; `None` if it is not there.
+    /// Returns the size of a file of the task; `None` if it does not exist.
     pub fn size(&self, file: &str) -> Result<Option<u64>, Failure> {
         let opened = files::open_inside(&self.project, &self.relative(file))
             .map_err(|error| Failure::because(&error))?;
@@ -212,7 +209,7 @@ impl Task {
         }
     }
 
-    /// A file of the task as text; `None` if it is not there.
+    /// Returns a file of the task as text; `None` if it does not exist.
     pub fn text(&self, file: &str) -> Result<Option<String>, Failure> {
         let bytes = self.bytes(file, MAX_TEXT_BYTES)?;
         bytes.map(String::from_utf8).transpose().map_err(|_| {
@@ -226,8 +223,8 @@ impl Task {
             .map_err(|error| Failure::because(&error))
     }
 
-    /// Replaces a file of the task in one stroke. A task that was removed meanwhile does not come
-    /// back by it.
+    /// Replaces a file of the task atomically. It does not recreate a task that was removed
+    /// meanwhile.
     pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), Failure> {
         let path = self.path(file);
         let write = || {
@@ -242,18 +239,18 @@ impl Task {
     }
 }
 
-/// All tasks of a project by name. One that is broken is listed with what is wrong with it.
+/// Lists all tasks of a project by name. An invalid task is listed with its error.
 pub fn list(project: &Path) -> Result<Vec<ListedTask>, Failure> {
     let folder = Path::new(FOLDER);
     if !files::folder_inside(project, folder).map_err(|error| Failure::because(&error))? {
         return Ok(Vec::new());
     }
-    let cant = |error: io::Error| Failure::trouble(format!("can't read `{FOLDER}`: {error}"));
+    let cant = |error: io::Error| Failure::trouble(format!("cannot read `{FOLDER}`: {error}"));
     let mut all = Vec::new();
     for entry in fs::read_dir(project.join(folder)).map_err(cant)? {
         let entry = entry.map_err(cant)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // Hidden ones are what somebody is just making, or removing.
+        // Hidden folders are being created or removed by another process.
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if !name.starts_with('.') && !is_file {
             let task = Task::open(project, &name);
@@ -272,13 +269,13 @@ pub(crate) fn already_there(name: &TaskName) -> Failure {
 }
 
 fn cant_make(name: &TaskName, error: &FileError) -> Failure {
-    // Somebody made it while we did.
+    // Another process created it meanwhile.
     if error.is_taken() { already_there(name) } else { Failure::because(error) }
 }
 
 fn not_found(project: &Path, name: &TaskName) -> Failure {
     let failure = Failure::usage(format!("Task not found: {name}"));
-    // What can't be listed can't be suggested; the message stands without it.
+    // If the tasks cannot be listed, the message has no suggestions.
     let listed = list(project).unwrap_or_default();
     let names: Vec<_> = listed.iter().map(|listed| listed.name.as_str()).collect();
     let archived = archive::list(project).unwrap_or_default();
@@ -287,7 +284,7 @@ fn not_found(project: &Path, name: &TaskName) -> Failure {
             .hint(format!("it was archived; restore it: nightwright task restore {name}"));
     }
     if names.is_empty() {
-        return failure.hint(format!("there are no tasks yet; make it: nightwright new {name}"));
+        return failure.hint(format!("there are no tasks yet; create it: nightwright new {name}"));
     }
     let meant = match nearest(name.as_str(), names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? "),
@@ -301,7 +298,7 @@ fn not_found(project: &Path, name: &TaskName) -> Failure {
     failure.hint(format!("{meant}the tasks are: {shown}{more}"))
 }
 
-/// The settings of a new task.
+/// Returns the settings of a new task.
 fn settings(mode: &str) -> String {
     let mode = toml_edit::value(mode);
     format!(

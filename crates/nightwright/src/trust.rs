@@ -1,12 +1,11 @@
-//! What a project would run on this machine, and whether somebody approved it.
+//! The commands that a project would run on this machine, and whether the user approved them.
 //!
-//! A repository that somebody else wrote can bring settings that name commands, and hooks that are
-//! commands. None of it takes effect before a person has seen it. What was approved is remembered
-//! by what it says, outside the project: a change to something that was never approved needs an
-//! approval of its own.
+//! A foreign repository can contain settings that name commands, and hooks that are commands. None
+//! of them takes effect before the user has reviewed it. Approvals are stored by content, outside
+//! the project: every change to unapproved content needs a new approval.
 //!
-//! What can't be read as what it should be is an item too, and one that says so: nothing in a
-//! repository keeps a command from working, and nothing in it goes unseen.
+//! A file that is unreadable or invalid is also an item, with a description of the problem. Thus a
+//! repository can neither break a command nor hide anything.
 
 mod agent_files;
 mod diff;
@@ -28,51 +27,51 @@ pub use agent_files::agent_files;
 pub use diff::diff;
 pub use store::{Approval, ApprovalStore, Approvals};
 
-/// Where a project has hooks.
+/// The folder of a project's hooks.
 pub const HOOKS: &str = ".nightwright/hooks";
-/// How the names of examples end, which are never run.
+/// The suffix of sample hooks, which are never run.
 pub const SAMPLE: &str = ".sample";
-/// A hook larger than this is none.
+/// Maximum size of a hook.
 pub const MAX_HOOK_BYTES: u64 = 1 << 20;
-/// The text of a larger hook is not kept for comparison.
+/// Maximum size of a hook whose text is stored for comparison.
 const MAX_TEXT_BYTES: usize = 64 << 10;
-/// So many lines of a hook are shown.
+/// Number of lines of a hook that are shown.
 const FIRST_LINES: usize = 3;
-/// So much of each of them.
+/// Maximum characters of each of these lines.
 const MAX_LINE_CHARS: usize = 200;
 
-/// Something that would be run, or that says what is run.
+/// A command, or a setting that determines which commands run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustItem {
-    /// Where it is: a file, and the key in it.
+    /// Its location: a file, and the key in it.
     pub location: String,
-    /// What it says, for people.
+    /// The content to show to the user.
     pub shown: String,
-    /// What it says, for comparison.
+    /// The hash of the content, for comparison.
     pub hash: String,
-    /// The whole text of a hook, without secrets of the user's own.
+    /// The full text of a hook, without the user's secrets.
     pub text: Option<String>,
-    /// Whether it is what it should be.
+    /// Whether the content could be read.
     pub form: ItemForm,
 }
 
-/// Whether something is what it should be.
+/// Whether the content of an item could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemForm {
-    /// It was read.
+    /// The content was read.
     Sound,
-    /// It can't be read, or lies elsewhere: what it says is not known.
+    /// It cannot be read or is outside the project: the content is unknown.
     Odd,
 }
 
-/// How an item stands.
+/// The approval state of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustState {
-    /// Somebody approved exactly this.
+    /// The user approved exactly this content.
     Approved,
-    /// Something else was approved at this place.
+    /// Other content was approved at this location.
     Changed,
-    /// Nobody has approved anything here.
+    /// Nothing was approved at this location.
     New,
 }
 
@@ -91,23 +90,23 @@ impl TrustItem {
         Self { location, shown, hash: hash(content), text: None, form: ItemForm::Sound }
     }
 
-    /// Something that is not what it should be. Only its being so can be approved.
+    /// Creates an item that cannot be read. An approval covers only this fact.
     fn odd(location: String, what: &str, error: &dyn std::error::Error) -> Self {
         let shown = format!("{what}, not usable: {}", Failure::because(error).message);
-        // No content has this hash, so that approving the one never approves the other.
+        // No content has this hash, so an approval of one never covers the other.
         let hash =
             format!("odd:{}", Self::new(String::new(), String::new(), shown.as_bytes()).hash);
         Self { location, shown, hash, text: None, form: ItemForm::Odd }
     }
 
-    /// The same with its text, if it is one that can be compared.
+    /// Adds the text, if it can be compared.
     fn with_text(self, bytes: &[u8]) -> Self {
         let text = str::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_TEXT_BYTES);
         let text = text.map(|text| secrets::of_user().mask(text).into_owned());
         Self { text: text.filter(|_| self.form == ItemForm::Sound), ..self }
     }
 
-    /// Whether it is what a file says of this key.
+    /// Whether it is the value of this key in a file.
     pub fn is_of(&self, key: &str) -> bool {
         self.location.rsplit_once(": ").is_some_and(|(_, of)| of == key)
     }
@@ -117,7 +116,7 @@ impl TrustItem {
         self.location.strip_prefix(HOOKS).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// How it stands by what was approved.
+    /// Returns the approval state of the item.
     pub fn state(&self, approvals: &Approvals) -> TrustState {
         match approvals.get(&self.location) {
             Some(approval) if approval.covers(&self.hash) => TrustState::Approved,
@@ -127,12 +126,12 @@ impl TrustItem {
     }
 }
 
-/// What says of a content whether it is the same.
+/// Returns the hash that identifies a content.
 pub fn hash(content: &[u8]) -> String {
     hex(digest(&SHA256, content).as_ref())
 }
 
-/// Everything in these layers, and in the project's hooks, that needs an approval.
+/// Returns all items in these layers, and in the project's hooks, that need an approval.
 pub fn items(project: &Path, layers: &[ConfigLayer]) -> Vec<TrustItem> {
     let mut all: Vec<TrustItem> =
         layers.iter().flat_map(|layer| settings(project, layer)).collect();
@@ -140,7 +139,7 @@ pub fn items(project: &Path, layers: &[ConfigLayer]) -> Vec<TrustItem> {
     all
 }
 
-/// What a layer says that needs an approval.
+/// Returns the settings of a layer that need an approval.
 pub fn settings(project: &Path, layer: &ConfigLayer) -> Vec<TrustItem> {
     let gated = layer.gated().into_iter().filter(|(_, origin, _)| origin.comes_with_project());
     gated
@@ -152,9 +151,9 @@ pub fn settings(project: &Path, layer: &ConfigLayer) -> Vec<TrustItem> {
         .collect()
 }
 
-/// A value as somebody has to see it who approves it: whole, but for what is called a secret.
+/// Returns a value as the user sees it for approval: complete, except for secrets.
 fn seen(value: &ConfigValue) -> ConfigValue {
-    // Of an address the host is what counts, and the rest is as good as a password.
+    // The host of an address matters for the approval; the rest may be as secret as a password.
     let ConfigValue::Table(variables) = value else { return value.without_secrets() };
     let seen = variables.iter().map(|(name, text)| {
         let text = if is_secret(name) { "***".to_owned() } else { text.clone() };
@@ -163,8 +162,8 @@ fn seen(value: &ConfigValue) -> ConfigValue {
     ConfigValue::Table(seen.collect())
 }
 
-/// Whether a variable of this name is known to hold a secret. Of all others the value is shown: it
-/// may name a program, as that of `GIT_ASKPASS` does.
+/// Whether a variable with this name is known to hold a secret. Other values are shown, because
+/// they may name a program, as `GIT_ASKPASS` does.
 fn is_secret(name: &str) -> bool {
     let name = name.to_uppercase();
     let endings = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASS"];
@@ -182,7 +181,7 @@ fn file_of(project: &Path, origin: &ValueOrigin) -> PathBuf {
     path.strip_prefix(project).unwrap_or(path).to_owned()
 }
 
-/// The project's hooks, without the examples.
+/// Returns the project's hooks, without the samples.
 pub fn hooks(project: &Path) -> Vec<TrustItem> {
     let mut all = Vec::new();
     if let Err(error) = find_hooks(project, &mut all) {
@@ -211,7 +210,7 @@ fn find_hooks(project: &Path, all: &mut Vec<TrustItem>) -> Result<(), FileError>
     Ok(())
 }
 
-/// The content of a hook, if it is still the one that was approved.
+/// Returns the content of a hook, if it is still the approved one.
 pub fn hook_content(project: &Path, item: &TrustItem) -> Result<Vec<u8>, Failure> {
     let read = files::read_inside(project, Path::new(&item.location), MAX_HOOK_BYTES);
     let bytes = read.map_err(|error| Failure::because(&error))?.unwrap_or_default();
@@ -219,11 +218,11 @@ pub fn hook_content(project: &Path, item: &TrustItem) -> Result<Vec<u8>, Failure
         return Ok(bytes);
     }
     let place = one_line(&item.location, MAX_LINE_CHARS);
-    Err(Failure::trouble(format!("`{place}` was changed while the run was about to begin"))
+    Err(Failure::trouble(format!("`{place}` was changed while the run was starting"))
         .hint("look at it and approve it: nightwright trust"))
 }
 
-/// A file that needs an approval as a whole, and what is in it; `None` if it is not there.
+/// Returns a file that needs an approval as a whole, with its content; `None` if it does not exist.
 fn file(
     project: &Path,
     place: &Path,
@@ -237,7 +236,7 @@ fn file(
     }
 }
 
-/// How large a file is, and how it begins.
+/// Describes a file by its size and its first lines.
 fn beginning(what: &str, bytes: &[u8]) -> String {
     let mut shown = format!("{what}, {} bytes", bytes.len());
     let text = String::from_utf8_lossy(bytes);
@@ -245,7 +244,7 @@ fn beginning(what: &str, bytes: &[u8]) -> String {
     for line in lines.by_ref().take(FIRST_LINES) {
         shown.push_str("\n| ");
         if line.len() > MAX_LINE_CHARS {
-            // What was cut could not be masked any more.
+            // A line must be masked before it is cut.
             shown.push_str(&one_line(&secrets::of_user().mask(line), MAX_LINE_CHARS));
         } else {
             shown.push_str(&one_line(line, MAX_LINE_CHARS));

@@ -1,10 +1,12 @@
-//! The project as nightwright sees it: one hash over everything that counts as work, and what changed
-//! since a run began.
+//! The state of the project's files: one fingerprint of everything that counts as work, and the
+//! changes since the run started.
 //!
-//! In a repository git says which files differ from the commit at which the run began, asked in a
-//! folder of our own so that nobody else has a say in what it does; without git this is a walk that
-//! honours ignore files. Paths, modes and contents count; what iterations leave
-//! for each other (the notes) and nightwright's own folder don't.
+//! In a repository, git lists the files that differ from the commit at the start of the run. It
+//! runs in a private git folder, so that the project's configuration cannot influence it. Without
+//! git, a walk over the files respects ignore files.
+//!
+//! Paths, modes and contents count. The notes that iterations leave for each other and
+//! nightwright's own folder do not.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
@@ -53,72 +55,71 @@ use private::{BaseCommit, PrivateGit};
 use rules::WorkRules;
 use view::GitView;
 
-/// A project folder.
+/// A project folder, with the caches and settings for taking snapshots.
 #[derive(Debug)]
 pub struct Workspace {
     rules: WorkRules,
     identities: IdentityCache,
     view: WorkspaceView,
-    /// What was there when the run began, as far as it was kept.
+    /// The files at the start of the run, as far as they were recorded.
     baseline: Option<Baseline>,
-    /// The folder of the run, in which our own git folder is.
+    /// The run folder, which contains the private git folder.
     run: Option<PathBuf>,
-    /// A place for that folder where there is no run.
+    /// A place for the private git folder when there is no run.
     temporary: Option<TempDir>,
-    /// The last look.
+    /// The last snapshot that was taken.
     last: Option<Snapshot>,
-    /// Contents in the commit that the last comparison needed, by their names: the next one needs
-    /// mostly the same.
+    /// Contents from the commit that the last comparison needed, by their object names. The next
+    /// comparison needs mostly the same.
     blobs: HashMap<String, OldSide>,
-    /// What the last comparison could not compare.
+    /// The changes that the last comparison could not compare.
     gaps: Vec<TamperFinding>,
-    /// Whether people know that git does not answer.
+    /// Whether the user was warned that git fails.
     warned_about_git: bool,
-    /// What people should know.
+    /// Warnings for the user that were not shown yet.
     warnings: Vec<String>,
 }
 
-/// How the project is looked at.
+/// How the project is inspected.
 #[derive(Debug)]
 enum WorkspaceView {
-    /// Nobody has looked yet.
+    /// Not determined yet: no snapshot was taken.
     None,
-    /// File by file.
+    /// By walking over all files.
     Walk,
-    /// Through git.
     Git(Box<GitView>),
 }
 
 /// A state of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// With git: what differs from the commit at which the run began. Without: all there is.
+    /// With git: the files that differ from the commit at the start of the run. Without git: all
+    /// files.
     files: Arc<BTreeMap<PathBuf, SnapshotItem>>,
-    /// What could not be read.
+    /// The files that could not be read.
     pub unreadable: Vec<String>,
     kind: SnapshotKind,
-    /// Files that checks wrote: they are here to be compared, and are not work.
+    /// Files that checks wrote: they are included for comparisons, but do not count as work.
     outputs: CheckOutputs,
 }
 
 /// Names of files and folders that checks wrote.
 type CheckOutputs = Arc<BTreeSet<String>>;
 
-/// How a state was looked at. Only states of one kind can be compared.
+/// How a snapshot was taken. Only snapshots of the same kind can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum SnapshotKind {
-    /// File by file.
+    /// By walking over all files.
     #[default]
     Walk,
-    /// Through git.
     Git(CommitState),
-    /// File by file, because git gave no answer this time.
+    /// By walking over all files, because git failed this time.
     Stray {
-        /// What git said last.
+        /// The last commit state that git reported.
         committed: Option<CommitState>,
-        /// That of all the files.
+        /// The fingerprint of all the files.
         walked: Fingerprint,
-        /// That of the last look, as long as nobody can tell that there was a change.
+        /// The fingerprint of the last snapshot, until a change is certain.
         fingerprint: Fingerprint,
     },
 }
@@ -127,30 +128,30 @@ enum SnapshotKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SnapshotItem {
     origin: FileOrigin,
-    /// As it is; `None` if it is not there.
+    /// The current identity; `None` if the file does not exist.
     now: Option<Identity>,
 }
 
-/// Where it can be found out how a file was at the start of the run.
+/// Where to find the state of a file at the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum FileOrigin {
-    /// In the commit, which has this in its place.
+    /// In the commit, which contains this file.
     Commit(Option<Identity>),
-    /// Only where it was kept.
+    /// In the baseline, if it was recorded there.
     Start,
 }
 
-/// What git says of commits.
+/// The state of the commits, as git reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CommitState {
     base: Option<String>,
     head: Option<String>,
-    /// The identity of what is committed and counts.
+    /// The identity of the committed files that count as work.
     tree: String,
 }
 
 impl Workspace {
-    /// The project below `root`. Paths in `left_out` are relative to it.
+    /// Creates the workspace of the project at `root`. Paths in `left_out` are relative to it.
     pub fn new(root: &Path, left_out: Vec<PathBuf>) -> Self {
         Self {
             rules: WorkRules {
@@ -172,34 +173,34 @@ impl Workspace {
         }
     }
 
-    /// The same with files and folders, relative to the root, that count although they lie in our
-    /// own folder: what the agent leaves there is work too.
+    /// Counts these files and folders as work although they are inside nightwright's folder. They
+    /// are relative to the root.
     #[must_use]
     pub fn counting(mut self, counted: Vec<PathBuf>) -> Self {
         self.rules.counted = counted;
         self
     }
 
-    /// The same for a run with this folder: our own git folder is kept there.
+    /// Keeps the private git folder in this run folder.
     #[must_use]
     pub fn in_run(mut self, folder: &Path) -> Self {
         self.run = Some(folder.to_owned());
         self
     }
 
-    /// The same, compared with what was there when a run began.
+    /// Compares with the state at the start of a run.
     #[must_use]
     pub fn since(mut self, baseline: Baseline) -> Self {
         self.compare_with(baseline);
         self
     }
 
-    /// Compares with what was there when a run began. To be said before the first look.
+    /// Compares with the state at the start of a run. Must be called before the first snapshot.
     pub fn compare_with(&mut self, baseline: Baseline) {
         self.baseline = Some(baseline);
     }
 
-    /// Leaves a file out of everything, for the rest of the run: nightwright itself writes it.
+    /// Ignores a file for the rest of the run, because nightwright itself writes it.
     pub fn leave_out(&mut self, path: &Path) {
         if !self.rules.left_out.iter().any(|out| out == path) {
             self.rules.left_out.push(path.to_owned());
@@ -213,8 +214,8 @@ impl Workspace {
         self.rules.outputs = Arc::new(all);
     }
 
-    /// Whether a file was written by a check, and never committed. Such a file is not shown as a change
-    /// unless it can decide what checks say.
+    /// Whether a check wrote this file and it was never committed. Such a file is not shown as a
+    /// change unless it can influence the result of a check.
     pub fn is_loose_output(&self, path: &str) -> bool {
         let is_committed = match &self.view {
             WorkspaceView::Git(view) => view.is_committed(Path::new(path)),
@@ -223,24 +224,24 @@ impl Workspace {
         self.rules.is_output(Path::new(path)) && !is_committed
     }
 
-    /// How many files are in a folder of the project, up to a number that is enough.
+    /// Returns the number of files in a folder of the project, counting up to `enough`.
     pub fn files_in(&self, folder: &str, enough: usize) -> usize {
         let found = self.rules.walk(Path::new(folder)).flatten();
         let files = found.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
         files.take(enough).count()
     }
 
-    /// Whether it is known how the project was when the run began.
+    /// Whether the state at the start of the run is known.
     pub fn has_baseline(&self) -> bool {
         self.baseline.is_some()
     }
 
-    /// What people should know since they were last told.
+    /// Returns the warnings since the last call.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Commits made since HEAD was at `commit`; 0 without git.
+    /// Returns the number of commits since HEAD was at `commit`; 0 without git.
     pub fn commits_since(&self, commit: Option<&str>) -> u32 {
         match &self.view {
             WorkspaceView::Git(view) => view.commits_since(commit),
@@ -248,7 +249,7 @@ impl Workspace {
         }
     }
 
-    /// The project as it is now.
+    /// Takes a snapshot of the project.
     pub fn snapshot(&mut self) -> Snapshot {
         let seen = self.open().and_then(|()| match &mut self.view {
             WorkspaceView::Git(view) => {
@@ -262,7 +263,7 @@ impl Workspace {
             Ok(None) => self.walked(),
             Err(trouble) => {
                 if !std::mem::replace(&mut self.warned_about_git, true) {
-                    let text = "the project is looked at without git";
+                    let text = "scanning all files because git failed";
                     self.warnings.push(format!("{text}: {trouble}"));
                 }
                 match self.view {
@@ -277,8 +278,8 @@ impl Workspace {
         snapshot
     }
 
-    /// A walk in place of git's answer. Whether the first of them differs from what git said before
-    /// nobody can tell, so it does not; from then on the walks are compared.
+    /// Takes a snapshot without git, after git failed. The first one cannot be compared with git's
+    /// answers, so it counts as unchanged. Later ones are compared with each other.
     fn strayed(&mut self) -> Snapshot {
         let mut snapshot = self.walked();
         snapshot.outputs = Arc::clone(&self.rules.outputs);
@@ -295,7 +296,7 @@ impl Workspace {
         snapshot
     }
 
-    /// Everything there is, file by file.
+    /// Takes a snapshot of all files without git.
     fn walked(&mut self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         let Self { rules, identities, .. } = self;
@@ -304,8 +305,8 @@ impl Workspace {
         snapshot
     }
 
-    /// Finds out how the project is to be looked at, if that is not known. A run that began without
-    /// git goes on without it; one that began with it asks again at every look.
+    /// Determines how to inspect the project, if that is not known. A run that started without git
+    /// continues without it; a run that started with git tries git for each snapshot.
     fn open(&mut self) -> Result<(), GitError> {
         if !matches!(self.view, WorkspaceView::None) {
             return Ok(());
@@ -333,7 +334,7 @@ impl Workspace {
         result
     }
 
-    /// Our own git folder: that of the run, or a new one. `None` without a repository.
+    /// Returns the private git folder of the run, or a new one; `None` without a repository.
     fn private(&mut self, base: &BaseCommit) -> Result<Option<PrivateGit>, GitError> {
         let project = &self.rules.root;
         let ours = self.run.as_ref().map(|run| run.join(private::FOLDER));
@@ -350,7 +351,7 @@ impl Workspace {
             (Some(repository), _) => repository,
             (None, BaseCommit::First) => return Ok(None),
             (None, BaseCommit::At(_)) => {
-                return Err(GitError::Failed("the repository is not there any more".to_owned()));
+                return Err(GitError::Failed("the repository no longer exists".to_owned()));
             }
         };
         let folder = match (ours, &self.temporary) {
@@ -366,7 +367,7 @@ impl Workspace {
 }
 
 impl Snapshot {
-    /// One hash over all of it.
+    /// Returns one hash of the whole snapshot.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hasher = Context::new(&SHA256);
         match &self.kind {
@@ -382,8 +383,8 @@ impl Snapshot {
         Fingerprint(hex(&hasher.finish().as_ref()[..16]))
     }
 
-    /// How many files were added, changed or removed since `before`. `None` for states that were
-    /// looked at in different ways: they can't be compared.
+    /// Returns how many files were added, changed or removed since `before`; `None` if the
+    /// snapshots were taken in different ways.
     pub fn changed_since(&self, before: &Self) -> Option<u32> {
         self.changed(before, |_| true)
     }
@@ -399,7 +400,7 @@ impl Snapshot {
         Some(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// Files that differ between two states; `None` if they can't be compared.
+    /// Returns the files that differ between two snapshots; `None` if they cannot be compared.
     fn differing<'a>(&'a self, before: &'a Self) -> Option<impl Iterator<Item = &'a Path>> {
         let can_be_compared = match (&self.kind, &before.kind) {
             (SnapshotKind::Git(now), SnapshotKind::Git(then)) => now.base == then.base,
@@ -415,13 +416,14 @@ impl Snapshot {
         can_be_compared.then(|| changed.chain(back.map(PathBuf::as_path)))
     }
 
-    /// What happened to the files since an earlier look, but for those known to be written by checks.
+    /// Returns the changes to files since an earlier snapshot, except files that checks are known
+    /// to write.
     pub fn touched_since(&self, before: &Self) -> Vec<TouchedFile> {
         let differing = self.differing(before).into_iter().flatten();
         let touched = differing.filter(|path| !self.is_output(path)).map(|path| {
             let (now, then) = (self.files.get(path), before.files.get(path));
             let how = match (now, then) {
-                // Not among the differences any more: it is as it was in the commit.
+                // The file no longer differs from the commit.
                 (None, Some(SnapshotItem { origin: FileOrigin::Commit(Some(_)), .. })) => {
                     TouchKind::Changed
                 }
@@ -441,12 +443,12 @@ impl Snapshot {
         is_output(&self.outputs, path)
     }
 
-    /// The commit that is checked out, with git.
+    /// Returns the commit that is checked out; `None` without git.
     pub fn head(&self) -> Option<&str> {
         self.committed()?.head.as_deref()
     }
 
-    /// The identity of what is committed and counts, with git.
+    /// Returns the identity of the committed files that count as work; `None` without git.
     pub fn head_tree(&self) -> Option<&str> {
         Some(&self.committed()?.tree)
     }
@@ -461,7 +463,7 @@ impl Snapshot {
 }
 
 fn is_output(outputs: &CheckOutputs, path: &Path) -> bool {
-    // Most projects have none, and most files are asked about.
+    // Fast path: this is called for most files, and most projects have no outputs.
     !outputs.is_empty()
         && path
             .to_str()

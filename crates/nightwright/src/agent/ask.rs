@@ -1,5 +1,5 @@
-//! One question to the agent outside a run: contained, capped, with a deadline, and classified
-//! exactly as an attempt is. Nobody waits for a limit here, and nothing is tried again.
+//! One question to the agent outside a run: contained, with a cost cap and a deadline, and
+//! classified like an attempt. It never waits for a usage limit and never retries.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -33,38 +33,37 @@ use crate::runtime::clock::{Clock, ClockSpeed};
 use crate::runtime::signals::Signals;
 use crate::store::temp_folder::TempHandle;
 
-/// How long the program may stay after its result.
+/// How long the program may keep running after its result.
 const AFTER_RESULT: Duration = Duration::from_secs(15);
-/// News that wait to be heard.
+/// Capacity of the queue of agent news.
 const NEWS_MAX: usize = 16;
-/// What is kept of the agent's words beside its result.
+/// Maximum bytes of the agent's text that are kept in addition to its result.
 const WORDS_MAX: usize = 1 << 20;
-/// The most that is shown of the reason for no answer.
+/// Maximum length of the reason shown when there is no answer.
 const WHY_MAX: usize = 400;
 
-/// Who is asked.
+/// The agent that receives the question.
 pub struct AgentEndpoint {
-    /// The program.
     pub program: PathBuf,
-    /// Arguments that come before all others.
+    /// Arguments that precede all others.
     pub before: Vec<OsString>,
-    /// The language it speaks.
+    /// The format of its command line and output stream.
     pub dialect: Dialect,
-    /// Its environment, but for what each question has of its own.
+    /// Its environment, without the variables that are specific to each question.
     pub environment: Vec<(OsString, OsString)>,
-    /// What is masked in what is kept of it.
+    /// Secrets to mask in the recorded output.
     pub secrets: Secrets,
-    /// Where it works.
+    /// The working directory of its process.
     pub project: PathBuf,
-    /// Where its prompt and its raw output go.
+    /// The folder for its prompt and raw output.
     pub folder: PathBuf,
-    /// Where its temporary files go.
+    /// The folder for its temporary files.
     pub temp: TempHandle,
 }
 
 impl fmt::Debug for AgentEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the environment: there are secrets in it.
+        // The environment is left out because it contains secrets.
         f.debug_struct("Respondent")
             .field("program", &self.program)
             .field("dialect", &self.dialect)
@@ -74,55 +73,53 @@ impl fmt::Debug for AgentEndpoint {
     }
 }
 
-/// What is asked.
+/// A question and the limits for its answer.
 #[derive(Clone, Debug)]
 pub struct AgentQuestion<'a> {
-    /// The name of its files.
+    /// The base name of its files.
     pub label: &'a str,
-    /// The question itself.
     pub prompt: &'a str,
-    /// Who it is asked as.
     pub system: SystemPrompt<'a>,
-    /// The shape that the answer has to have, as JSON Schema.
+    /// The JSON Schema that the answer must match.
     pub schema: Option<&'a str>,
-    /// What it may cost.
+    /// The maximum cost of the answer.
     pub cap: Usd,
-    /// How long it may take.
+    /// The maximum time until the answer.
     pub deadline: Duration,
-    /// The model; `None` = the program's own choice.
+    /// The model; `None` for the program's default.
     pub model: Option<&'a str>,
-    /// What it may use.
+    /// The tools that the agent may use.
     pub tools: ToolAccess,
 }
 
-/// What the agent is told about itself.
+/// The system prompt of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemPrompt<'a> {
-    /// This, beside what its program tells it.
+    /// Appended to the program's own system prompt.
     Also(&'a str),
-    /// This and nothing else.
+    /// Replaces the program's own system prompt.
     Only(&'a str),
 }
 
-/// What came back.
+/// The agent's answer, and how the process ended.
 #[derive(Clone, Debug)]
 pub struct AgentAnswer {
-    /// What came of it, and what it used.
+    /// The outcome and the usage.
     pub report: AttemptReport,
-    /// The last result, if there was one.
+    /// The last result, if any.
     pub result: Option<ResultFacts>,
-    /// Whether nothing came after that.
+    /// Whether the result was the last message of the stream.
     pub result_last: bool,
-    /// The model that it said it works with.
+    /// The model that the program reported.
     pub model: Option<String>,
-    /// How long it took.
+    /// Time from the start of the process to its end.
     pub took: Duration,
-    /// What the program printed.
+    /// The file with the raw output.
     pub raw: PathBuf,
     words: String,
 }
 
-/// Asks; `None` if it was interrupted.
+/// Asks the agent; returns `None` if a signal interrupted the question.
 pub async fn ask(
     respondent: &AgentEndpoint,
     question: &AgentQuestion<'_>,
@@ -140,40 +137,40 @@ pub async fn ask(
     Some(AgentAnswer { report, result, result_last, model, took, raw, words })
 }
 
-/// Where what the program printed is kept.
+/// The file that receives the program's raw output.
 fn raw_file(folder: &Path, label: &str) -> PathBuf {
     folder.join(format!("output/{label}.ndjson"))
 }
 
 impl AgentAnswer {
-    /// The answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> &str {
         let text = self.result.as_ref().and_then(|result| result.text.as_deref());
         text.unwrap_or(&self.words)
     }
 
-    /// The answer in the shape that was asked for, if it came in it.
+    /// Returns the answer that matches the schema, if the agent gave one.
     pub fn structured(&self) -> Option<&str> {
         self.result.as_ref()?.structured.as_deref()
     }
 
-    /// Why there is no answer to be read, if there is none. Whoever answered something odd has
-    /// answered.
+    /// Returns the error to report when there is no answer. An unusual answer still counts as an
+    /// answer.
     pub fn failure(&self) -> Option<Failure> {
         let why = || one_line(&self.report.outcome.sentence(), WHY_MAX);
         let failure = match &self.report.outcome {
             AttemptOutcome::Finished | AttemptOutcome::Suspect { .. } => return None,
             AttemptOutcome::UsageLimited { until: Some(until) } => {
                 let until = local(*until);
-                Failure::trouble(format!("the account's usage limit is reached, until {until}"))
+                Failure::trouble(format!("the account's usage limit is reached until {until}"))
                     .hint("try again then; nothing was changed")
             }
             AttemptOutcome::UsageLimited { until: None } | AttemptOutcome::RateLimited => {
-                Failure::trouble("the account's limit is reached; until when was not said")
-                    .hint("try again in some minutes; nothing was changed")
+                Failure::trouble("the account's limit is reached; the reset time is unknown")
+                    .hint("try again in a few minutes; nothing was changed")
             }
             AttemptOutcome::AttemptBudget => {
-                Failure::trouble("the agent gave no answer for what it may cost")
+                Failure::trouble("the agent reached the cost limit before it answered")
             }
             AttemptOutcome::Auth { .. } | AttemptOutcome::Billing { .. } => {
                 Failure::trouble(format!("the agent gave no answer: {}", why()))
@@ -208,7 +205,7 @@ impl AgentAnswer {
     }
 }
 
-/// A time as people here read it.
+/// Formats a time in the system's time zone.
 fn local(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z").to_string()
 }
@@ -288,7 +285,7 @@ fn order(question: &AgentQuestion<'_>) -> LaunchRequest {
     }
 }
 
-/// Waits for the end of the call, and sees to it that there is one.
+/// Waits for the call to end, and cancels it at the deadline, after the result or on a signal.
 async fn call(
     agent: &mut ProcessAgent,
     dialect: Dialect,
@@ -299,7 +296,7 @@ async fn call(
     let (sender, mut news) = mpsc::channel(NEWS_MAX);
     let post = NewsSender::new(request.source, sender);
     let attempt: Box<dyn Attempt> = agent.start(request, post);
-    // Where time is all that its cost is known by, the cap is a deadline too.
+    // If the cost can only be estimated from time, the cap is a deadline too.
     let time = dialect
         .time_for(question.cap)
         .map_or(question.deadline, |time| time.min(question.deadline));
@@ -320,7 +317,7 @@ async fn call(
                 continue;
             }
             () = signals.next() => {
-                // A second signal takes away the grace.
+                // The second signal removes the grace period.
                 let grace = if interrupted { Grace::None } else { Grace::Usual };
                 attempt.cancel(CancelReason::StopNow, grace);
                 interrupted = true;
@@ -344,13 +341,13 @@ async fn call(
     }
 }
 
-/// What was seen in the stream that a report does not tell.
+/// Facts from the stream that are not part of the report.
 #[derive(Debug, Default)]
 struct AnswerCollector {
     model: Option<String>,
     result: Option<ResultFacts>,
     result_last: bool,
-    /// The agent's own words, for programs that have no result.
+    /// The agent's text, for programs that print no result.
     words: String,
 }
 

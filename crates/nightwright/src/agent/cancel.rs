@@ -1,10 +1,11 @@
-//! The word that an attempt is to end, on its way from whoever says it to the task that does it.
+//! Cancellation of an attempt: carries the request from the caller to the task that ends the
+//! process.
 
 use nightwright_core::effect::Grace;
 use nightwright_core::stream::outcome::CancelReason;
 use tokio::sync::watch;
 
-/// An attempt is to end.
+/// A request to end an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancellation {
     /// Why. The first reason is the one that counts.
@@ -13,7 +14,7 @@ pub struct Cancellation {
     pub grace: Grace,
 }
 
-/// Says the word.
+/// The sending side of a cancellation.
 #[derive(Debug)]
 pub struct Canceller(watch::Sender<Option<Cancellation>>);
 
@@ -42,7 +43,7 @@ impl Cancellation {
                 return cut;
             }
             if cuts.changed().await.is_err() {
-                // Nobody is left who could say it.
+                // The sender is gone, so no request can arrive.
                 std::future::pending::<()>().await;
             }
         }

@@ -1,5 +1,5 @@
-//! What a program of ours finds in its environment: what is allowed, what we set, and what tells
-//! it which attempt it is.
+//! The environment of the programs that nightwright starts: inherited variables, fixed ones, and
+//! those that identify the attempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -16,8 +16,8 @@ use crate::hex::hex;
 use crate::process::MARK;
 use crate::runtime::random;
 
-/// The variables of `ours` that are passed on to an agent, and those that we set. `also` is the
-/// user's wish for more.
+/// Returns the variables of `ours` that the agent inherits, plus those that the dialect sets.
+/// `also` allows additional variables on the user's request.
 pub fn inherited(
     dialect: Dialect,
     ours: impl IntoIterator<Item = (OsString, OsString)>,
@@ -41,21 +41,21 @@ pub fn inherited(
 /// The environment of checks and hooks.
 #[derive(Clone, Default)]
 pub struct CheckEnvironment {
-    /// What they get.
+    /// The variables that are passed to them.
     pub all: Vec<(OsString, OsString)>,
-    /// The names of credentials that they don't get.
+    /// The names of the credentials that are withheld.
     pub withheld: Vec<String>,
 }
 
 impl fmt::Debug for CheckEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the environment: there are secrets in it.
+        // The environment is left out because it contains secrets.
         f.debug_struct("ForChecks").field("withheld", &self.withheld).finish_non_exhaustive()
     }
 }
 
-/// The variables of `ours` and those that the user sets for the agent, without what checks and hooks
-/// don't get. `pass` are the exceptions.
+/// Returns the variables of `ours` and those that the user sets for the agent, without the
+/// variables withheld from checks and hooks. `pass` lists the exceptions.
 pub fn for_checks(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own: &BTreeMap<String, String>,
@@ -69,7 +69,7 @@ pub fn for_checks(
     let is_set = |name: &str| names.contains(OsStr::new(name));
     let mut withheld = Vec::new();
     all.retain(|(name, _)| {
-        // A name that is no text is nobody's credential.
+        // A name that is not valid UTF-8 is not a known credential.
         let Some(name) = name.to_str() else { return true };
         match environment::withheld(name, pass, is_set) {
             None => return true,
@@ -82,7 +82,8 @@ pub fn for_checks(
     CheckEnvironment { all, withheld }
 }
 
-/// Adds what one attempt or call has of its own. `turn` is which call of its purpose it is.
+/// Adds the variables that are specific to one attempt or call. `turn` is the number of the call
+/// within its purpose.
 pub(super) fn add(
     all: &mut Vec<(OsString, OsString)>,
     setup: &AgentSetup,
@@ -108,31 +109,29 @@ pub(super) fn add(
     }
 }
 
-/// Sets the folder for temporary files.
+/// Sets the variables that name the folder for temporary files.
 pub fn set_temp(all: &mut Vec<(OsString, OsString)>, dialect: Dialect, folder: &Path) {
     for name in dialect.temp_variables() {
         set(all, name, folder);
     }
 }
 
-/// Adds what a check has of its own.
+/// Adds the variables that are specific to a check.
 pub fn add_for_check(all: &mut Vec<(OsString, OsString)>, place: LaunchContext<'_>) {
     place.add(all, "check");
 }
 
-/// Where in which run a program is started.
+/// The run, task and iteration that a program is started for.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchContext<'a> {
-    /// The run.
     pub run: &'a RunId,
-    /// The task, if there is one.
+    /// The name of the task, if any.
     pub task: Option<&'a str>,
-    /// The iteration.
     pub iteration: u32,
 }
 
 impl LaunchContext<'_> {
-    /// `who` tells this program apart from the others of the run.
+    /// Adds the variables; `who` distinguishes this program from the others of the run.
     fn add(self, all: &mut Vec<(OsString, OsString)>, who: &str) {
         set(all, MARK, format!("{}.{who}.{}", self.run, nonce()));
         set(all, "NIGHTWRIGHT_RUN_ID", &self.run.0);
@@ -146,7 +145,7 @@ fn set(all: &mut Vec<(OsString, OsString)>, name: &str, value: impl AsRef<OsStr>
     all.push((name.into(), value.as_ref().to_owned()));
 }
 
-/// Tells the marks of two processes apart even if everything else about them is the same.
+/// Distinguishes the marks of two processes that are otherwise identical.
 fn nonce() -> String {
     hex(&random::nonce())
 }

@@ -20,56 +20,53 @@ use tokio::sync::mpsc;
 
 /// Starts attempts and calls.
 pub trait Agent {
-    /// Starts one. What goes wrong at the start is news like everything else: an `Exited` report.
+    /// Starts an attempt or call. A failure to start is reported as news, in an `Exited` report.
     fn start(&mut self, order: LaunchRequest, post: NewsSender) -> Box<dyn Attempt>;
 }
 
-/// One attempt or call that is going on. Dropping it ends whatever is left of it.
+/// A running attempt or call. Dropping it kills its remaining processes.
 pub trait Attempt {
-    /// A further message into the session. Ignored once the input is closed.
+    /// Sends another message to the session. Ignored once the input is closed.
     fn send_message(&self, text: String);
-    /// No more messages will come.
+    /// Closes the input: no more messages follow.
     fn close_input(&self);
-    /// End it. A second call can only take away grace.
+    /// Cancels it. A second call can only remove the grace period.
     fn cancel(&self, why: CancelReason, grace: Grace);
 }
 
-/// What to start.
+/// An attempt or call to start.
 #[derive(Clone, Debug)]
 pub struct LaunchRequest {
-    /// Who it is: its news carries this.
+    /// The id that its news carries.
     pub source: NewsSource,
-    /// What it is for; `None` = the work itself.
+    /// The purpose of a call; `None` for an attempt.
     pub purpose: Option<CallPurpose>,
     /// The iteration it belongs to, for the agent's environment.
     pub iteration: u32,
-    /// The name of its files in the run folder, such as `003-1`.
+    /// The base name of its files in the run folder, such as `003-1`.
     pub label: String,
-    /// What it is told.
     pub prompt: Prompt,
-    /// What it may cost.
+    /// The maximum cost, if limited.
     pub cap: Option<Usd>,
-    /// The model to ask for.
+    /// The model to request.
     pub model: Option<String>,
-    /// What it may use.
+    /// The tools that the agent may use.
     pub tools: ToolAccess,
-    /// The shape of its answer.
+    /// The required format of the answer.
     pub shape: AnswerFormat,
 }
 
-/// Whose news it is.
+/// The attempt or call that news comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NewsSource {
-    /// An attempt's.
     Attempt(AttemptId),
-    /// A call's.
     Call(CallId),
 }
 
-/// Carries the news of one attempt or call to the supervisor.
+/// Sends the news of one attempt or call to the supervisor.
 ///
-/// The queue is bounded: an attempt that has more to say than the supervisor can take waits, and
-/// so, in the end, does the agent's own pipe.
+/// The queue is bounded: when the supervisor falls behind, the attempt waits, and eventually the
+/// agent blocks on its pipe.
 #[derive(Clone, Debug)]
 pub struct NewsSender {
     source: NewsSource,
@@ -77,12 +74,12 @@ pub struct NewsSender {
 }
 
 impl NewsSender {
-    /// News of `source` go to `inputs`.
+    /// Creates a sender of the news of `source` to `inputs`.
     pub fn new(source: NewsSource, inputs: mpsc::Sender<Input>) -> Self {
         Self { source, inputs }
     }
 
-    /// Hands one piece of news over; waits while the queue is full.
+    /// Sends one piece of news; waits while the queue is full.
     pub async fn send(&self, news: AgentNews) {
         let input = match self.source {
             NewsSource::Attempt(id) => Input::Agent(id, news),
@@ -91,13 +88,13 @@ impl NewsSender {
         self.send_input(input).await;
     }
 
-    /// Tells people of something around the attempt that went wrong and does not end it.
+    /// Warns the user about a problem that does not end the attempt.
     pub async fn trouble(&self, text: String) {
         self.send_input(Input::Trouble { text }).await;
     }
 
     async fn send_input(&self, input: Input) {
-        // A closed queue means that the run is over: there is nobody left to tell.
+        // A closed queue means that the run has ended.
         let _ = self.inputs.send(input).await;
     }
 }

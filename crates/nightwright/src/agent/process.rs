@@ -1,4 +1,4 @@
-//! An agent that is a program: one process for each attempt or call, below a guard of its own.
+//! An agent that runs a program: one process for each attempt or call, with its own guard.
 //!
 //! ```text
 //!            prompt, messages                      lines -> transcript -> news
@@ -8,8 +8,8 @@
 //!   cut ───────────────────────────▶  keep
 //! ```
 //!
-//! The three go on at the same time in one task: a prompt that is not read, a queue that is full
-//! or a pipe that somebody holds open never keeps a cut from being carried out.
+//! All three run concurrently in one task. An unread prompt, a full queue or a pipe that another
+//! process holds open never delays a cancellation.
 
 mod listen;
 mod raw;
@@ -38,55 +38,51 @@ use super::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
 use crate::process::Containment;
 use crate::store::temp_folder::TempHandle;
 
-/// Messages that wait to be written. The machine sends one for each turn at most; when so many
-/// wait, nobody reads them, and one more would not be read either.
+/// Capacity of the queue of messages to the agent. The machine sends at most one per turn, so a
+/// full queue means that the agent does not read its input.
 const MESSAGES_MAX: usize = 16;
 
-/// The time, from whoever knows it.
+/// Returns the current time.
 pub type ClockFn = Arc<dyn Fn() -> Now + Send + Sync>;
-/// Shows a message of an attempt or call to people, on the spot: it must neither wait nor fail.
+/// Shows a message of an attempt or call to the user. It must neither block nor fail.
 pub type ShowFn = Arc<dyn Fn(NewsSource, &AgentMessage<'_>) + Send + Sync>;
-/// The arguments for an order; the path is the file with its system prompt, if it has one.
+/// Builds the arguments for a request; the path is the file with its system prompt, if any.
 pub type ArgumentsFor = Box<dyn Fn(&LaunchRequest, Option<&Path>) -> Vec<OsString>>;
 
-/// Everything that is the same for all attempts and calls of a run.
+/// The settings shared by all attempts and calls of a run.
 pub struct AgentSetup {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: ArgumentsFor,
-    /// The language it speaks.
+    /// The format of its command line and output stream.
     pub dialect: Dialect,
-    /// Whether messages can follow the prompt of an attempt. Calls have only their prompt.
+    /// Whether messages can follow the prompt of an attempt. A call has only its prompt.
     pub input: InputShape,
-    /// Its environment, but for what each attempt has of its own; see
+    /// Its environment, without the variables that are specific to each attempt; see
     /// [`inherited`](super::environment::inherited).
     pub environment: Vec<(OsString, OsString)>,
-    /// Where it works.
+    /// The working directory of its process.
     pub project: PathBuf,
-    /// The folder of the run: `output/` and `prompts/` in it are ours to fill.
+    /// The run folder; the agent's files go to `output/` and `prompts/` in it.
     pub folder: PathBuf,
-    /// Where its temporary files go.
+    /// The folder for its temporary files.
     pub temp: TempHandle,
-    /// What keeps its processes.
+    /// How its process tree is contained.
     pub containment: Containment,
-    /// The name of the run.
     pub run: RunId,
-    /// The name of the task, if there is one.
+    /// The name of the task, if any.
     pub task: Option<String>,
-    /// What the agent's words are searched for.
+    /// The completion marker and signal to look for in the agent's text.
     pub completion: Completion,
-    /// The time.
     pub clock: ClockFn,
-    /// Who shows what it says, if anybody.
+    /// Shows the agent's messages, if set.
     pub show: Option<ShowFn>,
-    /// What is masked in everything that it prints, before anybody reads or keeps it.
+    /// Secrets to mask in all output before it is shown or stored.
     pub secrets: Secrets,
 }
 
 impl fmt::Debug for AgentSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the environment: there are secrets in it.
+        // The environment is left out because it contains secrets.
         f.debug_struct("Setup")
             .field("program", &self.program)
             .field("project", &self.project)
@@ -96,26 +92,26 @@ impl fmt::Debug for AgentSetup {
     }
 }
 
-/// Starts the program of an agent.
+/// Starts the agent's program for each attempt and call.
 #[derive(Debug)]
 pub struct ProcessAgent {
     setup: AgentSetup,
-    /// How many calls there were of each purpose.
+    /// The number of calls so far, per purpose.
     calls: BTreeMap<CallPurpose, u32>,
     warned: WarnedOnce,
 }
 
-/// What people were told already: one word about each is enough for a run.
+/// Warnings that were already shown: each one is shown once per run.
 #[derive(Clone, Debug, Default)]
 struct WarnedOnce {
-    /// That the raw output can't be kept.
+    /// Whether the user was warned that the raw output cannot be stored.
     raw_failed: Arc<AtomicBool>,
-    /// What is new in the agent's stream.
+    /// The unknown items of the agent's stream that were reported.
     unknown: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl WarnedOnce {
-    /// Those of `names` that are told for the first time.
+    /// Returns those of `names` that were not reported before.
     fn first_time<'a>(&self, names: &'a [String]) -> Vec<&'a str> {
         let mut told = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         let new = names.iter().filter(|name| told.insert((*name).clone()));
@@ -124,7 +120,7 @@ impl WarnedOnce {
 }
 
 impl ProcessAgent {
-    /// An agent for one run.
+    /// Creates the agent for one run.
     pub fn new(setup: AgentSetup) -> Self {
         Self { setup, calls: BTreeMap::new(), warned: WarnedOnce::default() }
     }
@@ -145,7 +141,7 @@ impl Agent for ProcessAgent {
     }
 }
 
-/// Something for the agent's input.
+/// A message for the agent's input, or the request to close it.
 #[derive(Debug)]
 enum AgentInput {
     Text(String),
@@ -160,12 +156,12 @@ struct ProcessAttempt {
 
 impl Attempt for ProcessAttempt {
     fn send_message(&self, text: String) {
-        // Full or over: either way nobody would read it.
+        // If the queue is full or closed, the agent would not read the message.
         let _ = self.messages.try_send(AgentInput::Text(text));
     }
 
     fn close_input(&self) {
-        // Full or over: then a cut will do what closing can't.
+        // If the queue is full or closed, a cancellation ends the agent anyway.
         let _ = self.messages.try_send(AgentInput::Close);
     }
 
@@ -175,7 +171,7 @@ impl Attempt for ProcessAttempt {
 }
 
 impl Drop for ProcessAttempt {
-    /// The task holds the process, and the process goes with it.
+    /// The task owns the process: aborting the task kills the process.
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -1,12 +1,12 @@
-//! The agent program on this machine: where it is, which version it is, and whether that will do.
+//! The agent program on this machine: its location, its version, and whether it is supported.
 //!
 //! ```text
 //!   PATH ──▶ search ──▶ a file ──▶ cache, else ask it ──▶ a version ──▶ covered?
-//!               └─────────────────────┴───────────────────────┴──▶ Trouble, with what to do
+//!               └─────────────────────┴───────────────────────┴──▶ ProgramError, with a hint
 //! ```
 //!
-//! Everything that can be wrong with it is found out before anything starts, and each has its own
-//! words: people meet these messages in their first minute.
+//! Every problem is detected before anything starts, and each has its own message: new users often
+//! see these messages first.
 
 mod ask;
 pub mod cache;
@@ -25,32 +25,31 @@ pub use self::error::ProgramError;
 pub use self::search::locate;
 use crate::process::Containment;
 
-/// How long the program may take to say its version; it takes 15 ms.
+/// How long the program may take to print its version. It usually takes 15 ms.
 pub const ANSWER_TIME: Duration = Duration::from_secs(10);
 
-/// What to look for, and how.
+/// The program to find, and how to ask for its version.
 pub struct ProgramQuery<'a> {
-    /// The name of the program.
     pub name: &'a str,
-    /// Where to look: what `PATH` says.
+    /// The value of `PATH`.
     pub path: Option<&'a OsStr>,
-    /// The versions that we know.
+    /// The versions that nightwright supports.
     pub covered: SupportedVersions,
-    /// What it finds in its environment when it is asked.
+    /// The environment for `--version`.
     pub environment: Vec<(OsString, OsString)>,
-    /// What keeps it while it is asked.
+    /// How the process is contained.
     pub containment: Containment,
-    /// How long it may take to answer.
+    /// The maximum time to wait for the version.
     pub timeout: Duration,
-    /// Where answers are kept, if anywhere.
+    /// The cache of versions, if any.
     pub cache: Option<VersionCache>,
-    /// Whether an earlier answer will do.
+    /// Whether a cached version is acceptable.
     pub freshness: Freshness,
 }
 
 impl fmt::Debug for ProgramQuery<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the environment: there are secrets in it.
+        // The environment is left out because it contains secrets.
         f.debug_struct("Wanted")
             .field("name", &self.name)
             .field("path", &self.path)
@@ -59,28 +58,27 @@ impl fmt::Debug for ProgramQuery<'_> {
     }
 }
 
-/// Whether an earlier answer will do.
+/// Whether a cached version is acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// Yes, if the file is still the same.
+    /// Yes, if the file is unchanged.
     Kept,
-    /// No: it is asked, and the answer is kept for others.
+    /// No: the program is asked, and its answer is cached.
     Asked,
 }
 
 /// A program that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundProgram {
-    /// Where it is, as found on the path. Links are not followed: some programs look at the name
-    /// they are called by.
+    /// Its path, as found in `PATH`. Links are not followed, because some programs depend on the
+    /// name they are called by.
     pub path: PathBuf,
-    /// Its version.
     pub version: Version,
-    /// Whether that is a version we know.
+    /// Whether nightwright supports this version.
     pub support: VersionSupport,
 }
 
-/// Finds the program, asks for its version, and judges it.
+/// Finds the program, asks for its version and checks that it is supported.
 pub async fn find(wanted: &ProgramQuery<'_>) -> Result<FoundProgram, ProgramError> {
     let path = locate(wanted.name, wanted.path).map_err(|trouble| match trouble {
         ProgramError::NotFound { .. } => ProgramError::Missing,
@@ -90,7 +88,7 @@ pub async fn find(wanted: &ProgramQuery<'_>) -> Result<FoundProgram, ProgramErro
     if wanted.covered.support(version) == VersionSupport::TooOld
         && wanted.freshness == Freshness::Kept
     {
-        // It may have been updated behind a file that stays the same.
+        // The real program may have been updated behind a launcher that stays the same.
         version = ask::version(&path, wanted).await?;
     }
     match wanted.covered.support(version) {

@@ -1,4 +1,4 @@
-//! The questions of `init`, to somebody who answers line by line.
+//! The questions of `init`, answered line by line.
 
 use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Commands;
@@ -8,27 +8,26 @@ use super::import::Import;
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// The input ended.
     EndOfInput,
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 
-/// Somebody who can be told things and asked.
+/// Shows text to the user and asks questions.
 pub trait Prompter {
-    /// Shows lines.
+    /// Shows text to the user.
     fn tell(&mut self, text: &str);
     /// Shows a question and waits for a line.
     fn ask(&mut self, question: &str) -> Result<String, NoAnswer>;
 }
 
-/// Offers an import: its plan, then the question.
+/// Offers an import: shows its plan and asks.
 pub fn import(person: &mut dyn Prompter, import: &Import) -> Result<bool, NoAnswer> {
     person.tell(&describe(import));
     yes(person, "Import it? [Y/n] ")
 }
 
-/// What an import would do.
+/// Describes the effects of an import.
 pub fn describe(import: &Import) -> String {
     let mut lines = vec![format!("\nFound {}. Importing it brings:", import.source)];
     lines.extend(import.plan().iter().map(|line| format!("  {line}")));
@@ -59,16 +58,16 @@ fn command(
         match answer.trim() {
             "" => return Ok(offered),
             "-" => return Ok(None),
-            // What an arrow key leaves behind, for example.
+            // For example, the escape sequence of an arrow key.
             text if text.contains(|c: char| c.is_control() || c == '\u{fffd}') => {
-                person.tell("That has characters in it that no command has. Please type it again.");
+                person.tell("The command contains invalid characters. Please type it again.");
             }
             text => return Ok(Some(text.to_owned())),
         }
     }
 }
 
-/// Offers the test command that was found as the check of a run.
+/// Offers the detected test command as the check of a run.
 pub fn check(person: &mut dyn Prompter, command: &str) -> Result<bool, NoAnswer> {
     yes(person, &format!("Use `{command}` as the check? [Y/n] "))
 }
@@ -84,7 +83,7 @@ fn yes(person: &mut dyn Prompter, question: &str) -> Result<bool, NoAnswer> {
     }
 }
 
-/// Asks what the agent may do.
+/// Asks for the permissions of the agent.
 pub fn permissions(person: &mut dyn Prompter) -> Result<Permissions, NoAnswer> {
     person.tell(LEVELS);
     loop {
@@ -101,7 +100,7 @@ pub fn permissions(person: &mut dyn Prompter) -> Result<Permissions, NoAnswer> {
     }
 }
 
-/// The levels in plain words. The first is recommended.
+/// The permission levels. The first is recommended.
 const LEVELS: &str = "
 What may the agent do? It cannot ask during a run: everything else is denied.
   1  usual       edit and delete files; run this project's test, build, lint, format and package-manager
@@ -111,7 +110,7 @@ What may the agent do? It cannot ask during a run: everything else is denied.
   2  edits only  create, edit, move and delete files of the project
   3  everything  run any command, read and change any file, use the network";
 
-/// What `bypass` means.
+/// The warning about `bypass`.
 pub const BYPASS_WARNING: &str = "warning: the agent can run any command on this machine, delete \
                                   any of your files and send anything anywhere; use this only in \
                                   a container or a virtual machine";

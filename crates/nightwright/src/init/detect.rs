@@ -1,9 +1,9 @@
-//! What kind of project it is, and which commands test, build and lint it.
+//! Detects the kind of a project, and the commands that test, build and lint it.
 //!
-//! Only commands that the project's own files speak for are named: a gate that always fails is
-//! worse than none. Several kinds can be present. The main one is the first that has a test
-//! command, in the order of [`ProjectKind`]; if none has, the first. Languages come before the tools that
-//! often stand beside them: a `package.json` for the documentation, a `Makefile` of shortcuts.
+//! Only commands that the project's files support are used: a gate that always fails is worse than
+//! none. Several kinds can be present. The main one is the first that has a test command, in the
+//! order of [`ProjectKind`]; if none has, the first. Languages come before the tools that often
+//! accompany them: a `package.json` for the documentation, a `Makefile` of shortcuts.
 
 mod makefile;
 mod node;
@@ -18,28 +18,23 @@ use nightwright_core::settings::Commands;
 
 use super::project_files::{ProjectFiles, has_extension};
 
-/// The kinds of projects, in the order in which they are taken for the main one.
+/// The kinds of projects, in the order of preference for the main one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProjectKind {
-    /// Rust.
     Cargo,
-    /// Go.
     Go,
-    /// C# and its relatives.
+    /// C# and other .NET languages.
     Dotnet,
-    /// Java with Maven.
     Maven,
     /// Java or Kotlin with Gradle.
     Gradle,
-    /// Python.
     Python,
-    /// JavaScript with Bun.
     Bun,
     /// JavaScript with npm, pnpm or Yarn.
     Npm,
-    /// Anything with a makefile.
+    /// Any project with a makefile.
     Make,
-    /// Nothing that we know.
+    /// No known kind of project.
     Generic,
 }
 
@@ -60,30 +55,27 @@ impl fmt::Display for ProjectKind {
     }
 }
 
-/// One kind that is present.
+/// One kind of project that was detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetectedProject {
-    /// Which.
     pub kind: ProjectKind,
-    /// The file that says so; empty for [`ProjectKind::Generic`].
+    /// The file that identifies it; empty for [`ProjectKind::Generic`].
     pub by: String,
-    /// What its files speak for.
+    /// The commands that its files support.
     pub commands: Commands,
 }
 
-/// What a project is.
+/// The detected kinds of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetectedProjects {
-    /// The main kind.
     pub main: DetectedProject,
-    /// The others.
     pub others: Vec<DetectedProject>,
-    /// What could not be made sense of.
+    /// Files that could not be parsed.
     pub notes: Vec<String>,
 }
 
-/// Whether a folder has the manifest of a package of its own. A makefile is none: many folders of a
-/// project have one.
+/// Whether a folder has the manifest of a separate package. A makefile does not count: many folders
+/// of a project have one.
 pub fn has_manifest(folder: &Path) -> bool {
     let DetectedProjects { main, others, .. } = detect(&ProjectFiles::of(folder));
     others.iter().chain([&main]).any(|found| match found.kind {
@@ -99,7 +91,7 @@ pub fn has_manifest(folder: &Path) -> bool {
     })
 }
 
-/// Says what a project is.
+/// Detects the kinds of a project.
 pub fn detect(view: &ProjectFiles) -> DetectedProjects {
     let mut notes = Vec::new();
     let looks = [cargo, go, dotnet, maven, gradle, python::python, node::node, makefile::make];
@@ -119,7 +111,7 @@ fn commands(test: Option<String>, build: Option<String>, lint: Option<String>) -
     Commands { test, build, lint }
 }
 
-/// The first of these files that is there; one that can't be read is a note.
+/// Returns the first of these files that exists; an unreadable one is a note.
 fn first(view: &ProjectFiles, names: &[&str], notes: &mut Vec<String>) -> Option<String> {
     let name = names.iter().find(|name| view.has_file(name))?;
     if let Some(why) = view.broken(name) {
@@ -138,7 +130,7 @@ fn cargo(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject
         }
         None => toml::Table::new(),
     };
-    // Without the option a package at the root is all that is tested.
+    // Without the option, only the package at the root is tested.
     let all = if manifest.contains_key("workspace") { " --workspace" } else { "" };
     let command = |name: &str| Some(format!("cargo {name}{all}"));
     let lint = Some(format!("cargo clippy{all} --all-targets"));
@@ -178,7 +170,7 @@ fn dotnet(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProjec
     let solutions = ending(&["sln", "slnx"]);
     let projects = ending(&["csproj", "fsproj", "vbproj"]);
     let by = solutions.first().or(projects.first())?.clone();
-    // Where the program could not choose, it has to be told.
+    // If the tool cannot choose a file, the command must name it.
     let argument = match (solutions.len(), solutions.len() + projects.len()) {
         (_, 1) => String::new(),
         (1, _) => format!(" {}", shell_words::quote(&by)),

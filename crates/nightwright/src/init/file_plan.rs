@@ -1,5 +1,5 @@
-//! Writing what was decided: everything is checked before the first file is touched, and what was
-//! written is taken back when a later file can't be.
+//! Writes the planned files: everything is checked before the first write, and all writes are
+//! undone if a later one fails.
 
 use std::fs;
 use std::io;
@@ -11,35 +11,34 @@ use super::text::{hook_samples, ignore_text};
 use crate::error::Failure;
 use crate::files::{FileError, check_inside, read_inside, replace};
 
-/// The folder that `init` makes.
+/// The folder that `init` creates.
 pub const FOLDER: &str = ".nightwright";
 
-/// The configuration.
+/// The path of the configuration.
 pub const CONFIG: &str = ".nightwright/config.toml";
 
-/// No file that is replaced is as large as that.
+/// Maximum size of a file that is replaced.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// What happens to a configuration that exists.
+/// How to handle an existing configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingConfig {
-    /// It is refused.
+    /// `init` refuses to replace it.
     Refused,
-    /// It is kept beside the new one.
+    /// It is kept as a backup next to the new one.
     Kept,
 }
 
-/// Files to be written, in their order.
+/// The files to write, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilePlan {
-    /// Path relative to the project, and what will be in it.
+    /// Paths relative to the project, with the contents.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What is left as it is, and why.
+    /// The parts that are left as they are, with the reasons.
     pub notes: Vec<String>,
 }
 
-/// Fails if the project has a configuration and it is not to be replaced. It is worth asking before
-/// anybody answers questions.
+/// Fails if the project has a configuration that must not be replaced. Called before any questions.
 pub fn check_new(project: &Path, existing: ExistingConfig) -> Result<(), Failure> {
     check_inside(project, &project.join(CONFIG)).map_err(|error| Failure::because(&error))?;
     match existing {
@@ -52,7 +51,7 @@ pub fn check_new(project: &Path, existing: ExistingConfig) -> Result<(), Failure
 }
 
 impl FilePlan {
-    /// What `init` writes by itself.
+    /// Returns the plan of the files that `init` itself writes.
     pub fn own(
         project: &Path,
         config: &str,
@@ -85,16 +84,16 @@ impl FilePlan {
                 ExistingConfig::Refused | ExistingConfig::Kept => placing.push(&path, &text),
             }
         }
-        // The last one: a project that has it has everything.
+        // The last file: a project that has it has all files.
         placing.push(CONFIG, config);
         Ok(placing)
     }
 
-    /// Adds a file, unless there is one with that path; whether it was added.
+    /// Adds a file, unless its path exists; returns whether it was added.
     pub fn add(&mut self, path: &str, text: &str) -> bool {
         let is_free = self.files.iter().all(|(other, _)| other != path);
         if is_free {
-            // Before the configuration.
+            // The configuration stays last.
             let last = self.files.len().saturating_sub(1);
             self.files.insert(last, (path.to_owned(), text.as_bytes().to_vec()));
         }
@@ -105,7 +104,7 @@ impl FilePlan {
         self.files.push((path.to_owned(), text.as_bytes().to_vec()));
     }
 
-    /// Writes the files, all or none as far as that can be done.
+    /// Writes the files, all or none as far as possible.
     pub fn write(&self, project: &Path) -> Result<(), Failure> {
         let mut before = Vec::new();
         for (relative, _) in &self.files {
@@ -125,13 +124,13 @@ impl FilePlan {
     }
 }
 
-/// What is in a file; `None` if it is not there.
+/// Returns the contents of a file; `None` if it does not exist.
 pub(crate) fn read(project: &Path, relative: &str) -> Result<Option<Vec<u8>>, Failure> {
     read_inside(project, Path::new(relative), MAX_FILE_BYTES)
         .map_err(|error| Failure::because(&error))
 }
 
-/// What is replaced goes where nothing older is.
+/// Returns an unused name for the backup of a file.
 pub(crate) fn free_backup(project: &Path, file: &str) -> String {
     let name = |number: u32| match number {
         1 => format!("{file}.bak"),
@@ -141,33 +140,33 @@ pub(crate) fn free_backup(project: &Path, file: &str) -> String {
     (1..u32::MAX).map(name).find(is_free).unwrap_or_else(|| name(1))
 }
 
-/// Fails if the nearest folder that exists is none, or may not be written to.
+/// Fails if the nearest existing parent is not a folder, or not writable.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     let refuse = |at: &Path, why: &dyn std::fmt::Display| {
-        Failure::trouble(format!("can't write `{}`: `{}` {why}", path.display(), at.display()))
+        Failure::trouble(format!("cannot write `{}`: `{}` {why}", path.display(), at.display()))
     };
     for folder in path.ancestors().skip(1) {
         match fs::metadata(folder) {
-            Ok(metadata) if !metadata.is_dir() => return Err(refuse(folder, &"is no folder")),
+            Ok(metadata) if !metadata.is_dir() => return Err(refuse(folder, &"is not a folder")),
             Ok(_) => {
                 return access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
                     let error = io::Error::from(error);
-                    refuse(folder, &format_args!("can't be written to: {error}"))
+                    refuse(folder, &format_args!("is not writable: {error}"))
                 });
             }
-            // The next one above, or what is in its place, tells.
+            // The next parent decides.
             Err(_) => {}
         }
     }
     Ok(())
 }
 
-/// The folders above a file that are not there, the innermost first.
+/// Returns the missing parent folders of a file, the innermost first.
 fn missing_folders(path: &Path) -> Vec<PathBuf> {
     path.ancestors().skip(1).take_while(|folder| !folder.exists()).map(Path::to_owned).collect()
 }
 
-/// Puts everything back as it was, and says what failed.
+/// Undoes all writes, and returns the failure with what could not be undone.
 fn take_back(
     before: &[(PathBuf, Option<Vec<u8>>)],
     made: &[PathBuf],
@@ -192,13 +191,13 @@ fn take_back(
     let mut folders = made.to_vec();
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     for folder in folders {
-        // Not empty means that it is not only ours.
+        // A folder that is not empty contains other files.
         drop(fs::remove_dir(folder));
     }
     if left.is_empty() {
         failure.hint("nothing was changed")
     } else {
-        failure.hint(format!("these could not be put back as they were: {}", left.join(", ")))
+        failure.hint(format!("these could not be restored: {}", left.join(", ")))
     }
 }
 

@@ -1,6 +1,7 @@
-//! What `init` looks at: names of files, and the text of those that say something about a project
-//! or come from another tool. Everything is read here, once; what follows from it is decided by
-//! functions that touch no disk.
+//! The files that `init` inspects: their names, and the text of those that describe a project or
+//! come from another tool.
+//!
+//! Everything is read here, once. The functions that evaluate it do not access the disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,13 +11,13 @@ use crate::config::principles;
 use crate::error::Failure;
 use crate::files::{check_inside, read_inside};
 
-/// No file that is looked at is as large as that.
+/// Maximum size of a file that is read.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Entries of one folder that are looked at; what comes after them is not seen.
+/// Maximum number of entries per folder; further ones are ignored.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Folders whose names are listed; the project's own folder is the empty one.
+/// Folders whose names are listed; the empty name is the project's folder.
 const MAX_LISTED: &[&str] = &[
     "",
     "src",
@@ -64,35 +65,34 @@ const READ: &[&str] = &[
     "config.toml",
 ];
 
-/// Where claude-iterate keeps its tasks.
+/// The folder of claude-iterate's tasks.
 pub(super) const WORKSPACES: &str = "claude-iterate/workspaces";
 
-/// Where the project's own tasks are.
+/// The folder of the project's tasks.
 pub(super) const TASKS: &str = ".nightwright/tasks";
 
-/// What is there under a name.
+/// The content of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryContent {
     /// A file, with its text.
     Text(String),
-    /// A file whose text says nothing to us.
+    /// A file whose text is not needed.
     Unread,
-    /// A folder.
     Folder,
-    /// Something that can't be used, and why.
+    /// An unusable path, with the reason.
     Broken(String),
 }
 
-/// What is there, by path relative to the project.
+/// The inspected paths, relative to the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectFiles {
     entries: BTreeMap<String, EntryContent>,
-    /// Where principles go, if the user says so; empty = nowhere.
+    /// The user's path for principles; empty for none.
     principles: Option<String>,
 }
 
 impl ProjectFiles {
-    /// Looks at a project. Whatever can't be read is part of the answer.
+    /// Reads a project. Errors are part of the result.
     pub fn of(project: &Path) -> Self {
         let mut view = Self::default();
         for folder in MAX_LISTED {
@@ -110,7 +110,7 @@ impl ProjectFiles {
         view
     }
 
-    /// Looks at a package inside a project: at its own files alone.
+    /// Reads a package inside a project: only its own files.
     pub fn of_package(package: &Path) -> Self {
         let mut view = Self::default();
         for folder in ["", "src", "test", "tests", "__tests__"] {
@@ -119,14 +119,14 @@ impl ProjectFiles {
         view
     }
 
-    /// The view with one more thing in it.
+    /// Adds one more path.
     #[must_use]
     pub fn with(mut self, path: &str, content: EntryContent) -> Self {
         self.entries.insert(path.to_owned(), content);
         self
     }
 
-    /// The view with what the user says of where principles go (empty = nowhere), and what is there.
+    /// Sets the user's path for principles (empty for none), and reads it.
     #[must_use]
     pub fn with_principles(mut self, project: &Path, file: &str) -> Self {
         self.principles = Some(file.to_owned());
@@ -137,17 +137,17 @@ impl ProjectFiles {
         self
     }
 
-    /// Where principles go; empty = nowhere.
+    /// Returns the path for principles; empty for none.
     pub fn principles_file(&self) -> &str {
         self.principles.as_deref().unwrap_or(principles::USUAL)
     }
 
-    /// What is there under this path.
+    /// Returns the content of this path.
     pub fn get(&self, path: &str) -> Option<&EntryContent> {
         self.entries.get(path)
     }
 
-    /// The text of a file that could be read.
+    /// Returns the text of a file that could be read.
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.get(path)? {
             EntryContent::Text(text) => Some(text),
@@ -155,7 +155,7 @@ impl ProjectFiles {
         }
     }
 
-    /// Whether there is a file, readable or not.
+    /// Whether the file exists, readable or not.
     pub fn has_file(&self, path: &str) -> bool {
         match self.get(path) {
             Some(EntryContent::Text(_) | EntryContent::Unread | EntryContent::Broken(_)) => true,
@@ -163,12 +163,12 @@ impl ProjectFiles {
         }
     }
 
-    /// Whether there is a folder.
+    /// Whether the folder exists.
     pub fn has_folder(&self, path: &str) -> bool {
         self.get(path) == Some(&EntryContent::Folder)
     }
 
-    /// Why something that is there can't be used.
+    /// Returns why an existing path cannot be used.
     pub fn broken(&self, path: &str) -> Option<&str> {
         match self.get(path)? {
             EntryContent::Broken(why) => Some(why),
@@ -176,7 +176,7 @@ impl ProjectFiles {
         }
     }
 
-    /// The names of everything right inside a folder; the project's own folder is the empty one.
+    /// Returns the names of all entries of a folder; the empty name is the project's folder.
     pub fn names_in<'a>(&'a self, folder: &str) -> impl Iterator<Item = &'a str> {
         let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         self.entries
@@ -198,12 +198,12 @@ impl ProjectFiles {
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
             Err(error) => {
-                let why = format!("can't list `{}`: {error}", path.display());
+                let why = format!("cannot list `{}`: {error}", path.display());
                 self.entries.insert(folder.to_owned(), EntryContent::Broken(why));
                 return;
             }
         };
-        // An entry that is gone while we look was not there.
+        // An entry that disappears during the listing is ignored.
         for entry in entries.take(MAX_ENTRIES).flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
@@ -218,7 +218,7 @@ impl ProjectFiles {
     }
 }
 
-/// The path of a name in a folder of the project.
+/// Returns the path of a name in a folder of the project.
 pub(super) fn inside(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
@@ -241,7 +241,7 @@ fn look(project: &Path, relative: &str, name: &str) -> EntryContent {
     }
 }
 
-/// Whether a name ends like this, after a dot.
+/// Whether a name has this extension.
 pub(super) fn has_extension(name: &str, extension: &str) -> bool {
     Path::new(name).extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }

@@ -1,27 +1,27 @@
-//! The texts that `init` writes: the configuration with its comments, the samples of hooks and what
-//! git is to leave out.
+//! The texts that `init` writes: the configuration with its comments, the samples of hooks and the
+//! `.gitignore`.
 //!
-//! In the configuration a line that begins with `# ` is for people, and one that begins with `#`
-//! and a key shows a default: the file is valid as it is, and with every such line in force.
+//! In the configuration, a line that starts with `# ` is a comment, and one that starts with `#`
+//! and a key shows a default. The file is valid as it is, and with all these lines enabled.
 
 use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Commands;
 
 use super::import::ImportedSettings;
 
-/// What the configuration is made of.
+/// The values for the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigChoices {
-    /// The project's commands; the one for tests becomes the gate.
+    /// The project's commands; the test command becomes the check.
     pub commands: Commands,
-    /// What the agent may do without asking.
+    /// The permissions of the agent.
     pub permissions: Permissions,
-    /// What comes from another tool. Its commands are not looked at: they are in `commands` once
-    /// somebody agreed to them.
+    /// Settings from another tool. Its commands are ignored here: they are in `commands` once the
+    /// user has accepted them.
     pub taken: ImportedSettings,
 }
 
-/// The commented configuration.
+/// Returns the commented configuration.
 pub fn config_text(choices: &ConfigChoices) -> String {
     let ConfigChoices { commands, permissions, taken } = choices;
     let Commands { test, build, lint } = commands;
@@ -55,12 +55,12 @@ pub fn config_text(choices: &ConfigChoices) -> String {
     .concat()
 }
 
-/// A text as TOML writes it.
+/// Quotes a text as TOML.
 pub(super) fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
 
-/// A key that is set, or shown.
+/// Returns a line that sets a key, or shows its default.
 fn line(key: &str, value: Option<String>, shown: &str) -> String {
     match value {
         Some(value) => format!("{key} = {value}\n"),
@@ -68,7 +68,7 @@ fn line(key: &str, value: Option<String>, shown: &str) -> String {
     }
 }
 
-/// What git leaves out, added to what is there; `None` if nothing is missing.
+/// Returns the `.gitignore` with missing entries added; `None` if nothing is missing.
 pub fn ignore_text(old: Option<&str>) -> Option<String> {
     let old = old.unwrap_or_default();
     let has = |name: &&str| {
@@ -82,7 +82,7 @@ pub fn ignore_text(old: Option<&str>) -> Option<String> {
     Some(format!("{old}{gap}{}\n", missing.join("\n")))
 }
 
-/// What a task remembers of its runs is nobody's work, and stays where they ran.
+/// The files that record the state of runs are specific to the machine and not committed.
 const IGNORED: [&str; 6] = [
     "archive/",
     "logs/",
@@ -92,21 +92,21 @@ const IGNORED: [&str; 6] = [
     "tasks/*/.stop",
 ];
 
-/// The samples of hooks, by name.
+/// Returns the samples of hooks, by name.
 pub fn hook_samples() -> Vec<(&'static str, String)> {
     HOOKS.iter().map(|(name, about, example)| (*name, hook_sample(name, about, example))).collect()
 }
 
-/// Each with what it is for, and an example of what it can do.
+/// Each hook with its purpose and an example.
 const HOOKS: [(&str, &str, &str); 5] = [
     (
         "started",
-        "Runs once, before the first iteration. Exit 0 goes on, 2 ends the run.",
+        "Runs once, before the first iteration. Exit 0 continues, 2 ends the run.",
         "\
-# This one lets no run begin on the main branch.
+# This example prevents runs on the main branch.
 case $(git rev-parse --abbrev-ref HEAD 2>/dev/null) in
 main | master)
-    echo \"this project is not worked on in its main branch\"
+    echo \"runs on the main branch are not allowed\"
     exit 2
     ;;
 esac
@@ -114,10 +114,10 @@ esac
     ),
     (
         "next_iteration",
-        "Runs before every iteration. Exit 0 goes on, 1 skips the iteration, 2 ends the run.",
+        "Runs before every iteration. Exit 0 continues, 1 skips the iteration, 2 ends the run.",
         "\
-# This one holds the run back while there is a file `.nightwright/hold`. After each skip the delay is
-# waited for, at least a second; ten skips in a row end the run.
+# This example pauses the run while the file `.nightwright/hold` exists. After each skip,
+# nightwright waits for the delay, at least a second; ten consecutive skips end the run.
 if [ -e .nightwright/hold ]; then
     exit 1
 fi
@@ -125,9 +125,9 @@ fi
     ),
     (
         "iteration_finished",
-        "Runs after every iteration. Its exit code changes nothing.",
+        "Runs after every iteration. Its exit code is ignored.",
         "\
-# This one keeps a line for each iteration.
+# This example logs one line per iteration.
 mkdir -p .nightwright/logs
 echo \"$(date) iteration $NIGHTWRIGHT_ITERATION: $NIGHTWRIGHT_COMMITS_MADE commits, \\
 $NIGHTWRIGHT_LAST_DURATION s, $NIGHTWRIGHT_TOTAL_COST USD so far\" >> .nightwright/logs/iterations.txt
@@ -135,9 +135,9 @@ $NIGHTWRIGHT_LAST_DURATION s, $NIGHTWRIGHT_TOTAL_COST USD so far\" >> .nightwrig
     ),
     (
         "finished",
-        "Runs at the end of every run, however it ended. Its exit code changes nothing.",
+        "Runs at the end of every run, however it ended. Its exit code is ignored.",
         "\
-# This one shows a word on the desktop, and says nothing of a rehearsal.
+# This example shows a desktop notification, except for rehearsals.
 if [ -z \"$NIGHTWRIGHT_DRY_RUN\" ] && command -v notify-send > /dev/null; then
     notify-send \"nightwright: $NIGHTWRIGHT_FINISH_TYPE\" \\
         \"$NIGHTWRIGHT_TOTAL_ITERATIONS iterations, $NIGHTWRIGHT_TOTAL_COST USD\"
@@ -146,9 +146,9 @@ fi
     ),
     (
         "blocked",
-        "Runs when the agent says that it needs something only you can give.",
+        "Runs when the agent reports a blocker: something only you can resolve.",
         "\
-# This one keeps what is needed, one line of JSON for each thing.
+# This example logs the blockers, one line of JSON each.
 mkdir -p .nightwright/logs
 cat >> .nightwright/logs/needed.txt
 ",
@@ -171,23 +171,23 @@ fn hook_sample(name: &str, about: &str, example: &str) -> String {
 
 const HEAD: &str = "\
 #:schema ./config.schema.json
-# Settings of this project for nightwright. A key behind a `#` shows its default or an example: take
-# the `#` away to set it. `nightwright config explain KEY` says where a value comes from.
+# Settings of this project for nightwright. A key after a `#` shows its default or an example:
+# remove the `#` to set it. `nightwright config explain KEY` shows where a value comes from.
 
-# How the tasks work that have no mode of their own: loop, iterative, plan or build. A goal given
-# with `nightwright run -p GOAL` is none of them.
+# The mode of tasks that do not set one: loop, iterative, plan or build. It does not apply to goals
+# given with `nightwright run -p GOAL`.
 #mode = \"loop\"
-# Between two iterations.
+# The delay between two iterations.
 #delay = \"1s\"
 ";
 
 const COMMANDS: &str = "
-# The project's own commands, for the agent to know.
+# The project's commands, which the agent is informed of.
 [commands]
 ";
 
 const VERIFY: &str = "
-# What nightwright itself runs before it believes that the work is done; all must exit 0.
+# The checks that nightwright runs before it accepts a claim that the work is done; all must exit 0.
 [verify]
 ";
 
@@ -197,16 +197,16 @@ const VERIFY_MORE: &str = "\
 #timeout = \"10m\"
 # Maximum time for running them before the first iteration, to see what fails then; or \"off\".
 #baseline = \"5m\"
-# Whether a check that failed is run once more.
+# Whether a failed check is run again.
 #rerun = \"once\"
-# What changes that make passing checks worth less lead to: warn, reject or off.
+# How to handle changes that weaken the checks: warn, reject or off.
 #tamper = \"warn\"
-# Whether a model is asked as well: auto, always or off.
+# Whether a model verifies the work as well: auto, always or off.
 #model = \"auto\"
-# Which model, and how closely it looks: quick, standard, or deep (it reads the project).
+# Which model, and how thoroughly: quick, standard, or deep (it reads the project).
 #model_name = \"haiku\"
 #depth = \"standard\"
-# What one answer of it may cost, in dollars.
+# The maximum cost of one verdict, in dollars.
 #max_cost = 0.25
 ";
 
@@ -220,54 +220,54 @@ const AGENT: &str = "
 const AGENT_MORE: &str = "\
 #allowed_tools = [\"Bash(docker compose:*)\"]
 #disallowed_tools = [\"WebFetch\"]
-# Further arguments for the agent program.
+# Additional arguments for the agent program.
 #args = []
 # Variables to set for it, and names of variables to pass on.
 #env = { EXAMPLE = \"value\" }
 #pass_env = [\"EXAMPLE_*\"]
 # Which of the agent's own settings apply: user, project, local.
 #settings = [\"user\"]
-# Turns that one attempt may take.
+# The maximum number of turns per attempt.
 ";
 
 const LIMITS: &str = "
-# How far a run may go. One limit is needed, here or on the command line.
+# The limits of a run. At least one is required, here or on the command line.
 [limits]
 ";
 
 const LIMITS_MORE: &str = "\
-# In dollars; there is none by default.
+# In dollars; unlimited by default.
 #max_cost = 10.0
-# There is none by default.
+# Unlimited by default.
 #max_tokens = 5000000
-# There is none by default.
+# Unlimited by default.
 #max_duration = \"8h\"
-# Percent of cost and duration that are kept for one last iteration that tidies up.
+# Percentage of cost and duration reserved for a last iteration that cleans up.
 #reserve = 10
-# The longest wait for a usage limit of the account.
+# The maximum wait for a usage limit of the account.
 #max_wait = \"12h\"
 ";
 
 const MODEL: &str = "
-# Which model works: the agent's own choice unless it is set.
+# The model for the work; by default the agent's own choice.
 [model]
 ";
 
 const REST: &str = "\
-# Takes over when several iterations in a row brought nothing.
+# Used after several consecutive iterations without progress.
 #escalate = \"opus\"
-# Takes over when the model is overloaded.
+# Used when the model is overloaded.
 #fallback = \"haiku\"
 
-# After a failed attempt.
+# Retries after a failed attempt.
 [retry]
 #max_retries = 5
-# The first delay; it doubles.
+# The first delay, which doubles with each retry.
 #delay = \"5s\"
-# Failed iterations in a row that end the run.
+# The run ends after this number of consecutive failed iterations.
 #max_consecutive_errors = 3
 
-# Iterations in a row without any work that end the run; 0 = never.
+# The run ends after this number of consecutive iterations without work; 0 = never.
 [stagnation]
 #threshold = 3
 
@@ -275,46 +275,46 @@ const REST: &str = "\
 [completion]
 #detect = true
 #signal = \"CONTINUOUS_CLAUDE_PROJECT_COMPLETE\"
-# Iterations in a row that must give the signal.
+# Consecutive iterations that must print the signal.
 #threshold = 3
 # There is none by default.
 #end_phrase = \"ALL DONE\"
 
-# When an attempt is given up.
+# When an attempt is killed.
 [deadlines]
 #start = \"2m\"
-# Without a word, and without a tool at work.
+# Without output, and without a running tool.
 #idle = \"10m\"
 #tool = \"30m\"
 # The whole attempt; 0 = no deadline.
 #attempt = \"1h\"
 
-# What is done when the agent asks or gives up: live, next or off.
+# How to respond when the agent asks a question or gives up: live, next or off.
 [watchdog]
 #respond = \"live\"
 
-# After each iteration that did work a second fresh agent reviews and repairs it, by these words;
-# builtin = by our own. There is none by default.
+# The prompt for a second, fresh agent that reviews and fixes the work of each iteration;
+# builtin = the default prompt. There is no review by default.
 [review]
 #prompt = \"builtin\"
 
-# What the work goes by when two good things contradict each other: `nightwright principles` asks.
+# The trade-off priorities; `nightwright principles` sets them.
 [principles]
 #file = \".nightwright/principles.toml\"
-# Whether the first iteration writes that file if it is not there.
+# Whether the first iteration writes that file if it is missing.
 #collect = false
 
-# Whether a conflict of principles that the agent can't resolve is decided by one extra call.
+# Whether one extra call decides a conflict of principles that the agent cannot resolve.
 [council]
 #enabled = true
 
-# The file in which iterations hand over to each other.
+# The file in which iterations leave notes for each other.
 [notes]
 #file = \"SHARED_TASK_NOTES.md\"
 
-# Who is told of a run when you are elsewhere: ntfy, Slack, Discord or any webhook. Whoever has this
-# file knows the address: your own file is a better place for it,
-# `nightwright config set --user notify.url ADDRESS`. For several write `[[notify]]` instead.
+# Where to send notifications: ntfy, Slack, Discord or any webhook. Everyone who can read this file
+# knows the address, so your user configuration is a better place for it:
+# `nightwright config set --user notify.url ADDRESS`. For several, write `[[notify]]` instead.
 [notify]
 # There is none by default.
 #url = \"https://ntfy.sh/a-name-that-nobody-guesses\"

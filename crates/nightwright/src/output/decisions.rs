@@ -160,7 +160,7 @@ mod tests {
         let mut decisions = DecisionLog::of(path.clone(), &records());
         let complaint = decisions.record(&[]).unwrap();
         assert!(
-            complaint.starts_with("decisions are not written down: can't write `"),
+            complaint.starts_with("decisions are not written down: cannot write `"),
             "{complaint}"
         );
         assert_eq!(decisions.record(&records()), None);

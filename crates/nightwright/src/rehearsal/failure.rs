@@ -1,4 +1,4 @@
-//! What the program prints when the provider does not answer, case by case as it was recorded.
+//! The output of the agent program when the provider fails, as recorded for each case.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 
 use super::scene_end::ProviderFailure;
 
-/// An error of the provider in the words of the stream.
+/// An error of the provider, with the values for the stream.
 pub(super) struct ApiError {
-    /// What people read.
+    /// The message for the user.
     pub(super) text: String,
     /// The error's name on the synthetic message.
     pub(super) word: &'static str,
     pub(super) status: Option<u16>,
-    /// The provider's own name for it.
+    /// The provider's name for it.
     pub(super) kind: Option<&'static str>,
-    /// A finer name, where it has one.
+    /// A more specific name, if it has one.
     pub(super) detail: Option<&'static str>,
     pub(super) terminal_reason: &'static str,
     pub(super) stop_reason: &'static str,
-    /// What is said about limits, if anything.
+    /// The rate limit information, if any.
     pub(super) rate_limit: Option<Value>,
-    /// Whether the program tries again by itself before it gives up.
+    /// Whether the program retries by itself before it fails.
     pub(super) retried: bool,
 }
 
@@ -98,7 +98,7 @@ impl ApiError {
     }
 }
 
-/// Beyond this it is the limit of the week.
+/// Longer limits are weekly limits.
 const FIVE_HOURS: std::time::Duration = std::time::Duration::from_hours(5);
 
 fn usage_limit(after: std::time::Duration, now: Timestamp) -> ApiError {

@@ -1,14 +1,14 @@
-//! The rehearsal agent: our own binary as a stand-in for the real program.
+//! The rehearsal agent: the nightwright binary as a stand-in for the real agent program.
 //!
 //! It is started like the real one, reads its prompt from standard input and prints the same
-//! stream, by a [script](mod@script). Its tools work for real, inside the project and nowhere else. So a dry
-//! run, the demo, the self-test and most tests exercise everything but the model.
+//! stream, following a [script](mod@script). Its tools really work, but only inside the project.
+//! Thus a dry run, the demo, the self-test and most tests cover everything except the model.
 //!
-//! Which scene it plays comes from its environment: `NIGHTWRIGHT_ATTEMPT`, or for a call
-//! `NIGHTWRIGHT_PURPOSE` with `NIGHTWRIGHT_TURN` (which call of this purpose it is; `NIGHTWRIGHT_CALL` without
-//! it). What it was asked goes, a line for each request, to the file `NIGHTWRIGHT_REHEARSAL_LOG`.
+//! Its environment selects the scene: `NIGHTWRIGHT_ATTEMPT`, or for a call `NIGHTWRIGHT_PURPOSE`
+//! with `NIGHTWRIGHT_TURN`, the number of the call within its purpose (by default
+//! `NIGHTWRIGHT_CALL`). Requests are logged to the file `NIGHTWRIGHT_REHEARSAL_LOG`, one per line.
 //!
-//! It is a program of its own inside ours: no runtime, no configuration, there in a millisecond.
+//! It uses neither the async runtime nor the configuration, so it starts in a millisecond.
 
 mod failure;
 mod play;
@@ -47,28 +47,28 @@ pub const DEMO_PROJECT: [(&str, &str); 4] = [
     ("check.sh", include_str!("demo_project/check.sh")),
     ("slug.sh", include_str!("demo_project/slug.sh")),
 ];
-/// The command that has to pass in the project of `nightwright demo`.
+/// The check in the project of `nightwright demo`.
 pub const DEMO_CHECK: &str = "sh check.sh";
 
-/// Names the script; without it the default one is played.
+/// The variable with the path of the script; without it, the default script is played.
 pub const SCRIPT_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_SCRIPT";
-/// Names the file for what was asked; without it nothing is kept.
+/// The variable with the path of the request log; without it, nothing is logged.
 pub const LOG_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_LOG";
 
-/// The name of that file in the folder of a run.
+/// The name of the request log in the run folder.
 pub const LOG: &str = "mock-claude.log";
 
-/// Set on the second start of a process that is deaf to SIGTERM.
+/// Set on the second start of a process that ignores SIGTERM.
 const DEAF_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_DEAF";
-/// The real program takes no longer prompt.
+/// Maximum size of a prompt, as in the real program.
 const PROMPT_MAX: u64 = 10_000_000;
 
-/// The stand-in's whole life; `arguments` are those of the real program.
+/// Runs the stand-in; `arguments` are those of the real program.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     match run(arguments) {
         Ok(code) => code,
         Err(failure) => {
-            // Nobody to tell when standard error is closed; the exit code says enough.
+            // If standard error is closed, the exit code must be enough.
             let _ = writeln!(io::stderr(), "rehearsal: {failure}");
             ExitCode::FAILURE
         }
@@ -110,12 +110,12 @@ fn run(arguments: &[OsString]) -> Result<ExitCode, RehearsalError> {
     };
     let input = if live { PlayInput::Open(stdin) } else { PlayInput::Closed };
     let stream = StreamPrinter::new(io::stdout().lock(), cast);
-    // What can't be kept of a further message is no reason to fall silent.
+    // A message that cannot be logged does not stop the scene.
     let heard = |text: &str| drop(log.message(role, text));
     play(&scene, &model, &prompt, stream, input, heard).map_err(RehearsalError::Stream)
 }
 
-/// Why the stand-in could not play.
+/// Why the stand-in could not play a scene.
 #[derive(Debug)]
 enum RehearsalError {
     Script(ScriptError),
@@ -130,11 +130,11 @@ impl fmt::Display for RehearsalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Script(error) => error.fmt(f),
-            Self::Unreadable(path, error) => write!(f, "can't read `{}`: {error}", path.display()),
-            Self::Prompt(error) => write!(f, "can't read the prompt: {error}"),
-            Self::Log(path, error) => write!(f, "can't write `{}`: {error}", path.display()),
-            Self::Deaf(error) => write!(f, "can't become deaf to SIGTERM: {error}"),
-            Self::Stream(error) => write!(f, "can't write to standard output: {error}"),
+            Self::Unreadable(path, error) => write!(f, "cannot read `{}`: {error}", path.display()),
+            Self::Prompt(error) => write!(f, "cannot read the prompt: {error}"),
+            Self::Log(path, error) => write!(f, "cannot write `{}`: {error}", path.display()),
+            Self::Deaf(error) => write!(f, "cannot ignore SIGTERM: {error}"),
+            Self::Stream(error) => write!(f, "cannot write to standard output: {error}"),
         }
     }
 }
@@ -149,7 +149,7 @@ fn script() -> Result<Script, RehearsalError> {
     Script::parse(&text, &path).map_err(RehearsalError::Script)
 }
 
-/// Which part is to be played, and for which time.
+/// The requested kind of scene, and its number.
 #[derive(Clone, Copy, Debug)]
 struct SceneRequest {
     part: SceneKind,
@@ -176,7 +176,7 @@ impl SceneRequest {
     }
 }
 
-/// The arguments of the real program, as far as they matter here.
+/// The arguments of the real program that matter here.
 struct AgentArguments(Vec<String>);
 
 impl AgentArguments {
@@ -189,7 +189,7 @@ impl AgentArguments {
         self.0.get(at + 1).map(String::as_str)
     }
 
-    /// The values of an option that takes several.
+    /// Returns the values of an option that takes several.
     fn values(&self, name: &str) -> Vec<String> {
         let from = self.0.iter().position(|argument| argument == name).map(|at| at + 1);
         let values = from.into_iter().flat_map(|from| &self.0[from..]);
@@ -226,7 +226,7 @@ fn first_message(stdin: &mut impl BufRead) -> io::Result<String> {
     Err(io::Error::other("there was no message"))
 }
 
-/// The text of a user's message in a session that stays open.
+/// Returns the text of a user message in a session that stays open.
 fn live_message(line: &str) -> Option<String> {
     let line: Value = serde_json::from_str(line).ok()?;
     if line.get("type")?.as_str()? != "user" {
@@ -242,7 +242,7 @@ fn live_message(line: &str) -> Option<String> {
     }
 }
 
-/// What was asked, a line of JSON for each request.
+/// The request log, with one line of JSON per request.
 struct RequestLog(Option<PathBuf>);
 
 impl RequestLog {
@@ -285,7 +285,7 @@ fn number(name: &str) -> Option<u32> {
     env::var(name).ok()?.parse().ok()
 }
 
-/// Something to tell the ids of two processes apart.
+/// Returns a value that makes the ids of two processes different.
 fn chance() -> u64 {
     u64::from_ne_bytes(random::nonce())
 }

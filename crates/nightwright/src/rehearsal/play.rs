@@ -17,13 +17,13 @@ use super::step::SceneStep;
 use super::stream::{ContentBlock, StreamPrinter, TurnResult};
 use super::tools;
 
-/// Even what "never ends" ends: nobody comes back for a process forgotten for so long.
+/// How long a scene hangs: even a forgotten process must exit eventually.
 const HANG_TIME: Duration = Duration::from_hours(1);
-/// What a scene costs if it does not say.
+/// The default cost of a scene.
 const COST: Usd = Usd::from_cents(1);
-/// What is said by a scene that says nothing.
+/// The text of a scene without any text.
 const DONE: &str = "Done.";
-/// What is said to a further message if the scene does not say.
+/// The default reply to a further message.
 const REPLY: &str = "Understood, I go on.";
 
 /// The input after the prompt: closed, or a session that stays open.
@@ -32,7 +32,7 @@ pub(super) enum PlayInput<R> {
     Open(R),
 }
 
-/// Plays a scene and gives back the exit code of the process, if it comes to that.
+/// Plays a scene and returns the exit code of the process.
 pub(super) fn play<W: Write, R: BufRead>(
     scene: &Scene,
     model: &str,
@@ -45,7 +45,7 @@ pub(super) fn play<W: Write, R: BufRead>(
         SceneEnd::HangAtStart(_) => return Ok(hang()),
         SceneEnd::SilentExit(code) => return Ok(exit(*code)),
         SceneEnd::BadStart(text) => {
-            // Nobody to tell when standard error is closed; the exit code says enough.
+            // If standard error is closed, the exit code must be enough.
             let _ = writeln!(io::stderr(), "{text}");
             return Ok(ExitCode::FAILURE);
         }
@@ -104,7 +104,7 @@ impl TokenShares {
     }
 }
 
-/// What the model says at the end, beyond the steps.
+/// Returns the final text of the model, in addition to the steps.
 fn final_text(scene: &Scene) -> Option<&str> {
     match &scene.ending {
         SceneEnd::Result(text) | SceneEnd::HangAfterResult(text, _) => Some(text),
@@ -178,7 +178,7 @@ fn play_step<W: Write>(
     }
 }
 
-/// Lines of 64 bytes, a block at a time.
+/// Prints lines of 64 bytes, one block at a time.
 fn flood<W: Write>(stream: &mut StreamPrinter<W>, bytes: u64) -> io::Result<()> {
     let line = format!("{}\n", "noise ".repeat(11).trim_end());
     let block = line.repeat(1024).into_bytes();
@@ -188,7 +188,7 @@ fn flood<W: Write>(stream: &mut StreamPrinter<W>, bytes: u64) -> io::Result<()> 
         stream.raw(&block[..size])?;
         left -= size;
     }
-    // The message after it begins a line of its own.
+    // The next message starts on a new line.
     stream.raw(b"\n")
 }
 
@@ -261,8 +261,8 @@ fn used_up(
     }
 }
 
-/// A verdict in the shape that was asked for; without one in words, with the line that was asked for
-/// instead.
+/// Returns a verdict that matches the schema, or without a schema a text that ends with the verdict
+/// line.
 fn ruling(
     verdict: ScriptVerdict,
     reason: &str,
@@ -287,7 +287,7 @@ fn ruling(
     }
 }
 
-/// An answer in the shape that was asked for; words where it is no JSON.
+/// Returns an answer that matches the schema, or a text if it is not valid JSON.
 fn structured(answer: &str) -> TurnResult<'static> {
     match serde_json::from_str::<Value>(answer) {
         Ok(value) => TurnResult {
@@ -299,7 +299,7 @@ fn structured(answer: &str) -> TurnResult<'static> {
     }
 }
 
-/// A session that stays open: every further message gets an answer and a result of its own.
+/// Answers every further message of a session that stays open, each with a separate result.
 fn converse<W: Write, R: BufRead>(
     scene: &Scene,
     stream: &mut StreamPrinter<W>,
@@ -344,10 +344,11 @@ fn exit(code: i32) -> ExitCode {
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
-/// Dies by a signal; by an exit code that says so if that signal does not kill.
+/// Kills the process with a signal; if that signal does not kill it, returns the corresponding exit
+/// code.
 fn die(number: i32) -> ExitCode {
     if let Some(signal) = Signal::from_named_raw(number) {
-        // If it can't be sent the exit code below has to do.
+        // If the signal cannot be sent, the exit code below is used.
         let _ = kill_process(getpid(), signal);
     }
     exit(128 + number)

@@ -1,17 +1,17 @@
-//! The page about scripts, for people who write some.
+//! The reference page for rehearsal scripts.
 
 use std::fmt::Write as _;
 
-/// A script that uses a bit of everything. A test reads it, so it can't be wrong.
+/// An example script that uses most features. A test parses it.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
 const TOP: &str = "\
 # Rehearsal scripts
 
 The *rehearsal agent* is nightwright's own stand-in for the agent program. It is started like the real
-one, reads its prompt from standard input and prints the same stream, by a script. Its tools really
-write, edit, read and run, inside the project; a path that leads out of it is an error. No network,
-no account, no cost.
+one, reads its prompt from standard input and prints the same stream, following a script. Its tools
+really write, edit, read and run, but only inside the project; a path out of it is an error. It needs
+no network and no account, and costs nothing.
 
 A script is a TOML file. It has a list for each kind of process: `[[attempt]]` for the work itself,
 `[[verify]]`, `[[review]]`, `[[advise]]` and `[[council]]` for the calls around it, and `[[validate]]`
@@ -22,93 +22,96 @@ instructions are found good). What the agent was asked is kept, one line of JSON
 ";
 
 const SCENE: [(&str, &str); 6] = [
-    ("`steps`", "what it says and does, in order (below)"),
-    ("`ending`", "how it ends (below); without it a result that repeats its last words"),
-    ("`cost`", "US dollars that its result reports; `0.01` without it, nothing if it never spoke"),
+    ("`steps`", "what the agent says and does, in order (below)"),
+    ("`ending`", "how it ends (below); by default a result that repeats the last text"),
+    (
+        "`cost`",
+        "the cost that its result reports, in US dollars; by default `0.01`, or nothing without any message",
+    ),
     (
         "`tokens`",
-        "`{ input, output, cache_read, cache_write }`, spread over its messages; 1200 and 300 without it",
+        "`{ input, output, cache_read, cache_write }`, spread over its messages; by default 1200 input and 300 output tokens",
     ),
-    ("`model`", "the model it claims to be; without it the one it is asked to be"),
+    ("`model`", "the model it reports; by default the requested one"),
     (
         "`replies`",
-        "what it makes of further messages of a session that stays open, one after the other, once \
-         its turn is over: words, or `{ steps = [...], says = \"...\" }`; the last one repeats",
+        "replies to further messages of a session that stays open, after its turn has ended: a text, or \
+         `{ steps = [...], says = \"...\" }`; the last one repeats",
     ),
 ];
 
 const VERIFY: [(&str, &str); 3] = [
     ("`verdict`", "`\"yes\"`, `\"no\"`, or `\"unreadable\"` for an answer without a verdict"),
-    ("`reason`", "why"),
-    ("`missing`", "a list of what is missing"),
+    ("`reason`", "the explanation"),
+    ("`missing`", "a list of the missing items"),
 ];
 
 const VALIDATE: [(&str, &str); 2] = [
-    ("`fail`", "a list of the criteria that are not met, by their names; all others are"),
-    ("`reason`", "why"),
+    ("`fail`", "a list of the names of the criteria that fail; all others pass"),
+    ("`reason`", "the explanation"),
 ];
 
 const STEPS: [(&str, &str); 15] = [
-    ("`{ say = \"...\" }`", "words of the agent"),
-    ("`{ think = \"...\" }`", "thoughts, which count for nothing"),
-    ("`{ write = \"path\", text = \"...\" }`", "writes a file, with its folders"),
+    ("`{ say = \"...\" }`", "text that the agent prints"),
+    ("`{ think = \"...\" }`", "thoughts, which have no effect"),
+    ("`{ write = \"path\", text = \"...\" }`", "writes a file, and creates missing folders"),
     ("`{ edit = \"path\", old = \"...\", new = \"...\" }`", "replaces a text that occurs once"),
     (
         "`{ run = \"command\" }`",
         "runs a command with `sh`; an exit code other than 0 is a tool error",
     ),
     ("`{ read = \"path\" }`", "reads a file"),
-    ("`{ denied = \"Bash\" }`", "wants to use this tool and is not allowed to"),
+    ("`{ denied = \"Bash\" }`", "tries to use this tool and is denied"),
     (
         "`{ denied = \"Bash\", command = \"make\" }`",
-        "wants to run this command; it runs if the permissions of the run allow it",
+        "tries to run this command, which runs if the permissions of the run allow it",
     ),
-    ("`{ wait = \"300ms\" }`", "is silent for so long"),
-    ("`{ garbage = \"...\" }`", "prints this line, whatever it is"),
-    ("`{ flood = 100000 }`", "prints so many bytes of lines that are no messages"),
+    ("`{ wait = \"300ms\" }`", "prints nothing for this time"),
+    ("`{ garbage = \"...\" }`", "prints this line as it is"),
+    ("`{ flood = 100000 }`", "prints this number of bytes in lines that are not messages"),
     (
         "`{ quota = 80, window = \"five_hour\" }`",
         "reports how much of the account's quota is used, in percent; or `\"seven_day\"`",
     ),
     ("`{ compact = true }`", "its context is full and is replaced by a summary"),
-    ("`{ run = \"command\", times = 30 }`", "the same so often; `times` goes with every step"),
-    ("`{ repeat = [...], times = 10 }`", "these steps, so often"),
+    ("`{ run = \"command\", times = 30 }`", "repeats the step; every step can have `times`"),
+    ("`{ repeat = [...], times = 10 }`", "repeats these steps"),
 ];
 
 const ENDINGS: [(&str, &str); 21] = [
-    ("`{ result = \"...\" }`", "last words and a good result"),
-    ("`{ hang_after_result = \"...\" }`", "the same, but the process does not leave"),
-    ("`{ hang = true }`", "falls silent and does not leave"),
-    ("`{ hang_at_start = true }`", "never says anything and does not leave"),
+    ("`{ result = \"...\" }`", "a final text and a successful result"),
+    ("`{ hang_after_result = \"...\" }`", "the same, but then the process hangs"),
+    ("`{ hang = true }`", "hangs without further output"),
+    ("`{ hang_at_start = true }`", "hangs without any output"),
     ("`{ crash = 139 }`", "exits with this code, without a result"),
-    ("`{ signal = 9 }`", "is killed by this signal, without a result"),
-    ("`{ silent_exit = 0 }`", "exits with this code and has said nothing at all"),
-    ("`{ bad_start = \"...\" }`", "complains on standard error and exits with 1"),
-    ("`{ max_turns = true }`", "its turns are used up"),
-    ("`{ budget = true }`", "its cap on the cost is used up"),
-    ("`{ limit = \"2h13m\" }`", "the account's usage limit, which ends after so long"),
-    ("`{ limit_unknown = true }`", "too many requests, without a date"),
+    ("`{ signal = 9 }`", "this signal kills it, without a result"),
+    ("`{ silent_exit = 0 }`", "exits with this code, without any output"),
+    ("`{ bad_start = \"...\" }`", "prints this on standard error and exits with 1"),
+    ("`{ max_turns = true }`", "the maximum number of turns is reached"),
+    ("`{ budget = true }`", "the cost cap is reached"),
+    ("`{ limit = \"2h13m\" }`", "the account's usage limit is reached, and resets after this time"),
+    ("`{ limit_unknown = true }`", "too many requests, with an unknown reset time"),
     ("`{ overloaded = true }`", "the provider is overloaded"),
-    ("`{ network = true }`", "the provider can't be reached"),
-    ("`{ auth = \"...\" }`", "the login is refused in these words"),
-    ("`{ billing = true }`", "no credit"),
+    ("`{ network = true }`", "the provider cannot be reached"),
+    ("`{ auth = \"...\" }`", "the login is refused with this message"),
+    ("`{ billing = true }`", "the account has no credit"),
     ("`{ too_long = true }`", "the prompt is too long for the model"),
-    ("`{ no_model = true }`", "there is no such model"),
-    ("`{ error = \"...\" }`", "the request is rejected in these words"),
+    ("`{ no_model = true }`", "the model does not exist"),
+    ("`{ error = \"...\" }`", "the request is rejected with this message"),
     ("`{ refuse = true }`", "the model declines"),
-    ("`{ output_limit = true }`", "the answer was too long"),
+    ("`{ output_limit = true }`", "the answer is too long"),
 ];
 
-/// The whole page, as Markdown.
+/// Returns the whole page as Markdown.
 pub fn page() -> String {
     let mut page = TOP.to_owned();
     table(&mut page, "## An entry", "member", &SCENE);
-    table(&mut page, "## `[[verify]]` has these instead of an ending", "member", &VERIFY);
-    table(&mut page, "## `[[validate]]` can have these instead of an ending", "member", &VALIDATE);
+    table(&mut page, "## Keys of `[[verify]]` instead of `ending`", "member", &VERIFY);
+    table(&mut page, "## Keys of `[[validate]]` instead of `ending`", "member", &VALIDATE);
     table(&mut page, "## Steps", "step", &STEPS);
     table(&mut page, "## Endings", "ending", &ENDINGS);
     page.push_str(
-        "An ending that hangs can also have `ignore_term = true`: then only SIGKILL ends it.\n\n",
+        "An ending that hangs can also have `ignore_term = true`: then only SIGKILL ends the process.\n\n",
     );
     page.push_str("## An example\n\n```toml\n");
     page.push_str(EXAMPLE);
@@ -117,7 +120,7 @@ pub fn page() -> String {
 }
 
 fn table(page: &mut String, title: &str, column: &str, rows: &[(&str, &str)]) {
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let _ = write!(page, "{title}\n\n| {column} | meaning |\n| --- | --- |\n");
     for (name, meaning) in rows {
         let _ = writeln!(page, "| {name} | {meaning} |");

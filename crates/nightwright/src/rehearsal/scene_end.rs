@@ -1,4 +1,4 @@
-//! How a process of the stand-in ends: well, badly, or not at all.
+//! The endings of a scene: success, failure, or a hang.
 
 use std::time::Duration;
 
@@ -6,96 +6,91 @@ use serde::{Deserialize, Deserializer};
 
 use super::script::{ScriptVerdict, duration, through};
 
-/// An ending.
+/// How a scene ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SceneEnd {
-    /// A result that repeats the last words.
+    /// A result that repeats the last text.
     #[default]
     LastWords,
-    /// Last words and a result.
+    /// A final text and a result.
     Result(String),
     /// An answer to the question whether the work is complete.
     Verdict {
-        /// Which.
         verdict: ScriptVerdict,
-        /// Why.
         reason: String,
-        /// What is missing.
+        /// The missing items, as the verifier lists them.
         missing: Vec<String>,
     },
-    /// An answer in the shape that was asked for, as JSON.
+    /// An answer that matches the schema, as JSON.
     Answer(String),
-    /// A result, and then the process does not leave.
+    /// A result, after which the process hangs.
     HangAfterResult(String, SigtermResponse),
-    /// The process neither says anything more nor leaves.
+    /// The process hangs without further output.
     Hang(SigtermResponse),
-    /// The process says nothing at all and does not leave.
+    /// The process hangs without any output.
     HangAtStart(SigtermResponse),
-    /// The process is gone, without a result, with this code.
+    /// The process exits with this code, without a result.
     Crash(i32),
-    /// The process is killed by this signal, without a result.
+    /// This signal kills the process, without a result.
     Signal(i32),
-    /// The process is gone with this code and has said nothing at all.
+    /// The process exits with this code, without any output.
     SilentExit(i32),
-    /// The process complains on standard error and is gone.
+    /// The process prints an error on standard error and exits.
     BadStart(String),
-    /// The turns are used up.
+    /// The maximum number of turns is reached.
     MaxTurns,
-    /// The cap on the cost is used up.
+    /// The cost cap is reached.
     Budget,
-    /// The provider did not answer as wished.
+    /// The provider fails in this way.
     Failure(ProviderFailure),
 }
 
-/// What a process does about SIGTERM.
+/// How a process reacts to SIGTERM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SigtermResponse {
-    /// It leaves.
     #[default]
     Polite,
-    /// Nothing.
+    /// It ignores the signal.
     Deaf,
 }
 
-/// Why the provider did not answer.
+/// Why the provider failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderFailure {
-    /// The account's usage limit, which ends after so long.
+    /// The account's usage limit, which resets after this time.
     Limit(Duration),
-    /// Too many requests, and nobody says until when.
+    /// Too many requests, with an unknown reset time.
     LimitUnknown,
-    /// It is overloaded.
     Overloaded,
-    /// It could not be reached.
+    /// The provider could not be reached.
     Network,
-    /// The login was refused, in these words.
+    /// The login was refused, with this message.
     Auth(String),
-    /// There is no credit.
+    /// The account has no credit.
     Billing,
     /// The prompt is too long for the model.
     TooLong,
-    /// There is no such model.
+    /// The model does not exist.
     NoModel,
-    /// The request was rejected, in these words.
+    /// The request was rejected, with this message.
     Error(String),
-    /// The model declined.
     Refuse,
     /// The answer was too long.
     OutputLimit,
 }
 
 impl SceneEnd {
-    /// A plain result.
+    /// Creates a plain result.
     pub fn says(text: &str) -> Self {
         Self::Result(text.to_owned())
     }
 
-    /// A verdict with nothing missing.
+    /// Creates a verdict without missing items.
     pub fn verdict(verdict: ScriptVerdict, reason: &str) -> Self {
         Self::Verdict { verdict, reason: reason.to_owned(), missing: Vec::new() }
     }
 
-    /// Whether the process says what came of its turn and is still there then.
+    /// Whether the process prints a result and is still running then.
     pub fn has_result(&self) -> bool {
         match self {
             Self::LastWords
@@ -115,7 +110,7 @@ impl SceneEnd {
         }
     }
 
-    /// Whether SIGTERM will be ignored.
+    /// Returns how the process reacts to SIGTERM.
     pub fn manners(&self) -> SigtermResponse {
         match self {
             Self::HangAfterResult(_, manners)
@@ -175,13 +170,11 @@ fn ending(raw: RawSceneEnd) -> Result<SceneEnd, String> {
     let mut found = candidates(raw, manners)?;
     let ending = match (found.pop(), found.pop()) {
         (Some(one), None) => one,
-        (None, _) => return Err("says no way to end".to_owned()),
-        (Some(_), Some(_)) => return Err("has more than one way to end".to_owned()),
+        (None, _) => return Err("defines no ending".to_owned()),
+        (Some(_), Some(_)) => return Err("defines more than one ending".to_owned()),
     };
     if ignore_term && ending.manners() == SigtermResponse::Polite {
-        return Err(
-            "`ignore_term` means nothing here: it goes with a process that hangs".to_owned()
-        );
+        return Err("`ignore_term` has no effect here: it requires an ending that hangs".to_owned());
     }
     Ok(ending)
 }
@@ -190,11 +183,11 @@ fn candidates(raw: RawSceneEnd, manners: SigtermResponse) -> Result<Vec<SceneEnd
     let limit = raw.limit.as_deref().map(duration).transpose()?;
     let code = |name: &str, code: Option<i32>| match code {
         None | Some(0..=255) => Ok(code),
-        Some(_) => Err(format!("`{name}` is an exit code: 0 to 255")),
+        Some(_) => Err(format!("`{name}` must be an exit code from 0 to 255")),
     };
     let signal = match raw.signal {
         None | Some(1..=31) => raw.signal,
-        Some(_) => return Err("`signal` is the number of a signal: 1 to 31".to_owned()),
+        Some(_) => return Err("`signal` must be the number of a signal from 1 to 31".to_owned()),
     };
     let plain = [
         raw.result.map(SceneEnd::Result),
@@ -225,11 +218,11 @@ fn candidates(raw: RawSceneEnd, manners: SigtermResponse) -> Result<Vec<SceneEnd
     Ok(plain.into_iter().flatten().chain(failures).collect())
 }
 
-/// A flag is there or not; `false` would look like an ending and be none.
+/// Converts a flag; `false` is refused because it would look like an ending.
 fn flag<T>(name: &str, value: Option<bool>, meaning: T) -> Result<Option<T>, String> {
     match value {
         None => Ok(None),
         Some(true) => Ok(Some(meaning)),
-        Some(false) => Err(format!("`{name} = false` says nothing: leave it out")),
+        Some(false) => Err(format!("`{name} = false` has no effect: remove it")),
     }
 }

@@ -1,4 +1,4 @@
-//! The script of a rehearsal: what the stand-in says and does, process by process.
+//! The script of a rehearsal: what the stand-in says and does in each process.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,26 +18,26 @@ pub use super::reference::{EXAMPLE, page as reference};
 use super::scene_end::SceneEnd;
 use super::step::{self, SceneStep};
 
-/// What `--dry-run` plays when nobody gave a script: it looks, says what it would do, and claims.
-/// It changes nothing.
+/// The script of `--dry-run` without a given script: it lists the project, describes a real run and
+/// claims completion. It changes nothing.
 pub const DEFAULT: &str = include_str!("default.toml");
 
-/// A whole script. The last scene of each kind repeats.
+/// A complete script. The last scene of each kind repeats.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Script {
-    /// One for each process that works.
+    /// One scene per attempt.
     pub attempt: Vec<Scene>,
-    /// One for each question whether the work is complete.
+    /// One scene per verification.
     #[serde(deserialize_with = "rulings")]
     pub verify: Vec<Scene>,
-    /// One for each review.
+    /// One scene per review.
     pub review: Vec<Scene>,
-    /// One for each question for advice.
+    /// One scene per request for advice.
     pub advise: Vec<Scene>,
-    /// One for each conflict of principles.
+    /// One scene per conflict of principles.
     pub council: Vec<Scene>,
-    /// One for each judgement of instructions.
+    /// One scene per validation of instructions.
     #[serde(deserialize_with = "judgements")]
     pub validate: Vec<Scene>,
 }
@@ -46,27 +46,26 @@ pub struct Script {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scene {
-    /// The model it pretends to be; otherwise the one it is asked to be.
+    /// The model it reports; by default the requested one.
     pub model: Option<String>,
-    /// What its result says that it cost; otherwise a cent.
+    /// The cost in its result; by default one cent.
     pub cost: Option<Usd>,
-    /// What its messages and its result say that it used; otherwise [`ScriptUsage::TYPICAL`].
+    /// The tokens in its messages and its result; by default [`ScriptUsage::TYPICAL`].
     pub tokens: Option<ScriptUsage>,
     /// What it says and does, in order.
     #[serde(deserialize_with = "step::steps")]
     pub steps: Vec<SceneStep>,
-    /// How it ends.
     pub ending: SceneEnd,
-    /// What it makes of further messages of a session that stays open; the last one repeats.
+    /// Its replies to further messages of a session that stays open; the last one repeats.
     pub replies: Vec<SceneReply>,
 }
 
-/// What is made of one further message.
+/// The reply to one further message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SceneReply {
     /// What it says and does, in order.
     pub steps: Vec<SceneStep>,
-    /// Last words; those of the steps without it.
+    /// The final text; by default that of the steps.
     pub says: Option<String>,
 }
 
@@ -76,7 +75,7 @@ impl<'de> Deserialize<'de> for SceneReply {
     }
 }
 
-/// A reply is its words alone, or a table.
+/// Parses a reply, which is a text or a table.
 struct ReplyVisitor;
 
 impl<'de> Visitor<'de> for ReplyVisitor {
@@ -104,25 +103,24 @@ struct RawReply {
     says: Option<String>,
 }
 
-/// Tokens, as a script gives them.
+/// Token counts in a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScriptUsage {
-    /// Read at full price.
+    /// Input tokens at full price.
     pub input: u64,
-    /// Written.
     pub output: u64,
-    /// Read from the cache.
+    /// Input tokens read from the cache.
     pub cache_read: u64,
-    /// Written to the cache.
+    /// Input tokens written to the cache.
     pub cache_write: u64,
 }
 
 impl ScriptUsage {
-    /// What a short exchange uses.
+    /// The usage of a short exchange.
     pub const TYPICAL: Self = Self { input: 1200, output: 300, cache_read: 0, cache_write: 0 };
 
-    /// The `index`th of `count` shares that together make up the whole.
+    /// Returns the `index`th of `count` shares that add up to the whole.
     #[must_use]
     pub fn share(self, index: u64, count: u64) -> Self {
         let share = |whole: u64| whole / count + u64::from(index < whole % count);
@@ -144,25 +142,25 @@ impl AddAssign for ScriptUsage {
     }
 }
 
-/// Which kind of scene is wanted.
+/// The kinds of scenes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SceneKind {
-    /// The work itself.
+    /// An attempt, which does the work.
     Attempt,
-    /// Whether the work is complete.
+    /// Checks whether the work is complete.
     Verify,
-    /// A second pair of eyes.
+    /// Reviews the changes of an iteration.
     Review,
-    /// A way out.
+    /// Gives advice when the agent is stuck.
     Advise,
-    /// A conflict of principles.
+    /// Decides a conflict of principles.
     Council,
-    /// Whether instructions are good enough.
+    /// Checks whether instructions are good enough.
     Validate,
 }
 
 impl SceneKind {
-    /// Its name in scripts.
+    /// The name in scripts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Attempt => "attempt",
@@ -176,14 +174,14 @@ impl SceneKind {
 }
 
 impl Script {
-    /// Reads a script; `origin` is how its file is called in errors.
+    /// Parses a script; `origin` is the path to show in errors.
     pub fn parse(text: &str, origin: &Path) -> Result<Self, ScriptError> {
         toml::from_str(text)
             .map_err(|error| ScriptError { origin: origin.to_owned(), error: Box::new(error) })
     }
 
-    /// The scene for the `number`th process of its kind, counted from 1. The last one repeats; a
-    /// kind that the script does not mention gets a plain one.
+    /// Returns the scene for the `number`th process of its kind, counted from 1. The last one
+    /// repeats; a kind that the script does not mention gets a default scene.
     pub fn scene(&self, part: SceneKind, number: u32) -> Scene {
         let scenes = match part {
             SceneKind::Attempt => &self.attempt,
@@ -212,7 +210,7 @@ fn plain(part: SceneKind) -> Scene {
     Scene { ending, ..Scene::default() }
 }
 
-/// A script that can't be read. It shows the place.
+/// An invalid script. The message shows the position.
 #[derive(Debug)]
 pub struct ScriptError {
     origin: PathBuf,
@@ -221,7 +219,7 @@ pub struct ScriptError {
 
 impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "can't use the script `{}`: {}", self.origin.display(), self.error)
+        write!(f, "cannot use the script `{}`: {}", self.origin.display(), self.error)
     }
 }
 
@@ -231,19 +229,19 @@ impl std::error::Error for ScriptError {
     }
 }
 
-/// The verdict of a scene that was asked for one.
+/// The verdict of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScriptVerdict {
-    /// Complete.
+    /// The work is complete.
     Yes,
-    /// Not complete.
+    /// The work is not complete.
     No,
-    /// Words in which no verdict can be found.
+    /// A text that contains no verdict.
     Unreadable,
 }
 
-/// `[[verify]]` has words of its own for what a verdict needs.
+/// A scene of `[[verify]]`, which has separate keys for the verdict.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct RawVerdictScene {
@@ -282,7 +280,7 @@ fn ruling(raw: RawVerdictScene) -> Result<Scene, String> {
     Ok(Scene { model, cost, tokens, steps, ending, replies: Vec::new() })
 }
 
-/// `[[validate]]` has words of its own for what a judgement needs.
+/// A scene of `[[validate]]`, which has separate keys for the criteria.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct RawValidateScene {
@@ -311,7 +309,7 @@ fn judgement(raw: RawValidateScene) -> Result<Scene, String> {
     let known = |id: &str| CRITERIA.iter().any(|criterion| criterion.id == id);
     if let Some(unknown) = fail.iter().find(|id| !known(id)) {
         let ids = CRITERIA.map(|criterion| criterion.id).join(", ");
-        return Err(format!("`{unknown}` is no criterion; there are {ids}"));
+        return Err(format!("`{unknown}` is not a criterion; the criteria are {ids}"));
     }
     let ending = match ending {
         None => SceneEnd::Answer(validation::answer(&fail, &reason)),
@@ -321,8 +319,8 @@ fn judgement(raw: RawValidateScene) -> Result<Scene, String> {
     Ok(Scene { model, cost, tokens, steps, ending, replies: Vec::new() })
 }
 
-/// Reads a table in a plain form and makes sense of it, inside the reading: only so has an error
-/// that is found while making sense of it a place in the file.
+/// Deserializes a table into a raw form and converts it inside the visitor, so that conversion
+/// errors have a position in the file.
 pub(super) fn through<'de, D, R, T>(
     deserializer: D,
     make: impl FnOnce(R) -> Result<T, String>,
@@ -351,15 +349,16 @@ where
     deserializer.deserialize_map(TableVisitor(make, PhantomData))
 }
 
-/// A duration as people write it.
+/// Parses a duration such as `2h13m`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no duration; write it like `300ms`, `2h13m` or `3d`");
+    let wrong =
+        || format!("`{text}` is not a duration; use a format such as `300ms`, `2h13m` or `3d`");
     let span: Span = text.parse().map_err(|_| wrong())?;
     let signed = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
     Duration::try_from(signed).map_err(|_| wrong())
 }
 
-/// A path that stays inside the project, as far as its text can tell.
+/// Parses a path and checks that its text stays inside the project.
 pub(super) fn inside(text: &str) -> Result<PathBuf, String> {
     let path = Path::new(text);
     let plain = path.components().all(|part| matches!(part, Component::Normal(_)));

@@ -1,4 +1,4 @@
-//! One thing that the stand-in says or does.
+//! The steps of a scene.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,58 +7,44 @@ use serde::{Deserialize, Deserializer};
 
 use super::script::{duration, inside, through};
 
-/// Noise is made in lines; more of it than this would only be slow.
+/// Maximum number of bytes to print; more would only be slow.
 const FLOOD_MAX: u64 = 1 << 30;
-/// The most often that a step is done: enough for whoever goes in circles.
+/// Maximum number of repetitions of a step: enough to simulate an agent that loops.
 const TIMES_MAX: u32 = 1000;
-/// The most steps that one table stands for: tables that repeat each other multiply.
+/// Maximum number of steps in one table, because nested repetitions multiply.
 const STEPS_MAX: usize = 10_000;
 
 /// One step of a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SceneStep {
-    /// Words of the agent.
+    /// Text that the agent prints.
     Say(String),
-    /// Thoughts of the agent, which count for nothing.
+    /// Thoughts of the agent, which have no effect.
     Think(String),
     /// Writes a file of the project.
-    Write {
-        /// Where.
-        path: PathBuf,
-        /// What.
-        text: String,
-    },
+    Write { path: PathBuf, text: String },
     /// Replaces a text that occurs once in a file of the project.
-    Edit {
-        /// Where.
-        path: PathBuf,
-        /// What is there.
-        old: String,
-        /// What will be there.
-        new: String,
-    },
+    Edit { path: PathBuf, old: String, new: String },
     /// Runs a command in the project.
     Run(String),
     /// Reads a file of the project.
     Read(PathBuf),
-    /// Tries to use a tool and is not allowed to. A command is run if a rule of the run allows it.
+    /// Tries to use a tool and is denied. A command runs if a rule of the run allows it.
     Denied {
-        /// The tool.
         tool: String,
-        /// The command, if it is one.
+        /// The command, if the tool runs one.
         command: Option<String>,
     },
-    /// Is silent for a while.
+    /// Prints nothing for this time.
     Wait(Duration),
-    /// A line of any kind.
+    /// Prints a line of any kind.
     Garbage(String),
-    /// So many bytes of lines that are no messages.
+    /// Prints this number of bytes in lines that are not messages.
     Flood(u64),
-    /// Tells how much of an account's quota is used.
+    /// Reports how much of the account's quota is used.
     Quota {
-        /// In percent.
+        /// The used part in percent.
         used: u8,
-        /// Of which window.
         window: QuotaStepWindow,
     },
     /// Its context is full and is replaced by a summary.
@@ -69,15 +55,13 @@ pub enum SceneStep {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuotaStepWindow {
-    /// Five hours.
     #[default]
     FiveHour,
-    /// Seven days.
     SevenDay,
 }
 
 impl QuotaStepWindow {
-    /// Its name in the stream.
+    /// The name in the stream.
     pub fn name(self) -> &'static str {
         match self {
             Self::FiveHour => "five_hour",
@@ -87,7 +71,7 @@ impl QuotaStepWindow {
 }
 
 impl SceneStep {
-    /// Whether the model says something in it, in words or by using a tool.
+    /// Whether the model prints a message in it: a text or a tool call.
     pub fn is_message(&self) -> bool {
         match self {
             Self::Say(_)
@@ -106,7 +90,7 @@ impl SceneStep {
     }
 }
 
-/// Reads a list of steps; what is to be done several times is there as often.
+/// Parses a list of steps and expands repetitions.
 pub(super) fn steps<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<SceneStep>, D::Error> {
@@ -114,7 +98,7 @@ pub(super) fn steps<'de, D: Deserializer<'de>>(
     Ok(entries.into_iter().flat_map(|entry| entry.0).collect())
 }
 
-/// What one table of a list of steps stands for.
+/// The steps that one table of the list expands to.
 struct StepEntry(Vec<SceneStep>);
 
 impl<'de> Deserialize<'de> for StepEntry {
@@ -158,22 +142,25 @@ fn entry(mut raw: RawStep) -> Result<Vec<SceneStep>, String> {
     let verbs: Vec<&str> = raw.verbs();
     let [verb] = verbs[..] else {
         return Err(match verbs[..] {
-            [] => format!("says nothing to do; a step has one of {}", RawStep::VERBS),
-            _ => format!("does more than one thing ({}); make it several steps", verbs.join(", ")),
+            [] => format!("defines no action; a step needs one of {}", RawStep::VERBS),
+            _ => format!(
+                "defines more than one action ({}); split it into several steps",
+                verbs.join(", ")
+            ),
         });
     };
     let times = match raw.times.take() {
-        None if raw.repeat.is_some() => return Err("`repeat` needs `times` beside it".to_owned()),
+        None if raw.repeat.is_some() => return Err("`repeat` requires `times`".to_owned()),
         None => 1,
         Some(times @ 1..=TIMES_MAX) => times as usize,
-        Some(_) => return Err(format!("`times` has to be a number from 1 to {TIMES_MAX}")),
+        Some(_) => return Err(format!("`times` must be a number from 1 to {TIMES_MAX}")),
     };
     let steps = match raw.repeat.take() {
         Some(steps) => steps,
         None => vec![main_step(&mut raw, verb)?],
     };
     if steps.len() * times > STEPS_MAX {
-        return Err(format!("these would be more than {STEPS_MAX} steps"));
+        return Err(format!("this results in more than {STEPS_MAX} steps"));
     }
     let rest = [
         ("text", raw.text.is_some()),
@@ -182,13 +169,13 @@ fn entry(mut raw: RawStep) -> Result<Vec<SceneStep>, String> {
         ("window", raw.window.is_some()),
     ];
     match rest.iter().find(|(_, left)| *left) {
-        Some((name, _)) => Err(format!("`{name}` means nothing beside `{verb}`")),
+        Some((name, _)) => Err(format!("`{name}` has no effect with `{verb}`")),
         None => Ok(vec![steps; times].concat()),
     }
 }
 
 fn main_step(raw: &mut RawStep, verb: &str) -> Result<SceneStep, String> {
-    let needs = |name: &str| format!("`{verb}` needs `{name}` beside it");
+    let needs = |name: &str| format!("`{verb}` requires `{name}`");
     if let Some(words) = raw.say.take() {
         return Ok(SceneStep::Say(words));
     }
@@ -222,21 +209,21 @@ fn main_step(raw: &mut RawStep, verb: &str) -> Result<SceneStep, String> {
     if let Some(bytes) = raw.flood.take() {
         return match bytes {
             0..=FLOOD_MAX => Ok(SceneStep::Flood(bytes)),
-            _ => Err(format!("`flood` can't be more than {FLOOD_MAX} bytes")),
+            _ => Err(format!("`flood` must be at most {FLOOD_MAX} bytes")),
         };
     }
     if let Some(compacts) = raw.compact.take() {
         return if compacts {
             Ok(SceneStep::Compact)
         } else {
-            Err("`compact = false` says nothing: leave it out".to_owned())
+            Err("`compact = false` has no effect: remove it".to_owned())
         };
     }
     match raw.quota.take() {
         Some(used @ 0..=100) => {
             Ok(SceneStep::Quota { used, window: raw.window.take().unwrap_or_default() })
         }
-        _ => Err("`quota` is a percentage".to_owned()),
+        _ => Err("`quota` must be a percentage".to_owned()),
     }
 }
 

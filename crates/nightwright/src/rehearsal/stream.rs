@@ -1,4 +1,4 @@
-//! The lines that the stand-in prints: Claude's stream of JSON, as the real program prints it.
+//! Prints Claude's JSON stream as the real program does.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -14,7 +14,7 @@ use super::step::QuotaStepWindow;
 
 /// The version of the program that is imitated.
 pub(super) const VERSION: &str = "2.1.325";
-/// What a context becomes when it is full, as the program puts it.
+/// The program's text for a context that was replaced by a summary.
 const SUMMARY: &str = "This session is being continued from a previous conversation that ran out \
                        of context. The summary below covers the earlier portion of the \
                        conversation.\n\nSummary:\nWhat was done so far.\n\nContinue the \
@@ -22,7 +22,7 @@ const SUMMARY: &str = "This session is being continued from a previous conversat
                        questions.";
 const TOOLS: [&str; 6] = ["Task", "Bash", "Edit", "Read", "WebFetch", "Write"];
 
-/// Who speaks, and how.
+/// The settings of the stream.
 #[derive(Clone, Debug)]
 pub(super) struct StreamOptions {
     pub(super) model: String,
@@ -30,17 +30,17 @@ pub(super) struct StreamOptions {
     /// The rules for tools that may be used.
     pub(super) allowed: Vec<String>,
     pub(super) folder: String,
-    /// Whether parts of messages are printed while they are made.
+    /// Whether partial messages are printed.
     pub(super) partial: bool,
-    /// Whether what it is told is repeated when it is taken up.
+    /// Whether user messages are repeated when they are accepted.
     pub(super) replay: bool,
-    /// Whether the answer has to have a shape.
+    /// Whether the answer must match a schema.
     pub(super) shaped: bool,
     /// Makes the ids of this process different from those of others.
     pub(super) chance: u64,
 }
 
-/// Prints lines and keeps the account.
+/// Prints lines and counts usage and cost.
 pub(super) struct StreamPrinter<W> {
     out: W,
     options: StreamOptions,
@@ -52,7 +52,7 @@ pub(super) struct StreamPrinter<W> {
     denials: Vec<Value>,
 }
 
-/// What was used and paid.
+/// Usage and cost, with the number of messages.
 #[derive(Clone, Copy, Default)]
 struct UsageAccount {
     usage: ScriptUsage,
@@ -61,20 +61,20 @@ struct UsageAccount {
     tool_calls: u32,
 }
 
-/// What a model can say in one block.
+/// One content block of a message.
 pub(super) enum ContentBlock<'a> {
     Text(&'a str),
     Thinking(&'a str),
     Tool { name: &'a str, input: Value },
 }
 
-/// How a turn ends, in the words of the stream.
+/// The end of a turn, with the values for the stream.
 pub(super) struct TurnResult<'a> {
     pub(super) subtype: &'a str,
     pub(super) is_error: bool,
     pub(super) terminal_reason: &'a str,
     pub(super) stop_reason: &'a str,
-    /// Members that only this ending has.
+    /// Members that are specific to this ending.
     pub(super) extra: Value,
 }
 
@@ -93,7 +93,7 @@ impl<W: Write> StreamPrinter<W> {
         }
     }
 
-    /// Says what the program is. Comes at the beginning of every turn.
+    /// Prints the description of the program, which starts every turn.
     pub(super) fn init(&mut self) -> io::Result<()> {
         let StreamOptions { model, permission_mode, folder, .. } = &self.options;
         let line = json!({
@@ -105,7 +105,7 @@ impl<W: Write> StreamPrinter<W> {
         self.line(line)
     }
 
-    /// Takes up a message of the user, and repeats it if that is wanted.
+    /// Accepts a user message, and repeats it if requested.
     pub(super) fn acknowledge(&mut self, text: &str) -> io::Result<()> {
         if !self.options.replay {
             return Ok(());
@@ -117,7 +117,8 @@ impl<W: Write> StreamPrinter<W> {
         }))
     }
 
-    /// One message of the model with one block; gives back the id of the tool call, if it is one.
+    /// Prints one message of the model with one block; returns the id of the tool call, if it is
+    /// one.
     pub(super) fn message(
         &mut self,
         block: &ContentBlock<'_>,
@@ -163,7 +164,7 @@ impl<W: Write> StreamPrinter<W> {
         Ok(call)
     }
 
-    /// What came of a tool call.
+    /// Prints the result of a tool call.
     pub(super) fn tool_result(&mut self, call: &str, result: Result<&str, &str>) -> io::Result<()> {
         let (text, is_error) = match result {
             Ok(text) => (text, false),
@@ -180,14 +181,14 @@ impl<W: Write> StreamPrinter<W> {
         }))
     }
 
-    /// Whether the rules that it was started with allow a command.
+    /// Whether the rules given at the start allow a command.
     pub(super) fn allows(&self, command: &str) -> bool {
         let is_allowed = |part: &&str| self.options.allowed.iter().any(|rule| covers(rule, part));
         self.options.permission_mode == "bypassPermissions"
             || commands(command).iter().all(is_allowed)
     }
 
-    /// A tool call that was not allowed.
+    /// Prints a tool call that was denied.
     pub(super) fn denied(&mut self, tool: &str, call: &str, input: &Value) -> io::Result<()> {
         let text = match tool {
             "Bash" => "This command requires approval".to_owned(),
@@ -203,7 +204,7 @@ impl<W: Write> StreamPrinter<W> {
         self.tool_result(call, Err(&text))
     }
 
-    /// How much of the account's quota is used.
+    /// Prints how much of the account's quota is used.
     pub(super) fn quota(
         &mut self,
         used: u8,
@@ -217,7 +218,7 @@ impl<W: Write> StreamPrinter<W> {
         }}))
     }
 
-    /// The context is full: everything the program prints about replacing it by a summary.
+    /// Prints the lines for a full context that is replaced by a summary.
     pub(super) fn compaction(&mut self) -> io::Result<()> {
         self.line(json!({
             "type": "system", "subtype": "status", "status": "compacting",
@@ -241,7 +242,7 @@ impl<W: Write> StreamPrinter<W> {
         }))
     }
 
-    /// The provider did not answer: everything the program prints about that, result included.
+    /// Prints the lines for a failure of the provider, including the result.
     pub(super) fn failure(&mut self, error: &ApiError, cost: Usd) -> io::Result<()> {
         let ApiError { text, word, status, kind, detail, rate_limit, .. } = error;
         if error.retried {
@@ -284,7 +285,7 @@ impl<W: Write> StreamPrinter<W> {
         self.result(verdict, cost)
     }
 
-    /// The last line of a turn. What was used since the one before is charged with `cost`.
+    /// Prints the last line of a turn. `cost` is the cost since the previous result.
     pub(super) fn result(&mut self, verdict: TurnResult<'_>, cost: Usd) -> io::Result<()> {
         let TurnResult { subtype, is_error, terminal_reason, stop_reason, extra } = verdict;
         self.since.cost = cost;
@@ -313,17 +314,17 @@ impl<W: Write> StreamPrinter<W> {
         self.line(line)
     }
 
-    /// Whether the answer has to have a shape.
+    /// Whether the answer must match a schema.
     pub(super) fn is_shaped(&self) -> bool {
         self.options.shaped
     }
 
-    /// Whether the model said anything since the last result.
+    /// Whether the model printed anything since the last result.
     pub(super) fn has_output(&self) -> bool {
         self.since.messages > 0
     }
 
-    /// Bytes that are no message.
+    /// Prints bytes that are not a message.
     pub(super) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.write_all(bytes)?;
         self.out.flush()
@@ -358,7 +359,7 @@ impl<W: Write> StreamPrinter<W> {
         self.line(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}))
     }
 
-    /// One line, in one write, so that whoever watches never sees half of it.
+    /// Prints one line in one write, so that readers never see a part of it.
     fn line(&mut self, mut line: Value) -> io::Result<()> {
         line["session_id"] = json!(uuid(self.options.chance, 0));
         line["uuid"] = json!(uuid(self.options.chance, self.next()));
@@ -397,7 +398,7 @@ impl UsageAccount {
     }
 }
 
-/// A text in the portions in which a model delivers it.
+/// Splits a text into the portions in which a model delivers it.
 fn pieces(text: &str) -> impl Iterator<Item = String> {
     let mut rest: Vec<char> = text.chars().collect();
     std::iter::from_fn(move || {

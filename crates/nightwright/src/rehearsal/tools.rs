@@ -1,5 +1,5 @@
-//! The tools of the stand-in. They really do what they say, and only inside the project: on the
-//! way to a file every folder is opened without following links.
+//! The tools of the stand-in. They really do their work, but only inside the project: every folder
+//! on the path is opened without following links.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,23 +11,23 @@ use rustix::io::Errno;
 
 use crate::process::blocking;
 
-/// The real program shows its model no more than this of a command's output.
+/// Maximum output of a command that the model is shown, as in the real program.
 const OUTPUT_MAX: usize = 30_000;
 /// Larger files are refused, as by the real program.
 const READ_MAX: u64 = 256 << 10;
 
-/// What a tool call came to: a text for the model, or an error for it.
+/// The result of a tool call: a text or an error for the model.
 pub(super) type ToolResult = Result<String, String>;
 
 pub(super) fn write(path: &Path, text: &str) -> ToolResult {
     let shown = path.display();
-    replace(path, text).map_err(|error| format!("can't write {shown}: {error}"))?;
+    replace(path, text).map_err(|error| format!("cannot write {shown}: {error}"))?;
     Ok(format!("The file {shown} has been updated successfully."))
 }
 
 pub(super) fn edit(path: &Path, old: &str, new: &str) -> ToolResult {
     let shown = path.display();
-    let text = content(path).map_err(|error| format!("can't read {shown}: {error}"))?;
+    let text = content(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
     match text.matches(old).count() {
         0 => Err(tool_error(&format!("String to replace not found in file.\nString: {old}"))),
         1 => write(path, &text.replacen(old, new, 1)),
@@ -43,7 +43,7 @@ pub(super) fn read(path: &Path) -> ToolResult {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err("File does not exist.".to_owned());
         }
-        Err(error) => return Err(format!("can't read {}: {error}", path.display())),
+        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
     };
     let numbered = text.lines().enumerate().map(|(index, line)| format!("{}\t{line}", index + 1));
     Ok(numbered.collect::<Vec<_>>().join("\n"))
@@ -51,7 +51,7 @@ pub(super) fn read(path: &Path) -> ToolResult {
 
 pub(super) fn run(command: &str) -> ToolResult {
     let (exit, output) = blocking::shell(command, OUTPUT_MAX)
-        .map_err(|error| format!("can't run the command: {error}"))?;
+        .map_err(|error| format!("cannot run the command: {error}"))?;
     let output = output.trim_end();
     match (exit.code(), exit.signal()) {
         (Some(0), _) => Ok(output.to_owned()),
@@ -85,7 +85,7 @@ enum MissingFolder {
     IsAnError,
 }
 
-/// Walks to a file folder by folder. A link anywhere is an error, wherever it leads.
+/// Opens a file folder by folder. A link anywhere in the path is an error, whatever its target.
 fn open(path: &Path, flags: OFlags, folders: MissingFolder) -> io::Result<File> {
     let steady = OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = OFlags::RDONLY | OFlags::DIRECTORY | steady;
@@ -110,14 +110,16 @@ fn open(path: &Path, flags: OFlags, folders: MissingFolder) -> io::Result<File> 
         folder = openat(&folder, name, directory, Mode::empty()).map_err(no_links)?;
     }
     let mode = Mode::from_raw_mode(0o644);
-    // A named pipe would be waited for without an end.
+    // Without `NONBLOCK`, opening a named pipe would block forever.
     let file = openat(&folder, file, flags | steady | OFlags::NONBLOCK, mode).map_err(no_links)?;
     Ok(File::from(file))
 }
 
 fn no_links(error: Errno) -> io::Error {
     match error {
-        Errno::LOOP | Errno::NOTDIR => io::Error::other("a link or no folder is in the way"),
+        Errno::LOOP | Errno::NOTDIR => {
+            io::Error::other("the path contains a link, or a file in place of a folder")
+        }
         other => other.into(),
     }
 }

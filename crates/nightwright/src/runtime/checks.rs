@@ -1,4 +1,4 @@
-//! The checks of the gate: commands that we run ourselves, exactly as they were pinned at the
+//! Runs the checks of the gate: commands that nightwright itself runs, exactly as they were at the
 //! start of the run.
 
 use std::env;
@@ -26,44 +26,43 @@ use crate::process::{
 };
 use crate::store::temp_folder::TempHandle;
 
-/// How much of a check's output goes into the journal and the next prompt.
+/// Maximum bytes of a check's output in the journal and the next prompt.
 const MAX_OUTPUT_BYTES: usize = 4 << 10;
 
-/// Summaries of tests are looked for in this much of a check's output.
+/// Maximum bytes of a check's output that are searched for summaries of tests.
 const COUNTED: u64 = 8 << 20;
 
 /// The name of the folder for temporary files of a check.
 const TEMP_NAME: &str = "check";
 
-/// The folder of the logs in the folder of the run.
+/// The name of the folder for logs, in the run folder.
 const LOGS: &str = "checks";
 
-/// What the checks need to run.
+/// Runs the checks of one gate or baseline.
 #[derive(Clone, Debug)]
 pub struct CheckRunner {
-    /// What is to be run.
+    /// The commands and their settings.
     pub verify: Verify,
-    /// Where.
+    /// The working directory of the commands.
     pub project: PathBuf,
-    /// With which environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// What keeps their processes.
+    /// How their processes are contained.
     pub containment: Containment,
-    /// The folder of the run, where all that they print is kept.
+    /// The run folder, which receives their complete output.
     pub folder: PathBuf,
-    /// Where their temporary files go: each check starts with an empty folder.
+    /// The temporary folder: each check starts with an empty one.
     pub temp: TempHandle,
-    /// What is masked in what they print.
+    /// Secrets to mask in their output.
     pub secrets: Secrets,
     /// The iteration whose claim they check.
     pub iteration: u32,
-    /// What they came to before the first iteration: a check that takes long gets more time.
+    /// The baseline results: a check that took long gets more time.
     pub before: Vec<CheckResult>,
 }
 
 impl CheckRunner {
-    /// Runs the commands in order, up to the first that fails; one that fails may get a second
-    /// chance. After a stop no further one is begun.
+    /// Runs the commands in order, up to the first that fails. A failed one may be run again,
+    /// depending on the settings. After a stop, no further command starts.
     pub async fn run(&self, stop: &StopHandle) -> Vec<CheckResult> {
         let mut results = Vec::new();
         for (index, command) in self.verify.commands.iter().enumerate() {
@@ -95,8 +94,8 @@ impl CheckRunner {
         results
     }
 
-    /// Runs every command once, whatever the others come to, all of them within `budget`. None runs if
-    /// one of them cannot.
+    /// Runs every command once, whatever the results of the others, all of them within `budget`.
+    /// None runs if one of them cannot be started.
     pub async fn run_all(&self, budget: Duration, stop: &StopHandle) -> Vec<CheckResult> {
         let lookups: Vec<_> = self.verify.commands.iter().map(|one| self.cannot_run(one)).collect();
         if lookups.iter().any(Option::is_some) {
@@ -126,8 +125,8 @@ impl CheckRunner {
         results
     }
 
-    /// Why the first program of a check cannot be started, as far as that can be seen without running
-    /// it.
+    /// Returns why the first program of a check cannot be started, as far as that is known without
+    /// running it.
     pub fn cannot_run(&self, command: &str) -> Option<String> {
         cannot_start(command, &self.project, &self.environment)
     }
@@ -146,7 +145,7 @@ impl CheckRunner {
     ) -> CheckResult {
         let place = format!("{LOGS}/{name}.log");
         let file = self.folder.join(&place);
-        // A log that can't be kept is missed by nobody as much as the check would be.
+        // The check matters more than its log, so it runs even if the log cannot be opened.
         let mut log = open(&file).ok().map(CommandLog::new);
         let FinishedCommand { ended, output, duration } = match self.temp.room(TEMP_NAME) {
             Ok(room) => {
@@ -166,7 +165,7 @@ impl CheckRunner {
         self.temp.clear(TEMP_NAME);
         let closed = log.map(CommandLog::close);
         if let Some(Err(_)) = &closed {
-            // Half a log would be taken for a whole one; there may be none to remove.
+            // A partial log would look like a complete one. It may not exist.
             let _ = fs::remove_file(&file);
         }
         let kept = matches!(closed, Some(Ok(())));
@@ -190,7 +189,7 @@ impl CheckRunner {
     }
 }
 
-/// Why the first program of a check cannot be started: it is missing, or not executable.
+/// Returns why the first program of a check cannot be started: it is missing, or not executable.
 pub fn cannot_start(
     command: &str,
     project: &Path,
@@ -202,7 +201,7 @@ pub fn cannot_start(
     let file = if name.contains('/') {
         project.join(folder.unwrap_or_default()).join(&name).to_str()?.to_owned()
     } else if env::split_paths(path).any(|folder| !folder.is_absolute()) {
-        // Only the shell knows where those folders are.
+        // Only the shell knows how to resolve relative folders.
         return None;
     } else {
         name.clone()
@@ -215,14 +214,14 @@ pub fn cannot_start(
     }
 }
 
-/// As much of a log as summaries of tests are looked for in.
+/// Returns the part of a log that is searched for summaries of tests.
 fn beginning(file: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     files::open_regular(file).ok()?.take(COUNTED).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The file of a log, for its owner only. A gate that is begun anew writes its logs anew.
+/// Creates the file of a log, for its owner only. A gate that starts again overwrites its logs.
 fn open(file: &Path) -> io::Result<File> {
     if let Some(folder) = file.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

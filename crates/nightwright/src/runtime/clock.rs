@@ -1,8 +1,9 @@
-//! Where the time comes from. Everything below asks here, so that a test can play a night in a
-//! second and the demo can show a wait in fast motion.
+//! The clock of a run. All code asks it for the time, so that a test can simulate a night in a
+//! second and the demo can shorten waits.
 //!
-//! Running time leaves out the time in which we could not run: stopped with Ctrl-Z, or frozen with
-//! the machine. A clock that beats once a second knows how long that was by the beats it missed.
+//! Running time excludes the time in which the process could not run: suspended with Ctrl-Z, or
+//! frozen with the machine. The clock ticks once per second and detects that time by the ticks that
+//! it missed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,15 +12,16 @@ use jiff::{SignedDuration, Timestamp};
 use nightwright_core::units::Now;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// How often a clock beats.
+/// The interval of the ticks.
 const BEAT: Duration = Duration::from_secs(1);
-/// What counts, at most, of the time between two beats. The loop is never busy for so long.
+/// The maximum time between two ticks that counts as running time. The loop is never busy for that
+/// long.
 const GAP: Duration = Duration::from_secs(5);
 
-/// How long a wait for a date takes in fast motion.
+/// How long a wait for a date takes in fast mode.
 const FAST_WAIT: Duration = Duration::from_millis(1500);
 
-/// The time of a run. Clones show the same time.
+/// The time of a run. Clones share the same time.
 #[derive(Clone, Debug)]
 pub struct Clock {
     inner: Arc<ClockInner>,
@@ -30,25 +32,25 @@ struct ClockInner {
     origin: Instant,
     wall: WallClock,
     motion: ClockSpeed,
-    /// Time that was skipped in fast motion.
+    /// Time that was skipped in fast mode.
     skipped: Mutex<Duration>,
-    /// How far the date was put forward or back.
+    /// How far the date was set forward or back.
     jumped: Mutex<SignedDuration>,
-    /// What is known of the time in which we could not run.
+    /// The time in which the process could not run.
     pulse: Mutex<Pulse>,
 }
 
-/// The beats of a clock. Times are since its origin.
+/// The ticks of a clock. Times are relative to its origin.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pulse {
-    /// The last beat; `None` for a clock that does not beat.
+    /// The last tick; `None` for a clock without ticks.
     last: Option<Duration>,
-    /// Time in which we could not run.
+    /// Total time in which the process could not run.
     lost: Duration,
 }
 
 impl Pulse {
-    /// Time in which we could not run, up to `now`.
+    /// Returns the time in which the process could not run, up to `now`.
     fn lost(&self, now: Duration) -> Duration {
         let gap = self.last.map_or(Duration::ZERO, |last| now.saturating_sub(last));
         self.lost + gap.saturating_sub(GAP)
@@ -60,31 +62,31 @@ impl Pulse {
     }
 }
 
-/// Where the date comes from.
+/// The source of the date.
 #[derive(Debug)]
 enum WallClock {
-    /// From the system.
     System,
-    /// From a date at the origin and the time since then.
+    /// A date at the origin plus the time since then.
     From(Timestamp),
 }
 
-/// How waits for a date are made.
+/// How waits for a date are performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockSpeed {
-    /// As long as they are.
+    /// They take their full time.
     Real,
-    /// Shortened, the clock put forward after them.
+    /// They are shortened, and the clock is set forward afterwards.
     Fast,
 }
 
 impl Clock {
-    /// The clock of a real run.
+    /// Creates the clock of a real run.
     pub fn system(motion: ClockSpeed) -> Self {
         Self::with(WallClock::System, motion)
     }
 
-    /// A clock that shows `wall` now and goes on by the runtime's own time, paused or not.
+    /// Creates a clock that shows `wall` now and advances with the time of the async runtime,
+    /// paused or not.
     pub fn starting_at(wall: Timestamp) -> Self {
         Self::with(WallClock::From(wall), ClockSpeed::Real)
     }
@@ -96,7 +98,7 @@ impl Clock {
         Self { inner: Arc::new(ClockInner { origin, wall, motion, skipped, jumped, pulse }) }
     }
 
-    /// Beats for as long as it is polled.
+    /// Ticks while the future is polled.
     pub async fn beat(self) {
         let mut beats = interval(BEAT);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -107,14 +109,14 @@ impl Clock {
         }
     }
 
-    /// Puts the date forward or back, as somebody who sets the clock does; running time does not
-    /// notice. For worlds in which that happens.
+    /// Sets the date forward or back, as a change of the system clock does; running time is
+    /// unaffected. For simulations.
     pub fn jump(&self, by: SignedDuration) {
         let mut jumped = self.inner.jumped.lock().unwrap_or_else(PoisonError::into_inner);
         *jumped = jumped.saturating_add(by);
     }
 
-    /// The time.
+    /// Returns the current date and running time.
     pub fn now(&self) -> Now {
         let skipped = self.skipped();
         let since = self.inner.origin.elapsed();
@@ -127,7 +129,7 @@ impl Clock {
         Now { wall, mono: since.saturating_sub(self.lost(since)) + skipped }.in_millis()
     }
 
-    /// How long to sleep for a wait until `date`.
+    /// Returns how long to sleep for a wait until `date`.
     pub fn wait_until(&self, date: Timestamp) -> Duration {
         let rest = self.now().until(date);
         match self.inner.motion {
@@ -136,7 +138,7 @@ impl Clock {
         }
     }
 
-    /// Says that a wait until `date` was slept through.
+    /// Reports that a wait until `date` is complete.
     pub fn slept_until(&self, date: Timestamp) {
         if self.inner.motion == ClockSpeed::Fast {
             let rest = self.now().until(date);
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_we_could_not_run_does_not_count_and_never_goes_back() {
+    fn time_in_which_the_process_could_not_run_does_not_count_and_never_goes_back() {
         let mut pulse = Pulse::default();
         let seconds = Duration::from_secs;
         let running = |pulse: &Pulse, now: Duration| now.saturating_sub(pulse.lost(now));
@@ -185,7 +187,7 @@ mod tests {
         pulse.beat(seconds(1000));
         pulse.beat(seconds(1001));
         assert_eq!(running(&pulse, seconds(1003)), seconds(1003));
-        // Stopped for an hour: whoever looks first, before or after the next beat, sees the same.
+        // Suspended for an hour: the result is the same before and after the next tick.
         assert_eq!(running(&pulse, seconds(4600)), seconds(1006));
         pulse.beat(seconds(4601));
         assert_eq!(running(&pulse, seconds(4601)), seconds(1006));

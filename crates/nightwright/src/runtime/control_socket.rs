@@ -1,7 +1,7 @@
-//! The control socket: how another process speaks to a run.
+//! The control socket, by which other processes send requests to a run.
 //!
-//! One connection, one line of JSON there, one line back. The socket is in a folder that only its
-//! owner can enter; its address is in the lock file of the run.
+//! Each connection carries one line of JSON as the request and one line as the reply. The socket is
+//! in a folder that only its owner can enter; its path is in the lock file of the run.
 
 use std::env;
 use std::fs;
@@ -20,34 +20,28 @@ use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// A longer line is no wish. A word for the agent is the longest that comes.
+/// Maximum size of a request. Messages to the agent are the longest ones.
 const MAX_REQUEST_BYTES: u64 = 1 << 20;
-/// Who connects and says nothing is not waited for longer than this.
+/// How long to wait for the request of a client, and for its acceptance of the reply.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// The system takes no longer address.
+/// Maximum length of the path of a unix socket.
 const MAX_SOCKET_PATH: usize = 107;
 
-/// What can be asked of a run that is going on.
+/// A request to an active run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case")]
 pub enum ControlRequest {
-    /// Stop, soon or now.
-    Stop {
-        /// How soon.
-        when: StopWhen,
-    },
-    /// Take back a stop.
+    /// Stop, now or at a later point.
+    Stop { when: StopWhen },
+    /// Cancel a requested stop.
     CancelStop,
-    /// Start nothing new.
+    /// Start nothing new until the run is resumed.
     Pause,
-    /// Go on.
+    /// Resume a paused run.
     Resume,
-    /// A word for the agent.
-    Tell {
-        /// The word.
-        text: String,
-    },
-    /// Try now what is being waited for.
+    /// Send a message to the agent.
+    Tell { text: String },
+    /// End the current wait and retry now.
     RetryNow,
 }
 
@@ -64,17 +58,17 @@ impl From<ControlRequest> for Control {
     }
 }
 
-/// The answer to a wish.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 enum ControlReply {
-    /// It was handed on.
+    /// The request was passed on to the run.
     Taken,
-    /// It was not understood, or nobody decides any more.
+    /// The request is invalid, or the run has ended.
     Refused { why: String },
 }
 
-/// The ear of a run. Dropping it removes the socket.
+/// The control socket of a run. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct ControlServer {
     listener: UnixListener,
@@ -82,10 +76,10 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Opens the socket of a run, at a path short enough for the system.
+    /// Opens the socket of a run, at a path that is short enough for the system.
     pub fn open(run: &RunId) -> io::Result<Self> {
         match Self::bind(run) {
-            // A run that ended just now has removed the folder, which was empty then.
+            // Another run may have just ended and removed the empty folder.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::bind(run),
             opened => opened,
         }
@@ -93,7 +87,7 @@ impl ControlServer {
 
     fn bind(run: &RunId) -> io::Result<Self> {
         let path = address(run)?;
-        // The run's lock is ours, so a socket of this name is what a dead process left.
+        // This process holds the run's lock, so an existing socket was left by a dead process.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
@@ -103,16 +97,16 @@ impl ControlServer {
         Ok(Self { listener, path })
     }
 
-    /// Where it is.
+    /// The path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Hands wishes on for as long as somebody decides upon them.
+    /// Passes requests on until the receiver is closed.
     pub async fn serve(self, operator: mpsc::Sender<Control>) {
         loop {
             let Ok((mut stream, _)) = self.listener.accept().await else {
-                // Out of descriptors, most likely: nothing to be done but to try again.
+                // Probably out of descriptors: try again later.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
@@ -121,14 +115,16 @@ impl ControlServer {
                 let reply = match timeout(REQUEST_TIMEOUT, read_request(&mut stream)).await {
                     Ok(Ok(request)) => match operator.send(request.into()).await {
                         Ok(()) => ControlReply::Taken,
-                        Err(_) => ControlReply::Refused { why: "the run is over".to_owned() },
+                        Err(_) => ControlReply::Refused { why: "the run has ended".to_owned() },
                     },
                     Ok(Err(error)) => ControlReply::Refused { why: error.to_string() },
-                    Err(_) => ControlReply::Refused { why: "nothing was said in time".to_owned() },
+                    Err(_) => {
+                        ControlReply::Refused { why: "no request arrived in time".to_owned() }
+                    }
                 };
                 if let Ok(mut line) = serde_json::to_vec(&reply) {
                     line.push(b'\n');
-                    // Who does not wait for the answer does not want it.
+                    // A client that does not wait does not need the reply.
                     let _ = timeout(REQUEST_TIMEOUT, stream.write_all(&line)).await;
                 }
             });
@@ -138,9 +134,9 @@ impl ControlServer {
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        // What stays is removed by the next one of this name.
+        // If this fails, the next socket with this name replaces it.
         let _ = fs::remove_file(&self.path);
-        // The last one to leave removes the folder: a folder that is not empty stays.
+        // Removes the folder if it is empty, that is, if no other run uses it.
         let _ = self.path.parent().map(fs::remove_dir);
     }
 }
@@ -152,7 +148,7 @@ async fn read_request(stream: &mut tokio::net::UnixStream) -> io::Result<Control
     Ok(serde_json::from_slice(&line)?)
 }
 
-/// Says a wish to a run.
+/// Sends a request to a run, and waits for the reply.
 pub fn send(socket: &Path, request: &ControlRequest) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
@@ -168,8 +164,8 @@ pub fn send(socket: &Path, request: &ControlRequest) -> io::Result<()> {
     }
 }
 
-/// Where the socket of a run goes: in `$XDG_RUNTIME_DIR`, else in the folder for temporary files,
-/// and in `/tmp` where that leaves no room for the name of a socket.
+/// Returns the path for the socket of a run: in `$XDG_RUNTIME_DIR`, else in the folder for
+/// temporary files. If that path is too long for a socket, it is in `/tmp`.
 fn address(run: &RunId) -> io::Result<PathBuf> {
     let user = rustix::process::getuid().as_raw();
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_dir());
@@ -194,19 +190,19 @@ fn short_path(runtime: Option<&Path>, temp: &Path, user: u32, run: &RunId) -> Pa
     }
 }
 
-/// Makes a folder that only we can enter.
+/// Creates a folder that only its owner can enter.
 fn make_private(folder: &Path, user: u32) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    // In a folder for everybody's temporary files somebody else may have been first.
+    // In a shared temporary folder, another user may have created it first.
     let facts = fs::symlink_metadata(folder)?;
     let closed = facts.permissions().mode() & 0o777 == 0o700;
     if facts.is_dir() && facts.uid() == user && closed {
         return Ok(());
     }
-    let why = format!("`{}` is not a folder of ours alone", folder.display());
+    let why = format!("`{}` is not a private folder of this user", folder.display());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 

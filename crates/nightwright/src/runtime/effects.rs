@@ -1,7 +1,8 @@
-//! What the machine asks for, done: the agent started, the project looked at, the checks run.
+//! Executes the effects that the machine requests: starts the agent, inspects the project, runs the
+//! checks.
 //!
-//! Every request is answered exactly once, as an input that carries its ticket or number. What
-//! takes time runs beside the loop; nothing here waits.
+//! Every request is answered exactly once, with an input that carries its ticket or id. Slow work
+//! runs concurrently with the loop; nothing here blocks.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -42,14 +43,14 @@ use checking::WithheldVariables;
 
 mod checking;
 
-/// How long checks that were cut may take to be gone when we leave.
+/// How long cancelled checks may take to end at shutdown.
 const CHECKS_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
-/// How long what was killed may take to be gone. Its guards go on without us.
+/// How long killed processes may take to disappear. Their guards continue without nightwright.
 const VANISH: Duration = Duration::from_millis(700);
-/// How often that is looked at.
+/// The interval at which that is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The real world of a run.
+/// Executes the effects of a real run.
 pub struct EffectExecutor {
     agent: Box<dyn Agent>,
     project: PathBuf,
@@ -64,14 +65,14 @@ pub struct EffectExecutor {
     checks: Option<(Ticket, StopHandle, JoinHandle<()>)>,
     /// The user's hooks, if the run has any.
     hooks: Option<HookRunner>,
-    /// What is said of variables that checks don't get, once a check has failed.
+    /// The variables that checks do not get, and the warning about them.
     withheld: WithheldVariables,
     hook: Option<JoinHandle<()>>,
 }
 
 impl fmt::Debug for EffectExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the environment: there are secrets in it.
+        // The environment is left out because it contains secrets.
         f.debug_struct("Hands")
             .field("project", &self.project)
             .field("folder", &self.folder)
@@ -80,7 +81,7 @@ impl fmt::Debug for EffectExecutor {
 }
 
 impl EffectExecutor {
-    /// Hands for a run in `project`.
+    /// Creates the executor for a run in `project`.
     pub fn new(
         agent: Box<dyn Agent>,
         project: &Path,
@@ -109,22 +110,22 @@ impl EffectExecutor {
         }
     }
 
-    /// The same, with these to be run when the machine asks for one.
+    /// Sets the hooks to run when the machine requests them.
     #[must_use]
     pub fn with_hooks(mut self, hooks: Option<HookRunner>) -> Self {
         self.hooks = hooks;
         self
     }
 
-    /// The same, with variables that checks don't get, and a line about them that is said once, when a
-    /// check fails.
+    /// Sets the variables that checks do not get, and a warning about them that is shown once, when
+    /// a check fails.
     #[must_use]
     pub fn withholding(mut self, names: Vec<String>, line: Option<String>) -> Self {
         self.withheld = WithheldVariables { names, line: Arc::new(Mutex::new(line)) };
         self
     }
 
-    /// The same, with changes counted from the start of an earlier run.
+    /// Counts changes from the start of an earlier run.
     #[must_use]
     pub fn since(self, baseline: Baseline) -> Self {
         let mut observer = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +134,7 @@ impl EffectExecutor {
         self
     }
 
-    /// The same, with these masked in what checks print and in what the agent's files say.
+    /// Sets the secrets to mask in the output of checks and in the agent's files.
     #[must_use]
     pub fn masking(mut self, secrets: Secrets) -> Self {
         let mut observer = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,7 +144,7 @@ impl EffectExecutor {
         self
     }
 
-    /// Looks at the project beside the loop and sends what `answer` makes of it.
+    /// Inspects the project in the background and sends the input that `answer` returns.
     fn observe(
         &self,
         news: &mpsc::Sender<Input>,
@@ -153,7 +154,7 @@ impl EffectExecutor {
         let news = news.clone();
         tokio::task::spawn_blocking(move || {
             let input = answer(&mut observer.lock().unwrap_or_else(PoisonError::into_inner));
-            // A closed queue means that the run is over.
+            // A closed queue means that the run has ended.
             let _ = news.blocking_send(input);
         });
     }
@@ -196,13 +197,13 @@ impl EffectExecutor {
             let (now, mark, evidence) = observer.observe();
             let unreadable = now.unreadable.iter().take(3);
             let mut warnings: Vec<_> = unreadable
-                .map(|what| format!("can't read a file of the project: {what}"))
+                .map(|what| format!("cannot read a file of the project: {what}"))
                 .collect();
             warnings.append(&mut observer.warnings);
             warnings.extend(evidence.warnings);
             let collected = to_collect.map(|file| principles::collected(&project, &file));
             let principles = collected.transpose().unwrap_or_else(|why| {
-                warnings.push(format!("the principles can't be used: {why}"));
+                warnings.push(format!("cannot use the principles: {why}"));
                 None
             });
             observer.retain_new_warnings(iteration, &mut warnings);
@@ -266,18 +267,18 @@ impl EffectExecutor {
             Ok(prompt) => prompt,
             Err(error) => return refuse(post, chain(&error)),
         };
-        // `003.md`, and `003-2.md` for a second attempt.
+        // `003.md`, or `003-2.md` for a second attempt.
         let name = match number {
             0 | 1 => format!("{iteration:03}"),
             _ => format!("{iteration:03}-{number}"),
         };
         if let Err(error) = self.keep(&name, &prompt) {
-            return refuse(post, format!("can't keep the prompt: {error}"));
+            return refuse(post, format!("cannot save the prompt: {error}"));
         }
         if let CollectedPrinciples::Unusable(_) = found.principles
             && let Err(error) = self.keep_principles(&name, &state.settings)
         {
-            return refuse(post, format!("can't keep the principles as they are: {error}"));
+            return refuse(post, format!("cannot save a copy of the principles: {error}"));
         }
         let order = LaunchRequest {
             source: NewsSource::Attempt(attempt),
@@ -293,7 +294,7 @@ impl EffectExecutor {
         self.attempt = Some((attempt, self.agent.start(order, post)));
     }
 
-    /// Writes what the agent is told into the folder of its task, for people to read.
+    /// Writes the feedback for the agent into the folder of its task, where the user can read it.
     fn write_feedback_file(&self, state: &State, briefing: &Briefing) {
         let Some(task) = &state.settings.files.task else { return };
         let path = self.project.join(task).join(task::FEEDBACK);
@@ -306,18 +307,19 @@ impl EffectExecutor {
                 .and_then(|()| files::replace(&path, text.as_bytes()))
                 .map_err(io::Error::other)
         };
-        // The agent has it in its prompt; this copy helps only those who look.
+        // The prompt contains the same text, so a missing copy does no harm.
         let _ = written;
     }
 
-    /// Keeps a prompt in the run folder.
+    /// Saves a prompt in the run folder.
     fn keep(&self, name: &str, prompt: &Prompt) -> io::Result<()> {
         let path = self.folder.prompts().join(format!("{name}.md"));
         let mut file = create_file(&path)?;
         io::Write::write_all(&mut file, prompt.user.as_bytes())
     }
 
-    /// Keeps the principles that the agent is to mend: they may be somebody's own.
+    /// Saves a copy of the principles that the agent is asked to fix, because the user may have
+    /// written them.
     fn keep_principles(&self, name: &str, settings: &Settings) -> io::Result<()> {
         let Some(bytes) = principles::read_raw(&self.project, settings) else { return Ok(()) };
         let path = self.folder.prompts().join(format!("{name}-principles.toml"));
@@ -332,7 +334,7 @@ impl EffectExecutor {
         let label = call_label(iteration, purpose, call);
         let prompt = Prompt { system: String::new(), user: question };
         if let Err(error) = self.keep(&label, &prompt) {
-            return refuse(post, format!("can't keep the prompt: {error}"));
+            return refuse(post, format!("cannot save the prompt: {error}"));
         }
         let order = LaunchRequest {
             source: NewsSource::Call(call),
@@ -353,10 +355,10 @@ impl EffectExecutor {
         self.hook = Some(tokio::spawn(async move {
             let answer = match hooks {
                 Some(hooks) => hooks.run(hook).await,
-                // An answer is owed all the same.
+                // The machine expects an answer in any case.
                 None => HookAnswer::GoOn,
             };
-            // A closed queue means that the run is over.
+            // A closed queue means that the run has ended.
             let _ = news.send(Input::Hook(ticket, answer)).await;
         }));
     }
@@ -368,7 +370,7 @@ impl EffectExecutor {
         }
         match grace {
             Grace::Usual => stop.stop(),
-            // The task holds the processes, and they go with it.
+            // The task owns the processes: aborting it kills them.
             Grace::None => {
                 task.abort();
                 self.checks = None;
@@ -419,25 +421,25 @@ impl Effects for EffectExecutor {
             Effect::CancelChecks { ticket, grace } => self.cut_checks(ticket, grace),
             Effect::InspectChanges { ticket } => self.inspect(ticket, state, news),
             Effect::RunHook { ticket, hook } => self.run_hook(ticket, hook, news),
-            // Timers are the supervisor's own; leaving is a function of its own.
+            // The supervisor handles timers, and `shut_down` handles the end.
             Effect::SetTimer { .. } | Effect::ClearTimer { .. } | Effect::Finish => {}
         }
     }
 
-    /// Attempts, calls and a hook go with their handles; checks are stopped and waited for. What is
-    /// killed is gone in a moment, and nobody should find it after us.
+    /// Drops attempts, calls and the hook, which ends their processes; stops the checks and waits
+    /// for them. Waits briefly until all killed processes are gone.
     async fn shut_down(&mut self) {
         self.attempt = None;
         self.call = None;
         if let Some(hook) = self.hook.take() {
-            // It is asked to leave when its handle is dropped, and nobody waits for that.
+            // Dropping its handle asks the process to exit; nothing waits for that.
             hook.abort();
-            // Only its being dropped is waited for, and an aborted task says that it was.
+            // Waits only until the task is dropped; the error of an aborted task is expected.
             let _ = hook.await;
         }
         if let Some((_, stop, task)) = self.checks.take() {
             stop.stop();
-            // Past the deadline it ends with the runtime, and its processes with it.
+            // After the timeout, the task ends with the async runtime, and its processes with it.
             let _ = tokio::time::timeout(CHECKS_EXIT_TIMEOUT, task).await;
         }
         let patience = Instant::now() + VANISH;
@@ -445,13 +447,13 @@ impl Effects for EffectExecutor {
             sleep(POLL_INTERVAL).await;
         }
         if process::guards() > 0 {
-            // A guard that does nothing by now would leave the agent at work behind us.
+            // An unresponsive guard would leave the agent running.
             let _ = tokio::task::spawn_blocking(process::end_guards).await;
         }
     }
 }
 
-/// An attempt that could not even be asked.
+/// Reports an attempt or call that could not be started.
 fn refuse(post: NewsSender, why: String) {
     tokio::spawn(async move {
         let report = AttemptReport::bare(AttemptOutcome::NotStarted { why });

@@ -1,8 +1,8 @@
-//! The files in which the agent says how far it is, as they are on disk.
+//! Reads the files in which the agent reports its progress.
 //!
-//! They are the agent's, and it may have made anything of them: a file that leads out of the
-//! project, can't be read or says nothing is a warning and no evidence. A list of which a part
-//! can't be read has no boxes at all, for an open one may be in that part.
+//! The agent writes these files, so they can contain anything. A file that is unreadable, invalid
+//! or a link out of the project is a warning, not evidence. If a part of a checklist cannot be
+//! read, none of its boxes count, because that part may contain an open one.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -18,22 +18,22 @@ use crate::error::chain;
 use crate::files::{self, FileError};
 use crate::store::journal::create_file;
 
-/// A longer list is none that anybody ticks.
+/// Maximum size of a checklist file.
 const LIST_MAX: u64 = 4 << 20;
 
-/// A plan of more files is not read.
+/// Maximum number of files of a plan.
 const FILES_MAX: usize = 500;
 
-/// Folders of a plan in each other.
+/// Maximum depth of the folders of a plan.
 const DEPTH_MAX: usize = 8;
 
-/// Looks at a file that changes while it is read.
+/// How often a file that changes during reading is read.
 const READS: u32 = 3;
 
-/// The name that a status file from before the run gets in the run folder.
+/// The base name, in the run folder, of status files from before the run.
 const BEFORE: &str = "status-before";
 
-/// A run is not gone on with more often than this.
+/// Maximum number of such files, one per start of the run.
 const BEFORE_MAX: u32 = 1000;
 
 /// The evidence files of a run.
@@ -42,46 +42,46 @@ pub struct EvidenceFiles {
     project: PathBuf,
     status: Option<PathBuf>,
     list: Option<PathBuf>,
-    /// Whether a folder may stand in for a list that is not there.
+    /// Whether a folder may replace a missing checklist file.
     may_be_folder: bool,
-    /// What the status file said before the run: whenever it says exactly that again, somebody has
-    /// brought the old one back.
+    /// The contents of the status file before the run. If exactly this content reappears, it is
+    /// stale.
     before: Vec<Vec<u8>>,
-    /// What is masked in what they say.
+    /// Secrets to mask in the contents.
     secrets: Secrets,
-    /// What was warned of when they were looked at last.
+    /// The warnings of the last read.
     warned: Vec<String>,
 }
 
-/// What becomes of a status file that was left by an earlier run.
+/// How to handle a status file from an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaleStatusPolicy {
-    /// It is moved out of the way.
+    /// It is moved to the run folder.
     Moved,
-    /// It is copied, and stays where it is.
+    /// It is copied to the run folder, and stays in place.
     Copied,
 }
 
-/// So much of a list is shown to whoever judges.
+/// Maximum bytes of a checklist that a verifier is shown.
 const SHOWN: usize = 64 << 10;
 
-/// What the evidence files say.
+/// The contents of the evidence files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EvidenceSnapshot {
     /// The status file, if it is valid.
     pub status: Option<StatusReport>,
-    /// By what another version of the status file is told from this one, valid or not.
+    /// Identifies this version of the status file, whether it is valid or not.
     pub identity: Option<String>,
-    /// The boxes of the list.
+    /// The boxes of the checklist.
     pub checklist: Option<Checklist>,
-    /// The list itself, as much of it as anybody is shown.
+    /// The text of the checklist, up to the limit for verifiers.
     pub list: String,
-    /// What is odd and was not when they were looked at before.
+    /// The warnings that the previous read did not have.
     pub warnings: Vec<String>,
 }
 
 impl EvidenceFiles {
-    /// The files of a run. Where nothing is evidence, nothing is read.
+    /// Creates the evidence files of a run. Without any kind of evidence, nothing is read.
     pub fn new(project: &Path, files: &settings::Files, evidence: &[EvidenceKind]) -> Self {
         let read = |file: &Option<String>| {
             let file = file.as_ref().filter(|file| !file.is_empty() && !evidence.is_empty());
@@ -99,8 +99,7 @@ impl EvidenceFiles {
         }
     }
 
-    /// The same in a run with this folder: what was set aside there says nothing when it comes
-    /// back.
+    /// Ignores the stale status files that are stored in this run folder.
     #[must_use]
     pub fn in_run(self, run_folder: &Path) -> Self {
         let names = (1..=BEFORE_MAX).map(|number| run_folder.join(before_name(number)));
@@ -108,12 +107,12 @@ impl EvidenceFiles {
         Self { before, ..self }
     }
 
-    /// Masks these in what they say.
+    /// Sets the secrets to mask in the contents.
     pub fn mask(&mut self, secrets: Secrets) {
         self.secrets = secrets;
     }
 
-    /// What they say now. A warning is given once, and again only after it was gone.
+    /// Reads all files. A warning is returned once, and again only after a read without it.
     pub fn read(&mut self) -> EvidenceSnapshot {
         let mut warnings = Vec::new();
         let (status, identity) = self.status(&mut warnings);
@@ -123,13 +122,13 @@ impl EvidenceFiles {
         EvidenceSnapshot { status, identity, checklist, list, warnings }
     }
 
-    /// The status file alone, if it is valid and of this run. What is odd about it is told when all
-    /// of them are looked at.
+    /// Reads only the status file, if it is valid and written by this run. Problems with it are
+    /// reported by [`EvidenceFiles::read`].
     pub fn status_alone(&self) -> Option<StatusReport> {
         self.status(&mut Vec::new()).0
     }
 
-    /// Where the status file is, if there is one to be read.
+    /// The path of the status file, if it is read.
     pub fn status_path(&self) -> Option<PathBuf> {
         self.status.as_ref().map(|path| self.project.join(path))
     }
@@ -140,7 +139,7 @@ impl EvidenceFiles {
             Ok(Some(found)) => found,
             Ok(None) => return (None, None),
             Err(error) => {
-                warnings.push(format!("the status file is no evidence: {}", chain(&error)));
+                warnings.push(format!("the status file is ignored: {}", chain(&error)));
                 return (None, None);
             }
         };
@@ -155,15 +154,15 @@ impl EvidenceFiles {
                 Some(read.report)
             }
             Err(why) => {
-                warnings.push(format!("`{name}` is not valid and no evidence: {why}"));
+                warnings.push(format!("`{name}` is invalid and ignored: {why}"));
                 None
             }
         };
         (report, Some(identity))
     }
 
-    /// Whether this is what was set aside, which has masks: perhaps of secrets that nobody knows any
-    /// more when a run goes on, or that whoever only watches was not told.
+    /// Whether the contents match a stored status file. The stored one has masks, perhaps of
+    /// secrets that are unknown to this process.
     fn is_stale_copy(&self, before: &[u8], bytes: &[u8]) -> bool {
         if *self.secrets.mask_json(before) == *bytes {
             return true;
@@ -187,14 +186,14 @@ impl EvidenceFiles {
         match files {
             Ok(files) => (plan::combine(&files), shown(&files)),
             Err(why) => {
-                warnings.push(format!("the boxes can't be counted: {why}"));
+                warnings.push(format!("cannot count the checkboxes: {why}"));
                 (None, String::new())
             }
         }
     }
 }
 
-/// The text of a list, up to what anybody is shown of it.
+/// Returns the text of a checklist, up to the limit.
 fn shown(files: &[(String, String)]) -> String {
     let mut all = String::new();
     for (name, text) in files {
@@ -211,13 +210,15 @@ fn shown(files: &[(String, String)]) -> String {
     all
 }
 
-/// Keeps a status file that says complete or failed in the run folder: what an earlier run said is
-/// no evidence of this one. Gives the place where it is now; `None` if there was nothing to keep.
-/// Works across file systems, and after a crash the file is in one place at least.
+/// Stores a status file that reports completion or failure in the run folder, because a report of
+/// an earlier run is not evidence for this one.
 ///
-/// What is kept has masks: it is the agent's words, not the user's, and but for the user's own
-/// words and files (`prompts/`, `told.json`, `baseline/`) the run folder is free of secrets. Nobody
-/// goes on with what it says; it is there to be read, and to be known again.
+/// Returns its new path; `None` if there was nothing to store. It works across file systems, and
+/// after a crash the file exists in at least one place.
+///
+/// The stored file is masked, because it contains the agent's words. Except for the user's own
+/// words and files (`prompts/`, `told.json`, `baseline/`), the run folder contains no secrets. The
+/// stored file is only read by the user and compared with later ones.
 pub fn archive_stale_status(
     project: &Path,
     status_file: &Path,
@@ -228,7 +229,7 @@ pub fn archive_stale_status(
     let bytes = match read_status(project, status_file) {
         Ok(Some((bytes, _))) => bytes,
         Ok(None) => return Ok(None),
-        // No evidence now and none later; whoever looks at it says so.
+        // It is not evidence; the next read reports the error.
         Err(_) => return Ok(None),
     };
     let is_over =
@@ -250,7 +251,7 @@ pub fn archive_stale_status(
     Ok(Some(kept))
 }
 
-/// Writes a new file of the run folder and waits until it is on the disk.
+/// Writes a new file in the run folder and syncs it to the disk.
 fn keep(run_folder: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     let mut number = 1;
     loop {
@@ -262,7 +263,7 @@ fn keep(run_folder: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
                 sync_folder(run_folder)?;
                 return Ok(path);
             }
-            // A run that went on after its end had one before.
+            // A resumed run has one from an earlier start.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < BEFORE_MAX => {
                 number += 1;
             }
@@ -282,7 +283,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// The status file and its identity, both of the same open file; `None` if it is not there.
+/// Reads the status file and its identity from the same open file; `None` if it does not exist.
 fn read_status(project: &Path, relative: &Path) -> Result<Option<(Vec<u8>, String)>, FileError> {
     let path = project.join(relative);
     let fail = |source| FileError::Read { path: path.clone(), source };
@@ -301,12 +302,12 @@ fn read_status(project: &Path, relative: &Path) -> Result<Option<(Vec<u8>, Strin
         if is_whole {
             break;
         }
-        // It was written to meanwhile: what was read may be of two versions.
+        // The file changed during the read, so the bytes may be a mix of two versions.
     }
     Ok(found)
 }
 
-/// Inode, size, and when content and entry were changed.
+/// Returns inode, size, and the times of the last changes of content and metadata.
 fn identity(file: &File) -> io::Result<String> {
     let data = file.metadata()?;
     Ok(format!(
@@ -325,7 +326,7 @@ fn read_text(project: &Path, relative: &Path) -> Result<Option<String>, FileErro
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The files of a plan in a folder; none if it is no plan.
+/// Reads the files of a plan in a folder; empty if the folder is not a plan.
 fn read_folder(project: &Path) -> Result<Vec<(String, String)>, String> {
     let mut paths = Vec::new();
     match files::open_inside(project, Path::new(plan::README)) {
@@ -338,20 +339,20 @@ fn read_folder(project: &Path) -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
     for path in paths {
         let text = read_text(project, Path::new(&path)).map_err(|error| chain(&error))?;
-        // What is gone by now has no boxes.
+        // A file that was removed meanwhile has no boxes.
         files.extend(text.map(|text| (path, text)));
     }
     Ok(files)
 }
 
-/// The files of a plan in a folder and the folders in it. Folders behind links are left alone.
+/// Lists the files of a plan in a folder and its subfolders. Links to folders are not followed.
 fn list_folder(
     project: &Path,
     folder: &str,
     depth: usize,
     paths: &mut Vec<String>,
 ) -> Result<(), String> {
-    let fail = |error: io::Error| format!("can't read `{folder}`: {error}");
+    let fail = |error: io::Error| format!("cannot read `{folder}`: {error}");
     for entry in fs::read_dir(project.join(folder)).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let kind = entry.file_type().map_err(fail)?;
@@ -363,7 +364,7 @@ fn list_folder(
         if kind.is_dir() {
             let is_archive = name.eq_ignore_ascii_case(plan::ARCHIVE);
             if depth >= DEPTH_MAX {
-                return Err(format!("`{path}` is too deep for a plan"));
+                return Err(format!("`{path}` is nested too deeply for a plan"));
             }
             if !is_archive {
                 list_folder(project, &path, depth + 1, paths)?;

@@ -1,8 +1,9 @@
-//! Keeps the machine awake: a program of the system that forbids it to fall asleep for as long as
-//! that program runs. It stands below a guard as everything that we start, reads a pipe of ours to
-//! its end, and so ends with us however we end.
+//! Keeps the machine awake with a program of the system that prevents sleep while it runs.
 //!
-//! A run is never held up by it, and a machine that can't be kept awake is no trouble of the run's.
+//! The program has a guard like all others, and reads a pipe from nightwright until the end. Thus
+//! it exits when nightwright exits for any reason.
+//!
+//! It never delays a run, and a machine that cannot be kept awake does not fail one.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -20,23 +21,23 @@ use crate::process::{self, Containment, Launch};
 
 /// The program that keeps the machine awake.
 const INHIBIT: &str = "systemd-inhibit";
-/// How much of what the program complains about is kept.
+/// Maximum bytes of the program's standard error that are kept.
 const MAX_STDERR_BYTES: u64 = 4 << 10;
 
-/// How much of it is told, in characters.
+/// Maximum characters of it that are shown.
 const SHOWN: usize = 160;
 
-/// How long somebody may hold its standard error open after its end.
+/// How long to read standard error after the exit, in case another process holds it open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the program finds in its environment: its way to whoever decides about sleep.
+/// The environment of the program: how it reaches the service that decides about sleep.
 const PASSED_ON: [&str; 5] =
     ["PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SYSTEM_BUS_ADDRESS", "DBUS_SESSION_BUS_ADDRESS"];
 
-/// Told why the machine is not kept awake, once.
+/// Receives the reason why the machine is not kept awake, once.
 pub type WarnFn = Box<dyn FnOnce(String) + Send>;
 
-/// Keeps the machine awake while a run has something to do. It may sleep again when this is dropped.
+/// Keeps the machine awake while a run has something to do. Dropping it allows sleep again.
 pub struct SleepInhibitor {
     run: RunId,
     warn: Option<WarnFn>,
@@ -50,13 +51,13 @@ impl std::fmt::Debug for SleepInhibitor {
 }
 
 impl SleepInhibitor {
-    /// Nothing is done yet.
+    /// Creates the inhibitor, which does nothing yet.
     pub fn new(run: RunId, tell: WarnFn) -> Self {
         Self { run, warn: Some(tell), task: None }
     }
 
-    /// Takes note of what the run is doing. A limit that is waited out ends some time, and the run
-    /// has to be there then; a pause lasts as long as somebody wants.
+    /// Updates the inhibitor to the run's activity. A wait for a limit keeps the machine awake,
+    /// because the run must continue afterwards; a pause does not.
     pub fn while_doing(&mut self, activity: &Activity) {
         let wanted = match activity {
             Activity::Starting
@@ -90,7 +91,7 @@ impl Drop for SleepInhibitor {
     }
 }
 
-/// Has the program at work until it ends by itself, which it does only if it can't do its work.
+/// Runs the program until it exits by itself, which it does only on a failure.
 async fn hold(run: RunId, tell: Option<WarnFn>) {
     let why = match program(&run, env::var_os("PATH").as_deref()) {
         Ok(launch) => wait_for_exit(&launch).await,
@@ -105,26 +106,26 @@ async fn wait_for_exit(launch: &Launch) -> String {
     let name = launch.program.display();
     let mut child = match process::spawn(launch).await {
         Ok(child) => child,
-        Err(error) => return format!("`{name}` can't be started: {error}"),
+        Err(error) => return format!("cannot start `{name}`: {error}"),
     };
-    // Closed when we are gone, and by nobody before that.
+    // Stays open until this process exits or the task is aborted.
     let _held = child.take_stdin();
     let complaints = child.take_stderr();
     child.exited().await;
     let mut said = Vec::new();
     if let Some(complaints) = complaints {
         let mut complaints = complaints.take(MAX_STDERR_BYTES);
-        // What it says is for people, and they can do without it.
+        // The text only improves the warning, so errors are ignored.
         let _ = timeout(DRAIN_TIMEOUT, complaints.read_to_end(&mut said)).await;
     }
     let said = String::from_utf8_lossy(&said);
     match said.trim() {
-        "" => format!("`{name}` ended"),
-        said => format!("`{name}` says: {}", one_line(said, SHOWN)),
+        "" => format!("`{name}` exited"),
+        said => format!("`{name}` printed: {}", one_line(said, SHOWN)),
     }
 }
 
-/// What keeps this machine awake.
+/// Returns the launch of the program that keeps this machine awake.
 fn program(run: &RunId, path: Option<&OsStr>) -> Result<Launch, String> {
     let program = locate(INHIBIT, path).map_err(|trouble| trouble.to_string())?;
     let passed = PASSED_ON.iter().filter_map(|name| Some((name.into(), env::var_os(name)?)));
@@ -137,7 +138,7 @@ fn program(run: &RunId, path: Option<&OsStr>) -> Result<Launch, String> {
     })
 }
 
-/// Neither sleep nor what a desktop does with an idle machine, while `cat` waits for the end of its
+/// Returns the arguments that prevent sleep and idle actions while `cat` waits for the end of its
 /// standard input.
 fn inhibit(run: &RunId) -> Vec<String> {
     let why = format!("--why=run {run}");

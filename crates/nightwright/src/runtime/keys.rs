@@ -1,25 +1,23 @@
-//! Keys at the terminal of a run, as wishes of the operator: `s` stops after the iteration, `r`
-//! tries now what is being waited for.
+//! Keys at the terminal of a run: `s` stops after the iteration, `r` ends a wait and retries now.
 //!
-//! A key should be heard without Enter and not be shown, so the terminal's modes are changed while
-//! a run goes on, and put back on every way out. Signals stay signals: Ctrl-C interrupts.
+//! Keys work without Enter and are not echoed. For this, the modes of the terminal are changed
+//! during a run and restored on every exit. Signals still work: Ctrl-C interrupts.
 //!
-//! Only who is in front may do any of that; the system stops who reads from a terminal or changes
-//! it from the background. So we look before each time, and a run that is started with `&`, or sent
-//! to the background, leaves the terminal alone until it is brought to the front. Nobody tells a
-//! program that runs already that it is in front now, so we look again and again.
+//! Only the foreground process may do that; the system stops a background process that reads from
+//! the terminal or changes it. A run that is started with `&` or sent to the background leaves the
+//! terminal alone until it is in the foreground. There is no signal for that, so it is polled.
 //!
 //! ```text
-//!               Ctrl-Z: panel away, modes back, stopped
-//!   in front ───────────────────────────────────────────▶ stopped
-//!   keys are heard ◀── SIGCONT, in front ─────────────────  │
-//!      ▲  │                                                 │ SIGCONT, not in front
-//!      │  └───────────── not in front ──▶ background ◀──────┘
-//!      └──────────────── in front ────────────┘
+//!            Ctrl-Z: panel removed, modes restored
+//!   foreground ─────────────────────────────────────────▶ stopped
+//!   keys are read ◀── SIGCONT, foreground ────────────────  │
+//!      ▲  │                                                 │ SIGCONT, background
+//!      │  └───────────── background ────▶ background ◀──────┘
+//!      └──────────────── foreground ──────────┘
 //! ```
 //!
-//! A key is a single byte with silence after it. Bytes that come together are something else: text
-//! that was pasted for the shell, or one of the keys that send more than one.
+//! A key is a single byte followed by a pause. Several bytes together are something else: text that
+//! was pasted for the shell, or a key that sends several bytes.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,19 +41,19 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::output::Screen;
 
-/// So many bytes are read at once.
+/// Maximum bytes of one read.
 const READ_BYTES: usize = 256;
 
-/// How long a key is waited for before we look whether anybody still wants to know.
+/// How long to wait for a key before checking whether the listener is closed.
 const POLL_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// What comes sooner than this after something else came together with it: nobody types so fast.
+/// Bytes within this interval belong together: typing is slower.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// How often we look whether we are in front.
+/// The interval at which the foreground is checked.
 const FOREGROUND_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Keys that are heard until this is dropped; then the terminal is as it was.
+/// Reads keys until it is dropped; then the terminal is restored.
 #[derive(Debug)]
 pub struct KeyListener {
     terminal: Arc<KeyTerminal>,
@@ -64,8 +62,8 @@ pub struct KeyListener {
 }
 
 impl KeyListener {
-    /// Hands keys on to the operator, and takes the panel off the screen while we are stopped. Where
-    /// standard input is no terminal there are no keys, but there is a panel.
+    /// Passes keys on to the operator, and removes the panel from the screen while the process is
+    /// stopped. If standard input is not a terminal, there are no keys, but there is a panel.
     pub fn listen(screen: Screen, operator: mpsc::Sender<Control>) -> io::Result<Self> {
         let terminal = Arc::new(KeyTerminal::default());
         let stops = signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
@@ -94,7 +92,7 @@ impl Drop for KeyListener {
     }
 }
 
-/// Sees to it that nobody finds the terminal in our modes while we are stopped.
+/// Restores the modes of the terminal while the process is stopped.
 struct SuspendHandler {
     terminal: Arc<KeyTerminal>,
     screen: Screen,
@@ -117,25 +115,26 @@ impl SuspendHandler {
         }
     }
 
-    /// Makes the terminal ours, if we are in front.
+    /// Sets the modes of the terminal, if the process is in the foreground.
     fn take(&self) {
         self.screen.set_keys_active(self.has_keys && self.terminal.take());
         self.screen.raise();
     }
 
-    /// Leaves the terminal to the shell, and stops. We go on here when somebody lets us.
+    /// Leaves the terminal to the shell and stops the process. Execution continues here after
+    /// SIGCONT.
     fn stop(&self) {
         self.screen.lower();
         self.terminal.put_back();
         if has_shell() {
-            // We may always stop ourselves.
+            // A process may always stop itself.
             let _ = kill_process(getpid(), Signal::STOP);
         }
         self.take();
     }
 }
 
-/// What is asked for by what came together, if anything.
+/// Returns the request for bytes that arrived together, if any.
 fn parse_key(came: &[u8]) -> Option<Control> {
     match came {
         [b's' | b'S'] => {
@@ -150,21 +149,21 @@ fn parse_key(came: &[u8]) -> Option<Control> {
 #[derive(Debug, Default)]
 struct KeyTerminal {
     modes: Mutex<TerminalModes>,
-    /// Nobody wants to know of keys any more.
+    /// Whether the listener is closed.
     closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct TerminalModes {
-    /// As they were when we were in front first: only then they are what the user wants, and not
-    /// what a shell needs to read a line.
+    /// The modes when the process was first in the foreground. Only then are they the user's modes,
+    /// not those of a shell that reads a line.
     before: Option<Termios>,
-    /// Whether they are ours.
+    /// Whether the modes for keys are set.
     ours: bool,
 }
 
 impl KeyTerminal {
-    /// Hands keys on for as long as there are any and somebody wants to know.
+    /// Passes keys on until the terminal or the listener is closed.
     fn read(&self, operator: &mpsc::Sender<Control>) {
         while !self.is_closed() {
             if !self.modes().ours {
@@ -180,7 +179,7 @@ impl KeyTerminal {
         }
     }
 
-    /// What comes next, and whatever comes together with it; nothing if nothing comes.
+    /// Returns the next bytes that arrive together; empty if there are none.
     fn together(&self) -> io::Result<Vec<u8>> {
         let mut came = self.typed(POLL_TIMEOUT)?;
         let mut goes_on = !came.is_empty();
@@ -188,13 +187,13 @@ impl KeyTerminal {
             let more = self.typed(TOGETHER)?;
             goes_on = !more.is_empty();
             came.extend(more);
-            // That it is no key is known by now, however much of it there is.
+            // Several bytes are not a key, so the rest does not matter.
             came.truncate(READ_BYTES);
         }
         Ok(came)
     }
 
-    /// What is typed for us in this time; an error if the terminal is gone.
+    /// Returns the bytes typed within this time; an error if the terminal is gone.
     fn typed(&self, patience: Duration) -> io::Result<Vec<u8>> {
         let input = io::stdin();
         let mut key = [PollFd::new(&input, PollFlags::IN)];
@@ -205,7 +204,7 @@ impl KeyTerminal {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut modes = self.modes();
-        // What is typed while somebody else is in front is for them.
+        // Input that is typed while another process is in the foreground belongs to that process.
         modes.ours &= is_in_front();
         if !modes.ours || state.is_empty() {
             return Ok(Vec::new());
@@ -220,14 +219,14 @@ impl KeyTerminal {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Looks whether we are in front, and makes the terminal ours if that is new. Says whether keys
-    /// are heard.
+    /// Checks whether the process is in the foreground, and sets the modes if that is new. Returns
+    /// whether keys are read.
     fn look(&self) -> bool {
         let ours = self.modes().ours;
         (ours && is_in_front()) || self.take()
     }
 
-    /// Makes keys come at once and unseen. Says whether they do.
+    /// Disables line buffering and echo. Returns whether that worked.
     fn take(&self) -> bool {
         let mut modes = self.modes();
         if !is_in_front() {
@@ -243,19 +242,20 @@ impl KeyTerminal {
         };
         let mut keys = before;
         keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
-        // A read never waits: whether there is something is known before.
+        // A read never blocks: `poll` has reported that input is available.
         keys.special_codes[SpecialCodeIndex::VMIN] = 0;
         keys.special_codes[SpecialCodeIndex::VTIME] = 0;
         modes.ours = tcsetattr(io::stdin(), OptionalActions::Now, &keys).is_ok();
         if modes.ours {
-            // What was typed before was for somebody else. If it stays it is hardly a single key.
+            // Earlier input was meant for another program. If it cannot be discarded, it is hardly
+            // a single key.
             let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         }
         modes.ours
     }
 
-    /// Puts the modes back, unless somebody else is in front and has their own. What was written
-    /// is not waited for: a terminal that nobody reads must not keep us.
+    /// Restores the modes, unless another process is in the foreground with its own modes. It does
+    /// not wait for pending output, because a blocked terminal must not delay the exit.
     fn put_back(&self) {
         let mut modes = self.modes();
         if let (true, Some(before), true) = (modes.ours, &modes.before, is_in_front()) {
@@ -270,13 +270,13 @@ impl KeyTerminal {
     }
 }
 
-/// Whether the terminal on standard input is ours at the moment.
+/// Whether this process is in the foreground of the terminal on standard input.
 fn is_in_front() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|front| front == getpgrp())
 }
 
-/// Whether somebody can let us go on once we have stopped: a parent in our session that is not in
-/// our group, as a shell is. The system asks the same before it lets Ctrl-Z stop anybody.
+/// Whether another process can continue this one after a stop: a parent in the same session but
+/// another process group, such as a shell. The system applies the same condition to Ctrl-Z.
 fn has_shell() -> bool {
     let Some(parent) = getppid() else { return false };
     let same_session = getsid(Some(parent)).ok() == getsid(None).ok();

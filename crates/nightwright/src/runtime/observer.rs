@@ -1,4 +1,4 @@
-//! How the project is, and how it was at the start of the iteration.
+//! Observes the project: its current state, and the state at the start of the iteration.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,30 +16,30 @@ use crate::task;
 use crate::workspace::console_files::ConsoleFiles;
 use crate::workspace::{self, Baseline, Snapshot, Workspace};
 
-/// Our own folder in a project.
+/// The name of nightwright's folder in a project.
 const NIGHTWRIGHT: &str = ".nightwright";
 
-/// Looks at the project and remembers how it was at the start of the iteration.
+/// Inspects the project and remembers its state at the start of the iteration.
 #[derive(Debug)]
 pub(super) struct WorkspaceObserver {
     pub(super) workspace: Workspace,
     evidence: evidence_files::EvidenceFiles,
     console: ConsoleFiles,
-    /// Where it is kept how the project was when the run began.
+    /// The run folder, which contains the baseline.
     folder: PathBuf,
-    /// What was odd when nobody could be told.
+    /// Warnings that could not be reported yet.
     pub(super) warnings: Vec<String>,
-    /// What was said of an iteration: it is looked at again after a review.
+    /// The warnings of an iteration, which is inspected again after a review.
     warned: (Iteration, BTreeSet<String>),
-    /// `None` when this process was not there at the start.
+    /// The state at the start of the iteration; `None` if this process did not see it.
     pub(super) start: Option<Snapshot>,
-    /// `None` when this process has not looked yet.
+    /// The last state; `None` before the first observation.
     pub(super) now: Option<Snapshot>,
-    /// The last state that was compared with the start of the run, and what came of it.
+    /// The last state that was compared with the start of the run, with the result.
     compared: Option<(Snapshot, Changes)>,
 }
 
-/// What the journal knows of the project.
+/// The facts about the project in the journal.
 #[derive(Clone, Debug)]
 pub(super) struct JournaledWorkspace {
     origin: Option<WorkspaceMark>,
@@ -53,7 +53,7 @@ impl JournaledWorkspace {
 }
 
 impl WorkspaceObserver {
-    /// Nobody has looked yet.
+    /// Creates an observer that has not inspected the project yet.
     pub(super) fn new(project: &Path, folder: &Path, settings: &Settings) -> Self {
         let mut workspace = workspace(project, settings).in_run(folder);
         if let Some(baseline) = Baseline::of(folder) {
@@ -72,12 +72,12 @@ impl WorkspaceObserver {
         }
     }
 
-    /// Masks these in what the agent's files say.
+    /// Sets the secrets to mask in the agent's files.
     pub(super) fn mask(&mut self, secrets: Secrets) {
         self.evidence.mask(secrets);
     }
 
-    /// The project after the checks, and what they did to it.
+    /// Observes the project after the checks, and returns the files that they changed.
     pub(super) fn observe_after_checks(
         &mut self,
         before: Option<&Snapshot>,
@@ -94,7 +94,7 @@ impl WorkspaceObserver {
         (mark, evidence, touches)
     }
 
-    /// The project as it is now.
+    /// Observes the current state of the project.
     pub(super) fn observe(&mut self) -> (Snapshot, WorkspaceMark, EvidenceSnapshot) {
         for file in self.console.files() {
             self.workspace.leave_out(file);
@@ -112,7 +112,7 @@ impl WorkspaceObserver {
         (now, mark, evidence)
     }
 
-    /// What changed since the run began, without files that checks wrote and that decide nothing.
+    /// Returns the changes since the start of the run, without harmless files that checks wrote.
     pub(super) fn changes(&mut self, now: &Snapshot, commands: &[String]) -> Vec<FileDiff> {
         let changes = self.workspace.changes(now);
         self.without_outputs(changes, commands)
@@ -120,7 +120,7 @@ impl WorkspaceObserver {
 
     fn without_outputs(&self, mut changes: Vec<FileDiff>, commands: &[String]) -> Vec<FileDiff> {
         changes.retain(|FileDiff { path, before, .. }| {
-            // Code that a check wrote can be run, so it is looked at like any other.
+            // Code that a check wrote can be run, so it is included.
             *before != FileSide::Absent
                 || !self.workspace.is_loose_output(path)
                 || tamper::is_source(path)
@@ -129,7 +129,7 @@ impl WorkspaceObserver {
         changes
     }
 
-    /// The same in figures. A project that is as it was at the last look is not compared again.
+    /// Returns statistics of the changes. An unchanged project is not compared again.
     pub(super) fn figures(&mut self, now: &Snapshot, commands: &[String]) -> Changes {
         if let Some((seen, figures)) = &self.compared
             && seen == now
@@ -142,7 +142,7 @@ impl WorkspaceObserver {
         figures
     }
 
-    /// Leaves out what was said of this iteration before.
+    /// Removes the warnings that were already reported for this iteration.
     pub(super) fn retain_new_warnings(&mut self, iteration: Iteration, warnings: &mut Vec<String>) {
         if self.warned.0 != iteration {
             self.warned = (iteration, BTreeSet::new());
@@ -150,7 +150,7 @@ impl WorkspaceObserver {
         warnings.retain(|warning| self.warned.1.insert(warning.clone()));
     }
 
-    /// Takes the journal's word for how the run began, where nothing else was kept of that, and for the
+    /// Restores facts from the journal: the start of the run, if there is no baseline, and the
     /// files that checks wrote.
     pub(super) fn restore(&mut self, JournaledWorkspace { origin, outputs }: &JournaledWorkspace) {
         self.workspace.add_outputs(outputs);
@@ -160,25 +160,25 @@ impl WorkspaceObserver {
         }
     }
 
-    /// Keeps how the project is at the start of the run, once.
+    /// Saves the state of the project at the start of the run, once.
     pub(super) fn keep_baseline(&mut self, now: &Snapshot) {
         if self.workspace.has_baseline() {
             return;
         }
         if let Err(error) = self.workspace.keep_baseline(now, &self.folder) {
-            let text = "what was not committed when the run began could not be kept";
-            self.warnings.push(format!("{text}, and can't be compared: {error}"));
+            let text = "cannot save the uncommitted files at the start of the run";
+            self.warnings.push(format!("{text}, so they will not be compared: {error}"));
         }
     }
 }
 
-/// The files in which the agent says how far it is.
+/// Returns the files in which the agent reports its progress.
 fn evidence(project: &Path, settings: &Settings) -> evidence_files::EvidenceFiles {
     evidence_files::EvidenceFiles::new(project, &settings.files, &settings.completion.evidence)
 }
 
-/// The project, with what of it is work: not what iterations leave for each other, but what the
-/// agent does in the folder of its task.
+/// Returns the workspace of the project. The notes do not count as work; the agent's files in the
+/// folder of its task do.
 fn workspace(project: &Path, settings: &Settings) -> Workspace {
     let notes = settings.notes_file.iter().map(PathBuf::from).collect();
     let reports = settings.files.task.iter().map(|task| Path::new(task).join(task::REPORTS));

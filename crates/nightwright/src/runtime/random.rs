@@ -1,9 +1,9 @@
-//! Random bytes from the system, in the way that every system has.
+//! Random bytes from the system.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 
-/// So many bytes that nobody could have told before.
+/// Returns `N` random bytes.
 pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! Signals, as wishes of the operator.
+//! Signals that stop a run, converted to requests of the operator.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,12 +13,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// By these somebody asks us to stop, and asks again if it takes too long.
+/// Signals that request a stop, and a faster stop when repeated.
 const ASKS: [Kind; 3] = [Kind::TERM, Kind::INT, Kind::QUIT];
 
-/// By these the system, or somebody, would end us in the middle: a terminal would be left as it is
-/// while keys are heard, and the agent without anybody. So they stop the run, too, unless whoever
-/// started us wanted them to be ignored (`nohup`).
+/// Signals whose default action would kill the process, leaving the terminal in a wrong mode and
+/// the agent unsupervised. They stop the run too, unless the parent ignored them (`nohup`).
 const ENDS: &[Kind] = &[
     Kind::HUP,
     Kind::USR1,
@@ -37,22 +36,21 @@ const ENDS: &[Kind] = &[
 pub struct Signals {
     caught: Vec<(Kind, Signal)>,
     hang_ups: HangupPolicy,
-    /// What those up to now have said, in times since we listen.
+    /// The signals so far, with times since the start of listening.
     history: SignalHistory,
     begun: Instant,
 }
 
-/// What it means that the terminal is gone.
+/// How to handle the loss of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HangupPolicy {
-    /// That whoever sat before it has gone, too.
     Stop,
-    /// Nothing: whoever started us said so.
+    /// The run continues, because the user requested it.
     Ignored,
 }
 
 impl Signals {
-    /// From now on these signals don't end the process any more.
+    /// Catches these signals: from now on they no longer kill the process.
     pub fn catch() -> io::Result<Self> {
         let ignored = ignored();
         let heard = ENDS.iter().filter(|kind| ignored & bit(**kind) == 0);
@@ -69,13 +67,13 @@ impl Signals {
         })
     }
 
-    /// The same, with another meaning of a terminal that is gone.
+    /// Sets how the loss of the terminal is handled.
     #[must_use]
     pub fn with(self, hang_ups: HangupPolicy) -> Self {
         Self { hang_ups, ..self }
     }
 
-    /// Waits for the next one that says more than those before it.
+    /// Waits for the next signal that adds to the earlier ones.
     pub async fn next(&mut self) {
         loop {
             let purpose = purpose(self.next_kind().await);
@@ -86,13 +84,13 @@ impl Signals {
         }
     }
 
-    /// The same, and says what is wanted. What is not said at once is not lost when nobody waits any
-    /// more.
+    /// Waits for the next signal and returns its request. A delayed request is kept when the future
+    /// is dropped.
     async fn next_control(&mut self) -> Control {
         loop {
             let due = self.history.due().map(|due| due.saturating_sub(self.begun.elapsed()));
             let kind = match due {
-                // What has come by then is heard, however late we are.
+                // Signals that arrived before the deadline count, even if this task runs late.
                 Some(due) => timeout(due, self.next_kind()).await.ok(),
                 None => Some(self.next_kind().await),
             };
@@ -106,8 +104,8 @@ impl Signals {
         }
     }
 
-    /// Waits for the next of them. A system that goes down sends several at once: then that is what
-    /// happens. They are counted when they come, however long it takes to act upon them.
+    /// Waits for the next signal. A shutdown of the system sends several at once; the first in the
+    /// list wins. Signals count from their arrival, even if they are handled later.
     async fn next_kind(&mut self) -> Kind {
         let deaf = (self.hang_ups == HangupPolicy::Ignored).then_some(Kind::HUP);
         poll_fn(|context| {
@@ -120,7 +118,7 @@ impl Signals {
         .await
     }
 
-    /// Hands signals on for as long as somebody listens.
+    /// Passes signals on until the receiver is closed.
     pub async fn forward(mut self, operator: mpsc::Sender<Control>) {
         loop {
             let wish = self.next_control().await;
@@ -139,7 +137,7 @@ fn purpose(kind: Kind) -> SignalIntent {
     }
 }
 
-/// What a signal wants of a run.
+/// Converts a signal to a request.
 fn to_control(purpose: SignalIntent) -> Control {
     let stop = |by| Control::Stop { when: StopWhen::Now, by };
     match purpose {
@@ -149,7 +147,8 @@ fn to_control(purpose: SignalIntent) -> Control {
     }
 }
 
-/// The signals that are ignored by this process, a bit each. Where the system does not say, none is.
+/// Returns the signals that this process ignores, one bit each; none if the system does not report
+/// them.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,17 +1,15 @@
 //! Watches the status file of a task while the agent works.
 //!
-//! The folder is watched and not the file: the file may not be there yet, and whoever replaces it
-//! by renaming another would leave a watch on the old one behind. The system's word only wakes us;
-//! what the file says is read by the same code as everywhere else, and whether that is news is
-//! decided by the machine, which forgets nothing and tells nothing twice.
+//! The watch is on the folder, not on the file: the file may not exist yet, and a rename over it
+//! would leave the watch on the old file. System notifications only trigger a read. The same code
+//! as everywhere reads the file, and the machine decides whether the contents are new.
 //!
-//! It is read when it was left alone for a while: every change makes the wait begin anew, up to a
-//! bound, so that a file which is written without end is told now and then all the same.
+//! The file is read after a pause in the changes. Every change restarts the pause, up to a limit,
+//! so that a file that changes constantly is still read from time to time.
 //!
-//! Beside that the file is looked at every few seconds in any case. That finds what the system can't
-//! tell: a folder that came later or was replaced, a file system without such news, watches that are
-//! used up, and a word that was lost while the queue of the loop was full. What is found that way
-//! and is new has to stand until the next look, too.
+//! In addition, the file is polled every few seconds. This covers a folder that was created later
+//! or replaced, file systems without notifications, exhausted watches, and notifications that were
+//! lost while the queue was full. New contents found by polling must be the same at the next poll.
 
 mod debounce;
 #[cfg(test)]
@@ -35,22 +33,22 @@ use tokio::time::{Instant, sleep_until};
 use self::debounce::Debounce;
 use crate::runtime::evidence_files::EvidenceFiles;
 
-/// Says when the file changed last.
+/// Sends the time of the last change of the file.
 type ChangeSender = watch::Sender<Instant>;
 
-/// How often the file is looked at beside the system's news.
+/// The interval at which the file is polled in addition to notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How it is noticed that the file changed.
+/// How changes of the file are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchMethod {
-    /// By the system's news, with a look every few seconds beside it.
+    /// By notifications of the system, with additional polling.
     Notify,
-    /// By looking alone.
+    /// By polling alone, without notifications.
     Poll,
 }
 
-/// The status file of a run, watched.
+/// The status file of a run, watched for changes.
 #[derive(Debug)]
 pub struct StatusWatch {
     files: Arc<EvidenceFiles>,
@@ -61,15 +59,16 @@ pub struct StatusWatch {
 }
 
 impl StatusWatch {
-    /// The status file among these; `None` if there is none to be read. How it is noticed that it
-    /// changed is the system's business: where it has no means, looking is one.
+    /// Creates a watch on the status file of `files`; `None` if none is read. If the system has no
+    /// notifications, the watch falls back to polling.
     pub fn new(files: EvidenceFiles, debounce: Duration, means: WatchMethod) -> Option<Self> {
         let path = files.status_path()?;
         let folder = path.parent()?.to_owned();
         Some(Self { files: Arc::new(files), path, folder, debounce, means })
     }
 
-    /// Tells what the file says, now and after every change, until nobody wants to know any more.
+    /// Passes the contents of the file to `tell`, now and after every change, until `tell` returns
+    /// false.
     pub async fn watch(self, tell: impl Fn(StatusReport) -> bool) {
         self.run(watch::Sender::new(Instant::now()), tell).await;
     }
@@ -78,12 +77,12 @@ impl StatusWatch {
         let mut rung = bell.subscribe();
         let mut ear: Option<FolderWatch> = None;
         let mut seen = None;
-        // Begins when a look finds something else than the look before.
+        // Set when a read differs from the previous one.
         let mut unrest: Option<Debounce> = None;
-        // What is there at the beginning is told as it is.
+        // The contents at the start are reported at once.
         let mut rested = true;
         loop {
-            // Where the system has no news to give, looking has to do; the next look tries again.
+            // Without notifications, polling is enough; the next poll tries to attach again.
             ear = self.attach(ear.take(), &bell).ok();
             let found = self.read().await;
             let now = Instant::now();
@@ -95,7 +94,7 @@ impl StatusWatch {
             let over = unrest.is_some_and(|quiet| quiet.due() <= now);
             if rested || over || found == seen {
                 unrest = None;
-                // Also what was told already: it may never have arrived.
+                // Also reports unchanged contents, because an earlier report may have been lost.
                 if let Some(report) = &found
                     && !tell(report.clone())
                 {
@@ -108,7 +107,7 @@ impl StatusWatch {
             let pause = if ear.is_some() { POLL_INTERVAL } else { self.debounce };
             let next = unrest.map_or(now + pause, |quiet| quiet.due());
             rested = tokio::select! {
-                // We hold the bell ourselves, so this is never its end.
+                // This function holds a sender, so the channel is never closed.
                 _ = rung.changed() => {
                     self.wait_until_quiet(&mut rung).await;
                     true
@@ -118,7 +117,8 @@ impl StatusWatch {
         }
     }
 
-    /// Waits until the bell was not rung for a while. However often it is, that wakes nobody.
+    /// Waits until no change has arrived for the debounce time. Further changes do not wake the
+    /// task.
     async fn wait_until_quiet(&self, rung: &mut watch::Receiver<Instant>) {
         let mut quiet = Debounce::after(*rung.borrow_and_update(), self.debounce);
         while Instant::now() < quiet.due() {
@@ -129,11 +129,11 @@ impl StatusWatch {
 
     async fn read(&self) -> Option<StatusReport> {
         let files = Arc::clone(&self.files);
-        // One that broke off is made again with the next look.
+        // If the task fails, the next poll reads again.
         tokio::task::spawn_blocking(move || files.status_alone()).await.ok().flatten()
     }
 
-    /// Keeps the watch on the folder, or puts one on the folder that stands in its place now.
+    /// Keeps the watch on the folder, or replaces it if the folder was replaced.
     fn attach(&self, ear: Option<FolderWatch>, bell: &ChangeSender) -> io::Result<FolderWatch> {
         match self.means {
             WatchMethod::Poll => return Err(io::ErrorKind::Unsupported.into()),
@@ -147,7 +147,7 @@ impl StatusWatch {
         }
     }
 
-    /// Fails where the system has no news to give, or none for one more folder.
+    /// Fails if the system has no notifications, or no more watches.
     fn watch_folder(&self, identity: (u64, u64), bell: &ChangeSender) -> io::Result<FolderWatch> {
         let failed = Arc::new(AtomicBool::new(false));
         let (bell, names, lost) = (bell.clone(), WatchedNames::of(&self.path), Arc::clone(&failed));
@@ -168,25 +168,25 @@ impl StatusWatch {
 
 /// A watch on one folder. It ends when it is dropped.
 struct FolderWatch {
-    /// By what the folder is told from one that takes its place.
+    /// Device and inode, to detect that the folder was replaced.
     identity: (u64, u64),
-    /// Whether it may hear nothing any more.
+    /// Whether notifications may have stopped.
     failed: Arc<AtomicBool>,
     _watcher: RecommendedWatcher,
 }
 
-/// What news say about the file.
+/// The meaning of a notification for the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileChange {
-    /// Nothing: they are of other files, or of somebody who reads, as we do.
+    /// Nothing: it concerns other files, or a read.
     Nothing,
-    /// It may say something else now.
+    /// The contents may have changed.
     Change,
-    /// The same, and there may be no more news from this watch.
+    /// The contents may have changed, and the watch may send no more notifications.
     Loss,
 }
 
-/// Whose news count. The folders above may be spelled in another way by the system.
+/// The names whose notifications count. The system may spell the parent folders differently.
 #[derive(Debug)]
 struct WatchedNames {
     file: OsString,
@@ -200,7 +200,7 @@ impl WatchedNames {
     }
 
     fn classify(&self, news: &notify::Result<notify::Event>) -> FileChange {
-        // With an error news may have been lost.
+        // An error means that notifications may have been lost.
         let Ok(event) = news else { return FileChange::Loss };
         let about = |name: &OsStr| event.paths.iter().any(|path| path.file_name() == Some(name));
         let ours = event.paths.is_empty() || about(&self.file) || about(&self.folder);

@@ -1,4 +1,4 @@
-//! The file that stops a run: the simplest way to speak to one, for scripts and for hands.
+//! The stop file: creating it stops a run, from scripts or by hand.
 
 use std::fs;
 use std::io;
@@ -9,10 +9,10 @@ use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
 use tokio::sync::mpsc;
 
-/// How often it is looked for.
+/// The interval at which the file is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Removes a file left from before the run: it was meant for another one.
+/// Removes a file from before the run, which was meant for another run.
 pub fn clear(path: &std::path::Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -20,12 +20,12 @@ pub fn clear(path: &std::path::Path) -> io::Result<()> {
     }
 }
 
-/// Watches for the file for as long as somebody decides upon it. It is removed when it is seen.
+/// Watches for the file until the receiver is closed. A file that is found is removed.
 pub async fn watch(path: PathBuf, operator: mpsc::Sender<Control>) {
     loop {
         tokio::time::sleep(POLL_INTERVAL).await;
         if fs::symlink_metadata(&path).is_ok() {
-            // One that can't be removed stops the run all the same.
+            // The run stops even if the file cannot be removed.
             let _ = fs::remove_file(&path);
             let stop = Control::Stop { when: StopWhen::AfterIteration, by: StopSource::StopFile };
             if operator.send(stop).await.is_err() {

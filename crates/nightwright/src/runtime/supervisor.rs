@@ -1,8 +1,9 @@
-//! The four beats: *wait* for the next input, *decide* by asking the machine, *write* the events to
-//! the journal, *perform* the effects.
+//! The main loop of a run, in four steps: *wait* for the next input, *decide* by asking the
+//! machine, *write* the events to the journal, *perform* the effects.
 //!
-//! Nothing is decided here. What the machine says is on disk before anything happens that spends,
-//! changes or signals; when it can't be put there, nothing happens any more but ending what runs.
+//! All decisions are made by the machine. Its events are on disk before any effect that spends
+//! money, changes files or sends signals. If they cannot be written, the only effects are those
+//! that end running processes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,27 +26,27 @@ use crate::runtime::clock::Clock;
 use crate::runtime::timers::Timers;
 use crate::store::journal::{FileLayer, JournalError, JournalWriter};
 
-/// News that waits to be decided upon. An attempt that has more to say waits, and so does its pipe.
+/// Capacity of the queue of news. When it is full, attempts wait, and so do their pipes.
 const NEWS_MAX: usize = 256;
-/// Wishes of the operator that wait to be decided upon.
+/// Capacity of the queue of the operator's requests.
 const CONTROLS_MAX: usize = 64;
 
-/// Whoever carries out effects. Answers come back as inputs.
+/// Executes effects. Answers come back as inputs.
 pub trait Effects {
-    /// Begins to carry out an effect; must not wait for its end.
+    /// Starts to execute an effect; must not wait for its end.
     fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>);
 
-    /// Ends whatever is still there, within a bounded time.
+    /// Ends everything that is still running, within a bounded time.
     fn shut_down(&mut self) -> impl Future<Output = ()>;
 }
 
-/// Told of every batch of events once it is recorded.
+/// Called with every batch of events after it is recorded.
 pub type RecordObserver = Box<dyn FnMut(&[Record])>;
 
-/// Told of every input right before it is decided upon.
+/// Called with every input before it is handled.
 pub type InputObserver = Box<dyn FnMut(&Input)>;
 
-/// Runs a machine in a world.
+/// Runs a machine with its effects.
 pub struct Supervisor<L, W> {
     machine: Machine,
     journal: JournalWriter<L>,
@@ -54,19 +55,19 @@ pub struct Supervisor<L, W> {
     timers: Timers,
     controls: mpsc::Receiver<Control>,
     inputs: mpsc::Receiver<Input>,
-    /// For those who have news to send.
+    /// A sender for tasks that have news.
     input_sender: mpsc::Sender<Input>,
-    /// Told after every batch that was recorded.
+    /// Called after every recorded batch.
     watcher: RecordObserver,
-    /// Told before every decision, if anybody wants to know.
+    /// Called before every input is handled, if set.
     listener: Option<InputObserver>,
-    /// What is masked in everything that is recorded.
+    /// Secrets to mask in all records.
     secrets: Option<Secrets>,
     /// Why nothing is recorded any more.
     failed: Option<String>,
-    /// What was decided since then, to be recorded with the ending if there is space for it.
+    /// The records since then, to be recorded with the end of the run if there is space.
     missing: Vec<Record>,
-    /// Whether the ending got the space set aside for it, after all else had failed.
+    /// Whether the end of the run was recorded in the reserved space, after earlier failures.
     last_words: bool,
 }
 
@@ -113,15 +114,15 @@ pub struct WarningSender {
 }
 
 impl WarningSender {
-    /// Says what the status file says now; false if nobody decides upon it any more.
+    /// Reports the contents of the status file; returns false if the run has ended.
     pub fn status(&self, report: StatusReport) -> bool {
-        // A full queue means that there is news enough: whoever watches the file says it again.
+        // A full queue is no problem: the watch on the file reports it again.
         !matches!(self.input_sender.try_send(Input::Status(report)), Err(TrySendError::Closed(_)))
     }
 
-    /// Records a warning as soon as the run has begun.
+    /// Records a warning as soon as the run has started.
     pub fn warn(&self, text: String) {
-        // A full queue means that there is news enough; the warning is no reason to wait.
+        // If the queue is full, the warning is dropped: it is not worth waiting for.
         let _ = self.input_sender.try_send(Input::Trouble { text });
     }
 }
@@ -129,11 +130,11 @@ impl WarningSender {
 /// How a run ended.
 #[derive(Debug)]
 pub struct RunOutcome {
-    /// The ending.
+    /// The outcome of the run, even if it could not be recorded.
     pub outcome: Outcome,
-    /// What else there is to say about it.
+    /// An additional explanation, if any.
     pub note: Option<String>,
-    /// Why the ending itself could not be recorded, if it could not.
+    /// Why the outcome could not be recorded, if it was not.
     pub unrecorded: Option<String>,
 }
 
@@ -166,18 +167,18 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         }
     }
 
-    /// Masks secrets in everything that is recorded and told, wherever it comes from. The machine
-    /// itself goes on with what it knows: a masked goal would be another goal.
+    /// Masks secrets in everything that is recorded and shown. The machine itself uses the unmasked
+    /// values: a masked goal would be another goal.
     pub fn mask(&mut self, secrets: Secrets) {
         self.secrets = Some(secrets);
     }
 
-    /// Lets somebody hear everything that happens, decided upon or ignored.
+    /// Sets an observer of all inputs, whether they are handled or ignored.
     pub fn observe_inputs(&mut self, listener: InputObserver) {
         self.listener = Some(listener);
     }
 
-    /// Runs until the end. `first` is what begins it: a start, or a resumption.
+    /// Runs until the end. `first` is the first input: a start, or a resumption.
     pub async fn run(mut self, first: Input) -> RunOutcome {
         let mut input = first;
         loop {
@@ -195,7 +196,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         }
     }
 
-    /// The next thing that happens. The operator comes first, the talkative agent last.
+    /// Waits for the next input. The operator has priority, and the agent comes last.
     async fn wait(&mut self) -> Input {
         loop {
             let wake = self.timers.next_look(&self.clock);
@@ -233,7 +234,8 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         }
     }
 
-    /// Events first. Only what spends, changes or signals has to wait until they are on disk.
+    /// Writes the events. Only effects that spend money, change files or send signals require a
+    /// sync.
     fn write<'a>(&mut self, step: &'a Step) -> Result<Cow<'a, [Record]>, JournalError> {
         let records = self.masked(&step.records);
         if !records.is_empty() {
@@ -245,7 +247,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         Ok(records)
     }
 
-    /// The records as they may be kept and shown.
+    /// Returns the records with secrets masked.
     fn masked<'a>(&self, records: &'a [Record]) -> Cow<'a, [Record]> {
         match &self.secrets {
             Some(secrets) => secrets.mask_records(records),
@@ -261,11 +263,11 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         }
     }
 
-    /// Nothing that was decided in `step` takes place but for what ends something. The machine is
-    /// told, and what it believes to be running is answered for.
+    /// Handles a failure of the journal: of the effects of `step`, only those that end something
+    /// are executed. The machine is notified, and the effects that were not executed are answered.
     fn journal_failed(&mut self, step: &Step, error: &JournalError) {
         self.record_last(step);
-        // The machine believes what it asked to end to be ending, and does not ask again.
+        // The machine does not repeat these requests, so they must be executed.
         self.end_things(&step.effects);
         if self.last_words {
             return;
@@ -281,14 +283,14 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         }
     }
 
-    /// After the journal has failed only what ends things is carried out, and only the ending is
-    /// still tried to be recorded.
+    /// After a failure of the journal, executes only effects that end something, and tries to
+    /// record only the end of the run.
     fn drain(&mut self, step: &Step) {
         self.record_last(step);
         self.end_things(&step.effects);
     }
 
-    /// Carries out those effects that end something.
+    /// Executes those effects that end something.
     fn end_things(&mut self, effects: &[Effect]) {
         for effect in effects {
             match effect {
@@ -300,8 +302,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
                     self.effects.perform(effect.clone(), self.machine.state(), &self.input_sender);
                 }
                 Effect::ClearTimer { key } => self.timers.clear(*key),
-                // How long what is being ended may take is a time of its own: the deadline from
-                // before would give it up too early.
+                // Ending a process has its own deadline: the earlier one would be too short.
                 Effect::SetTimer { key, alarm } => self.timers.set(*key, *alarm, &self.clock),
                 Effect::RunHook { .. }
                 | Effect::Prepare { .. }
@@ -315,9 +316,9 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         }
     }
 
-    /// The space set aside should be enough for the ending and what led to it; it is meant for the
-    /// ending at least. That stands alone then, so that no crash can leave half of it; its totals
-    /// make up for what is missing.
+    /// Records the end of the run in the reserved space, together with the missing records if they
+    /// fit. Otherwise the final event is recorded alone, so that a crash cannot leave a part of it;
+    /// its totals cover the missing records.
     fn record_last(&mut self, step: &Step) {
         let records = self.masked(&step.records);
         self.missing.extend_from_slice(&records);
@@ -343,7 +344,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
             return RunOutcome { outcome, note, unrecorded: None };
         }
         if let Some(why) = self.failed {
-            // Whatever was decided, it is not on record: that is the ending.
+            // The decided outcome is not recorded, so the outcome is this failure.
             let outcome = Outcome::JournalFailed { why: why.clone() };
             return RunOutcome { outcome, note: None, unrecorded: Some(why) };
         }
@@ -363,10 +364,10 @@ fn ending_note(step: &Step) -> Option<String> {
     })
 }
 
-/// The answer to a request that was not carried out because its events could not be recorded.
+/// Returns the answer to a request that was not executed because its events could not be recorded.
 fn must_not_reach_journal(effect: &Effect) -> Option<Input> {
     let report = || {
-        let why = "the journal could not be written".to_owned();
+        let why = "cannot write the journal".to_owned();
         AgentNews::Exited(Box::new(AttemptReport::bare(AttemptOutcome::NotStarted { why })))
     };
     match effect {

@@ -1,4 +1,4 @@
-//! Timers, by what they are for.
+//! The timers of the machine, by their purpose.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,13 +10,14 @@ use tokio::time::Instant;
 
 use crate::runtime::clock::Clock;
 
-/// A wait for a date looks at the wall clock at least this often: it may jump.
+/// The maximum interval between looks at the wall clock during a wait for a date, because the clock
+/// may jump.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Longer deadlines are cut to this: the runtime can't count further.
+/// Longer deadlines are cut to this, the maximum that the async runtime supports.
 const MAX_DEADLINE: Duration = Duration::from_hours(24 * 365);
 
-/// When the machine wants to be woken.
+/// The times at which the machine wants to be woken.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     set: BTreeMap<TimerKey, TimerDue>,
@@ -24,7 +25,7 @@ pub(super) struct Timers {
 
 #[derive(Clone, Copy, Debug)]
 enum TimerDue {
-    /// By the clock that leaves out the time in which we could not run.
+    /// In running time, which excludes time in which the process could not run.
     Running(Duration),
     Date(Timestamp),
 }
@@ -42,7 +43,7 @@ impl Timers {
         self.set.remove(&key);
     }
 
-    /// When it is worth looking whether a timer is due.
+    /// Returns the next time at which a timer may be due.
     pub(super) fn next_look(&self, clock: &Clock) -> Option<Instant> {
         self.set
             .values()
@@ -55,7 +56,7 @@ impl Timers {
             .min()
     }
 
-    /// Takes one timer whose time has come.
+    /// Removes and returns one timer that is due.
     pub(super) fn take_due(&mut self, clock: &Clock) -> Option<TimerKey> {
         let now = clock.now().mono;
         let due = self.set.iter().find_map(|(key, when)| match when {

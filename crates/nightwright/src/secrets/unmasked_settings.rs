@@ -1,9 +1,10 @@
-//! What a run was told, as it was: its journal has masks in its place.
+//! The original settings and messages of a run whose journal contains masks in their place.
 //!
-//! Only a run that was told a secret has this file: in its goal, say, or by somebody who spoke to
-//! its agent. It is for going on with the run, which needs the true words, and only its owner can
-//! read it. What is in it stays there for as long as the run: it also says what was secret, to
-//! whoever goes on with the run and has no longer the variable that did.
+//! Only a run that received a secret has this file, for example in its goal or in a message to its
+//! agent. Resuming the run needs the original text. Only the owner can read the file.
+//!
+//! The file is kept as long as the run. It also identifies the secrets when the run is resumed
+//! without the variables that contained them.
 
 use std::fs;
 use std::io;
@@ -15,33 +16,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{FileError, replace_private};
 
-/// The name of the file in the folder of the run.
+/// The name of the file in the run folder.
 const FILE: &str = "told.json";
 
-/// What is in the file.
+/// The contents of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct UnmaskedRecord {
-    /// What the run was told when it began.
+    /// The settings at the start of the run.
     settings: Option<Box<Settings>>,
-    /// What people said to its agent, in that order.
+    /// The operator's messages to the agent, in order.
     operator_messages: Vec<String>,
-    /// Settings that the operator changed later, in that order.
+    /// Settings that the operator changed later, in order.
     changed: Vec<SettingChange>,
 }
 
-/// What there is of the true words.
+/// Where the original settings are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnmaskedSettings {
-    /// The journal has them: nothing was masked.
+    /// In the journal: nothing was masked.
     InJournal,
-    /// These.
+    /// In the separate file.
     Apart(Box<Settings>),
-    /// None, though something was masked; why.
+    /// Missing although something was masked, with the reason.
     Lost(String),
 }
 
-/// Keeps what a run is told when it begins, and waits until it is on the disk.
+/// Saves the settings of a run at its start, and syncs them to the disk.
 pub fn save_settings(run_folder: &Path, settings: &Settings) -> Result<(), FileError> {
     write(
         run_folder,
@@ -49,12 +50,12 @@ pub fn save_settings(run_folder: &Path, settings: &Settings) -> Result<(), FileE
     )
 }
 
-/// Keeps what somebody says to the agent of a run, and waits until it is on the disk.
+/// Saves a message of the operator to the agent, and syncs it to the disk.
 pub fn save_operator_message(run_folder: &Path, text: &str) -> Result<(), FileError> {
     add(run_folder, |told| told.operator_messages.push(text.to_owned()))
 }
 
-/// Keeps settings that the operator changes, and waits until they are on the disk.
+/// Saves settings that the operator changes, and syncs them to the disk.
 pub fn save_change(run_folder: &Path, changes: &[SettingChange]) -> Result<(), FileError> {
     add(run_folder, |told| told.changed.extend_from_slice(changes))
 }
@@ -69,7 +70,7 @@ fn add(run_folder: &Path, put: impl FnOnce(&mut UnmaskedRecord)) -> Result<(), F
     write(run_folder, &told)
 }
 
-/// What a run was told when it began, given what its journal says.
+/// Returns the original settings of a run, given those in its journal.
 pub fn unmasked_settings(run_folder: &Path, masked: &Settings) -> UnmaskedSettings {
     let path = run_folder.join(FILE);
     let lost = |why: &str| {
@@ -84,39 +85,39 @@ pub fn unmasked_settings(run_folder: &Path, masked: &Settings) -> UnmaskedSettin
             UnmaskedSettings::Apart(settings)
         }
         Ok(UnmaskedRecord { settings: Some(_), .. }) => {
-            UnmaskedSettings::Lost(format!("`{}` is not what the journal says", path.display()))
+            UnmaskedSettings::Lost(format!("`{}` does not match the journal", path.display()))
         }
-        Ok(UnmaskedRecord { settings: None, .. }) => lost("has nothing of it"),
-        Err(error) => lost(&format!("can't be read: {error}")),
+        Ok(UnmaskedRecord { settings: None, .. }) => lost("does not contain them"),
+        Err(error) => lost(&format!("cannot be read: {error}")),
     }
 }
 
-/// What people said to the agent of a run, as far as it was kept.
+/// Returns the operator's messages to the agent, as far as they were saved.
 pub fn operator_messages(run_folder: &Path) -> Vec<String> {
-    // What is missing is told by what the journal has masks for.
+    // Missing messages are detected by their masks in the journal.
     read(run_folder).unwrap_or_default().operator_messages
 }
 
-/// The settings that the operator changed later, as far as they were kept.
+/// Returns the settings that the operator changed later, as far as they were saved.
 pub fn changed(run_folder: &Path) -> Vec<SettingChange> {
-    // What is missing is told by what the journal has masks for.
+    // Missing changes are detected by their masks in the journal.
     read(run_folder).unwrap_or_default().changed
 }
 
-/// Whether a run was told a secret.
+/// Whether a run received a secret.
 pub fn has_unmasked(run_folder: &Path) -> bool {
     run_folder.join(FILE).exists()
 }
 
-/// What the masks stand for in what the journal of a run says that it was told, when it began and
-/// by people on the way, as far as it was kept.
+/// Returns the values behind the masks in the journal: in the settings, the operator's messages and
+/// the changed settings. Values that were not saved are missing.
 pub fn masked_values(
     run_folder: &Path,
     settings: Option<&Settings>,
     texts: &[String],
     changes: &[SettingChange],
 ) -> Vec<String> {
-    // What is missing can't be looked for.
+    // Values that are missing cannot be masked.
     let kept = read(run_folder).unwrap_or_default();
     let mut found = match (settings, &kept.settings) {
         (Some(masked), Some(told)) if agrees(masked, told) => masked_in(masked, told),
@@ -135,7 +136,7 @@ pub fn masked_values(
 
 fn read(run_folder: &Path) -> io::Result<UnmaskedRecord> {
     let bytes = fs::read(run_folder.join(FILE))?;
-    // Before anything else was kept, the settings were all that was in it.
+    // An older format of the file contains only the settings.
     serde_json::from_slice(&bytes).or_else(|error| match serde_json::from_slice(&bytes) {
         Ok(settings) => {
             Ok(UnmaskedRecord { settings: Some(settings), ..UnmaskedRecord::default() })
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_say_is_kept_beside_what_the_run_was_told_and_nobody_else_can_read_it() {
+    fn messages_are_kept_next_to_the_settings_and_only_their_owner_can_read_them() {
         let folder = tempfile::tempdir().unwrap();
         save_operator_message(folder.path(), "one").unwrap();
         let plain = Settings { masked: false, ..settings("plain") };

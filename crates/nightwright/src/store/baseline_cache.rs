@@ -1,4 +1,4 @@
-//! Results of the checks before a first iteration, kept for the next run on the same tree.
+//! A cache of baseline check results, reused by the next run on the same tree.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,40 @@ use crate::files;
 
 /// The name of the file in the project's state folder.
 const FILE: &str = "baselines.json";
-/// Older results are measured anew.
+/// Older results are not reused.
 const MAX_AGE: SignedDuration = SignedDuration::from_hours(24);
-/// How many trees or lists of commands are remembered.
+/// Maximum number of cached baselines.
 const MAX_ENTRIES: usize = 8;
-/// A larger file is not read.
+/// Larger files are ignored.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The results that earlier runs of this project kept.
+/// The baselines that earlier runs of this project stored.
 #[derive(Clone, Debug)]
 pub struct BaselineCache {
     file: PathBuf,
 }
 
-/// What the checks came to on one tree.
+/// The check results on one tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedBaseline {
-    /// The checks.
+    /// The commands of the checks.
     pub commands: Vec<String>,
-    /// The project before they ran.
+    /// The fingerprint of the project before the checks ran.
     pub fingerprint: Fingerprint,
-    /// When they ran.
     pub at: Timestamp,
-    /// One for each command.
+    /// One result per command.
     pub results: Vec<CheckResult>,
-    /// Files that the checks wrote, and that are not work.
+    /// Files that the checks wrote, which do not count as work.
     pub outputs: Vec<String>,
 }
 
 impl BaselineCache {
-    /// Those of the project whose state is in this folder.
+    /// Returns the cache in the state folder of a project.
     pub fn of(state_folder: &Path) -> Self {
         Self { file: state_folder.join(FILE) }
     }
 
-    /// The results of these commands on this tree, if they are not too old.
+    /// Returns the results of these commands on this tree, if they are recent enough.
     pub fn find(
         &self,
         commands: &[String],
@@ -74,7 +73,7 @@ impl BaselineCache {
         files::replace_private(&self.file, &bytes).map_err(io::Error::other)
     }
 
-    /// A file that is missing or not readable only means that the checks run again.
+    /// A missing or unreadable file only means that the checks run again.
     fn read(&self) -> Vec<CachedBaseline> {
         let bytes = files::read_at_most(&self.file, MAX_BYTES).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! Keeps two processes from doing the same run, or from running in the same project.
+//! Locks that prevent two processes from running the same run, or from working in the same project.
 //!
-//! The lock is the kernel's, on a file that is never deleted: it ends with the process that has
-//! it, however that ends, so a dead owner's lock is free at once and a live one's never. What is
-//! written in the file only says who has it.
+//! The kernel holds the lock, on a file that is never deleted. It is released when its process
+//! exits for any reason: the lock of a dead owner is free at once. The text in the file only names
+//! the owner.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
@@ -20,71 +20,71 @@ use super::journal::error::StoreFileError;
 use super::journal::private;
 use crate::process::process_table::ProcessStat;
 
-/// An owner's line is a fraction of this; a file that has more is not one of ours.
+/// Maximum size of a lock file. An owner's line is much shorter.
 const MAX_OWNER_BYTES: u64 = 4096;
 
-/// How often, and how long apart, we look again for the name of an owner that has the lock and has
-/// not written its name yet.
+/// How often to look again for the name of an owner that has the lock but has not written its name
+/// yet.
 const OWNER_RETRIES: u32 = 10;
 const OWNER_RETRY_DELAY: Duration = Duration::from_millis(5);
 
-/// How long a lock may be held by nobody who is alive.
+/// How long to wait for a lock whose recorded owner is dead.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A lock that is held. Dropping it lets it go.
+/// A lock that is held. Dropping it releases it.
 #[must_use = "a lock is held only as long as this lives"]
 #[derive(Debug)]
 pub struct Lock {
     file: File,
 }
 
-/// Who holds a lock.
+/// The process that holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockOwner {
-    /// The process.
     pub pid: u32,
-    /// When that process started, in clock ticks since the machine did: a later process with the
-    /// same number has another. `None` where the system does not tell.
+    /// When that process started, in clock ticks since the boot: another process with the same id
+    /// has another value. `None` if the system does not report it.
     pub started: Option<u64>,
-    /// The run it does.
+    /// The run that it executes.
     pub run: RunId,
-    /// Since when it has the lock.
+    /// When it acquired the lock.
     pub since: Timestamp,
-    /// Where it can be spoken to, if it can.
+    /// Its control socket, if it has one.
     #[serde(default)]
     pub socket: Option<PathBuf>,
 }
 
-/// A lock can't be had.
+/// A lock cannot be acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else has it.
+    /// Another process holds it.
     #[error(transparent)]
     Held(#[from] LockHeld),
-    /// The system says no.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] StoreFileError),
 }
 
-/// Somebody else has the lock.
+/// Another process holds the lock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is held by {}", path.display(), name(owner.as_ref()))]
 pub struct LockHeld {
-    /// The lock.
+    /// The path of the lock file.
     pub path: PathBuf,
-    /// Who has it; `None` if that can't be told.
+    /// The process that holds it; `None` if unknown.
     pub owner: Option<LockOwner>,
 }
 
 impl Lock {
-    /// Takes a lock for `owner`, or says who has it. Never waits for somebody who is alive: only
-    /// for a child that a dead owner was just starting, which has the lock until it has begun.
+    /// Acquires a lock for `owner`, or returns the process that holds it. It never waits for a live
+    /// owner. It waits briefly for a child that a dead owner was starting, which holds the lock
+    /// until its exec.
     pub fn take(path: &Path, owner: &LockOwner) -> Result<Self, LockError> {
         let file = private::options()
             .read(true)
             .write(true)
             .create(true)
-            // It is somebody else's until the lock is ours.
+            // Until the lock is acquired, the contents belong to another process.
             .truncate(false)
             .open(path)
             .map_err(StoreFileError::on("open the lock", path))?;
@@ -104,17 +104,16 @@ impl Lock {
             }
         }
         let lock = Self { file };
-        lock.sign(owner).map_err(StoreFileError::on("sign the lock", path))?;
+        lock.sign(owner).map_err(StoreFileError::on("write the lock", path))?;
         Ok(lock)
     }
 
-    /// Changes what the lock says of its holder.
+    /// Updates the description of the owner in the lock file.
     pub fn describe(&self, owner: &LockOwner) -> io::Result<()> {
         self.sign(owner)
     }
 
-    /// The new name first, then the end of the file behind it: who looks in between reads the
-    /// first line only.
+    /// Writes the new name before truncating the file: concurrent readers read only the first line.
     fn sign(&self, owner: &LockOwner) -> io::Result<()> {
         let mut line = serde_json::to_vec(owner)?;
         line.push(b'\n');
@@ -125,23 +124,23 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Both are for courtesy: a name left behind is that of a process which is not alive, and
-        // closing the file ends the lock unless a child that is just being started has it too.
+        // Neither is required: a leftover name is that of a dead process, and closing the file
+        // releases the lock unless a child that is being started shares it.
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }
 }
 
-/// Who holds a lock, without touching it: for those who only want to look. `None` if nobody does.
+/// Returns the process that holds a lock, without touching the lock; `None` if it is free.
 pub fn peek(path: &Path) -> Option<LockOwner> {
     let mut text = String::new();
     File::open(path).ok()?.take(MAX_OWNER_BYTES).read_to_string(&mut text).ok()?;
-    // Without its newline a line is still being written.
+    // A line without a newline is still being written.
     let (line, _) = text.split_once('\n')?;
     serde_json::from_str(line).ok().filter(LockOwner::is_alive)
 }
 
-/// Whether nobody holds a lock, by the kernel's word. When in doubt, somebody does.
+/// Whether a lock is free, according to the kernel. If in doubt, it is not.
 pub fn is_free(path: &Path) -> bool {
     match File::open(path) {
         Ok(file) => file.try_lock_shared().is_ok(),
@@ -149,7 +148,8 @@ pub fn is_free(path: &Path) -> bool {
     }
 }
 
-/// The lock was taken a moment ago if its file has no name, or a dead one's.
+/// Waits for the owner's name. If the file has no name or that of a dead process, the lock was
+/// acquired a moment ago.
 fn wait_for_name(path: &Path) -> Option<LockOwner> {
     for _ in 1..OWNER_RETRIES {
         if let Some(owner) = peek(path) {
@@ -161,7 +161,7 @@ fn wait_for_name(path: &Path) -> Option<LockOwner> {
 }
 
 impl LockOwner {
-    /// This process.
+    /// Describes the current process.
     pub fn current(run: RunId, since: Timestamp) -> Self {
         let pid = std::process::id();
         let started = match look_up(pid) {
@@ -171,7 +171,7 @@ impl LockOwner {
         Self { pid, started, run, since, socket: None }
     }
 
-    /// Whether that very process is still there: another one with its number is not.
+    /// Whether exactly this process still exists, not another one with the same id.
     pub fn is_alive(&self) -> bool {
         match look_up(self.pid) {
             ProcessState::Alive { started } => {
@@ -183,7 +183,7 @@ impl LockOwner {
     }
 }
 
-/// What the system says of a process.
+/// The state of a process, as the system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProcessState {
     Alive {
@@ -199,7 +199,7 @@ fn look_up(pid: u32) -> ProcessState {
         return ProcessState::Gone;
     };
     match ProcessStat::of(pid) {
-        // One that is dead and not yet buried has let go of its locks.
+        // A zombie has released its locks.
         Some(stat) if stat.dead => ProcessState::Gone,
         Some(stat) => ProcessState::Alive { started: stat.started },
         None if Path::new("/proc/self/stat").exists() => ProcessState::Gone,
@@ -207,13 +207,13 @@ fn look_up(pid: u32) -> ProcessState {
     }
 }
 
-/// Whether there is a process of that number, asked by a signal that is none.
+/// Whether a process with this id exists, tested with signal 0.
 fn answers(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return false;
     };
     match test_kill_process(pid) {
-        // It is there, and somebody else's.
+        // `EPERM`: it exists, but belongs to another user.
         Ok(()) | Err(rustix::io::Errno::PERM) => true,
         Err(_) => false,
     }
@@ -222,7 +222,7 @@ fn answers(pid: u32) -> bool {
 fn name(owner: Option<&LockOwner>) -> String {
     match owner {
         Some(LockOwner { pid, run, since, .. }) => {
-            format!("process {pid}, which does the run {run} since {since:.0}")
+            format!("process {pid}, which has been running {run} since {since:.0}")
         }
         None => "another process".to_owned(),
     }
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_second_is_told_who_was_first_until_that_one_lets_go() {
+    fn the_second_process_learns_who_holds_the_lock_until_it_is_released() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         assert_eq!(peek(&path), None);
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             format!(
-                "`{}` is held by process {pid}, which does the run 20261115-233412-7f3a \
+                "`{}` is held by process {pid}, which has been running 20261115-233412-7f3a \
                  since 2026-11-15T23:34:12Z",
                 path.display()
             )

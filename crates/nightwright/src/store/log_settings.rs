@@ -1,4 +1,4 @@
-//! What the configuration says of logs.
+//! The `logs.*` settings: retention of runs, and copies of the readable log.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,17 +8,17 @@ use crate::error::Failure;
 /// The key of the folder for copies.
 const DIR: &str = "logs.dir";
 
-/// Folders of `.nightwright/` that are for something else.
+/// Folders of `.nightwright/` that have another purpose.
 const RESERVED_FOLDERS: [&str; 3] = ["hooks", "modes", "tasks"];
 
-/// What is kept of runs, and where the readable log is written as well.
+/// How many runs to keep, and where to copy the readable log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
     /// The folder for copies of the readable log, relative to the project.
     pub dir: Option<PathBuf>,
-    /// So many ended runs keep everything.
+    /// The number of ended runs that keep all their files.
     pub keep_runs: u32,
-    /// All of it together takes at most so much room.
+    /// The maximum size of all these files together, in bytes.
     pub max_bytes: Option<u64>,
 }
 
@@ -29,18 +29,18 @@ impl Default for LogSettings {
 }
 
 impl LogSettings {
-    /// What the configuration says.
+    /// Returns the settings from the configuration.
     pub fn of(resolved: &ResolvedConfig) -> Result<Self, Failure> {
         let usual = Self::default();
         let dir = resolved.get_optional(DIR).flatten().map(PathBuf::from);
         if let Some(dir) = dir.as_deref().filter(|dir| !is_ours(dir)) {
             let (dir, origin) = (dir.display(), resolved.origin(DIR));
             let message = format!(
-                "`{DIR}` is `{dir}` ({origin}), and has to be a folder of its own below `.nightwright/`"
+                "`{DIR}` is `{dir}` ({origin}), but must be a separate folder below `.nightwright/`"
             );
             return Err(Failure::usage(message).hint(
-                "a log elsewhere in the project would count as work of the agent; such as \
-                 `.nightwright/logs`",
+                "use a folder such as `.nightwright/logs`: a log elsewhere in the project would count as \
+                 the agent's work",
             ));
         }
         Ok(Self {
@@ -51,7 +51,7 @@ impl LogSettings {
     }
 }
 
-/// Whether nothing there counts as work, and nothing else is kept there.
+/// Whether files there do not count as work, and the folder has no other purpose.
 fn is_ours(dir: &Path) -> bool {
     let mut parts = dir.components().map(Component::as_os_str);
     parts.next().is_some_and(|first| first == ".nightwright")
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_go_to_a_folder_of_their_own_where_nothing_counts_as_work() {
+    fn copies_go_to_a_separate_folder_where_nothing_counts_as_work() {
         for dir in [".nightwright/logs", ".nightwright/logs/a"] {
             assert!(is_ours(Path::new(dir)), "{dir}");
         }

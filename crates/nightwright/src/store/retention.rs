@@ -1,4 +1,4 @@
-//! Makes room: what is heavy of old runs goes, their journals stay.
+//! Retention: removes the prompts, output and logs of old runs, and keeps their journals.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,49 +15,45 @@ use super::journal::private;
 use super::run_dir::RunDir;
 use crate::store::log_settings::LogSettings;
 
-/// No run takes so long to begin.
+/// A folder without a journal is abandoned after this time: no run takes as long to start.
 const START: Duration = Duration::from_hours(1);
 
-/// A run, as far as it matters here.
+/// The facts about a run that decide whether it is pruned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrunableRun {
-    /// Which.
     pub id: RunId,
-    /// Whether it has come to its end.
     pub state: PruneState,
-    /// How much room its prompts, output and logs take.
+    /// The size of its prompts, output and logs, in bytes.
     pub bytes: u64,
 }
 
-/// Whether a run has come to its end.
+/// Whether a run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PruneState {
-    /// It has, and nobody goes on with it.
-    Ended {
-        /// When.
-        at: Timestamp,
-        /// What it was for.
-        purpose: RunPurpose,
-    },
-    /// It is going on, can be gone on with, or nobody can tell.
+    /// The run has ended, and no process has resumed it.
+    Ended { at: Timestamp, purpose: RunPurpose },
+    /// The run is active, can be resumed, or its state is unknown.
     Open,
 }
 
-/// What a run was for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunPurpose {
-    /// To work.
+    /// The agent worked on a task.
     Work,
-    /// To judge what is there already. There may be many of these for one that works, and they must
-    /// not push it out.
+    /// The run only verified existing work. There may be many of these per working run, so they are
+    /// counted separately.
     Judge,
 }
 
-/// Which runs have to give up what is heavy: of those that have ended all but the last `keep`, then
-/// the oldest until all runs together take no more than `most` bytes. Those that only judged are
-/// counted for themselves, and go before any that worked. Of both the last one that ended gives up
-/// nothing, nor does the one that began last: `runs` come in the order in which they began. The oldest come first, by their ends: one that was
-/// gone on with is as old as its last end.
+/// Returns the runs to prune, oldest first.
+///
+/// Of the runs that have ended, all but the last `keep` are pruned, and then the oldest until all
+/// runs together take at most `most` bytes. Runs that only verified are counted separately and
+/// pruned first.
+///
+/// Of each kind, the run that ended last and the run that started last are never pruned; `runs` are
+/// in the order of their starts. The age of a resumed run is that of its last end.
 pub fn to_prune(runs: &[PrunableRun], keep: u32, most: Option<u64>, now: Timestamp) -> Vec<RunId> {
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
     let mut bytes = runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.bytes));
@@ -69,7 +65,8 @@ pub fn to_prune(runs: &[PrunableRun], keep: u32, most: Option<u64>, now: Timesta
         });
         let mut ended: Vec<_> = ended.collect();
         let begun_last = ended.last().map(|(_, run)| &run.id);
-        // What ended in the future ended before the clock was set back: all else is newer.
+        // An end in the future means that the clock was set back later, so all other runs are
+        // newer.
         ended.sort_by_key(|(at, _)| (*at <= now, *at));
         let too_many = ended.len().saturating_sub(keep);
         let older = &ended[..ended.len().saturating_sub(1)];
@@ -85,8 +82,8 @@ pub fn to_prune(runs: &[PrunableRun], keep: u32, most: Option<u64>, now: Timesta
     goes
 }
 
-/// Makes room among the runs of a project. Gives what people should know, if it went wrong. Whoever
-/// calls it holds the project's lock.
+/// Prunes the runs of a project. Returns a warning if that failed. The caller holds the project's
+/// lock.
 pub fn prune(home: &Path, logs: &LogSettings) -> Option<String> {
     let runs = RunDir::list_all(home).ok()?;
     let folders: Vec<_> = runs.iter().filter_map(|run| RunDir::open(home, run).ok()).collect();
@@ -101,10 +98,10 @@ pub fn prune(home: &Path, logs: &LogSettings) -> Option<String> {
         }
     }
     let StoreFileError { path, source, .. } = wrong?;
-    Some(format!("old runs could not be pruned: can't remove `{}`: {source}", path.display()))
+    Some(format!("cannot prune old runs: cannot remove `{}`: {source}", path.display()))
 }
 
-/// Whether somebody made the folder of a run a good while ago, and was ended before it had begun.
+/// Whether the folder was created long ago by a process that died before it started the run.
 fn is_abandoned(run: &RunDir) -> bool {
     let made = fs::metadata(run.path()).and_then(|facts| facts.modified());
     let old = made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > START));
@@ -112,12 +109,12 @@ fn is_abandoned(run: &RunDir) -> bool {
 }
 
 fn weigh(bytes: u64, run: &RunDir) -> PrunableRun {
-    // One that has nothing to give up need not be read.
+    // A run without files to remove need not be read.
     let end = if bytes > 0 { end(run) } else { None };
     PrunableRun { id: run.id().clone(), state: end.unwrap_or(PruneState::Open), bytes }
 }
 
-/// The end of a run that nobody goes on with.
+/// Returns the end of a run that no process has resumed.
 fn end(run: &RunDir) -> Option<PruneState> {
     let journal = super::journal::read(&run.journal()).ok()?;
     let last = journal.records.last()?;
@@ -133,7 +130,7 @@ fn end(run: &RunDir) -> Option<PruneState> {
     (ended && free).then_some(PruneState::Ended { at: last.at, purpose })
 }
 
-/// What is heavy of a run: folders that are emptied, and files.
+/// Returns the large parts of a run: the folders to empty, and the files to remove.
 fn parts(run: &RunDir) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let folders = vec![run.output(), run.prompts(), run.checks()];
     let mut files = run.logs();
@@ -148,7 +145,7 @@ fn weight(run: &RunDir) -> u64 {
     all.map(|path| size(path)).fold(0, u64::saturating_add)
 }
 
-/// The size of a file or of all files of a folder. What can't be looked at weighs nothing.
+/// Returns the size of a file, or of all files in a folder; 0 if it cannot be read.
 fn size(path: &Path) -> u64 {
     match fs::symlink_metadata(path) {
         Ok(facts) if facts.is_dir() => {
@@ -160,21 +157,21 @@ fn size(path: &Path) -> u64 {
     }
 }
 
-/// Whether it is a folder itself, and not a link to one.
+/// Whether it is a folder, not a link to one.
 fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())
 }
 
-/// Removes what is heavy, unless somebody has just begun to go on with the run. The folders stay:
-/// a run that is gone on with writes there.
+/// Removes the large parts, unless another process has just resumed the run. The folders stay,
+/// because a resumed run writes there.
 fn empty(run: &RunDir) -> Result<(), StoreFileError> {
-    // Held until the end, without a name in it: nobody runs this run.
+    // Held until the end, without a name: this process does not execute the run.
     let lock = match File::open(run.lock()) {
         Ok(lock) if lock.try_lock().is_err() => return Ok(()),
         Ok(lock) => Some(lock),
         Err(_) => None,
     };
-    // Said first: a run that is half empty is one that was pruned.
+    // Written first: a partly pruned run counts as pruned.
     match private::create_file(&run.pruned()) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             return Err(StoreFileError::on("create", &run.pruned())(error));
@@ -182,7 +179,7 @@ fn empty(run: &RunDir) -> Result<(), StoreFileError> {
         Ok(_) | Err(_) => {}
     }
     let (folders, files) = parts(run);
-    // A link is not followed: what it leads to is not ours.
+    // A link is not followed: its target does not belong to the run.
     let folders = folders.iter().filter(|folder| is_folder(folder));
     let inside = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
     let inside: Vec<_> = inside.flatten().map(|entry| entry.path()).collect();
@@ -204,14 +201,14 @@ fn empty(run: &RunDir) -> Result<(), StoreFileError> {
 mod tests {
     use super::*;
 
-    /// A run that ended so many seconds after the beginning of all time.
+    /// A run that ended `second` seconds after the epoch.
     fn ended(second: i64, bytes: u64) -> PrunableRun {
         let at = Timestamp::from_second(second).unwrap();
         let state = PruneState::Ended { at, purpose: RunPurpose::Work };
         PrunableRun { id: RunId(second.to_string()), state, bytes }
     }
 
-    /// One that only judged.
+    /// A run that only verified existing work.
     fn judged(second: i64, bytes: u64) -> PrunableRun {
         let at = Timestamp::from_second(second).unwrap();
         let state = PruneState::Ended { at, purpose: RunPurpose::Judge };
@@ -232,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_until_so_many_are_left() {
+    fn the_oldest_go_until_keep_runs_are_left() {
         let runs: Vec<_> = (1..=5).map(|number| ended(number, 10)).collect();
         assert_eq!(goes(&runs, 20, None), [""; 0]);
         assert_eq!(goes(&runs, 2, None), ["1", "2", "3"]);
@@ -255,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_gone_on_with_is_as_old_as_its_last_end() {
+    fn a_resumed_run_is_as_old_as_its_last_end() {
         let runs = [ended(9, 10), ended(2, 10), ended(3, 10), ended(4, 10)];
         assert_eq!(goes(&runs, 1, None), ["2", "3"]);
     }
@@ -279,12 +276,12 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_back_does_not_make_the_last_run_the_oldest() {
-        // The first two ended before the clock was set back to a time before them.
+        // The clock was set back after the first two had ended.
         let runs = [ended(7, 10), ended(8, 10), ended(2, 10)];
         assert_eq!(goes_at(3, &runs, 1, None), ["7", "8"]);
         assert_eq!(goes_at(3, &runs, 2, None), ["7"]);
         assert_eq!(goes_at(3, &runs[1..], 1, Some(1)), ["8"]);
-        // The clock was set back while the last one was going on.
+        // The clock was set back during the last run.
         let last = PrunableRun { id: RunId("9".to_owned()), ..ended(2, 10) };
         assert_eq!(goes_at(20, &[ended(7, 10), ended(8, 10), last], 1, None), ["7"]);
     }
@@ -296,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_begun_goes_once_nobody_can_be_about_to_begin_it() {
+    fn a_run_that_was_never_begun_goes_once_no_process_can_be_starting_it() {
         let home = tempfile::tempdir().unwrap();
         let times = ["09:00:00", "10:00:00", "11:00:00", "12:00:00"];
         let [old, held, begun, new] = times.map(|time| {

@@ -1,15 +1,15 @@
-//! Where the state of projects and runs is.
+//! The locations of the state of projects and runs.
 //!
 //! ```text
-//! STATE/temp/                          the temporary folders in use, see `temp.rs`
-//! STATE/PROJECT-xxxxxxxx/              the folder's name and a hash of its whole path
+//! STATE/temp/                          the temporary folders in use, see `temp_folder`
+//! STATE/PROJECT-xxxxxxxx/              the folder's name and a hash of its full path
 //!   project.lock  task-NAME.lock
 //!   runs/20261115-233412-7f3a/         start in UTC and four random digits
 //!     journal.jsonl  lock  tree.lock  iterate-*.log  prompts/  output/  checks/
 //! ```
 //!
-//! None of it is in the project: an agent that cleans, resets or deletes the project can't take
-//! the journal with it.
+//! All of it is outside the project: an agent that cleans, resets or deletes the project cannot
+//! delete the journal.
 
 use std::ffi::OsString;
 use std::fs;
@@ -29,13 +29,14 @@ use super::journal::reader;
 use crate::hex::hex;
 use crate::runtime::random;
 
-/// How often another name is tried for a new run: with 65,536 names a second, once is enough.
+/// How many names are tried for a new run. With 65,536 names per second, one is almost always
+/// enough.
 const MAX_NAME_TRIES: u32 = 16;
 
-/// The most characters of a project's name that its folder keeps.
+/// Maximum characters of the project's name in the name of its state folder.
 const MAX_NAME_CHARS: usize = 64;
 
-/// The folder of the copies of hooks in the folder of a run.
+/// The name of the folder for copies of hooks, in the run folder.
 pub const HOOKS: &str = "hooks";
 
 /// The folder of a run.
@@ -45,34 +46,28 @@ pub struct RunDir {
     path: PathBuf,
 }
 
-/// A folder for state can't be found or made.
+/// A folder for state cannot be found or created.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
-    /// A variable names a folder in a way that depends on where nightwright is started.
-    #[error("`{variable}` has to be an absolute path, and is `{}`", value.display())]
-    NotAbsolute {
-        /// Which variable.
-        variable: &'static str,
-        /// What it says.
-        value: PathBuf,
-    },
-    /// There is nowhere to keep state.
+    /// A variable contains a relative path.
+    #[error("`{variable}` must be an absolute path, but is `{}`", value.display())]
+    NotAbsolute { variable: &'static str, value: PathBuf },
+    /// No variable names a place for state.
     #[error("none of `NIGHTWRIGHT_STATE_DIR`, `XDG_STATE_HOME` and `HOME` is set")]
     NoHome,
-    /// The system says no.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] StoreFileError),
     /// There is no such run.
     #[error("there is no run `{id}` in `{}`", folder.display())]
     NoRun {
-        /// Its id.
         id: RunId,
-        /// Where it should be.
+        /// The folder that should contain it.
         folder: PathBuf,
     },
 }
 
-/// The folder under which all state is, by the environment.
+/// Returns the folder for all state, according to the environment.
 pub fn state_root(
     variable: impl Fn(&'static str) -> Option<OsString>,
 ) -> Result<PathBuf, RunDirError> {
@@ -81,7 +76,7 @@ pub fn state_root(
         ("XDG_STATE_HOME", "nightwright"),
         ("HOME", ".local/state/nightwright"),
     ] {
-        // Set to nothing is the same as not set.
+        // An empty variable counts as unset.
         let Some(value) = variable(name).filter(|value| !value.is_empty()) else {
             continue;
         };
@@ -94,20 +89,20 @@ pub fn state_root(
     Err(RunDirError::NoHome)
 }
 
-/// The folder for the state of a project, which has to exist; its state need not.
+/// Returns the folder for the state of a project. The project must exist; its state need not.
 pub fn project_folder(root: &Path, project: &Path) -> Result<PathBuf, RunDirError> {
     let canonical = project.canonicalize().map_err(StoreFileError::on("find", project))?;
     Ok(root.join(project_name(&canonical)))
 }
 
-/// What the state of a project is called: readable by its first part, unique by its second.
+/// Returns the name of a project's state folder: a readable part, and a hash that makes it unique.
 fn project_name(canonical: &Path) -> String {
     let name = canonical.file_name().unwrap_or_default().to_string_lossy();
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }
     };
     let name: String = name.chars().map(plain).take(MAX_NAME_CHARS).collect();
-    // A folder that `ls` hides, or that looks like an option, helps nobody.
+    // A name that `ls` hides or that looks like an option is inconvenient.
     let name = match name.trim_start_matches(['.', '-']) {
         "" => "project",
         name => name,
@@ -117,7 +112,7 @@ fn project_name(canonical: &Path) -> String {
 }
 
 impl RunDir {
-    /// Makes the folder of a new run.
+    /// Creates the folder of a new run.
     pub fn create(project_folder: &Path, now: Timestamp) -> Result<Self, RunDirError> {
         Self::create_with(project_folder, now, random::bytes)
     }
@@ -133,7 +128,8 @@ impl RunDir {
         let mut tries = 0;
         loop {
             tries += 1;
-            let digits = chance().map_err(StoreFileError::on("name a run in", &runs))?;
+            let digits =
+                chance().map_err(StoreFileError::on("choose a name for a run in", &runs))?;
             let id = RunId(format!("{start}-{}", hex(&digits)));
             let path = runs.join(&id.0);
             match create_folder(&path) {
@@ -151,11 +147,11 @@ impl RunDir {
         }
     }
 
-    /// The folder of a run that is there.
+    /// Opens the folder of an existing run.
     pub fn open(project_folder: &Path, id: &RunId) -> Result<Self, RunDirError> {
         let folder = project_folder.join(RUNS);
         let path = folder.join(&id.0);
-        // An id comes from a command line: it must not lead anywhere else, nor must a link.
+        // The id may come from a command line: neither it nor a link may lead outside the folder.
         if is_run_id(&id.0) && path.symlink_metadata().is_ok_and(|facts| facts.is_dir()) {
             Ok(Self { id: id.clone(), path })
         } else {
@@ -163,8 +159,8 @@ impl RunDir {
         }
     }
 
-    /// The runs of a project that have a journal, the oldest first. What has none was never begun:
-    /// it is about to, or never will.
+    /// Lists the runs of a project that have a journal, oldest first. A folder without one belongs
+    /// to a run that has not started, or never will.
     pub fn list(project_folder: &Path) -> Result<Vec<RunId>, RunDirError> {
         let runs = project_folder.join(RUNS);
         let mut ids = Self::list_all(project_folder)?;
@@ -172,9 +168,10 @@ impl RunDir {
         Ok(ids)
     }
 
-    /// All folders of runs of a project, the oldest first. Their names tell the second of their
-    /// start; those of the same second are in the order in which their journals say that they began,
-    /// and one that has not said so yet is the newest of them.
+    /// Lists all run folders of a project, oldest first.
+    ///
+    /// Their names contain the second of the start. Runs of the same second are ordered by the
+    /// start time in their journals; a run without one comes last.
     pub fn list_all(project_folder: &Path) -> Result<Vec<RunId>, RunDirError> {
         let runs = project_folder.join(RUNS);
         let entries = match fs::read_dir(&runs) {
@@ -186,7 +183,7 @@ impl RunDir {
         for entry in entries {
             let entry = entry.map_err(StoreFileError::on("list", &runs))?;
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                // A link leads to what is not ours.
+                // A link may lead outside the state folder.
                 continue;
             }
             let name = entry.file_name();
@@ -203,23 +200,23 @@ impl RunDir {
         Ok(ids)
     }
 
-    /// Whether it has a journal.
+    /// Whether the run has a journal.
     pub fn is_begun(&self) -> bool {
         has_journal(&self.path)
     }
 
-    /// Removes the folder of a run that never was. Whatever somebody else has put there stays, and
-    /// so does the folder then: it is listed nowhere, and does no harm.
+    /// Removes the folder of a run that never started. If it contains foreign files, they stay, and
+    /// so does the folder; it is not listed and does no harm.
     pub fn forget(&self) {
         if self.is_begun() {
             return;
         }
         for file in [self.lock(), self.tree_lock()] {
-            // Each may never have been made.
+            // Each of them may be missing.
             let _ = fs::remove_file(file);
         }
         let copies = self.path.join(HOOKS);
-        // A link in its place would lead to files of somebody else's.
+        // A link in its place would lead to foreign files.
         if fs::symlink_metadata(&copies).is_ok_and(|found| found.is_dir()) {
             for hook in Hook::ALL {
                 // Most runs have none of them.
@@ -227,17 +224,15 @@ impl RunDir {
             }
         }
         for folder in [&copies, &self.prompts(), &self.output(), &self.path] {
-            // Only an empty one can be removed.
+            // `remove_dir` fails if a folder is not empty.
             let _ = fs::remove_dir(folder);
         }
     }
 
-    /// The run.
     pub fn id(&self) -> &RunId {
         &self.id
     }
 
-    /// The folder itself.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -248,32 +243,32 @@ impl RunDir {
         runs.unwrap_or(&self.path)
     }
 
-    /// The journal.
+    /// The path of the journal.
     pub fn journal(&self) -> PathBuf {
         self.path.join(JOURNAL)
     }
 
-    /// Held by the process that runs it.
+    /// The lock of the process that executes the run.
     pub fn lock(&self) -> PathBuf {
         self.path.join("lock")
     }
 
-    /// Held by guards while a process of the run is alive.
+    /// The lock that guards hold while a process of the run is alive.
     pub fn tree_lock(&self) -> PathBuf {
         self.path.join("tree.lock")
     }
 
-    /// What the agent was told.
+    /// The folder of the prompts that the agent received.
     pub fn prompts(&self) -> PathBuf {
         self.path.join("prompts")
     }
 
-    /// What the agent printed.
+    /// The folder of the agent's raw output.
     pub fn output(&self) -> PathBuf {
         self.path.join("output")
     }
 
-    /// What the checks printed.
+    /// The folder of the checks' output.
     pub fn checks(&self) -> PathBuf {
         self.path.join("checks")
     }
@@ -291,8 +286,8 @@ impl RunDir {
         logs
     }
 
-    /// Where the process that starts now writes its readable log: named by its start, and by the
-    /// next second that is free where another has that name.
+    /// Returns the path for the readable log of the process that starts now. The name is the time
+    /// of the start, or the next second without a log.
     pub fn new_log(&self, now: Timestamp) -> PathBuf {
         let named =
             |at: Timestamp| self.path.join(format!("iterate-{}.log", at.strftime("%Y%m%d-%H%M%S")));
@@ -301,18 +296,18 @@ impl RunDir {
         later.map(named).find(|path| !path.exists()).unwrap_or_else(|| named(now))
     }
 
-    /// There once its prompts, output and logs were removed to make room.
+    /// The file that marks a run whose prompts, output and logs were removed.
     pub fn pruned(&self) -> PathBuf {
         self.path.join("pruned")
     }
 }
 
-/// The name of an attempt's files in the run folder.
+/// Returns the base name of an attempt's files in the run folder.
 pub fn attempt_label(iteration: u32, number: u32) -> String {
     format!("{iteration:03}-{number}")
 }
 
-/// The name of a call's files in the run folder.
+/// Returns the base name of a call's files in the run folder.
 pub fn call_label(iteration: u32, purpose: CallPurpose, call: CallId) -> String {
     format!("{iteration:03}-{}-{call}", purpose.name())
 }
@@ -320,7 +315,7 @@ pub fn call_label(iteration: u32, purpose: CallPurpose, call: CallId) -> String 
 const RUNS: &str = "runs";
 const JOURNAL: &str = "journal.jsonl";
 
-/// The part of a run's name that tells when it began.
+/// Returns the part of a run's id that contains the time of its start.
 fn second(id: &RunId) -> &str {
     id.0.rsplit_once('-').map_or(&id.0, |(second, _)| second)
 }
@@ -329,13 +324,13 @@ fn has_journal(folder: &Path) -> bool {
     folder.join(JOURNAL).symlink_metadata().is_ok()
 }
 
-/// When a run began, by its journal.
+/// Returns the start of a run, from its journal.
 fn began(folder: &Path) -> Timestamp {
     let first = reader::first(&folder.join(JOURNAL)).ok().flatten();
     first.map_or(Timestamp::MAX, |record| record.at)
 }
 
-/// `YYYYMMDD-HHMMSS-xxxx`.
+/// Whether a name has the form `YYYYMMDD-HHMMSS-xxxx`.
 fn is_run_id(name: &str) -> bool {
     let digits =
         |part: &str, length| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -383,7 +378,7 @@ mod tests {
             let error = root(&[(name, "here"), ("HOME", "/h")]).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("`{name}` has to be an absolute path, and is `here`")
+                format!("`{name}` must be an absolute path, but is `here`")
             );
         }
     }

@@ -1,13 +1,13 @@
-//! The temporary folder of a run: `TMPDIR` of the agent, of checks, hooks and calls.
+//! The temporary folder of a run: the `TMPDIR` of the agent, checks, hooks and calls.
 //!
 //! ```text
-//! STATE/temp/nw-1a2b3c           says where the folder is; locked while its owner lives
+//! STATE/temp/nw-1a2b3c           contains the folder's path; locked while its owner is alive
 //! /tmp/nw-1a2b3c/                0700
 //!   .nightwright-temp            only folders with this file are removed
 //!   7/  c2/  check/  hook/       one for each program, empty when it starts
 //! ```
 //!
-//! The folder is below the user's own `TMPDIR` unless that is no good place for it (see
+//! The folder is below the user's `TMPDIR` unless that is unsuitable (see
 //! `nightwright_core::temp`). Its path is short, because programs put unix sockets there. The owner
 //! removes it at the end of the run; after a crash the next start in the same state folder does.
 
@@ -31,33 +31,33 @@ use crate::store::journal::create_file;
 
 /// The folder of the records, in the state folder.
 const RECORDS: &str = "temp";
-/// How the name of every temporary folder begins.
+/// The prefix of the names of all temporary folders.
 const PREFIX: &str = "nw-";
-/// The digits that follow.
+/// The number of digits after the prefix.
 const DIGITS: usize = 6;
-/// The file by which a temporary folder of ours is known.
+/// The file that marks a folder as a temporary folder of nightwright.
 const MARKER: &str = ".nightwright-temp";
 const MARKER_TEXT: &str =
     "Temporary files of a nightwright run. nightwright removes this folder.\n";
-/// The longest name of a program's own folder.
+/// Maximum length of the name of a program's folder.
 const MAX_SUBFOLDER_NAME: usize = 6;
-/// The longest path of a unix socket.
+/// Maximum length of the path of a unix socket.
 const SOCKET_PATH: usize = 107;
 /// Bytes of a socket's path that are left for its name.
 const SOCKET_NAME: usize = 60;
-/// Folders to fall back to.
+/// The folders to fall back to, best first.
 const USUAL: [&str; 2] = ["/tmp", "/var/tmp"];
-/// Attempts to find a free name.
+/// How many names are tried.
 const MAX_NAME_TRIES: u32 = 16;
-/// A record has one path in it.
+/// Maximum size of a record, which contains one path.
 const MAX_RECORD_BYTES: u64 = 8 << 10;
 
-/// The temporary folder of a run. Dropping it removes the folder, whoever still has a handle: a task
-/// that has not ended yet must not leave the folder behind.
+/// The temporary folder of a run. Dropping it removes the folder even if handles exist, so that a
+/// task that has not ended yet does not leave the folder behind.
 #[derive(Debug)]
 pub struct TempFolder(TempHandle);
 
-/// The way to a temporary folder that belongs to somebody else.
+/// A handle to a temporary folder that another value owns.
 #[derive(Clone, Debug)]
 pub struct TempHandle(Arc<OwnedTempFolder>);
 
@@ -65,7 +65,7 @@ pub struct TempHandle(Arc<OwnedTempFolder>);
 struct OwnedTempFolder {
     path: PathBuf,
     record: PathBuf,
-    /// Holds the lock by which others know that the folder is in use.
+    /// Holds the lock that shows that the folder is in use.
     _lock: File,
     kept: AtomicBool,
 }
@@ -84,7 +84,7 @@ impl From<TempError> for Failure {
     }
 }
 
-/// The folders to try, best first: `user` is the value of `TMPDIR`.
+/// Returns the folders to try, best first: `user` is the value of `TMPDIR`.
 pub fn places(user: Option<OsString>, project: Option<&Path>) -> Vec<Place> {
     let user = user.filter(|user| !user.is_empty()).map(PathBuf::from);
     let look = |folder: PathBuf| Candidate {
@@ -103,9 +103,9 @@ fn is_inside(folder: &Path, project: &Path) -> bool {
     }
 }
 
-/// Whether files in this folder take up memory. A folder that cannot be looked at cannot be used.
+/// Whether files in this folder take up memory. A folder that cannot be read cannot be used.
 fn is_in_memory(folder: &Path) -> bool {
-    /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of the kernel.
+    /// The kernel's `TMPFS_MAGIC` and `RAMFS_MAGIC`.
     const MAGIC: [u64; 2] = [0x0102_1994, 0x8584_58f6];
     let kind = rustix::fs::statfs(folder).map(|facts| facts.f_type);
     kind.is_ok_and(|kind| MAGIC.iter().any(|magic| u64::try_from(kind) == Ok(*magic)))
@@ -117,8 +117,7 @@ fn leaves_room_for_sockets(folder: &Path) -> bool {
 }
 
 impl TempFolder {
-    /// Creates a new folder in the best of `places` that can be written to, and records it in
-    /// `state`.
+    /// Creates a new folder in the first writable one of `places`, and records it in `state`.
     pub fn create(state: &Path, places: &[Place]) -> Result<Self, TempError> {
         let mut first = None;
         for Place { folder, .. } in places {
@@ -150,7 +149,7 @@ impl TempFolder {
                 lock => lock?,
             };
             let Some(lock) = lock else {
-                // The record was removed by a start that looked for leftovers.
+                // Another process removed the record while it looked for leftovers.
                 continue;
             };
             let created =
@@ -160,7 +159,7 @@ impl TempFolder {
                 Err(error)
                     if error.kind() == io::ErrorKind::AlreadyExists && tries < MAX_NAME_TRIES =>
                 {
-                    // It belongs to another state folder, and is left alone.
+                    // The folder belongs to another state folder and is left alone.
                     created.forget();
                     continue;
                 }
@@ -174,7 +173,7 @@ impl TempFolder {
         }
     }
 
-    /// A handle for a program that uses the folder.
+    /// Returns a handle for a program that uses the folder.
     pub fn handle(&self) -> TempHandle {
         self.0.clone()
     }
@@ -198,24 +197,23 @@ impl Drop for TempFolder {
 }
 
 impl TempHandle {
-    /// The folder itself.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// The folder of the program of this name, created empty. The name is short: it is part of the
-    /// path of every socket that the program creates there.
+    /// Creates an empty folder for the program with this name. The name must be short: it is part
+    /// of the path of every socket that the program creates there.
     pub fn room(&self, name: &str) -> io::Result<PathBuf> {
         self.clear(name);
         self.shared_room(name)
     }
 
-    /// The same, with what an earlier program left in it.
+    /// The same, but keeps the files of an earlier program.
     pub fn shared_room(&self, name: &str) -> io::Result<PathBuf> {
         debug_assert!(name.len() <= MAX_SUBFOLDER_NAME, "`{name}` is too long");
         let owned = &self.0;
         match private_folder(&owned.path) {
-            // A program that cleans up everything below /tmp has removed it.
+            // Another program has deleted everything below `/tmp`.
             Ok(()) => owned.mark()?,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => owned.check()?,
             Err(error) => return Err(error),
@@ -233,7 +231,8 @@ impl TempHandle {
         remove(&self.0.path.join(name));
     }
 
-    /// Leaves the removal to the next start: a program of the user's still runs in it.
+    /// Leaves the removal to the next start, because a program of the user still runs in the
+    /// folder.
     pub fn keep(&self) {
         self.0.kept.store(true, Ordering::Relaxed);
     }
@@ -246,20 +245,24 @@ impl OwnedTempFolder {
     }
 
     fn check(&self) -> io::Result<()> {
-        if is_ours(&self.path) { Ok(()) } else { Err(io::Error::other("it is not ours any more")) }
+        if is_ours(&self.path) {
+            Ok(())
+        } else {
+            Err(io::Error::other("it no longer belongs to this run"))
+        }
     }
 
     fn forget(&self) {
-        // The next start removes it if this fails.
+        // If this fails, the next start removes it.
         let _ = fs::remove_file(&self.record);
         if let Some(records) = self.record.parent() {
-            // It stays while there are other records in it.
+            // Fails while the folder contains other records.
             let _ = fs::remove_dir(records);
         }
     }
 }
 
-/// Whether another process that did the same at this moment is the cause.
+/// Whether the error results from another process that did the same at this moment.
 fn is_race(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound)
 }
@@ -273,13 +276,14 @@ pub fn sweep(state: &Path) {
             continue;
         }
         if discard_recorded(&record, &mut file) {
-            // Whoever waits for the lock sees that the file is gone.
+            // A process that waits for the lock notices that the file is gone.
             let _ = fs::remove_file(&record);
         }
     }
 }
 
-/// Whether nothing is left of what a record speaks of. One without a path was never used.
+/// Removes the folder of a record. Returns whether nothing remains; a record without a path was
+/// never used.
 fn discard_recorded(record: &Path, file: &mut File) -> bool {
     let mut bytes = Vec::new();
     if file.take(MAX_RECORD_BYTES).read_to_end(&mut bytes).is_err() {
@@ -293,27 +297,28 @@ fn discard_recorded(record: &Path, file: &mut File) -> bool {
     !ours || discard(&path)
 }
 
-/// `nw-` and six digits.
+/// Whether the name is `nw-` and six digits.
 fn is_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_bytes();
     let digits = name.strip_prefix(PREFIX.as_bytes()).unwrap_or_default();
     digits.len() == DIGITS && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Removes a temporary folder, if it is one. Gives whether nothing is left to do.
+/// Removes a temporary folder. Returns whether nothing remains to be done.
 fn discard(path: &Path) -> bool {
     if fs::symlink_metadata(path).is_err() {
         return true;
     }
     if !is_ours(path) {
-        // Something else has its name now.
+        // The path is now used by something else.
         return true;
     }
     let marker = path.join(MARKER);
     if fs::symlink_metadata(&marker).is_ok_and(|facts| facts.is_file()) {
         return remove(path);
     }
-    // Without the marker only an empty one goes: the process died before it wrote the marker.
+    // Without the marker, only an empty folder is removed: the process died before it wrote the
+    // marker.
     fs::remove_dir(path).is_ok()
 }
 
@@ -322,13 +327,13 @@ fn is_ours(path: &Path) -> bool {
         .is_ok_and(|facts| facts.is_dir() && facts.uid() == rustix::process::getuid().as_raw())
 }
 
-/// Removes a folder and everything in it without following links, read-only folders included. Gives
-/// whether it is gone.
+/// Removes a folder and everything in it, including read-only folders, without following links.
+/// Returns whether it is gone.
 fn remove(folder: &Path) -> bool {
     if fs::symlink_metadata(folder).is_err() {
         return true;
     }
-    // A mounted file system is not ours to empty.
+    // Mounted file systems must not be emptied.
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
     if points.any(|point| Path::new(point).starts_with(folder)) {
@@ -337,12 +342,12 @@ fn remove(folder: &Path) -> bool {
     if fs::remove_dir_all(folder).is_ok() {
         return true;
     }
-    // Module caches of Go and others have folders that nobody may write to.
+    // The module caches of Go and other tools contain read-only folders.
     unlock(folder);
     fs::remove_dir_all(folder).is_ok()
 }
 
-/// Gives the owner access to a folder and to those below it.
+/// Gives the owner access to a folder and all its subfolders.
 fn unlock(folder: &Path) {
     let Ok(facts) = fs::symlink_metadata(folder) else { return };
     if !facts.is_dir() {
@@ -350,7 +355,7 @@ fn unlock(folder: &Path) {
     }
     let mode = facts.permissions().mode();
     if mode & 0o700 != 0o700 {
-        // What stays locked stays, and takes up space.
+        // If this fails, the folder stays and takes up space.
         let _ = fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o700));
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -386,7 +391,7 @@ mod tests {
 
     use super::*;
 
-    /// A state folder and a folder for temporary ones.
+    /// Returns a state folder and a folder for temporary folders.
     fn two() -> (tempfile::TempDir, PathBuf, Vec<Place>) {
         let folder = tempfile::tempdir().unwrap();
         let (state, temp) = (folder.path().join("state"), folder.path().join("t"));
@@ -394,7 +399,7 @@ mod tests {
         (folder, state, vec![Place { folder: temp, instead: None }])
     }
 
-    /// A crash: the lock goes with the process, nothing else.
+    /// Simulates a crash: only the lock is released.
     fn crash(temp: TempFolder) -> PathBuf {
         let path = temp.path().to_owned();
         temp.keep();
@@ -458,12 +463,12 @@ mod tests {
     }
 
     #[test]
-    fn the_next_start_follows_no_link_and_removes_nothing_that_is_not_ours() {
+    fn the_next_start_follows_no_link_and_removes_no_foreign_files() {
         let (folder, state, places) = two();
         let precious = folder.path().join("precious");
         fs::create_dir(&precious).unwrap();
         fs::write(precious.join("file"), "x").unwrap();
-        // A link in the place of the folder.
+        // A link in place of the folder.
         let linked = crash(TempFolder::create(&state, &places).unwrap());
         fs::remove_dir_all(&linked).unwrap();
         symlink(&precious, &linked).unwrap();
@@ -471,7 +476,7 @@ mod tests {
         let inside = TempFolder::create(&state, &places).unwrap();
         symlink(&precious, inside.room("7").unwrap().join("link")).unwrap();
         let inside = crash(inside);
-        // A folder of that name that is somebody else's work: it has no marker.
+        // A folder with that name but without the marker.
         let unmarked = crash(TempFolder::create(&state, &places).unwrap());
         fs::remove_file(unmarked.join(MARKER)).unwrap();
         fs::write(unmarked.join("file"), "x").unwrap();
@@ -504,7 +509,7 @@ mod tests {
         let mounted = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
         for mount in mounted.filter(|mount| mount[2] == "tmpfs") {
             let point = Path::new(mount[1]);
-            // Another one may be mounted over it.
+            // Another file system may be mounted over it.
             let last = mounts.lines().rfind(|line| line.split(' ').nth(1) == Some(mount[1]));
             if point.is_dir() && last.is_some_and(|last| last.contains(" tmpfs ")) {
                 assert!(is_in_memory(point), "{}", point.display());

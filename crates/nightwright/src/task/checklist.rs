@@ -1,6 +1,7 @@
-//! Lists with boxes, begun anew.
+//! Resets the boxes of a checklist.
 
-/// The list with every box open again. What is in a code fence is an example and stays as it is.
+/// Returns the checklist with all boxes open. Boxes in code fences are examples and stay as they
+/// are.
 pub fn uncheck_all(text: &str) -> String {
     let mut fence: Option<&str> = None;
     let mut anew = String::with_capacity(text.len());
@@ -24,13 +25,13 @@ pub fn uncheck_all(text: &str) -> String {
     anew
 }
 
-/// How many boxes of a list [`uncheck_all`] would open.
+/// Returns the number of boxes that [`uncheck_all`] would open.
 pub fn checked_count(text: &str) -> usize {
     let anew = uncheck_all(text);
     text.lines().zip(anew.lines()).filter(|(before, after)| before != after).count()
 }
 
-/// Where the sign in the box of a line is, if it has a box that is not open.
+/// Returns the position of the mark in the box of a line, if the box is not open.
 fn checked_at(line: &str) -> Option<usize> {
     let item = line.trim_start();
     let digits = item.bytes().take_while(u8::is_ascii_digit).count();
@@ -41,7 +42,7 @@ fn checked_at(line: &str) -> Option<usize> {
     };
     let body = after.trim_start();
     match body.as_bytes() {
-        // Behind the box comes a space, or nothing: `[x](address)` is a link.
+        // A space or nothing follows the box: `[x](address)` is a link.
         [b'[', b'x' | b'X' | b'~', b']', rest @ ..]
             if body.len() < after.len() && rest.first().is_none_or(u8::is_ascii_whitespace) =>
         {

@@ -1,8 +1,8 @@
-//! Keeps two commands from working on one task at a time: what one of them archives, deletes or
-//! begins anew is not what another one is just writing.
+//! A lock that prevents two commands from working on one task at the same time, for example
+//! archiving a task while another command writes to it.
 //!
-//! The lock is the kernel's, on a file outside of the project: it ends with the process that has
-//! it, and goes neither with the task's folder nor with whatever the agent clears away.
+//! The kernel holds the lock, on a file outside the project. It is released when its process exits,
+//! and does not depend on the task's folder or on files that the agent can delete.
 
 use std::env;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -16,20 +16,20 @@ use crate::error::Failure;
 use crate::files::FileError;
 use crate::store::run_dir;
 
-/// How long it may be somebody's who is about to let it go.
+/// How long to wait for a lock that may be about to be released.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often that is looked at.
+/// The interval at which the lock is tried.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A task that is ours alone as long as this lives. It need not be there.
-#[must_use = "a task is ours only as long as this lives"]
+/// Exclusive access to a task while this value lives. The task need not exist.
+#[must_use = "the lock is held only while this value lives"]
 #[derive(Debug)]
 pub struct TaskLock {
     file: File,
 }
 
 impl TaskLock {
-    /// Takes a task for this process, unless another one has it and keeps it.
+    /// Locks a task for this process, unless another process holds the lock.
     pub fn take(project: &Path, name: &TaskName) -> Result<Self, Failure> {
         let path = place(project, name)?;
         let fail = |source| Failure::because(&FileError::Write { path: path.clone(), source });
@@ -43,7 +43,7 @@ impl TaskLock {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { file }),
-                // A child that a dead process was just starting has it until it has begun.
+                // A child that a dead process was starting holds the lock until its exec.
                 Err(TryLockError::WouldBlock) if begin.elapsed() < LOCK_TIMEOUT => {
                     thread::sleep(POLL_INTERVAL);
                 }
@@ -61,8 +61,7 @@ impl TaskLock {
 
 impl Drop for TaskLock {
     fn drop(&mut self) {
-        // Closing the file ends the lock as well, unless a child that is just being started still
-        // has it too.
+        // Closing the file also releases the lock, unless a child that is being started shares it.
         let _ = self.file.unlock();
     }
 }

@@ -1,5 +1,5 @@
-//! What a task, a template or a mode may be called: something that is a plain folder name on every
-//! system and no option on any command line.
+//! The names of tasks, templates and modes: plain folder names on every system, which cannot be
+//! taken for options.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use nightwright_core::display::one_line;
 
 use crate::error::Failure;
 
-/// The most characters of a name.
+/// Maximum characters of a name.
 const MAX_CHARS: usize = 64;
 
-/// The most of a wrong name that is shown, in characters.
+/// Maximum characters of an invalid name that are shown.
 const SHOWN: usize = 80;
 
-/// What is allowed, in words.
+/// The rules for names, for hints.
 const ALLOWED: &str = "a name has 1 to 64 of a-z, A-Z, 0-9, `_` and `-`, and does not begin with \
                        `-`: for example `migrate-api`";
 
-/// A name that was checked.
+/// A valid name of a task.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskName(String);
 
 impl TaskName {
-    /// The name of a task.
+    /// Parses the name of a task.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         Self::of("task", text)
     }
 
-    /// The name of something else that is named like a task.
+    /// Parses the name of something else that follows the same rules.
     pub(crate) fn of(what: &str, text: &str) -> Result<Self, Failure> {
         let problem = match text {
             "" => "its name is empty".to_owned(),
@@ -35,7 +35,7 @@ impl TaskName {
                 "it begins with `-`, and would be taken for an option".to_owned()
             }
             _ => match text.chars().find(|c| !is_allowed(*c)) {
-                Some(c) => format!("`{}` can't be part of a name", c.escape_debug()),
+                Some(c) => format!("`{}` cannot be part of a name", c.escape_debug()),
                 None if text.len() > MAX_CHARS => format!("it has {} characters", text.len()),
                 None => return Ok(Self(text.to_owned())),
             },
@@ -44,7 +44,6 @@ impl TaskName {
         Err(Failure::usage(format!("no {what} can be called `{shown}`: {problem}")).hint(ALLOWED))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -77,11 +76,11 @@ mod tests {
         let long = "x".repeat(65);
         for (name, problem) in [
             ("", "its name is empty"),
-            ("a/b", "`/` can't be part of a name"),
-            ("../x", "`.` can't be part of a name"),
+            ("a/b", "`/` cannot be part of a name"),
+            ("../x", "`.` cannot be part of a name"),
             ("-x", "it begins with `-`"),
-            ("ä b", "`ä` can't be part of a name"),
-            ("a\nb", "`\\n` can't be part of a name"),
+            ("ä b", "`ä` cannot be part of a name"),
+            ("a\nb", "`\\n` cannot be part of a name"),
             (long.as_str(), "it has 65 characters"),
         ] {
             let failure = TaskName::parse(name).unwrap_err();

@@ -1,5 +1,5 @@
-//! How a task stands: what its files, the journals and the locks say together. Every screen about
-//! tasks shows this.
+//! The status of a task, combined from its files, the journals and the locks. All commands about
+//! tasks show it.
 
 use std::env;
 
@@ -12,25 +12,24 @@ use crate::config::modes;
 use crate::config::{self, ResolvedConfig};
 use crate::error::Failure;
 
-/// How a task stands.
+/// The status of a task and its run.
 #[derive(Clone, Debug)]
 pub struct TaskOverview {
-    /// How it stands.
     pub status: TaskStatus,
-    /// The mode that a run would have; `None` if the configuration can't be read.
+    /// The mode that a run would have; `None` if the configuration cannot be read.
     pub mode: Option<String>,
-    /// What is remembered of it.
+    /// The recorded state of the task.
     pub state: TaskState,
-    /// The run that is going on.
+    /// The active run, if any.
     pub live: Option<RunId>,
-    /// How large its instructions are, if it has any.
+    /// The size of its instructions, if it has any.
     pub instructions: Option<u64>,
-    /// What people should know.
+    /// A warning for the user, if any.
     pub warning: Option<String>,
 }
 
 impl TaskOverview {
-    /// How a task stands now.
+    /// Determines the current status of a task.
     pub fn of(task: &Task, runs: &ProjectRuns) -> Result<Self, Failure> {
         let mode = mode(task)?;
         let instructions = match task.instructions()? {
@@ -43,7 +42,7 @@ impl TaskOverview {
         let live = runs.live(task.name()).map(|owner| owner.run.clone());
         let status = match (state.state, &live) {
             (_, Some(_)) => TaskStatus::Running,
-            // Whoever conducted it is gone.
+            // The process that executed the run is gone.
             (TaskStatus::Running, None) => TaskStatus::Interrupted,
             (TaskStatus::New | TaskStatus::Ready, None) => match instructions {
                 Some(_) => TaskStatus::Ready,
@@ -65,7 +64,7 @@ impl TaskOverview {
     }
 }
 
-/// A configuration that can't be read is no fault of the task.
+/// An unreadable configuration is not an error of the task.
 fn mode(task: &Task) -> Result<Option<String>, Failure> {
     let own = task.mode()?;
     let name = task.name().as_str();

@@ -1,4 +1,4 @@
-//! A task begun anew: what its runs left goes, what people wrote stays.
+//! Resets a task: removes the files that its runs left, and keeps those that the user wrote.
 
 use std::fs;
 use std::io;
@@ -11,24 +11,24 @@ use super::{
 use crate::error::Failure;
 use crate::files::{self, FileError};
 
-/// What goes, beside the counters.
+/// The files that are removed, in addition to the counters.
 const REMOVED_FILES: [&str; 6] = [NOTES, FEEDBACK, REPORTS, STATUS, STOP, BROKEN];
 
-/// What becomes of the boxes of the task's list.
+/// Whether the boxes of the checklist are reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChecklistReset {
-    /// They stay as they are.
+    /// The boxes stay as they are.
     Keep,
-    /// They are open again.
+    /// All boxes are open again.
     Open,
 }
 
-/// What there is that would go.
+/// Returns the existing files that a reset would remove.
 pub fn removed_by_reset(task: &Task) -> Vec<&'static str> {
     REMOVED_FILES.into_iter().filter(|file| fs::symlink_metadata(task.path(file)).is_ok()).collect()
 }
 
-/// How many boxes of the task's list would be opened.
+/// Returns the number of boxes that a reset would open.
 pub fn items_to_uncheck(task: &Task, checklist: ChecklistReset) -> Result<usize, Failure> {
     match checklist {
         ChecklistReset::Keep => Ok(0),
@@ -36,7 +36,7 @@ pub fn items_to_uncheck(task: &Task, checklist: ChecklistReset) -> Result<usize,
     }
 }
 
-/// Begins a task anew. No run may be working on it.
+/// Resets a task. No run may be working on it.
 pub fn reset(task: &Task, runs: &ProjectRuns, checklist: ChecklistReset) -> Result<(), Failure> {
     match checklist {
         ChecklistReset::Keep => {}
@@ -48,7 +48,7 @@ pub fn reset(task: &Task, runs: &ProjectRuns, checklist: ChecklistReset) -> Resu
     }
     for file in removed_by_reset(task) {
         let path = task.path(file);
-        // Of a link the link goes, never what it leads to.
+        // A link itself is removed, never its target.
         let is_folder = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
         let removed = if is_folder {
             files::remove_folder(&path).map(|_| ())
@@ -60,6 +60,6 @@ pub fn reset(task: &Task, runs: &ProjectRuns, checklist: ChecklistReset) -> Resu
         };
         removed.map_err(|error| Failure::because(&error))?;
     }
-    // Last: a task of which something is left still knows its runs.
+    // Last: a partly reset task still knows its runs.
     task.write(STATE, &TaskState::beginning(runs).to_bytes())
 }

@@ -1,4 +1,4 @@
-//! The runs of a project, as its tasks see them: which are going on, and what each came to.
+//! The runs of a project from the perspective of its tasks: which are active, and their results.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -15,43 +15,43 @@ use crate::store::journal::{self, JournalError, RunDir};
 use crate::store::lock::{self, LockOwner};
 use crate::store::run_dir;
 
-/// The runs of a project, the oldest first. A journal is read when it is asked for, and once; what
-/// a run is for is in its first line, and no more is read for that.
+/// The runs of a project, oldest first. Each journal is read at most once, on demand. The task of a
+/// run is in the first line, and only that line is read for it.
 #[derive(Debug)]
 pub struct ProjectRuns {
     home: PathBuf,
     known: Vec<CachedRun>,
-    /// Where each is in the list.
+    /// The index of each run in the list.
     places: HashMap<RunId, usize>,
 }
 
 #[derive(Debug)]
 struct CachedRun {
     id: RunId,
-    /// Who conducts it, if it is going on.
+    /// The process that executes the run, if it is active.
     owner: Option<LockOwner>,
-    /// What it was told; `None` if that can't be read, or is not on record yet.
+    /// The settings of the run; `None` if they cannot be read, or are not recorded yet.
     first_view: OnceCell<Option<RunView>>,
     view: OnceCell<Result<RunSummary, String>>,
 }
 
-/// What a run came to, as far as its journal can be read.
+/// The result of a run, as far as its journal can be read.
 #[derive(Debug)]
 struct RunSummary {
     view: RunView,
-    /// Why it can't be read to its end.
+    /// Why the journal cannot be read to its end.
     damage: Option<String>,
 }
 
 impl ProjectRuns {
-    /// The runs of a project, by the environment.
+    /// Returns the runs of a project, according to the environment.
     pub fn of(project: &Path) -> Result<Self, Failure> {
         let root = run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))?;
         let home = run_dir::project_folder(&root, project);
         Self::kept_in(home.map_err(|error| Failure::because(&error))?)
     }
 
-    /// The runs whose state is in this folder, the state folder of a project.
+    /// Returns the runs in this state folder of a project.
     pub fn kept_in(home: PathBuf) -> Result<Self, Failure> {
         let ids = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
         let known = |id: RunId| {
@@ -65,12 +65,12 @@ impl ProjectRuns {
         Ok(Self { home, known: runs, places })
     }
 
-    /// The newest, whatever it was for.
+    /// Returns the newest run, whatever its task.
     pub fn newest(&self) -> Option<&RunId> {
         self.known.last().map(|known| &known.id)
     }
 
-    /// Those after a certain one; all, if there is none.
+    /// Returns the runs after a certain one; all, if there is none.
     pub fn after(&self, id: Option<&RunId>) -> impl Iterator<Item = &RunId> {
         self.known
             .iter()
@@ -78,8 +78,7 @@ impl ProjectRuns {
             .filter(move |run| id.is_none_or(|id| self.is_later(run, id)))
     }
 
-    /// Whether one run began after another. Of those that are not there any more only the names
-    /// can tell.
+    /// Whether one run started after another. Runs that no longer exist are compared by name.
     pub fn is_later(&self, run: &RunId, other: &RunId) -> bool {
         match (self.places.get(run), self.places.get(other)) {
             (Some(run), Some(other)) => run > other,
@@ -87,25 +86,26 @@ impl ProjectRuns {
         }
     }
 
-    /// What a run came to so far; `None` if there is no such run, or its journal can't be read to
-    /// its end.
+    /// Returns the result of a run so far; `None` if there is no such run, or its journal cannot be
+    /// read to its end.
     pub fn view(&self, id: &RunId) -> Option<&RunView> {
         let seen = self.find(id)?.seen(&self.home).as_ref().ok()?;
         seen.damage.is_none().then_some(&seen.view)
     }
 
-    /// What a run came to as far as its journal can be read, and why it can't be read any further.
+    /// Returns the result of a run as far as its journal can be read, and the reason why it cannot
+    /// be read further.
     pub fn partial_view(&self, id: &RunId) -> Option<(&RunView, Option<&str>)> {
         let seen = self.find(id)?.seen(&self.home).as_ref().ok()?;
         Some((&seen.view, seen.damage.as_deref()))
     }
 
-    /// Why the journal of a run can't be read to its end, if it can't.
+    /// Returns why the journal of a run cannot be read to its end, if so.
     pub fn damage(&self, id: &RunId) -> Option<&str> {
         self.partial_view(id)?.1
     }
 
-    /// Whether a run was for this task.
+    /// Whether a run worked on this task.
     pub fn is_of(&self, id: &RunId, name: &TaskName) -> bool {
         let told = self.find(id).and_then(|known| known.first_view(&self.home));
         told.and_then(task_of).is_some_and(|task| task == name.as_str())
@@ -115,19 +115,19 @@ impl ProjectRuns {
         self.places.get(id).and_then(|place| self.known.get(*place))
     }
 
-    /// The run of a task that is going on.
+    /// Returns the active run of a task.
     pub fn live(&self, name: &TaskName) -> Option<&LockOwner> {
         let mut owners = self.known.iter().filter_map(|known| known.owner.as_ref());
         owners.find(|owner| self.is_of(&owner.run, name))
     }
 
-    /// The folder of a run.
+    /// Opens the folder of a run.
     pub fn folder(&self, id: &RunId) -> Option<RunDir> {
         RunDir::open(&self.home, id).ok()
     }
 
-    /// Fails if a run is going on that works on this task, or may: one that has only just begun
-    /// has not said yet what it is for.
+    /// Fails if an active run works on this task, or may do so: a run that has just started has not
+    /// recorded its task yet.
     pub fn require_idle(&self, name: &TaskName) -> Result<(), Failure> {
         for known in &self.known {
             let Some(owner) = &known.owner else { continue };
@@ -136,7 +136,7 @@ impl ProjectRuns {
                     Some(task) if task == name.as_str() => "works on it",
                     Some(_) | None => continue,
                 },
-                Ok(_) | Err(_) => "is going on, and may work on it",
+                Ok(_) | Err(_) => "is active, and may work on it",
             };
             let LockOwner { run, pid, .. } = owner;
             return Err(Failure::trouble(format!(
@@ -149,7 +149,7 @@ impl ProjectRuns {
 }
 
 impl CachedRun {
-    /// What it was told.
+    /// Returns the view of the first event, which contains the settings.
     fn first_view(&self, home: &Path) -> Option<&RunView> {
         if let Some(Ok(seen)) = self.view.get() {
             return Some(&seen.view);

@@ -1,9 +1,9 @@
-//! What we remember of a task between its runs, in `.state.json`: how it stands, and how many
-//! iterations it took.
+//! The recorded state of a task between its runs, in `.state.json`: its status, and the number of
+//! its iterations.
 //!
-//! The journals of the runs are the truth and this is a note of it. A run that was not noted (its
-//! process was killed) is found in the journals the next time somebody asks, and a note that is
-//! lost or broken is written anew from them. Only set-up sessions are in no journal.
+//! The journals of the runs are authoritative, and this file is a cache. A run that was not
+//! recorded (its process was killed) is found in the journals on the next read, and a lost or
+//! invalid file is rebuilt from them. Only setup sessions are in no journal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,127 +21,120 @@ use super::runs::ProjectRuns;
 use super::{STATE, Task};
 use crate::error::Failure;
 
-/// The most of the file that is read; ours is a fraction of it.
+/// Maximum bytes of the file that are read; it is usually much smaller.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// A broken file is kept under this name.
+/// The name under which an invalid file is kept.
 pub const BROKEN: &str = ".state.json.broken";
 
-/// How many runs are remembered one by one. Resuming one that is older counts its iterations anew.
+/// Maximum number of runs that are recorded individually. If an older one is resumed, its
+/// iterations are counted again.
 const MAX_RUNS: usize = 100;
 
-/// What we remember of a task.
+/// The recorded state of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskState {
-    /// How it stands.
     #[serde(default)]
     pub state: TaskStatus,
-    /// How many iterations it took.
     #[serde(default)]
     pub iterations: IterationCounts,
-    /// The run that was conducted last.
+    /// The run that was executed last.
     #[serde(default)]
     pub last_run: Option<LastRun>,
-    /// How many iterations each run had, so that one that is resumed is not counted twice.
+    /// The iterations of each run, so that a resumed run is not counted twice.
     #[serde(default)]
     pub runs: BTreeMap<RunId, u32>,
-    /// The newest run when the task was made or begun anew: those up to it are another story.
+    /// The newest run when the task was created or reset: it and earlier runs do not count.
     #[serde(default)]
     pub since_run: Option<RunId>,
 }
 
-/// How a task stands.
+/// The status of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Nobody has said yet what to do.
+    /// The task has no instructions yet.
     #[default]
     New,
-    /// It has instructions, and no run has begun.
+    /// It has instructions, and no run has started.
     Ready,
-    /// A run is going on.
+    /// A run is active.
     Running,
-    /// Done.
+    /// The work is complete.
     Completed,
-    /// Stopped after an iteration, as asked.
+    /// Stopped after an iteration, as requested.
     Stopped,
-    /// The last run was broken off, or its process is gone.
+    /// The last run was interrupted, or its process is gone.
     Interrupted,
     /// A limit was reached.
     Limit,
-    /// The last run came no further.
+    /// The last run made no more progress.
     Stagnated,
-    /// Something is needed that only a person can give.
+    /// Something is needed that only a person can provide.
     Blocked,
-    /// Said to be done, and not believed.
+    /// Completion was claimed, but not verified.
     Unverified,
-    /// Something went wrong.
+    /// The last run failed with an error.
     Error,
 }
 
-/// How many iterations a task took.
+/// The number of iterations of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IterationCounts {
-    /// All of them.
     pub total: u32,
     /// Sessions in which the instructions were written or changed.
     pub setup: u32,
-    /// Iterations of runs.
+    /// Iterations of all runs.
     pub execution: u32,
 }
 
-/// A run, as it is remembered.
+/// The recorded facts about the last run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LastRun {
-    /// Which.
     pub id: RunId,
-    /// The name of its ending; `None` if it has not come to one.
+    /// The name of its outcome; `None` if it has not ended.
     #[serde(default)]
     pub ending: Option<String>,
-    /// What it rests on, if it is completed.
+    /// The proof of its completion, if it is complete.
     #[serde(default)]
     pub proof: Option<Proof>,
-    /// Its ending in a sentence.
+    /// The outcome as a sentence.
     #[serde(default)]
     pub sentence: Option<String>,
-    /// Iterations it had.
     #[serde(default)]
     pub iterations: u32,
-    /// What it cost.
     #[serde(default)]
     pub cost_usd: Usd,
-    /// How far the task was, by its own account.
+    /// The progress of the task that the agent reported.
     #[serde(default)]
     pub progress: Option<TaskProgress>,
-    /// When it began.
     #[serde(default)]
     pub started_at: Option<Timestamp>,
-    /// When it was last heard of; its end, if it has one.
+    /// The time of its last event; its end, if it has ended.
     #[serde(default)]
     pub last_at: Option<Timestamp>,
 }
 
-/// The state of a task, and what was wrong with the note of it.
+/// The state of a task, with problems of the recorded file.
 #[derive(Clone, Debug)]
 pub struct ReadState {
-    /// The state.
     pub state: TaskState,
-    /// What people should know.
+    /// A warning for the user, if any.
     pub warning: Option<String>,
-    /// Why nobody knows what the last run came to.
+    /// Why the result of the last run is unknown.
     pub damage: Option<String>,
     broken: bool,
 }
 
 impl TaskState {
-    /// The state of a task that is just made, or begun anew.
+    /// Returns the state of a task that was just created or reset.
     pub fn beginning(runs: &ProjectRuns) -> Self {
         let since_run = runs.newest().cloned();
         Self { since_run, ..Self::default() }
     }
 
-    /// The state of a task: what was noted, and what the journals know beyond that. Changes
+    /// Returns the state of a task from the file and from newer entries in the journals. Changes
     /// nothing.
     pub fn read(task: &Task, runs: &ProjectRuns) -> Result<ReadState, Failure> {
         let mut read = Self::noted(task)?;
@@ -149,11 +142,11 @@ impl TaskState {
         Ok(read)
     }
 
-    /// What was noted, and no more.
+    /// Returns only the recorded state.
     fn noted(task: &Task) -> Result<ReadState, Failure> {
         let (state, warning, broken) = match task.bytes(STATE, MAX_FILE_BYTES)? {
             None => (Self::default(), None, false),
-            // Through an object, because a struct could also be read from a list.
+            // Parsed as an object first, because a struct can also be deserialized from a list.
             Some(bytes) => match serde_json::from_slice(&bytes)
                 .and_then(|object| serde_json::from_value(Value::Object(object)))
             {
@@ -161,7 +154,7 @@ impl TaskState {
                 Err(error) => {
                     let shown = task.relative(STATE);
                     let warning = format!(
-                        "`{}` can't be read ({error}); the state is taken from the journals",
+                        "`{}` cannot be read ({error}); the state is rebuilt from the journals",
                         shown.display()
                     );
                     (Self::default(), Some(warning), true)
@@ -171,8 +164,8 @@ impl TaskState {
         Ok(ReadState { state, warning, damage: None, broken })
     }
 
-    /// Notes what a run came to so far; a run that is resumed is noted again. Gives what people
-    /// should know.
+    /// Records the result of a run so far; a resumed run is recorded again. Returns a warning for
+    /// the user, if any.
     pub fn record_run(
         task: &Task,
         runs: &ProjectRuns,
@@ -182,7 +175,7 @@ impl TaskState {
         Self::change(task, runs, |state| state.note(run, view))
     }
 
-    /// Notes a session in which the instructions were written or changed.
+    /// Records a session in which the instructions were written or changed.
     pub fn record_setup(task: &Task, runs: &ProjectRuns) -> Result<Option<String>, Failure> {
         Self::change(task, runs, |state| {
             state.iterations.setup = state.iterations.setup.saturating_add(1);
@@ -190,15 +183,15 @@ impl TaskState {
         })
     }
 
-    /// Notes what the journals know beyond what is noted, if that is anything: a task that is put
-    /// away takes it along. Gives what people should know.
+    /// Records newer entries of the journals, if any, so that an archived task includes them.
+    /// Returns a warning for the user, if any.
     pub fn settle(task: &Task, runs: &ProjectRuns) -> Result<Option<String>, Failure> {
         let read = Self::read(task, runs)?;
         if read.state == Self::noted(task)?.state { Ok(None) } else { Self::keep(task, read) }
     }
 
-    /// Notes that the runs up to now which are not the task's yet are another story: while it was
-    /// put away, another task may have had its name.
+    /// Records that earlier runs do not belong to the task: while it was archived, another task may
+    /// have had its name.
     pub(super) fn set_apart(task: &Task, runs: &ProjectRuns) -> Result<Option<String>, Failure> {
         let mut read = Self::noted(task)?;
         let Some(newest) = runs.newest() else { return Ok(None) };
@@ -209,7 +202,7 @@ impl TaskState {
         Self::keep(task, read)
     }
 
-    /// The file.
+    /// Returns the contents of the file.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = serde_json::to_vec_pretty(self)
             .expect("numbers, texts and maps with texts for keys can be written");
@@ -227,24 +220,27 @@ impl TaskState {
         Self::keep(task, read)
     }
 
-    /// Writes it; gives what people should know.
+    /// Writes the file; returns a warning for the user, if any.
     fn keep(task: &Task, read: ReadState) -> Result<Option<String>, Failure> {
         let ReadState { state, warning, broken, .. } = read;
         if broken {
-            // Somebody may want to know what was in it.
+            // The user may want to inspect its contents.
             fs::rename(task.path(STATE), task.path(BROKEN)).map_err(|error| {
                 let shown = task.relative(STATE);
-                Failure::trouble(format!("can't put `{}` aside: {error}", shown.display()))
+                Failure::trouble(format!("cannot rename `{}`: {error}", shown.display()))
             })?;
         }
         task.write(STATE, &state.to_bytes())?;
         Ok(warning.map(|warning| format!("{warning}; the file is kept as `{BROKEN}`")))
     }
 
-    /// Takes runs into account that nobody noted, and the rest of one whose process was killed. How
-    /// the task stands is what its latest run says, which is not always the newest: an older one
-    /// may have been resumed. Rehearsals don't count, nor does who only judged the work. Gives what
-    /// people should know: a run that can't be read to its end counts as far as it can be.
+    /// Adds runs that were not recorded, and the rest of a run whose process was killed.
+    ///
+    /// The latest run decides the status. It is not always the newest, because an older one may
+    /// have been resumed. Rehearsals and runs that only verified do not count.
+    ///
+    /// Returns a warning for the user, if any: a run that cannot be read to its end counts as far
+    /// as it can be read.
     fn catch_up(&mut self, name: &TaskName, runs: &ProjectRuns) -> Option<String> {
         let unfinished = match &self.last_run {
             Some(LastRun { id, ending: None, .. }) => Some(id.clone()),
@@ -256,7 +252,7 @@ impl TaskState {
         let known = [last_run, noted, self.since_run.as_ref()].into_iter().flatten().reduce(later);
         let later: Vec<_> = runs.after(known).cloned().collect();
         for run in unfinished.iter().chain(&later) {
-            // What a run is for is known without reading all of it.
+            // The task of a run is known without reading all of it.
             let seen = if runs.is_of(run, name) { runs.partial_view(run) } else { None };
             let Some((view, damage)) = seen else { continue };
             if view.is_rehearsal() || view.is_only_the_gate() {
@@ -274,13 +270,14 @@ impl TaskState {
         let LastRun { id, ending, .. } = self.last_run.as_ref()?;
         let why = runs.damage(id)?;
         Some(match ending {
-            // It was noted before the journal was damaged.
-            Some(_) => format!("the journal of run {id} can't be read to its end: {why}"),
-            None => format!("what run {id} came to is not known: {why}"),
+            // The run was recorded before its journal was damaged.
+            Some(_) => format!("cannot read the journal of run {id} to its end: {why}"),
+            None => format!("the result of run {id} is unknown: {why}"),
         })
     }
 
-    /// Whatever was noted of the last run: its journal goes on where nobody can read it.
+    /// Discards the recorded result of the last run, because the rest of its journal cannot be
+    /// read.
     fn end_is_not_known(&mut self) {
         self.state = TaskStatus::Error;
         if let Some(last) = &mut self.last_run {
@@ -290,7 +287,7 @@ impl TaskState {
         }
     }
 
-    /// Whether a run was heard of after the one that says how the task stands.
+    /// Whether a run has later events than the run that decides the status.
     fn is_older_than(&self, run: &RunId, view: &RunView) -> bool {
         self.last_run.as_ref().is_none_or(|last| last.id == *run || last.last_at < view.at)
     }
@@ -332,7 +329,7 @@ impl TaskState {
 }
 
 impl TaskStatus {
-    /// How a task stands after a run that ended like this.
+    /// Returns the status of a task after a run with this outcome.
     pub fn after(outcome: &Outcome) -> Self {
         match outcome.class() {
             OutcomeClass::Completed => Self::Completed,

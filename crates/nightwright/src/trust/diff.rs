@@ -1,13 +1,13 @@
-//! What differs between a text that was approved and the one that is there now.
+//! The diff between an approved text and the current one.
 
 use similar::{ChangeTag, TextDiff};
 
-/// So many lines around a change are shown.
+/// Lines of context around a change.
 const CONTEXT: usize = 2;
-/// So many lines of a difference are shown.
+/// Maximum number of lines shown.
 const SHOWN_MAX: usize = 60;
 
-/// The lines that differ, each behind `-` or `+`, with those around them.
+/// Returns the differing lines, marked with `-` or `+`, with their context.
 pub fn diff(old: &str, new: &str) -> String {
     let diff = TextDiff::from_lines(old, new);
     let mut shown: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Where approvals are kept: one file a project, in the user's own state, out of the agent's way.
+//! Storage of approvals: one file per project, in the user's state folder, outside the project.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,32 +12,32 @@ use crate::error::Failure;
 use crate::files;
 use crate::store::run_dir;
 
-/// The folder in the user's state.
+/// The name of the folder in the state folder.
 const FOLDER: &str = "trust";
 
-/// So many values that were approved at one place before are remembered.
+/// Maximum number of earlier approvals that are kept per location.
 const EARLIER_MAX: usize = 50;
 
-/// What was approved, by its place.
+/// The approvals by location.
 pub type Approvals = BTreeMap<String, Approval>;
 
-/// What somebody approved at one place.
+/// The approved content at one location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// The hash of what it said.
+    /// The hash of the content.
     pub hash: String,
-    /// What was shown of it, without secrets.
+    /// The description that was shown, without secrets.
     pub shown: String,
-    /// The whole text of a hook, without secrets.
+    /// The full text of a hook, without secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The hashes of what was approved at this place before, the newest last.
+    /// The hashes of earlier approved contents at this location, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,
 }
 
 impl Approval {
-    /// The approval of an item as it is, after an earlier one at its place.
+    /// Returns the approval of an item, given the earlier approval at its location.
     pub fn of(item: &TrustItem, before: Option<&Self>) -> Self {
         let mut earlier = before.map(|before| before.earlier.clone()).unwrap_or_default();
         earlier.extend(before.map(|before| before.hash.clone()));
@@ -47,7 +47,7 @@ impl Approval {
         Self { hash, shown, text, earlier }
     }
 
-    /// Whether what has this hash was approved, now or before.
+    /// Whether the content with this hash was approved, now or earlier.
     pub fn covers(&self, hash: &str) -> bool {
         self.hash == hash || self.earlier.iter().any(|earlier| earlier == hash)
     }
@@ -62,27 +62,28 @@ pub struct ApprovalStore {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ApprovalsFile {
-    /// The project: a folder that was moved, or another one with the same short name, is another.
+    /// The path of the project: a folder that was moved, or another one with the same short name,
+    /// has no approvals.
     project: PathBuf,
     approved: Approvals,
 }
 
 impl ApprovalStore {
-    /// The approvals of a project. A file that can't be understood approves nothing.
+    /// Opens the approvals of a project. An invalid file approves nothing.
     pub fn open(
         project: &Path,
         variable: impl Fn(&'static str) -> Option<OsString>,
     ) -> Result<Self, Failure> {
         let root = run_dir::state_root(variable).map_err(|error| Failure::because(&error))?;
         let project = project.canonicalize().map_err(|error| {
-            Failure::trouble(format!("can't find `{}`: {error}", project.display()))
+            Failure::trouble(format!("cannot find `{}`: {error}", project.display()))
         })?;
         let folder = run_dir::project_folder(&root, &project).map_err(|e| Failure::because(&e))?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = root.join(FOLDER).join(format!("{name}.json"));
         let kept = match std::fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).ok(),
-            // Where there is no folder for it, nothing was approved.
+            // Without the file or its folder, nothing was approved.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -92,7 +93,7 @@ impl ApprovalStore {
                 None
             }
             Err(error) => {
-                return Err(Failure::trouble(format!("can't read `{}`: {error}", file.display())));
+                return Err(Failure::trouble(format!("cannot read `{}`: {error}", file.display())));
             }
         };
         let kept = kept.filter(|kept: &ApprovalsFile| kept.project == project);
@@ -100,12 +101,11 @@ impl ApprovalStore {
         Ok(Self { file, kept })
     }
 
-    /// What was approved.
     pub fn approvals(&self) -> &Approvals {
         &self.kept.approved
     }
 
-    /// Approves these as they are now.
+    /// Approves the current content of these items.
     pub fn approve<'a>(
         &mut self,
         items: impl IntoIterator<Item = &'a TrustItem>,
@@ -117,7 +117,7 @@ impl ApprovalStore {
         self.write()
     }
 
-    /// Takes every approval back. Says how many there were.
+    /// Revokes all approvals. Returns how many there were.
     pub fn revoke(&mut self) -> Result<usize, Failure> {
         let count = std::mem::take(&mut self.kept.approved).len();
         self.write()?;
@@ -126,7 +126,7 @@ impl ApprovalStore {
 
     fn write(&self) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(&self.kept)
-            .map_err(|error| Failure::trouble(format!("can't write approvals: {error}")))?;
+            .map_err(|error| Failure::trouble(format!("cannot write the approvals: {error}")))?;
         files::replace_private(&self.file, &text).map_err(|error| Failure::because(&error))
     }
 }

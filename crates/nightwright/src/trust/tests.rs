@@ -61,7 +61,7 @@ fn a_change_withdraws_the_approval_of_what_changed_and_of_nothing_else() {
         vec![(permissions.to_owned(), TrustState::Approved), (commands.to_owned(), second)]
     };
     assert_eq!(stand(), both(TrustState::Approved));
-    // Other words for the same say the same.
+    // Another spelling of the same values is unchanged.
     fs::write(&config, "agent.permissions = 'edits'\n[verify]\ncommands = ['make test'] # yes\n")
         .unwrap();
     assert_eq!(stand(), both(TrustState::Approved));
@@ -172,7 +172,7 @@ fn what_is_no_plain_file_is_an_item_that_says_so() {
         assert!(item.shown.contains(says), "{}", item.shown);
         assert_eq!(item.state(&Approvals::new()), TrustState::New);
     }
-    // A file that says the very same is another thing.
+    // A file with exactly this text is not the approved item.
     let approvals = approved(&items);
     fs::remove_dir(path.join(HOOKS).join("a-folder")).unwrap();
     fs::write(path.join(HOOKS).join("a-folder"), &items[0].shown).unwrap();

@@ -1,13 +1,13 @@
-//! What was in the project when a run began and git has no copy of: changes that were not committed,
-//! files that git does not know, and without git everything.
+//! The state of the project at the start of a run, as far as git has no copy: uncommitted changes,
+//! untracked files, and without git all files.
 //!
 //! ```text
 //! RUN/baseline/
-//!   contents     one after the other, as they were
-//!   index        how the project was looked at; for each file what it was and where its copy is
+//!   contents     the concatenated contents of the files
+//!   index        how the project was inspected; the identity and copy of each file
 //! ```
 //!
-//! The index is written last and put in place in one stroke: without it there is no baseline.
+//! The index is written last and replaced atomically: without it there is no baseline.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -26,56 +26,55 @@ use super::private;
 use crate::hex::hex;
 use crate::store::journal::create_file;
 
-/// The folder in the folder of the run.
+/// The name of the folder in the run folder.
 const FOLDER: &str = "baseline";
 const CONTENTS: &str = "contents";
 const INDEX: &str = "index";
 /// The first word of an index.
 const TITLE: &str = "nightwright-baseline-2";
 
-/// Copies in all.
+/// Maximum number of copies.
 const COPIES: usize = 5_000;
-/// Bytes of copies in all.
+/// Maximum total size of the copies.
 const BYTES: u64 = 32 << 20;
-/// Files in the index.
+/// Maximum number of files in the index.
 const FILES: usize = 100_000;
-/// An index of so many files is not longer than this.
+/// Maximum size of an index with that many files.
 const INDEX_MAX: u64 = 64 << 20;
 
-/// What was there when a run began.
+/// The state of the project at the start of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
     ground: BaselineKind,
     kept: BTreeMap<PathBuf, BaselineEntry>,
-    /// Whether every file that is not in git is in the index.
+    /// Whether the index contains all files that are not in git.
     whole: bool,
-    /// The folder of the run, if it has copies.
+    /// The run folder, if it has copies.
     run: Option<PathBuf>,
 }
 
-/// How the project was looked at.
+/// How the project was inspected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BaselineKind {
-    /// File by file.
+    /// By walking over all files.
     Walk,
-    /// Through git.
     Git {
-        /// The commit; `None` before the first.
+        /// The commit; `None` before the first one.
         base: Option<String>,
     },
 }
 
-/// A file as it was.
+/// A file at the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BaselineEntry {
-    /// `None` if it was not there, though the commit had it.
+    /// `None` if the file did not exist, although the commit contains it.
     pub(super) identity: Option<Identity>,
-    /// Where its copy is.
+    /// The offset and length of its copy.
     copy: Option<(u64, u64)>,
 }
 
 impl Baseline {
-    /// The baseline of a run, if its folder has one.
+    /// Returns the baseline of a run, if its folder has one.
     pub fn of(run_folder: &Path) -> Option<Self> {
         let folder = run_folder.join(FOLDER);
         let mut bytes = Vec::new();
@@ -83,7 +82,7 @@ impl Baseline {
         Self::decode(&bytes, run_folder)
     }
 
-    /// That of a run which kept none: what was committed when it began.
+    /// Returns the baseline of a run that recorded none: the commit at its start.
     pub fn of_mark(mark: &WorkspaceMark) -> Self {
         let ground = match mark.head_tree {
             Some(_) => BaselineKind::Git { base: mark.head.clone() },
@@ -92,7 +91,7 @@ impl Baseline {
         Self::bare(ground)
     }
 
-    /// Nothing but how the project was looked at.
+    /// Returns a baseline without any files.
     pub(super) fn bare(ground: BaselineKind) -> Self {
         Self { ground, kept: BTreeMap::new(), whole: false, run: None }
     }
@@ -105,22 +104,22 @@ impl Baseline {
         &self.kept
     }
 
-    /// What a file was of which nothing was kept and that is not in git.
+    /// Returns the old side of a file that is neither in the index nor in git.
     pub(super) fn unknown(&self) -> FileSide {
         if self.whole { FileSide::Absent } else { FileSide::Opaque }
     }
 
-    /// Whether a run can tell at all what was there apart from git.
+    /// Whether the run recorded the files that are not in git.
     pub(super) fn has_copies(&self) -> bool {
         self.run.is_some()
     }
 
-    /// Where the run has a git folder of its own, if it has one.
+    /// Returns the private git folder of the run, if any.
     pub(super) fn git_folder(&self) -> Option<PathBuf> {
         Some(self.run.as_ref()?.join(private::FOLDER))
     }
 
-    /// Keeps what was there.
+    /// Records the files at the start of a run.
     pub(super) fn keep(
         run_folder: &Path,
         ground: BaselineKind,
@@ -128,14 +127,14 @@ impl Baseline {
         files: Vec<(PathBuf, Option<Identity>)>,
     ) -> io::Result<Self> {
         let folder = run_folder.join(FOLDER);
-        // Left by a process that died over it.
+        // A process that died while writing may have left a partial baseline.
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
         let kept = Self::write(run_folder, &folder, ground, root, files);
         if kept.is_err() {
-            // Half of it helps nobody, and what is wrong is said already.
+            // A partial baseline is useless, and the error is reported anyway.
             let _ = fs::remove_dir_all(&folder);
         }
         kept
@@ -176,7 +175,7 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// The file as it was.
+    /// Returns the contents of the file at the start of the run.
     pub(super) fn side(&self, kept: &BaselineEntry) -> FileSide {
         let (Some(run), Some((start, length))) = (&self.run, kept.copy) else {
             return if kept.identity.is_some() { FileSide::Opaque } else { FileSide::Absent };
@@ -214,7 +213,7 @@ impl Baseline {
         bytes
     }
 
-    /// `None` for what is not whole or not ours: then there is no baseline.
+    /// Returns `None` if the index is incomplete or has another format.
     fn decode(bytes: &[u8], run_folder: &Path) -> Option<Self> {
         let mut records = bytes.strip_suffix(b"\0")?.split(|&byte| byte == 0);
         let title = str::from_utf8(records.next()?).ok()?;

@@ -1,5 +1,4 @@
-//! Which branch is checked out, and which is the main one: read from git's own files, so that no
-//! process is needed for it.
+//! The current branch and the main branch, read from git's files without starting a process.
 
 use std::path::Path;
 
@@ -8,21 +7,21 @@ use super::repository::{Head, Repository, text_of};
 /// The branches of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Branches {
-    /// The one that is checked out; `None` without git, or when a commit is.
+    /// The branch that is checked out; `None` without git or with a detached HEAD.
     pub current: Option<String>,
-    /// The main one, as far as git knows it.
+    /// The main branch, if it is known.
     pub base: Option<String>,
 }
 
-/// No name of a branch or folder is longer than this, nor is a file of git's that holds one.
+/// Maximum size of a file that contains the name of a branch or folder.
 const NAME: u64 = 4 << 10;
-/// Of the list of all branches only so much is read; those that are ours come first in it.
+/// Maximum bytes read of the list of all branches; local branches come first in it.
 const LIST: u64 = 1 << 20;
 
-/// Names that main branches have where nobody says which it is.
+/// Usual names of main branches, for repositories that do not define one.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
 
-/// The branches of the repository that a project is in.
+/// Returns the branches of the repository that contains a project.
 pub fn branches(project: &Path) -> Branches {
     let Some(Repository { folder, shared, .. }) = Repository::around(project) else {
         return Branches::default();
@@ -33,7 +32,7 @@ pub fn branches(project: &Path) -> Branches {
     Branches { current, base }
 }
 
-/// The commit that is checked out, as far as git's files say it without git.
+/// Returns the commit that is checked out, if git's files show it without running git.
 pub fn head_commit(project: &Path) -> Option<String> {
     match Repository::around(project)?.head() {
         Head::Commit(commit) => Some(commit),
@@ -41,7 +40,7 @@ pub fn head_commit(project: &Path) -> Option<String> {
     }
 }
 
-/// The branch that a file of git's names.
+/// Returns the branch that a file of git names.
 fn named(file: &Path, prefix: &str) -> Option<String> {
     let text = text_of(file, NAME)?;
     text.strip_prefix("ref:")?.trim().strip_prefix(prefix).map(str::to_owned)

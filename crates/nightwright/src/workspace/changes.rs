@@ -1,8 +1,8 @@
-//! What changed since the run began, with both sides of every file as far as they are known.
+//! The changes since the start of the run, with both sides of every file as far as they are known.
 //!
-//! The old side comes from the baseline, or from the commit at which the run began; the new one from
-//! the disk. What can't be compared although it was there is a finding of its own: nobody may take
-//! it for unchanged.
+//! The old side comes from the baseline or from the commit at the start of the run, the new side
+//! from the disk. A file that cannot be compared any more is a separate finding, so that it does
+//! not count as unchanged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -22,23 +22,24 @@ use crate::files;
 use crate::hex::hex;
 use crate::process::CapturedEnd;
 
-/// Of a larger file nothing is read.
+/// Larger files are not read.
 pub(super) const FILE_MAX: u64 = 1 << 20;
-/// Files of which both sides are read.
+/// Maximum number of files whose sides are read.
 const FILES: usize = 2_000;
-/// Bytes of both sides together.
+/// Maximum total size of both sides.
 const BYTES: u64 = 32 << 20;
-/// Where a byte that no text has is looked for, as git does.
+/// Bytes at the start of a file that are searched for a NUL byte, as git does.
 const BINARY: usize = 8_000;
 
 impl Workspace {
-    /// Keeps what git has no copy of, for the rest of the run. `snapshot` is the first of the run.
+    /// Records the files that git has no copy of, for the rest of the run. `snapshot` is the first
+    /// one of the run.
     pub fn keep_baseline(&mut self, snapshot: &Snapshot, run_folder: &Path) -> io::Result<()> {
         let ground = match (&self.view, &snapshot.kind) {
             (WorkspaceView::Git(view), SnapshotKind::Git(_)) => {
                 BaselineKind::Git { base: view.base().map(str::to_owned) }
             }
-            // Git gave no answer at the start: what it says later has nothing to be compared with.
+            // Git failed at the start, so its later answers cannot be compared with anything.
             (WorkspaceView::Git(_), SnapshotKind::Walk | SnapshotKind::Stray { .. })
             | (WorkspaceView::None | WorkspaceView::Walk, _) => {
                 self.view = WorkspaceView::Walk;
@@ -46,8 +47,8 @@ impl Workspace {
             }
         };
         let effective = self.effective();
-        // What the checks wrote before the first iteration is not shown as a change later, so it is as
-        // good as not there.
+        // Files that the checks wrote before the first iteration are not shown as changes later, so
+        // they are not recorded.
         let is_loose_output = |path: &Path, item: &SnapshotItem| {
             matches!(item.origin, FileOrigin::Commit(None))
                 && self.rules.is_output(path)
@@ -67,15 +68,16 @@ impl Workspace {
         kept
     }
 
-    /// What changed since the run began. `snapshot` is the project as it is. What could not be
-    /// compared is told by [`Workspace::gaps`].
+    /// Returns the changes since the start of the run. `snapshot` is the current state.
+    /// [`Workspace::gaps`] returns the files that could not be compared.
     pub fn changes(&mut self, snapshot: &Snapshot) -> Vec<FileDiff> {
-        // Contents that are gone from the repository are a finding: git is asked for all of them.
+        // Contents that disappeared from the repository are a finding, so all of them are requested
+        // from git.
         self.blobs.clear();
         self.compare(snapshot)
     }
 
-    /// The same with what is known of committed contents, for figures.
+    /// The same with cached committed contents, for statistics.
     pub fn changes_by_memory(&mut self, snapshot: &Snapshot) -> Vec<FileDiff> {
         self.compare(snapshot)
     }
@@ -83,8 +85,8 @@ impl Workspace {
     fn compare(&mut self, snapshot: &Snapshot) -> Vec<FileDiff> {
         self.gaps.clear();
         let mut drafts = self.drafts(snapshot);
-        // Those that something may have been taken from first; of these the small ones, so that
-        // one that is large does not keep many from being read.
+        // Existing files come first, because something may have been removed from them. Small files
+        // come before large ones, so that one large file does not use up the budget.
         drafts.sort_by(|a, b| a.order().cmp(&b.order()));
         let known = std::mem::take(&mut self.blobs);
         let blobs = match &self.view {
@@ -125,14 +127,14 @@ impl Workspace {
         changes
     }
 
-    /// What the last [`Workspace::changes`] could not compare, as findings.
+    /// Returns the findings for files that the last [`Workspace::changes`] could not compare.
     pub fn gaps(&self) -> &[TamperFinding] {
         &self.gaps
     }
 
     fn note_gaps(&mut self, gone: bool, left: &[PathBuf]) {
         if gone {
-            let what = "what was committed when the run began can't be compared any more";
+            let what = "the commit at the start of the run can no longer be compared";
             self.gaps.push(TamperFinding { path: ".git".to_owned(), what: what.to_owned() });
         }
         if let Some(first) = left.iter().min() {
@@ -144,17 +146,17 @@ impl Workspace {
         }
     }
 
-    /// Whether the run began with git, and this look was made without it.
+    /// Whether the run started with git, but this snapshot was taken without it.
     fn has_lost_git(&self, snapshot: &Snapshot) -> bool {
         let ground = self.baseline.as_ref().map(Baseline::ground);
         let began = matches!(ground, Some(BaselineKind::Git { .. }));
         began && !matches!(snapshot.kind, SnapshotKind::Git(_))
     }
 
-    /// What takes effect in our own folder.
+    /// Takes a snapshot of the effective files in nightwright's folder.
     fn effective(&self) -> Snapshot {
         let mut effective = Snapshot::default();
-        // Not those of the looks: what was not asked for in a look would be forgotten there.
+        // A separate cache: the shared one forgets every file that a snapshot does not request.
         let mut identities = IdentityCache::new(self.identities.format);
         effective.add(self.rules.effective(), &self.rules, &mut identities, &FileOrigin::Start);
         effective
@@ -174,7 +176,7 @@ impl Workspace {
         let mut drafts = Vec::new();
         for (path, kept) in baseline.kept() {
             let now = current.remove(path.as_path()).map(|item| &item.now);
-            // Looked at in another way, nothing can be compared but the text.
+            // Between different kinds of snapshots, only the text can be compared.
             if lost || now != Some(&kept.identity) {
                 drafts.push(ChangeDraft::of(root, path, OldSource::Kept(kept.clone())));
             }
@@ -226,7 +228,7 @@ impl Workspace {
     }
 }
 
-/// The snapshot with what takes effect in our own folder.
+/// Returns the snapshot together with the effective files in nightwright's folder.
 fn current<'a>(
     snapshot: &'a Snapshot,
     effective: &'a Snapshot,
@@ -240,27 +242,26 @@ fn current<'a>(
 struct ChangeDraft {
     path: PathBuf,
     before: OldSource,
-    /// On disk; `None` if there is nothing.
+    /// The size on disk; `None` if the file does not exist.
     size: Option<u64>,
 }
 
-/// Where the old side is.
+/// Where to find the old side.
 #[derive(Debug)]
 enum OldSource {
     Known(FileSide),
-    /// In the baseline.
     Kept(BaselineEntry),
-    /// In the commit, by this name.
+    /// In the commit, with this object name.
     Blob(String),
 }
 
-/// An old side, read.
+/// The old side, after an attempt to read it.
 #[derive(Clone, Debug)]
 pub(super) enum OldSide {
     Side(FileSide),
-    /// It was there, and can't be read any more.
+    /// It existed, but can no longer be read.
     Gone,
-    /// There was too much to read.
+    /// The budget was exhausted.
     Left,
 }
 
@@ -276,14 +277,14 @@ impl ChangeDraft {
         (is_new, self.size.unwrap_or(0), &self.path)
     }
 
-    /// Whether there is something now, and nothing more.
+    /// Returns the new side without its contents.
     fn hidden(&self) -> FileSide {
         if self.size.is_some() { FileSide::Opaque } else { FileSide::Absent }
     }
 }
 
 impl FileOrigin {
-    /// What the commit says, if it is the one to ask.
+    /// Returns the old side according to the commit, if the commit decides it.
     fn known(&self) -> Option<OldSource> {
         match self {
             Self::Commit(None) => Some(OldSource::Known(FileSide::Absent)),
@@ -296,20 +297,20 @@ impl FileOrigin {
     }
 }
 
-/// What may still be read.
+/// The remaining files and bytes that may be read.
 struct ReadBudget {
     files: usize,
     bytes: u64,
 }
 
 impl ReadBudget {
-    /// Whether a file may be read that is this long now.
+    /// Whether the budget allows to read a file with this current size.
     fn takes(&mut self, before: &FileSide, size: Option<u64>) -> bool {
         let old = match before {
             FileSide::Text(text) => text.len() as u64,
             FileSide::Absent | FileSide::Opaque => 0,
         };
-        // Of a larger one nothing is read.
+        // Larger files are not read, so they cost nothing.
         let bytes = old + size.filter(|size| *size <= FILE_MAX).unwrap_or(0);
         if self.files == 0 || bytes > self.bytes {
             return false;
@@ -320,8 +321,8 @@ impl ReadBudget {
     }
 }
 
-/// The contents that the commit has, by their names: two questions to git, how long they are, and
-/// those that there is room for. Git is not asked again for those that are known.
+/// Returns the contents of the commit by object name. Two git processes are needed: one for the
+/// sizes, and one for the contents that fit the budget. Known contents are not requested again.
 fn blobs(
     git: &Git,
     drafts: &[ChangeDraft],
@@ -344,7 +345,7 @@ fn blobs(
     let Some(lengths) = batch(git, "--batch-check", &unknown) else { return all };
     for line in String::from_utf8_lossy(&lengths).lines() {
         let words: Vec<_> = line.split(' ').collect();
-        // One that is not there has other words.
+        // A missing object has another format.
         let [name, "blob", length] = words[..] else { continue };
         let length = length.parse().unwrap_or(u64::MAX);
         let old = if length > FILE_MAX {
@@ -364,7 +365,7 @@ fn blobs(
     all
 }
 
-/// What git says of objects; `None` if it does not say all.
+/// Returns git's answer about objects; `None` if it is incomplete.
 fn batch(git: &Git, option: &str, names: &[&str]) -> Option<Vec<u8>> {
     if names.is_empty() {
         return Some(Vec::new());
@@ -378,19 +379,20 @@ fn batch(git: &Git, option: &str, names: &[&str]) -> Option<Vec<u8>> {
     }
 }
 
-/// What `git cat-file --batch` says: `NAME blob LENGTH`, the content, a line's end.
+/// Parses the output of `git cat-file --batch`: `NAME blob LENGTH`, the content, a newline.
 fn contents(mut output: &[u8], all: &mut HashMap<String, OldSide>) {
     while let Some(end) = output.iter().position(|&byte| byte == b'\n') {
         let (line, rest) = (&output[..end], &output[end + 1..]);
         let words: Vec<_> = String::from_utf8_lossy(line).split(' ').map(str::to_owned).collect();
         let [name, _, length] = &words[..] else {
-            // One that is not there.
+            // A missing object.
             output = rest;
             continue;
         };
         let length = length.parse().unwrap_or(usize::MAX);
         let Some(content) = rest.get(..length) else { break };
-        // Git does not look whether a content is what its name says, and the agent can write there.
+        // Git does not verify that the content matches its name, and the agent can write to the
+        // repository.
         if identity::is_named(content, name) {
             all.insert(name.clone(), OldSide::Side(side(content)));
         }
@@ -398,14 +400,14 @@ fn contents(mut output: &[u8], all: &mut HashMap<String, OldSide>) {
     }
 }
 
-/// The content of a plain file of the project that anybody may see, unless it is too large or leads
-/// elsewhere.
+/// Returns the content of a regular file of the project without secret values, unless it is too
+/// large or outside the project.
 pub(super) fn read(root: &Path, path: &Path) -> Option<Vec<u8>> {
     let bytes = whole(root, path)?;
     if path == Path::new(CONFIGURATION) { public(&bytes) } else { Some(bytes) }
 }
 
-/// A configuration without the values that may be secret; `None` if it can't be read.
+/// Returns a configuration without values that may be secret; `None` if it cannot be parsed.
 fn public(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut document: DocumentMut = str::from_utf8(bytes).ok()?.parse().ok()?;
     if let Some(agent) = document.get_mut("agent").and_then(TomlItem::as_table_like_mut) {
@@ -426,8 +428,8 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
     !bytes[..bytes.len().min(BINARY)].contains(&0)
 }
 
-/// A content as it is compared: git keeps other ends of lines than the disk has where it is told
-/// so, and that is no change.
+/// Converts a content for comparison. Line endings are normalized, because git may store others
+/// than the disk.
 pub(super) fn side(bytes: &[u8]) -> FileSide {
     if is_text(bytes) {
         FileSide::Text(String::from_utf8_lossy(bytes).replace("\r\n", "\n"))

@@ -1,4 +1,4 @@
-//! The commits between two states of a project, as git tells them.
+//! The commits between two states of a project, as git lists them.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,11 +11,12 @@ use nightwright_core::run_report::Commit;
 use super::git::{Git, GitError};
 use super::repository::Repository;
 
-/// The most characters of a subject.
+/// Maximum characters of a subject.
 const MAX_SUBJECT_CHARS: usize = 200;
 
-/// The commits that `to` has and `from` has not, the newest first and at most so many; without
-/// `from` all that `to` has. What is secret is masked. The error is why they are not known.
+/// Returns the commits that `to` contains and `from` does not, newest first and at most `most`;
+/// without `from`, all that `to` contains. Secrets are masked. The error explains why they are
+/// unknown.
 pub fn commits(
     project: &Path,
     from: Option<&str>,
@@ -23,13 +24,13 @@ pub fn commits(
     most: usize,
     secrets: &Secrets,
 ) -> Result<Vec<Commit>, String> {
-    // What comes from a journal must not become an option.
+    // A value from a journal must not be taken for an option.
     if let Some(odd) = from.into_iter().chain([to]).find(|commit| !is_hash(commit)) {
-        return Err(format!("`{}` is no commit", one_line(odd, MAX_SUBJECT_CHARS)));
+        return Err(format!("`{}` is not a commit hash", one_line(odd, MAX_SUBJECT_CHARS)));
     }
-    let repository = Repository::around(project).ok_or("the repository is not there")?;
-    // A list of commits is nothing that git would start a program for, whatever its configuration
-    // says: neither pages, signatures, notes nor differences are asked for.
+    let repository = Repository::around(project).ok_or("there is no repository")?;
+    // Listing commits runs no other program, whatever the configuration says: no pager, signatures,
+    // notes or diffs are requested.
     let git = Git::of_user(&repository.folder, &repository.top);
     let range = from.map_or_else(|| to.to_owned(), |from| format!("{from}..{to}"));
     let most = format!("--max-count={most}");
@@ -37,13 +38,13 @@ pub fn commits(
         ["rev-list", "--encoding=UTF-8", "--format=%H%x09%ct%x09%s", &most, &range, "--"];
     let mut arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
     if !repository.inside.as_os_str().is_empty() {
-        // Brackets and stars in the name of a folder are letters.
+        // Brackets and stars in the name of a folder are literal.
         let mut inside = OsString::from(":(literal)");
         inside.push(&repository.inside);
         arguments.push(inside);
     }
     let answer = git.run(arguments).map_err(|trouble| match &trouble {
-        GitError::Failed(_) => "the repository does not have them any more".to_owned(),
+        GitError::Failed(_) => "the repository no longer contains them".to_owned(),
         GitError::NotStarted(_)
         | GitError::TimedOut
         | GitError::TooMuch
@@ -55,12 +56,12 @@ pub fn commits(
     Ok(answer.lines().filter_map(|line| commit(line, secrets)).collect())
 }
 
-/// `HASH TIME SUBJECT`, with tabs between; a line that git puts before it has none.
+/// Parses `HASH TIME SUBJECT`, separated by tabs. The line that git prints before it has no tabs.
 fn commit(line: &str, secrets: &Secrets) -> Option<Commit> {
     let (hash, rest) = line.split_once('\t')?;
     let (time, subject) = rest.split_once('\t')?;
     let at = time.parse().ok().and_then(|second| Timestamp::from_second(second).ok());
-    // Masked before it is cut: the half of a secret is a secret.
+    // Masked before it is cut: a part of a secret is still secret.
     let subject = one_line(&secrets.mask(subject), MAX_SUBJECT_CHARS);
     Some(Commit { hash: hash.to_owned(), at, subject })
 }
@@ -77,7 +78,7 @@ mod tests {
     fn what_is_no_hash_is_never_shown_to_git() {
         for odd in ["--output=x", "HEAD", "", "abc", "-0123456789012345678901234567890123456789"] {
             let error = commits(Path::new("."), None, odd, 5, &Secrets::default()).unwrap_err();
-            assert!(error.contains("is no commit"), "{error}");
+            assert!(error.contains("is not a commit hash"), "{error}");
         }
     }
 

@@ -1,11 +1,12 @@
-//! The files behind our own standard output and error.
+//! The files that receive nightwright's standard output and standard error.
 //!
-//! `nightwright run > run.log`, `nohup nightwright run` and `nightwright run | tee run.log` write into
-//! the project while the run works there. That is neither work of the agent nor a change to judge.
+//! `nightwright run > run.log`, `nohup nightwright run` and `nightwright run | tee run.log` write
+//! into the project during the run. These writes are neither the agent's work nor changes to
+//! verify.
 //!
-//! A plain file is known by its descriptor. Behind a pipe stands another program, such as `tee`: on
-//! Linux, `/proc` says who reads from it and which files it writes. The search has bounds, reads only
-//! what belongs to the user, and finds nothing where it may not look.
+//! A regular file is known by its descriptor. A pipe leads to another program, such as `tee`: on
+//! Linux, `/proc` shows which processes read from it and which files they write. The search is
+//! bounded and limited to processes of the same user.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,19 +18,19 @@ use std::path::{Component, Path, PathBuf};
 use nightwright_core::tamper;
 use rustix::fs::{FileType, fstat};
 
-/// In the folder of the run: the files found by all its processes, one JSON string a line.
+/// In the run folder: the files that all its processes found, one JSON string per line.
 const FILE_NAME: &str = "console-files.jsonl";
-/// More is not read of that.
+/// Larger files are not read.
 const KEPT_MAX: u64 = 64 << 10;
-/// More files than this are not left out.
+/// Maximum number of files to ignore.
 const MAX_FILES: usize = 16;
 
-/// Finds those files, and remembers them for later processes of the run.
+/// Finds these files, and records them for later processes of the run.
 #[derive(Debug)]
 pub(crate) struct ConsoleFiles {
     project: PathBuf,
     kept: PathBuf,
-    /// Relative to the project.
+    /// Paths relative to the project.
     files: BTreeSet<PathBuf>,
     search: SearchState,
 }
@@ -49,7 +50,7 @@ impl ConsoleFiles {
         Self { project: project.to_owned(), kept, files, search: SearchState::Open }
     }
 
-    /// The files as far as they are known now, relative to the project.
+    /// Returns the files known so far, relative to the project.
     pub(crate) fn files(&mut self) -> impl Iterator<Item = &Path> {
         if self.search == SearchState::Open {
             self.look();
@@ -85,7 +86,7 @@ impl ConsoleFiles {
         let inside = path.strip_prefix(&self.project).ok();
         let Some(file) = inside.filter(|file| !file.as_os_str().is_empty()) else { return };
         if self.files.len() < MAX_FILES && self.files.insert(file.to_owned()) {
-            // A later process of the run that misses it takes the file for work once.
+            // If this fails, a later process of the run counts the file as work once.
             let _ = keep(&self.kept, file);
         }
     }
@@ -101,7 +102,7 @@ fn recall(kept: &Path) -> BTreeSet<PathBuf> {
     let bounded = fs::metadata(kept).is_ok_and(|it| it.is_file() && it.len() <= KEPT_MAX);
     let text = bounded.then(|| fs::read_to_string(kept).ok()).flatten().unwrap_or_default();
     let names = text.lines().filter_map(|line| serde_json::from_str::<String>(line).ok());
-    // The agent can write there, too: code and tests are never left out by a note.
+    // The agent can write to this file too, so it can never exclude code or tests.
     let harmless =
         names.filter(|name| !tamper::is_source(name) && !tamper::is_protected(name, &[]));
     let inside =
@@ -109,7 +110,7 @@ fn recall(kept: &Path) -> BTreeSet<PathBuf> {
     harmless.map(PathBuf::from).filter(inside).take(MAX_FILES).collect()
 }
 
-/// What a descriptor leads to.
+/// The kind of file behind a descriptor.
 enum DescriptorTarget {
     File,
     /// The inode of a pipe.
@@ -126,7 +127,7 @@ fn behind(descriptor: BorrowedFd<'_>) -> DescriptorTarget {
     }
 }
 
-/// The path of one of our own descriptors, if the file is still there.
+/// Returns the path of one of this process's descriptors, if the file still exists.
 fn plain_file(number: i32, descriptor: BorrowedFd<'_>) -> Option<PathBuf> {
     let path = fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
     let (opened, there) = (fstat(descriptor).ok()?, fs::symlink_metadata(&path).ok()?);
@@ -138,15 +139,15 @@ mod pipes {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    /// Programs in a row: `nightwright run | grep -v x | tee run.log`.
+    /// Maximum length of a pipeline, such as `nightwright run | grep -v x | tee run.log`.
     const HOPS: usize = 4;
-    /// Processes that are looked at, those with the nearest numbers first: a shell starts the parts of
-    /// a pipeline one after the other.
+    /// Maximum number of processes to inspect, those with the nearest ids first: a shell starts the
+    /// parts of a pipeline one after the other.
     const PROCESSES: usize = 1_000;
-    /// Descriptors of one process.
+    /// Maximum number of descriptors per process.
     const DESCRIPTORS: usize = 256;
 
-    /// The files in a folder that the programs at the other end of a pipe write.
+    /// Returns the files in a folder that the programs at the other end of a pipe write.
     pub(super) fn written_by_readers_of(pipe: u64, folder: &Path) -> Vec<PathBuf> {
         let mut files = Vec::new();
         let (mut pipes, mut known) = (vec![pipe], HashSet::from([pipe]));
@@ -185,7 +186,7 @@ mod pipes {
         }
     }
 
-    /// Processes other than ours that read from one of these pipes.
+    /// Returns the other processes that read from one of these pipes.
     fn readers(pipes: &[u64]) -> Vec<u32> {
         let ours = std::process::id();
         let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -202,7 +203,7 @@ mod pipes {
     }
 
     fn descriptors(process: u32) -> Vec<OpenDescriptor> {
-        // Those of other users, and of processes that are gone, can't be read.
+        // Processes of other users and processes that have exited cannot be read.
         let Ok(entries) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
         let open = entries.flatten().take(DESCRIPTORS).filter_map(|entry| {
             let target = fs::read_link(entry.path()).ok()?;

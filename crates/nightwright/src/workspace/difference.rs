@@ -1,4 +1,4 @@
-//! Changes in figures and line by line, as much of them as a verifier is shown.
+//! Statistics and diffs of changes, limited to the size that a verifier is shown.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -7,18 +7,18 @@ use nightwright_core::input::{ChangedFile, Changes, Inspection};
 use nightwright_core::tamper::{self, FileDiff, FileSide};
 use similar::{DiffTag, TextDiff};
 
-/// Files that are named.
+/// Maximum number of files to list.
 const LISTED: usize = 50;
-/// Bytes of the whole difference.
+/// Maximum bytes of the whole diff.
 const BYTES: usize = 48 << 10;
-/// A file of which less than this can be shown is only named.
+/// A file with less space than this is only counted.
 const MIN_SHOWN_BYTES: usize = 200;
-/// How long one file is compared. Beyond that the difference is longer than it has to be.
+/// Time limit for the diff of one file. After that, the diff is longer than necessary.
 const FILE_TIME: Duration = Duration::from_millis(500);
-/// How long all of them are compared.
+/// Time limit for all diffs.
 const TIME: Duration = Duration::from_secs(5);
 
-/// What is to be said of changes.
+/// Inspects the changes: findings, statistics and diff.
 pub fn inspection(changes: &[FileDiff], commands: &[String]) -> Inspection {
     let compared = compared(changes);
     Inspection {
@@ -29,7 +29,7 @@ pub fn inspection(changes: &[FileDiff], commands: &[String]) -> Inspection {
     }
 }
 
-/// Changes in figures only.
+/// Returns the statistics of the changes only.
 pub fn figures(changes: &[FileDiff]) -> Changes {
     listed(&compared(changes))
 }
@@ -44,7 +44,7 @@ fn listed(compared: &[ComparedFile]) -> Changes {
     Changes { files: u32::try_from(compared.len()).unwrap_or(u32::MAX), listed }
 }
 
-/// One file, compared.
+/// The diff of one file.
 struct ComparedFile {
     figures: ChangedFile,
     text: String,
@@ -59,22 +59,13 @@ fn compare(change: &FileDiff, deadline: Instant) -> ComparedFile {
         (FileSide::Absent, FileSide::Text(new)) => (&nothing, new),
         (FileSide::Text(old), FileSide::Absent) => (old, &nothing),
         (FileSide::Absent, FileSide::Absent | FileSide::Opaque) => {
-            return ComparedFile {
-                figures,
-                text: format!("{path}: added, its text is not known\n"),
-            };
+            return ComparedFile { figures, text: format!("{path}: added, content unknown\n") };
         }
         (FileSide::Opaque, FileSide::Absent) => {
-            return ComparedFile {
-                figures,
-                text: format!("{path}: removed, its text is not known\n"),
-            };
+            return ComparedFile { figures, text: format!("{path}: removed, content unknown\n") };
         }
         (FileSide::Opaque, _) | (_, FileSide::Opaque) => {
-            return ComparedFile {
-                figures,
-                text: format!("{path}: changed, its text is not known\n"),
-            };
+            return ComparedFile { figures, text: format!("{path}: changed, content unknown\n") };
         }
     };
     let until = deadline.min(Instant::now() + FILE_TIME);
@@ -97,7 +88,7 @@ fn compare(change: &FileDiff, deadline: Instant) -> ComparedFile {
     ComparedFile { figures, text }
 }
 
-/// All of it, if there is room; otherwise the longest are cut first.
+/// Joins the diffs; if they exceed the limit, the longest are cut first.
 fn share(compared: &[ComparedFile]) -> String {
     let mut order: Vec<usize> = (0..compared.len()).collect();
     order.sort_by_key(|&index| compared[index].text.len());
@@ -120,13 +111,13 @@ fn share(compared: &[ComparedFile]) -> String {
         }
     }
     if unnamed > 0 {
-        // Writing to a string can't fail.
-        let _ = writeln!(diff, "[{unnamed} more files left out]");
+        // Writing to a string cannot fail.
+        let _ = writeln!(diff, "[{unnamed} more files omitted]");
     }
     diff
 }
 
-/// The first lines of a file's difference.
+/// Appends the first lines of a file's diff.
 fn cut(diff: &mut String, file: &ComparedFile, share: usize) {
     let mut end = file.text.floor_char_boundary(share);
     if let Some(line) = file.text[..end].rfind('\n') {
@@ -135,8 +126,8 @@ fn cut(diff: &mut String, file: &ComparedFile, share: usize) {
     diff.push_str(&file.text[..end]);
     let rest = file.text[end..].lines().count();
     let path = &file.figures.path;
-    // Writing to a string can't fail.
-    let _ = writeln!(diff, "[{rest} more lines of `{path}` left out]");
+    // Writing to a string cannot fail.
+    let _ = writeln!(diff, "[{rest} more lines of `{path}` omitted]");
 }
 
 #[cfg(test)]
@@ -151,7 +142,7 @@ mod tests {
         FileDiff { path: path.to_owned(), before, after }
     }
 
-    /// No check names any of these files.
+    /// Inspects changes to files that no check names.
     fn inspected(changes: &[FileDiff]) -> Inspection {
         inspection(changes, &[])
     }
@@ -183,7 +174,7 @@ mod tests {
         +++ /dev/null
         @@ -1 +0,0 @@
         -x
-        picture: changed, its text is not known
+        picture: changed, content unknown
         ");
     }
 
@@ -195,7 +186,7 @@ mod tests {
             change("short", FileSide::Absent, text("short\n")),
         ]);
         assert!(inspection.diff.len() < BYTES + 200);
-        assert!(inspection.diff.contains("more lines of `long` left out]"));
+        assert!(inspection.diff.contains("more lines of `long` omitted]"));
         assert!(inspection.diff.contains("+short\n"));
         assert_eq!(inspection.changes.listed[0].added, 20_000);
     }
@@ -207,7 +198,7 @@ mod tests {
         let inspection = inspected(&many);
         assert_eq!((inspection.changes.files, inspection.changes.listed.len()), (3000, 50));
         assert!(inspection.diff.len() < BYTES + 200, "{}", inspection.diff.len());
-        assert!(inspection.diff.contains("more files left out]"));
+        assert!(inspection.diff.contains("more files omitted]"));
     }
 
     #[test]

@@ -1,14 +1,15 @@
-//! Free space.
+//! Free disk space, and the minimum to keep free.
 
 use std::io;
 use std::path::Path;
 
 use nightwright_core::input::Disk;
 
-/// No disk needs more than this free.
+/// The maximum of the floor, for large disks.
 const FLOOR_MAX: u64 = 1 << 30;
 
-/// The tighter of the disks that hold these folders. The floor is the smaller of 1 GiB and 2 %.
+/// Returns the disk with the least space above its floor, among those that hold these folders. The
+/// floor is 2 % of the disk, at most 1 GiB.
 pub fn space<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Option<Disk> {
     let disks = folders.into_iter().filter_map(|folder| disk_of(folder).ok());
     disks.min_by_key(|disk| disk.free.saturating_sub(disk.floor))

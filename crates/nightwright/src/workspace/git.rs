@@ -1,10 +1,10 @@
-//! Questions to git, asked so that nothing the agent, the repository or the user says can make it
-//! do anything else.
+//! Runs git so that neither the agent, the repository nor the user's configuration can make it run
+//! other programs.
 //!
-//! A repository's configuration, hooks, filters and attributes name programs, and the agent can
-//! write to all of them. So git is not asked in the repository, but in a folder of our own that
-//! defines no program; see [`private`](super::private). What it is told about that folder and the
-//! files it is told by name, so that it looks for neither.
+//! The configuration, hooks, filters and attributes of a repository name programs, and the agent
+//! can write to all of them. Therefore git runs in a private folder that defines no program; see
+//! [`private`](super::private). The environment names this folder and the work tree, so that git
+//! does not search for them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use crate::process::{self, CapturedCommand, CapturedEnd, CapturedOutput};
 
-/// How long git may take.
+/// Time limit for one git command.
 const GIT_TIMEOUT: Duration = Duration::from_mins(1);
-/// How much git may print: the names of half a million files.
+/// Maximum bytes of output: the names of half a million files.
 const MAX_OUTPUT_BYTES: usize = 48 << 20;
 
-/// Before every question.
+/// Options for every git command.
 const HARDENED: [&str; 14] = [
     "--no-pager",
     "--no-replace-objects",
@@ -36,48 +36,47 @@ const HARDENED: [&str; 14] = [
     "core.quotePath=false",
 ];
 
-/// Where programs are if nobody says where.
+/// The default for an unset `PATH`.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// In the environment of every question.
+/// Environment variables of every git command.
 const SET: [(&str, &str); 4] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_ATTR_NOSYSTEM", "1"),
     ("LC_ALL", "C"),
 ];
-/// Where git finds no configuration but that of its folder.
+/// Variables that make git ignore all configuration except that of its folder.
 const ALONE: [(&str, &str); 3] = [
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
     ("GIT_CONFIG_NOSYSTEM", "1"),
 ];
-/// What of our own environment git needs to find the user's configuration.
+/// Variables that git needs to find the user's configuration.
 const USER: [&str; 2] = ["HOME", "XDG_CONFIG_HOME"];
 
-/// Why git gives no answer.
+/// Why a git command failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum GitError {
-    /// It is not there.
-    #[error("git can't be started: {0}")]
+    /// Git could not be started.
+    #[error("cannot start git: {0}")]
     NotStarted(String),
-    /// It says no.
+    /// Git exited with an error.
     #[error("git failed: {0}")]
     Failed(String),
-    /// It hangs.
-    #[error("git gave no answer within {} s", GIT_TIMEOUT.as_secs())]
+    #[error("git did not finish within {} s", GIT_TIMEOUT.as_secs())]
     TimedOut,
-    /// There is too much of it.
-    #[error("git has more to say than can be kept")]
+    /// The output exceeds the limit.
+    #[error("the output of git is too large")]
     TooMuch,
-    /// It says something else than we know.
-    #[error("git said something that is not understood: {0}")]
+    /// The output has an unknown format.
+    #[error("unexpected output of git: {0}")]
     Odd(String),
-    /// The project is not part of the repository above it.
+    /// The repository that contains the project ignores it.
     #[error("the repository around the project ignores it")]
     Ignored,
-    /// Its folder can't be made.
-    #[error("git's own folder can't be made: {0}")]
+    /// The private git folder cannot be created.
+    #[error("cannot create a private git folder: {0}")]
     Folder(String),
 }
 
@@ -89,7 +88,8 @@ pub(super) struct Git {
 }
 
 impl Git {
-    /// Git in our own folder, for the files below `top`, asked from inside of them.
+    /// Git in the private folder, for the files below `top`, with `inside` as the working
+    /// directory.
     pub(super) fn alone(folder: &Path, top: &Path, inside: &Path) -> Self {
         let mut environment = base(top);
         environment.extend(ALONE.map(|(name, value)| (name.into(), value.into())));
@@ -98,8 +98,8 @@ impl Git {
         Self { directory: top.join(inside), environment }
     }
 
-    /// Git as the user has it, in the repository's own folder: only for questions that make it run
-    /// nothing whatever the configuration says.
+    /// Git with the user's configuration, in the folder of the repository. Only for commands that
+    /// run no other program, whatever the configuration says.
     pub(super) fn of_user(folder: &Path, top: &Path) -> Self {
         let mut environment = base(top);
         for name in USER {
@@ -110,7 +110,7 @@ impl Git {
         Self { directory: top.to_owned(), environment }
     }
 
-    /// All that git says; an exit code other than 0 is trouble.
+    /// Runs git and returns its output; an exit code other than 0 is an error.
     pub(super) fn run<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -118,7 +118,7 @@ impl Git {
         self.run_with_input(arguments, Vec::new())
     }
 
-    /// The same, with something to read for git.
+    /// Runs git with this standard input.
     pub(super) fn run_with_input<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -128,7 +128,7 @@ impl Git {
         match answer.ended {
             CapturedEnd::Exited(exit) if exit.code() == Some(0) => Ok(answer.output),
             CapturedEnd::Exited(_) => {
-                let first = answer.complaint.lines().next().unwrap_or("it does not say why");
+                let first = answer.complaint.lines().next().unwrap_or("no reason given");
                 Err(GitError::Failed(first.to_owned()))
             }
             CapturedEnd::TimedOut => Err(GitError::TimedOut),
@@ -136,13 +136,13 @@ impl Git {
         }
     }
 
-    /// Whether git says yes, by its exit code.
+    /// Whether git exits with 0.
     pub(super) fn succeeds(&self, arguments: &[&str]) -> Result<bool, GitError> {
         let answer = self.run_raw(arguments, Vec::new())?;
         Ok(matches!(answer.ended, CapturedEnd::Exited(exit) if exit.code() == Some(0)))
     }
 
-    /// The answer as it is, even if it is not whole.
+    /// Runs git and returns its output as it is, even if it is incomplete.
     pub(super) fn run_raw<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -163,7 +163,7 @@ impl Git {
     }
 }
 
-/// What every question has in its environment.
+/// Returns the variables that all git commands share.
 fn base(top: &Path) -> Vec<(OsString, OsString)> {
     let mut environment: Vec<_> =
         SET.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -173,15 +173,15 @@ fn base(top: &Path) -> Vec<(OsString, OsString)> {
     environment
 }
 
-/// The folders in which programs are looked for, without those that are the agent's to fill.
+/// Returns the `PATH` without folders inside the project, which the agent can write to.
 fn outside(path: &OsStr, project: &Path) -> OsString {
     let is_safe = |folder: &PathBuf| {
         let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
         folder.is_absolute() && !folder.starts_with(project) && !real.starts_with(project)
     };
-    // Folders that were split at a colon have none.
+    // The folders were split at colons, so they contain none.
     let safe = env::join_paths(env::split_paths(path).filter(is_safe)).unwrap_or_default();
-    // An empty list would mean the current folder, which is the agent's.
+    // An empty list would mean the current folder, which the agent can write to.
     if safe.is_empty() { USUAL_PATH.into() } else { safe }
 }
 

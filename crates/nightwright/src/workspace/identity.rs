@@ -1,13 +1,12 @@
-//! What a file is: its kind and its content, named as git names them.
+//! The identity of a file: its kind and its content, named as git names them.
 //!
-//! The same file has the same name whether git knows it or not. What has been read once is not read
-//! again while its times and its size stay.
+//! The same file has the same name whether git tracks it or not. A file is not read again while its
+//! times and size stay the same.
 //!
-//! The name is that of the content on disk. Where git keeps another form of a file (other ends of
-//! lines, what a filter makes of it), the names differ although nothing was changed. That is no
-//! difference to the commit as long as git says so: git knows about the ends of lines and about
-//! files that were not touched. A file with a filter that was touched counts as changed, because
-//! nobody runs the filter.
+//! The name is that of the content on disk. If git stores another form of a file (other line
+//! endings, the result of a filter), the names differ although nothing was changed. This does not
+//! count as a difference as long as git reports none: git handles line endings and untouched files.
+//! A touched file with a filter counts as changed, because the filter is never run.
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
@@ -23,51 +22,51 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::hex::hex;
 
-/// A file whose last change is younger than this when it is read may change again without its
-/// times showing it: its identity is not kept.
+/// A file whose last change is more recent than this may change again with the same times, so its
+/// identity is not cached.
 const MIN_FILE_AGE: Duration = Duration::from_millis(100);
-/// One read.
+/// Size of one read.
 const CHUNK: usize = 64 << 10;
-/// A larger file is not read whole: it may have holes of any size.
+/// Larger files are not read completely: they may have holes of any size.
 const WHOLE: u64 = 256 << 20;
-/// What is read of each of its ends.
+/// Bytes that are read at each end of a larger file.
 const END: u64 = 1 << 20;
 
-/// A plain file.
+/// The mode of a regular file.
 pub(super) const FILE: u32 = 0o100_644;
-/// A program.
+/// The mode of an executable file.
 pub(super) const PROGRAM: u32 = 0o100_755;
-/// A link.
+/// The mode of a symbolic link.
 pub(super) const LINK: u32 = 0o120_000;
-/// Another repository.
+/// The mode of a submodule.
 pub(super) const REPOSITORY: u32 = 0o160_000;
 
-/// Kind and content of a file.
+/// The kind and content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
-    /// Of those above.
+    /// One of the modes above.
     pub(super) mode: u32,
-    /// Git's name of the content.
+    /// Git's object name of the content.
     pub(super) id: Arc<[u8]>,
 }
 
-/// How git names contents.
+/// Git's hash algorithm for object names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ObjectFormat {
-    /// As most repositories do.
+    /// The format of most repositories.
     Sha1,
-    /// As new ones can, and as we do without git.
+    /// The format of some newer repositories, and of projects without git.
     #[default]
     Sha256,
 }
 
-/// The identities of files, as far as they are known.
+/// A cache of the identities of files.
 #[derive(Debug, Default)]
 pub(super) struct IdentityCache {
     pub(super) format: ObjectFormat,
-    /// Of files that have not changed since they were read.
+    /// The files that have not changed since they were read.
     known: HashMap<PathBuf, (FileStamp, Identity)>,
-    /// Those that were asked for in this look.
+    /// The files that the current snapshot has requested.
     asked: HashMap<PathBuf, (FileStamp, Identity)>,
 }
 
@@ -76,8 +75,8 @@ impl IdentityCache {
         Self { format, ..Self::default() }
     }
 
-    /// The identity of the file `full`, which is `path` in the project. `None` for what has no
-    /// content: folders, sockets, pipes, devices.
+    /// Returns the identity of the file `full`, which is `path` in the project; `None` for folders,
+    /// sockets, pipes and devices, which have no content.
     pub(super) fn of(&mut self, full: &Path, path: &Path) -> io::Result<Option<Identity>> {
         let now = SystemTime::now();
         let metadata = fs::symlink_metadata(full)?;
@@ -97,13 +96,13 @@ impl IdentityCache {
         Ok(Some(identity))
     }
 
-    /// The look is over: what nobody asked for is not there any more, and is forgotten.
+    /// Ends a snapshot: files that it did not request no longer exist and are forgotten.
     pub(super) fn settle(&mut self) {
         self.known = std::mem::take(&mut self.asked);
     }
 }
 
-/// What tells a file apart from its earlier self without reading it.
+/// Identifies a version of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileStamp {
     inode: u64,
@@ -150,7 +149,7 @@ fn read(
     if !metadata.is_file() {
         return Ok(None);
     }
-    // It may have become a pipe since we asked what it is.
+    // It may have become a pipe since its metadata was read.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::open(full, flags, Mode::empty())?);
     let metadata = file.metadata()?;
@@ -166,12 +165,12 @@ fn read(
         hasher.read((&mut file).take(END))?;
         file.seek(SeekFrom::End(-(END.cast_signed())))?;
     }
-    // No further than it went when it was opened: whoever writes must not hold us.
+    // Reads no further than the size at opening: a program that keeps writing must not block this.
     hasher.read(file.take(metadata.size().min(WHOLE)))?;
     Ok(Some((stamp, Identity { mode, id: hasher.finish() })))
 }
 
-/// Whether a content is what git's name for it says.
+/// Whether a content matches git's name for it.
 pub(super) fn is_named(content: &[u8], name: &str) -> bool {
     let format = if name.len() == 64 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
     let mut hasher = Hasher::new(format, content.len() as u64);
@@ -179,13 +178,13 @@ pub(super) fn is_named(content: &[u8], name: &str) -> bool {
     hex(&hasher.finish()) == name
 }
 
-/// Names a content as git does.
+/// Computes git's name of a content.
 struct Hasher(Context);
 
 impl Hasher {
     fn new(format: ObjectFormat, length: u64) -> Self {
         let mut context = Context::new(match format {
-            // Most repositories name their contents by it; it keeps nobody out.
+            // Most repositories use SHA-1 for names. Nothing here relies on its security.
             ObjectFormat::Sha1 => &SHA1_FOR_LEGACY_USE_ONLY,
             ObjectFormat::Sha256 => &SHA256,
         });
@@ -239,7 +238,7 @@ mod tests {
     fn of_a_huge_file_the_ends_and_the_times_are_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("huge");
-        // Holes only: read whole it would take hours.
+        // A sparse file: reading all of it would take hours.
         let mut file = File::create(&path).unwrap();
         file.set_len(1 << 42).unwrap();
         let mut names = Vec::new();
@@ -255,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_content_that_is_not_what_its_name_says_is_told_from_one_that_is() {
-        // `printf 'hello\n' | git hash-object --stdin`
+        // The output of `printf 'hello\n' | git hash-object --stdin`.
         let name = "ce013625030ba8dba906f756967f9e9ca394464a";
         assert!(is_named(b"hello\n", name));
         assert!(!is_named(b"hullo\n", name));

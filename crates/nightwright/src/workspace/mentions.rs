@@ -1,4 +1,4 @@
-//! The variables that the files of a project name: examples of environments, compose and CI files.
+//! The variables that the files of a project name: sample environments, compose files and CI files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,16 +8,16 @@ use nightwright_core::environment::{mentioned, names_variables};
 
 use crate::files;
 
-/// Folders with such files; the project folder itself is the empty one.
+/// Folders with such files; the empty name is the project folder itself.
 const FOLDERS: [&str; 3] = ["", ".github/workflows", ".circleci"];
-/// Files that are read.
+/// Maximum number of files to read.
 const FILES: usize = 50;
-/// The most that is read of one.
+/// Maximum bytes read of one file.
 const MAX_FILE_BYTES: u64 = 256 << 10;
-/// Entries of a folder that are looked at.
+/// Maximum number of entries to inspect per folder.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The variables that the files of a project name. A file that cannot be read names none.
+/// Returns the variables that the files of a project name. A file that cannot be read names none.
 pub fn of(project: &Path) -> BTreeSet<String> {
     let names = |folder: &'static str| {
         let entries = fs::read_dir(project.join(folder)).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! The file in which iterations hand over to each other.
+//! Reads the notes file, in which iterations leave information for each other.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,9 +8,9 @@ use nightwright_core::prompt::NotesExcerpt;
 
 use crate::files::{self, FileError};
 
-/// Files up to this size are read whole; of larger ones, the ends.
+/// Files up to this size are read completely; of larger ones, only the two ends.
 const WHOLE: u64 = 1 << 20;
-/// How much of each end.
+/// Bytes read of each end.
 const END: u64 = 64 << 10;
 
 /// Reads the notes; `None` if there are none yet. A link that leads out of the project is refused.

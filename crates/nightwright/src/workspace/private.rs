@@ -1,20 +1,20 @@
-//! A git folder of the run's own, in which every question is asked.
+//! The private git folder of a run, in which all git commands run.
 //!
 //! ```text
 //! RUN/git/
-//!   HEAD                      the commit at which the run began
-//!   config                    how files are to be read; nothing that names a program
-//!   index                     a copy of the repository's as it was then
-//!   info/                     what is ignored, and which files are text, as it was said then
-//!   objects/pack              that commit and its folders, but not the contents of files
-//!   objects/info/alternates   where the repository has the rest
-//!   links                     other repositories that the index names
+//!   HEAD                      the commit at the start of the run
+//!   config                    how to read files; no settings that name programs
+//!   index                     a copy of the repository's index at the start
+//!   info/                     ignore rules and text attributes at the start
+//!   objects/pack              that commit and its trees, without file contents
+//!   objects/info/alternates   the object folder of the repository
+//!   links                     submodules in the index
 //!   place                     the repository's folders; written last
 //! ```
 //!
-//! Nothing that the agent does to the repository, to its configuration or to the user's is seen
-//! here. Only contents and new commits come from the repository, and without it all but those is
-//! still known. It is made beside its place and put there in one stroke.
+//! Changes that the agent makes to the repository, its configuration or the user's have no effect
+//! here. Only contents and new commits come from the repository. Without it, everything else is
+//! still known. The folder is built under another name and renamed when it is complete.
 
 use std::collections::HashMap;
 use std::env;
@@ -32,20 +32,20 @@ use super::repository::{Head, Repository, bytes_of, open_plain, text_of};
 use super::status;
 use crate::store::journal::create_file;
 
-/// The folder in the folder of the run.
+/// The name of the folder in the run folder.
 pub(super) const FOLDER: &str = "git";
 const PLACE: &str = "place";
 const LINKS: &str = "links";
-/// What `HEAD` says before the first commit: a branch that nobody makes.
+/// The contents of `HEAD` before the first commit: a branch that never exists.
 const UNBORN: &str = "ref: refs/heads/none";
-/// What is ignored is not longer than this, nor is any other list of git's that is copied.
+/// Maximum size of ignore lists and other lists of git that are copied.
 const LIST: u64 = 1 << 20;
-/// Other repositories in the index.
+/// Maximum size of the list of submodules in the index.
 const LINKS_MAX: u64 = 16 << 20;
-/// More pieces than this no index has.
+/// Maximum number of files that make up an index.
 const PIECES: usize = 16;
 
-/// Settings that say how files are to be read: a truth or a word each.
+/// Settings that define how files are read: each is a boolean or a word.
 const COPIED: [&str; 10] = [
     "core.filemode",
     "core.symlinks",
@@ -59,29 +59,29 @@ const COPIED: [&str; 10] = [
     "core.sparsecheckoutcone",
 ];
 
-/// The commit at which a run began.
+/// The commit at the start of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BaseCommit {
-    /// The one that is checked out now.
+    /// The commit that is checked out now.
     First,
-    /// This one; `None` is before the first commit.
+    /// This commit; `None` before the first commit.
     At(Option<String>),
 }
 
-/// Our own git folder for a repository.
+/// The private git folder for a repository.
 #[derive(Debug)]
 pub(super) struct PrivateGit {
     pub(super) git: Git,
     pub(super) repository: Repository,
     pub(super) format: ObjectFormat,
-    /// The commit at which the run began; `None` before the first.
+    /// The commit at the start of the run; `None` before the first commit.
     pub(super) base: Option<String>,
-    /// Other repositories in the index, relative to the top.
+    /// Submodules in the index, relative to the top.
     pub(super) links: Vec<PathBuf>,
 }
 
 impl PrivateGit {
-    /// The one that is there, for a project that is where it was.
+    /// Opens an existing folder, for a project that has not moved.
     pub(super) fn open(folder: &Path, project: &Path) -> Option<Self> {
         let place = bytes_of(&folder.join(PLACE), LIST)?;
         let mut paths = place.split(|&byte| byte == 0).map(to_path);
@@ -94,8 +94,8 @@ impl PrivateGit {
             if config.contains("objectFormat") { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
         let links = bytes_of(&folder.join(LINKS), LINKS_MAX)?;
         let links = links.split(|&byte| byte == 0).filter(|path| !path.is_empty());
-        // Left by a git that was killed: the index would never be brought up to date again. That it
-        // is not there is the usual case.
+        // A killed git may have left a lock, which would prevent updates of the index. Usually the
+        // file does not exist.
         let _ = fs::remove_file(folder.join("index.lock"));
         Some(Self {
             git: Git::alone(folder, &top, &inside),
@@ -106,7 +106,7 @@ impl PrivateGit {
         })
     }
 
-    /// A new one. `folder` is its place; what is there is in nobody's use.
+    /// Creates a new folder, replacing the one at this path.
     pub(super) fn make(
         folder: &Path,
         repository: &Repository,
@@ -119,7 +119,7 @@ impl PrivateGit {
             .and_then(|()| build(&beside, repository, base))
             .and_then(|()| fs::rename(&beside, folder).map_err(no_folder));
         if let Err(trouble) = made {
-            // What is wrong is said already.
+            // The error is reported anyway.
             let _ = remove(&beside);
             return Err(trouble);
         }
@@ -137,10 +137,10 @@ fn build(folder: &Path, repository: &Repository, base: &BaseCommit) -> Result<()
     lay_out(folder, repository, &settings, commit.as_deref()).map_err(no_folder)?;
     let git = Git::alone(folder, &repository.top, Path::new(""));
     if let Some(commit) = &commit {
-        // Without them the repository's own do, as long as they are there.
+        // Without them, the objects of the repository are used as long as they exist.
         let _ = keep_folders(&git, folder, commit);
     }
-    // Later the repository's index is the agent's.
+    // Later, the agent may have changed the repository's index.
     let copied = *base == BaseCommit::First && copy_index(folder, &repository.folder).is_ok();
     let listed = match copied.then(|| list(&git)) {
         Some(Ok(listed)) => listed,
@@ -165,7 +165,7 @@ fn build(folder: &Path, repository: &Repository, base: &BaseCommit) -> Result<()
         .map_err(no_folder)
 }
 
-/// The commit that is checked out; `None` before the first.
+/// Returns the commit that is checked out; `None` before the first commit.
 pub(super) fn checked_out(repository: &Repository) -> Result<Option<String>, GitError> {
     match repository.head() {
         Head::Commit(commit) => Ok(Some(commit)),
@@ -181,7 +181,7 @@ pub(super) fn checked_out(repository: &Repository) -> Result<Option<String>, Git
     }
 }
 
-/// Everything but the index and the objects.
+/// Creates everything except the index and the objects.
 fn lay_out(
     folder: &Path,
     repository: &Repository,
@@ -196,7 +196,7 @@ fn lay_out(
     let objects = repository.shared.join("objects");
     write(&folder.join("objects/info/alternates"), &quoted(&objects))?;
     let list = |path: &Path| bytes_of(path, LIST).unwrap_or_default();
-    // What the user ignores everywhere comes first: what the repository says counts for more.
+    // The user's global ignore rules come first, because the repository's rules override them.
     let mut ignored = settings.excludes.as_deref().map(list).unwrap_or_default();
     ignored.push(b'\n');
     ignored.extend(list(&repository.shared.join("info/exclude")));
@@ -213,7 +213,7 @@ fn lay_out(
     Ok(())
 }
 
-/// Copies the commit and its folders, so that it is known which files it has whatever becomes of
+/// Copies the commit and its trees, so that its list of files stays available whatever happens to
 /// the repository.
 fn keep_folders(git: &Git, folder: &Path, commit: &str) -> Result<(), GitError> {
     let words = ["rev-list", "--objects", "--no-walk", "--filter=blob:none", commit];
@@ -224,8 +224,8 @@ fn keep_folders(git: &Git, folder: &Path, commit: &str) -> Result<(), GitError> 
     Ok(())
 }
 
-/// Copies the index as it is. With its time: git takes a file that is as young as the index for one
-/// that may have changed after it.
+/// Copies the index with its modification time: git assumes that a file as recent as the index may
+/// have changed after it.
 fn copy_index(folder: &Path, real: &Path) -> io::Result<()> {
     let mut names = vec![OsString::from("index")];
     for entry in fs::read_dir(real)?.flatten() {
@@ -247,10 +247,10 @@ fn list(git: &Git) -> Result<Vec<u8>, GitError> {
     git.run(["ls-files", "-v", "--stage", "-z"])
 }
 
-/// Has git look at files that it was once told not to look at.
+/// Makes git inspect files that are marked as unchanged or skipped.
 fn show_all(git: &Git, listed: &[u8], top: &Path) -> Result<(), GitError> {
     let is_hidden = |tag: u8, path: &Path| match tag {
-        // One that is not there was never checked out.
+        // A file that does not exist was never checked out.
         b'S' | b's' => fs::symlink_metadata(top.join(path)).is_ok(),
         _ => false,
     };
@@ -272,18 +272,19 @@ fn paths(listed: &[u8], is_wanted: impl Fn(u8, &Path) -> bool) -> Vec<u8> {
         .collect()
 }
 
-/// What is taken from the configuration.
+/// The settings that are taken from the configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct GitSettings {
-    /// Truths and words.
+    /// Booleans and single words.
     copied: Vec<(&'static str, String)>,
     is_sha256: bool,
-    /// The list of what the user ignores everywhere.
+    /// The user's global ignore file.
     excludes: Option<PathBuf>,
 }
 
 impl GitSettings {
-    /// The repository's and the user's. A configuration that can't be read says nothing.
+    /// Reads the settings of the repository and the user. An unreadable configuration counts as
+    /// empty.
     fn of(repository: &Repository) -> Self {
         let git = Git::of_user(&repository.folder, &repository.top);
         let output = git.run(["config", "--list", "-z", "--includes"]).unwrap_or_default();
@@ -325,7 +326,7 @@ impl GitSettings {
         }
     }
 
-    /// The configuration of our own folder.
+    /// Returns the configuration of the private folder.
     fn config(&self, commit: Option<&str>) -> String {
         let is_sha256 = commit.map_or(self.is_sha256, |commit| commit.len() == 64);
         let mut text = format!(
@@ -335,7 +336,7 @@ impl GitSettings {
         );
         for (name, value) in &self.copied {
             let name = name.trim_start_matches("core.");
-            // Writing to a string can't fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "\t{name} = {value}");
         }
         if is_sha256 {
@@ -345,7 +346,7 @@ impl GitSettings {
     }
 }
 
-/// A path on a line of its own.
+/// Quotes a path so that it fits on one line.
 fn quoted(path: &Path) -> Vec<u8> {
     let mut text = vec![b'"'];
     for &byte in path.as_os_str().as_bytes() {
@@ -381,7 +382,7 @@ fn remove_file(path: &Path) -> io::Result<()> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what errors are mapped with")]
+#[expect(clippy::needless_pass_by_value, reason = "the function is passed to map_err")]
 fn no_folder(error: io::Error) -> GitError {
     GitError::Folder(error.to_string())
 }

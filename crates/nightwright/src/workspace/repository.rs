@@ -1,5 +1,5 @@
-//! The repository that a project is in: where it is, and what is checked out in it. Read from git's
-//! own files, so that no process is needed for it.
+//! The repository that contains a project: its location and its HEAD, read from git's files without
+//! starting a process.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,39 +11,38 @@ use rustix::fs::{Mode, OFlags};
 use super::rules::WorkRules;
 use crate::workspace::root;
 
-/// No file of git's that is a line or a few is longer than this.
+/// Maximum size of git's files that have a few lines.
 const SHORT: u64 = 64 << 10;
-/// The list of all branches, if they are packed.
+/// Maximum size of the list of packed branches.
 const LIST: u64 = 64 << 20;
-/// A name that leads to a name that leads to a name has an end here, as it has for git.
+/// Maximum depth of symbolic refs, as in git.
 const DEPTH: u32 = 5;
 
-/// Where a repository is.
+/// The location of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
-    /// The folder that has all the files of the commit.
+    /// The root of the work tree.
     pub top: PathBuf,
-    /// Git's own folder for it.
+    /// The git folder of the work tree.
     pub folder: PathBuf,
-    /// What all its worktrees share.
+    /// The git folder that all worktrees share.
     pub(super) shared: PathBuf,
-    /// Where in it the project is.
+    /// The path of the project relative to `top`.
     pub(super) inside: PathBuf,
 }
 
-/// What is checked out.
+/// The state of HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Head {
-    /// A commit.
     Commit(String),
     /// A branch without a commit.
     Unborn,
-    /// Git's files don't say it, or not in a way that is known here.
+    /// Git's files do not show it in a form that is known here.
     Unknown,
 }
 
 impl Repository {
-    /// The repository around a project, if there is one.
+    /// Returns the repository that contains a project, if any.
     pub fn around(project: &Path) -> Option<Self> {
         let project = project.canonicalize().ok()?;
         let top = root::repository(&project)?;
@@ -52,20 +51,19 @@ impl Repository {
         Some(Self { top, shared: shared(&folder), folder, inside })
     }
 
-    /// What is checked out now.
+    /// Reads the current HEAD.
     pub(super) fn head(&self) -> Head {
         head(&self.folder, &self.shared)
     }
 
-    /// Those of the places in the repository that are in the project and count, as they are called
-    /// there.
+    /// Returns the paths that are inside the project and count as work, relative to the project.
     pub(super) fn inner(&self, places: &[PathBuf], rules: &WorkRules) -> BTreeSet<PathBuf> {
         let inside = places.iter().filter_map(|place| place.strip_prefix(&self.inside).ok());
         inside.filter(|path| rules.counts(path)).map(Path::to_owned).collect()
     }
 }
 
-/// In a worktree, what all of them share is elsewhere.
+/// Returns the git folder that all worktrees share.
 pub(super) fn shared(folder: &Path) -> PathBuf {
     match text_of(&folder.join("commondir"), SHORT) {
         Some(path) => folder.join(path.trim()),
@@ -73,7 +71,7 @@ pub(super) fn shared(folder: &Path) -> PathBuf {
     }
 }
 
-/// What is checked out, by git's folder and what its worktrees share.
+/// Reads HEAD, given the git folder and the shared folder.
 pub(super) fn head(folder: &Path, shared: &Path) -> Head {
     let is_commit = |text: &str| {
         matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -88,7 +86,7 @@ pub(super) fn head(folder: &Path, shared: &Path) -> Head {
                 Head::Unknown
             };
         };
-        // With the other way to keep branches this is the name of none.
+        // With the reftable format, HEAD names a branch that does not exist.
         let is_odd = shared.join("reftable").exists() || name.split('/').any(|part| part == "..");
         if is_odd || !name.starts_with("refs/") {
             return Head::Unknown;
@@ -112,8 +110,8 @@ pub fn is_repository(folder: &Path) -> bool {
     git_folder(folder).is_some()
 }
 
-/// Git's own folder, if there is one for this folder. An empty `.git` is none, and neither is a file
-/// that names a folder which is not there.
+/// Returns the git folder of a work tree, if any. An empty `.git` does not count, nor does a file
+/// that names a missing folder.
 fn git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let git = if git.is_dir() {
@@ -125,8 +123,8 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     is_git_folder(&git).then_some(git)
 }
 
-/// The signs that git looks for. One that is damaged is a repository all the same: whoever asks git
-/// is told what is wrong with it.
+/// Checks for the files that git requires. A damaged repository still counts: git reports what is
+/// wrong with it.
 fn is_git_folder(folder: &Path) -> bool {
     let shared = shared(folder);
     folder.join("HEAD").symlink_metadata().is_ok()
@@ -134,21 +132,22 @@ fn is_git_folder(folder: &Path) -> bool {
         && shared.join("refs").is_dir()
 }
 
-/// The beginning of a plain file, as text.
+/// Returns the beginning of a plain file, as text.
 pub(super) fn text_of(path: &Path, most: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes_of(path, most)?).into_owned())
 }
 
-/// The beginning of a plain file. Whoever made the repository chose what is in its place.
+/// Returns the beginning of a plain file. The path may be a pipe or a device, because the
+/// repository is untrusted.
 pub(super) fn bytes_of(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open_plain(path)?.take(most).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// A plain file, opened.
+/// Opens a file and checks that it is plain.
 pub(super) fn open_plain(path: &Path) -> Option<File> {
-    // Not blocking: a pipe in its place would be waited for.
+    // Non-blocking: opening a pipe would block.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     file.metadata().ok()?.is_file().then_some(file)

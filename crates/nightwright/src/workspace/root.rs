@@ -1,5 +1,5 @@
-//! The folder of the project and its repository, found on disk. Which one it is decides
-//! [`nightwright_core::root`].
+//! Finds the folder of the project and its repository on disk. [`nightwright_core::root`] decides
+//! which one it is.
 
 use std::env;
 use std::fs;
@@ -10,17 +10,17 @@ use nightwright_core::root::{self, Folder, Root, SearchLimits};
 
 use crate::workspace::is_repository;
 
-/// The folder by which a project of ours is known.
+/// The folder that marks a project.
 const SETTINGS: &str = ".nightwright";
-/// Everybody may create files, and remove only their own.
+/// All users may create files, but remove only their own.
 const SHARED: u32 = 0o1002;
 
-/// The project that a folder belongs to. The path has no links in it.
+/// Returns the project that a folder belongs to. The path contains no links.
 pub fn find(start: &Path) -> Option<Root> {
     root::root(&folders(start), &limits())
 }
 
-/// The root of the repository that a project is in. The path has no links in it.
+/// Returns the root of the repository that contains a project. The path contains no links.
 pub fn repository(project: &Path) -> Option<PathBuf> {
     root::repository(&folders(project), &limits()).map(Path::to_owned)
 }
@@ -30,7 +30,7 @@ pub fn is_too_wide(folder: &Path) -> bool {
     limits().is_too_wide(folder)
 }
 
-/// A folder and all above it, up to the first that cannot be looked at.
+/// Returns a folder and all its parents, up to the first that cannot be read.
 fn folders(start: &Path) -> Vec<Folder> {
     start.ancestors().map_while(folder).collect()
 }

@@ -1,4 +1,4 @@
-//! Which files of a project count as work.
+//! Rules that decide which files of a project count as work.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,36 +11,36 @@ use ignore::{DirEntry, Match, WalkBuilder};
 use super::repository::text_of;
 use super::{CheckOutputs, is_output};
 
-/// Folders of ours and git's, wherever they are.
+/// Folders of nightwright and git, at any level.
 const NOT_WORK: [&str; 2] = [".git", ".nightwright"];
 
-/// The project's own settings.
+/// The settings of the project.
 pub(super) const CONFIGURATION: &str = ".nightwright/config.toml";
 
-/// In our own folder: what takes effect there, and is looked through for that reason.
+/// Files in nightwright's folder that affect a run, and are therefore inspected.
 const EFFECTIVE: [&str; 3] = [CONFIGURATION, ".nightwright/hooks", ".nightwright/modes"];
 
-/// No more is read of a `.gitignore`.
+/// Maximum bytes read of a `.gitignore`.
 const IGNORE_MAX: u64 = 1 << 20;
 
-/// What counts, and what does not.
+/// Which files count as work.
 #[derive(Debug)]
 pub(super) struct WorkRules {
-    /// The project.
+    /// The root folder of the project.
     pub(super) root: PathBuf,
-    /// What iterations leave for each other, relative to the root.
+    /// The notes of the iterations and other ignored paths, relative to the root.
     pub(super) left_out: Vec<PathBuf>,
-    /// What counts although it lies in our own folder.
+    /// Paths that count although they are in nightwright's folder.
     pub(super) counted: Vec<PathBuf>,
-    /// What checks wrote.
+    /// Files that checks wrote.
     pub(super) outputs: CheckOutputs,
 }
 
-/// One of the things that a walk comes to.
+/// An entry of a walk.
 pub(super) type WalkEntry = Result<DirEntry, ignore::Error>;
 
 impl WorkRules {
-    /// Whether a file counts, by where it is.
+    /// Whether a file counts, according to its path.
     pub(super) fn counts(&self, path: &Path) -> bool {
         let elsewhere = || {
             let ours = |part| NOT_WORK.iter().any(|name| part == Path::new(name));
@@ -50,21 +50,21 @@ impl WorkRules {
             && (self.is_counted(path) || elsewhere())
     }
 
-    /// Whether a check wrote a file.
+    /// Whether a check wrote the file.
     pub(super) fn is_output(&self, path: &Path) -> bool {
         is_output(&self.outputs, path)
     }
 
-    /// Whether a file counts although it is in our own folder.
+    /// Whether a file counts although it is in nightwright's folder.
     pub(super) fn is_counted(&self, path: &Path) -> bool {
         self.counted.iter().any(|counted| path.starts_with(counted))
     }
 
-    /// What is in a folder and is not ignored.
+    /// Walks over the files in a folder that are not ignored.
     pub(super) fn walk(&self, folder: &Path) -> ignore::Walk {
         let ignored = IgnoreFiles::below(self.root.join(folder));
-        // What lies above the project, what the user ignores everywhere, and ignore files of other
-        // programs say nothing about it: work must never be invisible.
+        // Ignore files above the project, global ignore rules and ignore files of other programs
+        // have no effect: work must never be invisible.
         WalkBuilder::new(self.root.join(folder))
             .standard_filters(false)
             .filter_entry(move |entry| {
@@ -75,22 +75,22 @@ impl WorkRules {
             .build()
     }
 
-    /// What is in our own folder and counts, whatever ignore files say of it.
+    /// Walks over the files in nightwright's folder that count, whether they are ignored or not.
     pub(super) fn counted(&self) -> impl Iterator<Item = WalkEntry> + use<> {
         everything_in(self.counted.iter().map(|path| self.root.join(path)).collect())
     }
 
-    /// What is in our own folder and takes effect.
+    /// Walks over the effective files in nightwright's folder.
     pub(super) fn effective(&self) -> impl Iterator<Item = WalkEntry> + use<> {
         everything_in(EFFECTIVE.iter().map(|path| self.root.join(path)).collect())
     }
 }
 
-/// What `.gitignore` files say. They are read here: whoever made them chose what is in their place,
-/// and a pipe or an endless file must hold nobody.
+/// The rules of `.gitignore` files. They are read here, because the project is untrusted: a pipe or
+/// an endless file in their place must not block the walk.
 struct IgnoreFiles {
     top: PathBuf,
-    /// What holds in a folder, the nearest last.
+    /// The patterns that apply in a folder, the nearest last.
     folders: Mutex<HashMap<PathBuf, IgnorePatterns>>,
 }
 
@@ -135,12 +135,12 @@ fn patterns_in(
     patterns
 }
 
-/// What the `.gitignore` of a folder says, if it has one. A line that can't be read says nothing.
+/// Returns the patterns in the `.gitignore` of a folder, if it has one. Invalid lines are ignored.
 fn own_patterns(folder: &Path) -> Option<Gitignore> {
     let text = text_of(&folder.join(".gitignore"), IGNORE_MAX)?;
     let mut builder = GitignoreBuilder::new(folder);
     for line in text.lines() {
-        // One line of it more or less: git leaves such lines out, too.
+        // Git ignores such lines, too.
         let _ = builder.add_line(None, line);
     }
     builder.build().ok()

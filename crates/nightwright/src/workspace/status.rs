@@ -1,4 +1,4 @@
-//! What git prints, as values. Everything ends with a zero byte, so that any name can be in it.
+//! Parsers for the output of git. Records end with a zero byte, so that they can contain any name.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,26 +8,26 @@ use std::sync::Arc;
 use super::git::GitError;
 use super::identity::Identity;
 
-/// What `git status --porcelain=v2 -z` says.
+/// The parsed output of `git status --porcelain=v2 -z`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GitStatus {
-    /// Files that git knows and that differ from the commit or the index.
+    /// Tracked files that differ from the commit or the index.
     pub(super) tracked: Vec<TrackedFile>,
-    /// Files that git does not know; a folder is another repository.
+    /// Untracked files; a folder is another repository.
     pub(super) untracked: Vec<PathBuf>,
 }
 
-/// A file that git knows and that differs from the commit or the index.
+/// A tracked file that differs from the commit or the index.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TrackedFile {
     pub(super) path: PathBuf,
-    /// What the commit has in its place.
+    /// Its identity in the commit.
     pub(super) head: Option<Identity>,
-    /// The mode that git sees in its place; 0 if there is nothing.
+    /// The mode in the work tree; 0 if the file does not exist.
     pub(super) mode: u32,
 }
 
-/// A file on both sides of a difference between two commits.
+/// A file that differs between two commits.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MovedFile {
     pub(super) path: PathBuf,
@@ -35,7 +35,7 @@ pub(super) struct MovedFile {
     pub(super) new: Option<Identity>,
 }
 
-/// A commit, with what it changed to its first parent.
+/// A commit with its changes relative to its first parent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LoggedCommit {
     pub(super) id: String,
@@ -43,8 +43,7 @@ pub(super) struct LoggedCommit {
     pub(super) moved: Vec<MovedFile>,
 }
 
-/// The form in which a log is asked for: a byte that no other line begins with, the commit, its
-/// parents.
+/// The format of a log: a byte that no other line starts with, the commit, its parents.
 pub(super) const LOG_FORMAT: &str = "--format=%x01%H %P";
 
 pub(super) fn status(output: &[u8]) -> Result<GitStatus, GitError> {
@@ -55,10 +54,10 @@ pub(super) fn status(output: &[u8]) -> Result<GitStatus, GitError> {
             Some((b'1', rest)) => status.tracked.push(tracked(rest, [2, 4, 5], 7)?),
             Some((b'2', rest)) => {
                 status.tracked.push(tracked(rest, [2, 4, 5], 8)?);
-                // Where it came from; never with `--no-renames`.
+                // The old path; absent with `--no-renames`.
                 records.next();
             }
-            // Of the three sides of a conflict the second is ours.
+            // Of the three sides of a conflict, the second is the current branch.
             Some((b'u', rest)) => status.tracked.push(tracked(rest, [3, 5, 7], 9)?),
             Some((b'?', rest)) => status.untracked.push(path(&rest[1.min(rest.len())..])),
             Some((b'#' | b'!', _)) | None => {}
@@ -68,10 +67,11 @@ pub(super) fn status(output: &[u8]) -> Result<GitStatus, GitError> {
     Ok(status)
 }
 
-/// A record of words and a path. `places` are the words with the mode in the commit, the mode in
-/// the folder and the name in the commit; `words` is how many come before the path.
+/// Parses a record of words and a path. `places` are the words with the mode in the commit, the
+/// mode in the work tree and the name in the commit. `words` is the number of words before the
+/// path.
 fn tracked(record: &[u8], places: [usize; 3], words: usize) -> Result<TrackedFile, GitError> {
-    // The record begins with a blank: word 0 is empty.
+    // The record starts with a space, so word 0 is empty.
     let parts: Vec<_> = record.splitn(words + 2, |&byte| byte == b' ').collect();
     let word = |place: usize| parts.get(place).copied().ok_or_else(|| odd(record));
     let [mode, now, id] = places;
@@ -82,7 +82,7 @@ fn tracked(record: &[u8], places: [usize; 3], words: usize) -> Result<TrackedFil
     })
 }
 
-/// What `git diff-tree -r -z --raw` says.
+/// Parses the output of `git diff-tree -r -z --raw`.
 pub(super) fn moves(output: &[u8]) -> Result<Vec<MovedFile>, GitError> {
     let mut all = Vec::new();
     let mut records = records(output);
@@ -95,7 +95,7 @@ pub(super) fn moves(output: &[u8]) -> Result<Vec<MovedFile>, GitError> {
     Ok(all)
 }
 
-/// What `git log -z --raw` says in [`LOG_FORMAT`], the newest first.
+/// Parses the output of `git log -z --raw` in [`LOG_FORMAT`], newest first.
 pub(super) fn log(output: &[u8]) -> Result<Vec<LoggedCommit>, GitError> {
     let mut all: Vec<LoggedCommit> = Vec::new();
     let mut records = records(output);
@@ -122,12 +122,12 @@ pub(super) fn log(output: &[u8]) -> Result<Vec<LoggedCommit>, GitError> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct IndexEntry<'a> {
     pub(super) path: &'a Path,
-    /// How git is told to look at it.
+    /// The tag that shows how git inspects the file.
     pub(super) tag: u8,
     pub(super) is_repository: bool,
 }
 
-/// What `git ls-files -v --stage -z` says: `H 100644 NAME 0`, a tab, the path.
+/// Parses the output of `git ls-files -v --stage -z`: `H 100644 NAME 0`, a tab, the path.
 pub(super) fn listed(output: &[u8]) -> impl Iterator<Item = IndexEntry<'_>> {
     records(output).filter_map(|record| {
         let (&tag, rest) = record.split_first()?;
@@ -138,7 +138,7 @@ pub(super) fn listed(output: &[u8]) -> impl Iterator<Item = IndexEntry<'_>> {
     })
 }
 
-/// `:100644 100755 OLD NEW M`, and the path after it.
+/// Parses `:100644 100755 OLD NEW M`, and the path after it.
 fn moved(record: &[u8], name: Option<&[u8]>) -> Result<MovedFile, GitError> {
     let words: Vec<_> = record.split(|&byte| byte == b' ').collect();
     match (words.as_slice(), name) {
@@ -161,7 +161,7 @@ fn path(name: &[u8]) -> PathBuf {
     Path::new(OsStr::from_bytes(name)).to_owned()
 }
 
-/// Mode and name; mode 0 means that there is nothing.
+/// Parses mode and name; mode 0 means that the file does not exist.
 fn identity(mode: &[u8], id: &[u8]) -> Result<Option<Identity>, GitError> {
     let mode = octal(mode)?;
     Ok(if mode == 0 { None } else { Some(Identity { mode, id: bytes(id)? }) })

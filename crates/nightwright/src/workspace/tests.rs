@@ -57,7 +57,7 @@ fn a_change_of_the_same_size_right_after_a_look_is_noticed() {
 }
 
 #[test]
-fn notes_ignored_files_and_our_own_folder_do_not_count() {
+fn notes_ignored_files_and_the_nightwright_folder_do_not_count() {
     let (folder, mut workspace) = project();
     fs::write(folder.path().join(".gitignore"), "*.log\n").unwrap();
     let before = workspace.snapshot().fingerprint();
@@ -143,7 +143,7 @@ fn of_endless_notes_only_the_ends_are_read() {
 }
 
 #[test]
-fn what_counts_in_our_own_folder_counts_even_if_it_is_ignored() {
+fn files_that_count_in_the_nightwright_folder_count_even_if_ignored() {
     let (folder, workspace) = project();
     let task = folder.path().join(".nightwright/tasks/t");
     fs::create_dir_all(task.join("reports")).unwrap();
@@ -200,7 +200,7 @@ fn ignore_files_of_git_count_nested_and_negated_and_those_of_other_programs_do_n
 }
 
 #[test]
-fn a_pipe_in_place_of_an_ignore_file_holds_nobody() {
+fn a_pipe_in_place_of_an_ignore_file_blocks_nothing() {
     let (folder, mut workspace) = project();
     make_pipe(&folder.path().join(".gitignore"));
     make_pipe(&folder.path().join("sub/.ignore"));

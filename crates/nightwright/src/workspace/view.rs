@@ -1,13 +1,14 @@
-//! The project as git sees it: what differs from the commit at which the run began.
+//! The state of the project according to git: the differences from the commit at the start of the
+//! run.
 //!
 //! ```text
-//!   base ──────────────── `git status` in our own folder: one process ───────▶ the files as they are
+//!   base ──────────────── `git status` in the private folder: one process ────▶ the current files
 //!   base ──── commits of the run ────▶ head
 //!        `drift`: folded from the log, one process when head has moved
 //! ```
 //!
-//! Which files differ does not depend on what is committed, so that one state of the files has one
-//! description. The drift says what is committed, and how many commits that took.
+//! The list of differing files does not depend on new commits, so that one state of the files has
+//! one description. The drift describes the commits of the run and their number.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
@@ -25,36 +26,36 @@ use super::status::{self, GitStatus, LOG_FORMAT, LoggedCommit, MovedFile, Tracke
 use super::{CommitState, FileOrigin, Snapshot, SnapshotItem, SnapshotKind, hash_item};
 use crate::hex::hex;
 
-/// Commits that are remembered to count from.
+/// Maximum number of positions of HEAD that are remembered.
 const PASSED: usize = 10_000;
-/// Commits that are counted in a run.
+/// Maximum number of commits that are counted in a run.
 const COUNTED: usize = 1_000_000;
 
-/// The names of a tree with nothing in it.
+/// The names of the empty tree.
 const EMPTY_TREE: [(ObjectFormat, &str); 2] = [
     (ObjectFormat::Sha1, "4b825dc642cb6eb9a060e54bf8d69288fbee4904"),
     (ObjectFormat::Sha256, "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"),
 ];
 
-/// What is known of a repository.
+/// The known state of a repository.
 #[derive(Debug)]
 pub(super) struct GitView {
     pub(super) private: PrivateGit,
     head: Option<String>,
     /// Files that differ between base and head, with both sides.
     drift: BTreeMap<PathBuf, IdentityPair>,
-    /// Where the head has been, and how many commits had been made by then.
+    /// The earlier positions of HEAD, with the number of commits at that time.
     passed: Vec<(Option<String>, u32)>,
-    /// Commits that were counted: whoever goes back to one makes none.
+    /// Commits that were counted, so that checking out an old one does not count again.
     counted: HashSet<String>,
 }
 
 type IdentityPair = (Option<Identity>, Option<Identity>);
 
 impl GitView {
-    /// Begins to look at a repository.
+    /// Starts to track a repository.
     pub(super) fn open(private: PrivateGit) -> Result<Self, GitError> {
-        // Work must never be invisible, and what is ignored is.
+        // Work must never be invisible, and ignored files are.
         let is_inside = private.repository.inside != Path::new("");
         if is_inside && private.git.succeeds(&["check-ignore", "--quiet", "--", "."])? {
             return Err(GitError::Ignored);
@@ -73,24 +74,24 @@ impl GitView {
         self.private.format
     }
 
-    /// The commit at which the run began.
+    /// Returns the commit at the start of the run.
     pub(super) fn base(&self) -> Option<&str> {
         self.private.base.as_deref()
     }
 
-    /// Whether a file was added in a commit of the run.
+    /// Whether a commit of the run added the file.
     pub(super) fn is_committed(&self, path: &Path) -> bool {
         self.drift.get(path).is_some_and(|(_, head)| head.is_some())
     }
 
-    /// Commits made since the head was at `commit`, as far as that is known.
+    /// Returns the number of commits since HEAD was at `commit`, if that is known.
     pub(super) fn commits_since(&self, commit: Option<&str>) -> u32 {
         let now = self.passed.last().map_or(0, |(_, count)| *count);
         let then = self.passed.iter().rev().find(|(head, _)| head.as_deref() == commit);
         then.map_or(0, |(_, count)| now - count)
     }
 
-    /// The project as it is now.
+    /// Takes a snapshot of the project.
     pub(super) fn look(
         &mut self,
         rules: &WorkRules,
@@ -102,19 +103,20 @@ impl GitView {
             "-z",
             "--untracked-files=all",
             "--no-renames",
-            // Git would run one more of itself in each, by their configuration. They are walked.
+            // Git would start another process in each submodule, with its configuration. They are
+            // walked instead.
             "--ignore-submodules=all",
             "--",
             ".",
         ])?;
         let status = status::status(&output)?;
         drop(output);
-        // A repository that is gone or broken says nothing new; the files are known without it.
+        // A missing or broken repository adds nothing; the files are known without it.
         let _ = self.follow();
         Ok(self.assemble(status, rules, identities))
     }
 
-    /// Brings the drift up to what is checked out.
+    /// Updates the drift to the current HEAD.
     fn follow(&mut self) -> Result<(), GitError> {
         let repository = &self.private.repository;
         if !repository.folder.join("HEAD").exists() {
@@ -148,7 +150,7 @@ impl GitView {
     ) {
         let mut count = self.passed.last().map_or(0, |(_, count)| *count);
         let inside = &self.private.repository.inside;
-        // A commit elsewhere in the repository is not one of this project's.
+        // A commit elsewhere in the repository does not belong to this project.
         let is_ours = |commit: &&LoggedCommit| {
             *inside == *Path::new("")
                 || commit.moved.iter().any(|moved| moved.path.starts_with(inside))
@@ -164,7 +166,7 @@ impl GitView {
         }
     }
 
-    /// The commits between two heads, the newest first. Too many of them are as good as none.
+    /// Returns the commits between two heads, newest first; empty if there are too many.
     fn log(&self, old: Option<&str>, new: &str) -> Result<Vec<LoggedCommit>, GitError> {
         let range = old.map_or_else(|| new.to_owned(), |old| format!("{old}..{new}"));
         let output = self.private.git.run([
@@ -189,7 +191,7 @@ impl GitView {
         ]);
         match output {
             Ok(output) => status::log(&output),
-            // The old commit is gone, or there is no end to the list: the trees say the rest.
+            // The old commit is gone, or the list is too long: the trees are compared instead.
             Err(GitError::TooMuch | GitError::Failed(_)) => Ok(Vec::new()),
             Err(trouble) => Err(trouble),
         }
@@ -207,7 +209,7 @@ impl GitView {
         }
     }
 
-    /// What differs between the base and a head that the run did not come to by commits.
+    /// Returns the differences between the base and a head that the run did not reach by commits.
     fn differences(&self, head: Option<&str>) -> Result<BTreeMap<PathBuf, IdentityPair>, GitError> {
         let empty = EMPTY_TREE.iter().find(|(format, _)| *format == self.private.format);
         let empty = empty.map_or("", |(_, name)| name);
@@ -240,7 +242,7 @@ impl GitView {
     ) -> Snapshot {
         let mut sight = SnapshotBuilder {
             inside: &self.private.repository.inside,
-            // Git does not look into what it knows as other repositories, whatever is there now.
+            // Git does not look into submodules, whatever they contain now.
             inner: self.private.repository.inner(&self.private.links, rules),
             snapshot: Snapshot::default(),
             files: BTreeMap::new(),
@@ -273,7 +275,7 @@ impl GitView {
         snapshot
     }
 
-    /// The identity of what is committed and counts.
+    /// Returns the identity of the committed files that count as work.
     fn tree(&self, rules: &WorkRules) -> String {
         let mut hasher = Context::new(&SHA256);
         hasher.update(self.base().unwrap_or_default().as_bytes());
@@ -285,9 +287,9 @@ impl GitView {
     }
 }
 
-/// A snapshot in the making.
+/// A snapshot that is being built.
 struct SnapshotBuilder<'a> {
-    /// Where in the repository the project is.
+    /// The path of the project in the repository.
     inside: &'a Path,
     /// Other repositories, which are walked.
     inner: BTreeSet<PathBuf>,
@@ -307,7 +309,7 @@ impl SnapshotBuilder<'_> {
         if let Some(now) = &mut now
             && now.mode | 0o111 == file.mode | 0o111
         {
-            // Git knows better where the file system has no such bit.
+            // If the file system has no executable bit, git knows the mode.
             now.mode = file.mode;
         }
         if file.mode == REPOSITORY {
@@ -329,12 +331,12 @@ impl SnapshotBuilder<'_> {
             return;
         }
         let now = self.snapshot.identify(path, self.rules, self.identities);
-        // One that was taken out of the index only is in the list of those that git knows too.
+        // A file that was removed from the index only is also listed as tracked.
         let new = || SnapshotItem { origin: FileOrigin::Commit(None), now: None };
         self.files.entry(path.to_owned()).or_insert_with(new).now = now;
     }
 
-    /// Adds what was committed since although it is ignored: it is the repository's now.
+    /// Adds files that were committed although they are ignored: they are tracked now.
     fn add_committed(&mut self, drift: &BTreeMap<PathBuf, IdentityPair>) {
         for (path, (base, head)) in drift {
             let Some(head) = head else { continue };
@@ -353,8 +355,8 @@ impl SnapshotBuilder<'_> {
     }
 }
 
-/// Whether there is a difference between the two that counts. What another repository is at is
-/// told by the files in it.
+/// Whether the two sides differ. The commit of a submodule is ignored: its files are compared
+/// instead.
 fn settle(base: &mut Option<Identity>, now: &mut Option<Identity>) -> bool {
     for side in [&mut *base, &mut *now] {
         if side.as_ref().is_some_and(|identity| identity.mode == REPOSITORY) {
@@ -364,7 +366,7 @@ fn settle(base: &mut Option<Identity>, now: &mut Option<Identity>) -> bool {
     base != now
 }
 
-/// Whether commits, the newest first, are the whole way from one head to another.
+/// Whether the commits, newest first, form the complete path from one head to another.
 fn leads(commits: &[LoggedCommit], old: Option<&str>, new: Option<&str>) -> bool {
     let mut at = new;
     for commit in commits {
@@ -377,7 +379,7 @@ fn leads(commits: &[LoggedCommit], old: Option<&str>, new: Option<&str>) -> bool
 }
 
 impl Snapshot {
-    /// The identity of a file as it is on disk; what can't be read is noted.
+    /// Returns the identity of a file on disk; an unreadable file is recorded.
     fn identify(
         &mut self,
         path: &Path,
@@ -389,13 +391,13 @@ impl Snapshot {
             Err(error) if is_gone(&error) => None,
             Err(error) => {
                 self.unreadable.push(format!("{}: {error}", path.display()));
-                // There is something, and nobody knows what.
+                // The file exists, but its content is unknown.
                 Some(Identity { mode: 0, id: Arc::default() })
             }
         }
     }
 
-    /// Adds what a walk comes to, but nothing that is known already.
+    /// Adds the files of a walk that are not in the snapshot yet.
     pub(super) fn add(
         &mut self,
         walk: impl Iterator<Item = WalkEntry>,
@@ -423,7 +425,7 @@ impl Snapshot {
                     files.entry(path.to_owned()).or_insert(item);
                 }
                 Ok(None) => {}
-                // Gone between the listing and the reading: then it is not there.
+                // The file was removed after it was listed.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => self.unreadable.push(format!("{}: {error}", path.display())),
             }

@@ -104,7 +104,7 @@ fn a_run_goes_on_with_the_command_it_was_begun_with() {
     assert_eq!(seen(&env, "work-2.arguments"), "one two\n");
 
     fs::remove_file(env.project().join("worker.sh")).unwrap();
-    env.run(&["resume", "-m", "3"]).exits(1).says(&["worker.sh` is not there"]);
+    env.run(&["resume", "-m", "3"]).exits(1).says(&["worker.sh` does not exist"]);
 }
 
 #[test]
@@ -119,19 +119,19 @@ fn what_can_t_be_run_is_named_before_anything_starts() {
     };
     assert_snapshot!(refusal("no-such-agent -x", 1), @"
     error: `no-such-agent` was not found in PATH
-    hint: install it, or give its whole path
+    hint: install it, or give its full path
     ");
     assert_snapshot!(refusal("./no-such-agent", 1), @"
-    error: `~/project/no-such-agent` is not there
-    hint: install it, or give its whole path
+    error: `~/project/no-such-agent` does not exist
+    hint: install it, or give its full path
     ");
     assert_snapshot!(refusal("./plain.txt", 1), @"
     error: `~/project/plain.txt` is not executable
-    hint: make it so (chmod +x '~/project/plain.txt'), or install it again
+    hint: run `chmod +x '~/project/plain.txt'`, or reinstall it
     ");
     assert_snapshot!(refusal("broken", 1), @"
-    error: `~/bin/broken` can't be started: its interpreter `/nowhere/python` is not there
-    hint: install `/nowhere/python`, or name another one in the first line of the file
+    error: cannot start `~/bin/broken`: its interpreter `/nowhere/python` does not exist
+    hint: install `/nowhere/python`, or change the first line of the file
     ");
     assert_snapshot!(refusal("worker 'half", 2), @"error: --agent-command `worker 'half`: missing closing quote");
     assert_snapshot!(refusal("''", 2), @"error: --agent-command `''`: it names no program");
@@ -174,5 +174,5 @@ fn a_command_that_fails_is_quoted_in_its_own_words() {
     let env = TestEnv::new();
     program(&env, "worker", "#!/bin/sh\necho 'no key given' >&2\nexit 2\n");
     let output = run(&env, "worker", &["-m", "1", "--max-retries", "0"]);
-    output.says(&["exited with 2", "the agent's last words on standard error: no key given"]);
+    output.says(&["exited with 2", "the agent's last line on standard error: no key given"]);
 }

@@ -81,7 +81,7 @@ fn a_file_that_nobody_may_run_is_named() {
     fs::set_permissions(&claude, fs::Permissions::from_mode(0o644)).unwrap();
     assert_snapshot!(refusal(&env), @"
     error: `~/bin/claude` is not executable
-    hint: make it so (chmod +x '~/bin/claude'), or install it again
+    hint: run `chmod +x '~/bin/claude'`, or reinstall it
     ");
 }
 
@@ -90,8 +90,8 @@ fn a_link_that_leads_nowhere_is_named_with_its_target() {
     let env = TestEnv::new();
     symlink("/nowhere/claude", env.path("bin/claude")).unwrap();
     assert_snapshot!(refusal(&env), @"
-    error: `~/bin/claude` is a link to `/nowhere/claude`, which can't be followed: No such file or directory (os error 2)
-    hint: install it again, or remove the link
+    error: `~/bin/claude` is a link to `/nowhere/claude`, which cannot be followed: No such file or directory (os error 2)
+    hint: reinstall it, or remove the link
     ");
     let env = TestEnv::new();
     symlink("claude", env.path("bin/claude")).unwrap();
@@ -104,15 +104,15 @@ fn a_folder_of_its_name_is_no_program() {
     fs::create_dir(env.path("bin/claude")).unwrap();
     assert_snapshot!(refusal(&env), @"
     error: `~/bin/claude` is a folder, not a program
-    hint: rename `~/bin/claude`, or install the program before it in PATH
+    hint: rename `~/bin/claude`, or install the program in an earlier folder of PATH
     ");
 }
 
 #[test]
 fn a_script_without_its_interpreter_is_not_called_missing() {
     assert_snapshot!(refusal_of("#!/nowhere/node --harmony\n"), @"
-    error: `~/bin/claude` can't be started: its interpreter `/nowhere/node` is not there
-    hint: install `/nowhere/node`, or name another one in the first line of the file
+    error: cannot start `~/bin/claude`: its interpreter `/nowhere/node` does not exist
+    hint: install `/nowhere/node`, or change the first line of the file
     ");
     let env = refusal_of("#!/usr/bin/env no-such-node\n");
     assert!(env.contains("--version` exited with 127: ") && env.contains("no-such-node"), "{env}");
@@ -122,7 +122,7 @@ fn a_script_without_its_interpreter_is_not_called_missing() {
 fn a_program_for_another_system_is_not_called_missing() {
     assert_snapshot!(refusal_of("\u{7f}ELF and nothing else"), @"
     error: can't start `~/bin/claude`: Exec format error (os error 8)
-    hint: install it again: it may be made for another system
+    hint: reinstall it: it may be built for another system
     ");
 }
 
@@ -130,15 +130,15 @@ fn a_program_for_another_system_is_not_called_missing() {
 fn a_program_that_fails_dies_or_talks_nonsense_is_quoted() {
     assert_snapshot!(refusal_of("#!/bin/sh\necho; echo no licence >&2\nexit 3\n"), @"
     error: `~/bin/claude --version` exited with 3: no licence
-    hint: try it by hand: ~/bin/claude --version
+    hint: run `~/bin/claude --version` by hand to see why
     ");
     assert_snapshot!(refusal_of("#!/bin/sh\nkill -SEGV $$\n"), @"
     error: `~/bin/claude --version` was killed by signal 11
-    hint: try it by hand: ~/bin/claude --version
+    hint: run `~/bin/claude --version` by hand to see why
     ");
     assert_snapshot!(refusal_of("#!/bin/sh\nprintf 'Usage: \\033[2Jclaude\\n...\\n'\n"), @"
     error: `~/bin/claude --version` printed `Usage: claude` where a version such as `2.1.325 (Claude Code)` was expected
-    hint: is that Claude Code? `type -a claude` shows all programs of that name
+    hint: check that this is Claude Code: `type -a claude` lists all programs with that name
     ");
     assert!(refusal_of("#!/bin/sh\n").contains("printed nothing where"));
 }
@@ -147,7 +147,7 @@ fn a_program_that_fails_dies_or_talks_nonsense_is_quoted() {
 fn a_version_older_than_the_recordings_is_refused_with_the_one_needed() {
     assert_snapshot!(refusal_of("#!/bin/sh\necho '2.0.14 (Claude Code)'\n"), @"
     error: `~/bin/claude` is version 2.0.14; nightwright needs 2.1.197 or newer
-    hint: update it: claude update, or npm install -g @anthropic-ai/claude-code@latest
+    hint: update it with `claude update` or `npm install -g @anthropic-ai/claude-code@latest`
     ");
 }
 

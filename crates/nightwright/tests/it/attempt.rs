@@ -205,7 +205,7 @@ async fn a_prompt_beyond_what_the_program_takes_is_refused_with_that_reason() {
     let mut order = attempt(1);
     order.prompt.user = "x".repeat(10_000_001);
     let report = report(&mut stage.shell("exit 0"), order).await;
-    let why = "the prompt has 10000001 bytes; the agent takes no more than 10 MB".to_owned();
+    let why = "the prompt has 10000001 bytes; the agent accepts at most 10 MB".to_owned();
     assert_eq!(report.outcome, AttemptOutcome::NotStarted { why });
 }
 
@@ -280,7 +280,7 @@ async fn raw_output_that_cannot_be_kept_is_told_once_and_ends_nothing() {
         told.append(&mut performance.troubles);
     }
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("the agent's raw output is not kept: can't write"), "{told:?}");
+    assert!(told[0].starts_with("the agent's raw output is not stored: cannot write"), "{told:?}");
 }
 
 #[tokio::test]

@@ -403,7 +403,7 @@ fn a_state_folder_that_can_t_be_made_is_named() {
     fs::write(env.path("blocked"), "a file").unwrap();
     let mut command = env.command(&["run", "-p", "x", "-m", "1", "--dry-run"]);
     command.env("NIGHTWRIGHT_STATE_DIR", env.path("blocked/state"));
-    finish(command.spawn().unwrap()).exits(1).says(&["can't create the folder", "blocked"]);
+    finish(command.spawn().unwrap()).exits(1).says(&["cannot create the folder", "blocked"]);
     let mut command = env.command(&["run", "-p", "x", "-m", "1", "--dry-run"]);
     command.env("NIGHTWRIGHT_STATE_DIR", "relative");
     finish(command.spawn().unwrap()).exits(1).says(&["NIGHTWRIGHT_STATE_DIR", "absolute"]);

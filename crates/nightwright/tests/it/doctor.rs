@@ -300,7 +300,7 @@ fn a_state_folder_that_can_t_be_used_is_a_problem() {
     assert!(output.out.contains("problem  state        can't write in `"), "{}", output.out);
     let output = doctor(&env, &[], &[("NIGHTWRIGHT_STATE_DIR", "relative")]).exits(1);
     assert!(
-        output.out.contains("problem  state        `NIGHTWRIGHT_STATE_DIR` has to be an absolute")
+        output.out.contains("problem  state        `NIGHTWRIGHT_STATE_DIR` must be an absolute")
     );
     assert!(
         output.out.ends_with("No run can start: 1 problem.\n")

@@ -138,7 +138,7 @@ fn an_invalid_status_file_is_one_warning_and_no_evidence_but_is_there() {
     assert!(look.identity.is_some());
     assert_eq!(
         look.warnings,
-        ["`task/.status.json` is not valid and no evidence: it is not valid JSON: \
+        ["`task/.status.json` is invalid and ignored: it is not valid JSON: \
           EOF while parsing a value at line 1 column 15"]
     );
     assert!(files.read().warnings.is_empty(), "it was said");
@@ -217,7 +217,7 @@ fn a_plan_of_which_a_part_can_t_be_read_has_no_boxes() {
     symlink(place.elsewhere("list"), place.project().join("impl/b.md")).unwrap();
     let look = place.files(PLAN).read();
     assert_eq!(look.checklist, None);
-    assert!(look.warnings[0].starts_with("the boxes can't be counted: "), "{:?}", look.warnings);
+    assert!(look.warnings[0].starts_with("cannot count the checkboxes: "), "{:?}", look.warnings);
 }
 
 #[test]

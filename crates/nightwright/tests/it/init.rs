@@ -142,15 +142,15 @@ fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
     }
     assert_snapshot!(text(&env, ".nightwright/hooks/next_iteration.sample"), @r##"
     #!/bin/sh
-    # Runs before every iteration. Exit 0 goes on, 1 skips the iteration, 2 ends the run.
+    # Runs before every iteration. Exit 0 continues, 1 skips the iteration, 2 ends the run.
     #
     # To use it: copy it to `.nightwright/hooks/next_iteration`, make that executable (chmod +x), and
     # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). On its standard
     # input is the event as a line of JSON; its environment has NIGHTWRIGHT_RUN_ID,
     # NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more. See `docs/hooks.md`.
 
-    # This one holds the run back while there is a file `.nightwright/hold`. After each skip the delay is
-    # waited for, at least a second; ten skips in a row end the run.
+    # This example pauses the run while the file `.nightwright/hold` exists. After each skip,
+    # nightwright waits for the delay, at least a second; ten consecutive skips end the run.
     if [ -e .nightwright/hold ]; then
         exit 1
     fi
@@ -257,7 +257,7 @@ fn broken_and_foreign_files_of_a_project_are_notes() {
 #[test]
 fn something_else_in_the_place_of_the_folder_is_refused() {
     let env = with(&[(".nightwright", "a file")]);
-    env.run(&["init"]).exits(1).says(&["can't write", ".nightwright"]);
+    env.run(&["init"]).exits(1).says(&["cannot write", ".nightwright"]);
     let env = with(&[(".nightwright/hooks", "a file")]);
     let output = env.run(&["init"]).exits(1).says(&[".nightwright/hooks"]);
     assert_eq!(output.out, "");
@@ -289,7 +289,7 @@ fn a_folder_that_may_not_be_written_to_stays_as_it_is() {
         eprintln!("skipped: a folder that may not be written to: {}", output.err);
         return;
     }
-    let output = output.exits(1).says(&["can't write", "Permission denied"]);
+    let output = output.exits(1).says(&["cannot write", "Permission denied"]);
     assert_eq!(output.out, "");
     assert_eq!(tree(&env.project()), ["Cargo.toml"]);
 }
@@ -349,7 +349,7 @@ fn what_other_tools_left_is_imported_and_stays_where_it_is() {
     let output = env.run(&["init", "--yes"]).exits(0).says(&[
         ".ralph/fix_plan.md -> .nightwright/tasks/ralph/TODO.md",
         "limits.max_iterations = 25",
-        "the commands of fresher (`.fresher/`) are left out, as nobody was asked",
+        "the commands of fresher (`.fresher/`) are left out because you were not asked",
         "`.ralph/AGENT.md` is left out: something else became `.nightwright/AGENTS.md`",
         ".claude/principles.yaml -> .nightwright/principles.toml",
     ]);

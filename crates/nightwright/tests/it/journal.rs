@@ -193,12 +193,12 @@ fn a_full_disk_is_an_ending_with_its_reason_on_record() {
     // Half a line still fits.
     disk.set_capacity(disk.contents().len() as u64 + disk.reserved() + 40);
     let error = writer.append(&records(3, 4)).unwrap_err();
-    assert!(error.reason().starts_with("can't append to `journal.jsonl`: "), "{}", error.reason());
+    assert!(error.reason().starts_with("cannot append to `journal.jsonl`: "), "{}", error.reason());
     assert_eq!(disk.contents(), lines(&records(1, 2), 1));
 
     let error = writer.append(&records(3, 3)).unwrap_err();
     assert!(matches!(error, JournalError::Stopped(_)), "{error}");
-    assert!(error.reason().contains("can't append to"), "{}", error.reason());
+    assert!(error.reason().contains("cannot append to"), "{}", error.reason());
 
     writer.append_last(&last_words()).unwrap();
     assert!(disk.contents().ends_with(&lines(&last_words(), 3)));
@@ -231,7 +231,7 @@ fn nothing_is_written_behind_half_a_line_that_cannot_be_taken_back() {
     disk.fail(Operation::Truncate, 2, Fault::Io);
     writer.append(&records(1, 1)).unwrap_err();
     let error = writer.append_last(&last_words()).unwrap_err();
-    assert!(error.reason().starts_with("can't cut back"), "{}", error.reason());
+    assert!(error.reason().starts_with("cannot truncate"), "{}", error.reason());
     assert_eq!(disk.contents().len(), 50);
 
     // The next try may succeed.

@@ -318,7 +318,7 @@ fn the_commits_of_a_run_are_told_by_their_subjects() {
     assert!(!page.contains("before the run"), "{page}");
     fs::remove_dir_all(project.join(".git")).unwrap();
     let page = report(&env, &[]);
-    assert!(page.contains("what they say is not known: the repository is not there"), "{page}");
+    assert!(page.contains("what they say is not known: there is no repository"), "{page}");
 }
 
 #[test]

@@ -229,12 +229,12 @@ fn a_status_file_that_can_t_be_read_is_warned_of_and_stops_nothing() {
     env.file(".nightwright/tasks/port/.status.json", "{\"complete\": tr");
     rehearse(&env, &["run", "port", "-m", "1"], WORK)
         .exits(0)
-        .says(&["Reached maximum iterations (1)", "is not valid and no evidence"]);
+        .says(&["Reached maximum iterations (1)", "is invalid and ignored"]);
     let env = with_task("iterative");
     fs::create_dir(env.project().join(".nightwright/tasks/port/.status.json")).unwrap();
     rehearse(&env, &["run", "port", "-m", "1"], WORK)
         .exits(0)
-        .says(&["Reached maximum iterations (1)", "the status file is no evidence"]);
+        .says(&["Reached maximum iterations (1)", "the status file is ignored"]);
 }
 
 #[test]

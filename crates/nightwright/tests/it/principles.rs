@@ -332,7 +332,7 @@ fn where_there_shall_be_no_principles_none_are_written() {
 fn a_place_that_can_t_be_written_to_is_named_before_anybody_is_asked() {
     let env = with(&[("taken", "a file")]);
     env.run(&["config", "set", "principles.file", "taken/p.toml"]).exits(0);
-    let output = env.run(&["principles"]).exits(1).says(&["can't write", "taken/p.toml"]);
+    let output = env.run(&["principles"]).exits(1).says(&["cannot write", "taken/p.toml"]);
     assert!(!output.err.contains("terminal"), "{}", output.err);
 }
 

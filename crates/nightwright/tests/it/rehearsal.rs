@@ -179,7 +179,11 @@ async fn a_link_never_leads_out_of_the_project() {
     assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     let raw = fs::read_to_string(stage.run_folder().join("output/001-1.ndjson")).unwrap();
-    assert_eq!(raw.matches("a link or no folder is in the way").count() / 2, 4, "{raw}");
+    assert_eq!(
+        raw.matches("the path contains a link, or a file in place of a folder").count() / 2,
+        4,
+        "{raw}"
+    );
 }
 
 #[tokio::test]
@@ -248,7 +252,7 @@ async fn what_was_asked_is_never_written_through_a_link() {
     symlink(&target, stage.log()).unwrap();
     let report = report(&mut stage.rehearsal(), attempt(1)).await;
     let AttemptOutcome::BadStart { why } = &report.outcome else { panic!("{report:?}") };
-    assert!(why.contains("can't write"), "{why}");
+    assert!(why.contains("cannot write"), "{why}");
     assert!(!target.exists());
 }
 
@@ -351,6 +355,6 @@ fn it_answers_for_its_version_and_wants_a_prompt() {
     assert_eq!((nothing.status.code(), nothing.stdout.len()), (Some(1), 0));
     assert_eq!(
         String::from_utf8(nothing.stderr).unwrap(),
-        "rehearsal: can't read the prompt: it is empty\n"
+        "rehearsal: cannot read the prompt: it is empty\n"
     );
 }

@@ -174,5 +174,5 @@ fn without_instructions_there_is_nothing_to_judge() {
 fn a_script_that_fails_what_is_no_criterion_is_refused() {
     let env = with_task();
     rehearse(&env, "[[validate]]\nfail = [\"beauty\"]\n", 2)
-        .says(&["`beauty` is no criterion; there are outcome, checkable"]);
+        .says(&["`beauty` is not a criterion; the criteria are outcome, checkable"]);
 }

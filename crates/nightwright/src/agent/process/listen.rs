@@ -1,4 +1,4 @@
-//! Listens to a program: both its outputs, to their end.
+//! Reads both outputs of the agent's process until they end.
 
 use std::time::Duration;
 
@@ -17,37 +17,37 @@ use super::{AgentInput, ClockFn, ShowFn};
 use crate::agent::{NewsSender, NewsSource};
 use crate::process::{OutputTail, Stderr, Stdout, read_some};
 
-/// One read of standard output.
+/// Size of one read of standard output.
 const CHUNK: usize = 128 << 10;
-/// One read of standard error, which nobody is in a hurry for.
+/// Size of one read of standard error, which is not time-critical.
 const STDERR_CHUNK: usize = 16 << 10;
-/// What the pipe of standard output holds, if the system grants it: with the usual 64 KiB a program
-/// that talks fast and we who listen would wait for each other all the time.
+/// The size of the standard output pipe, if the system grants it. With the usual 64 KiB, a program
+/// that prints fast and its reader would constantly wait for each other.
 const PIPE: usize = 1 << 20;
-/// What is kept of standard error, from its end.
+/// Maximum bytes of standard error that are kept, from its end.
 const STDERR_MAX: usize = 16 << 10;
-/// At most one sign of life in this time.
+/// Minimum time between two pulses.
 const PULSE: Duration = Duration::from_secs(1);
-/// How long pipes that somebody holds open are read after the exit.
+/// How long pipes that another process holds open are read after the exit.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the program talks through.
+/// The output pipes of the program.
 pub(super) struct OutputPipes {
     pub(super) stdout: Option<Stdout>,
     pub(super) stderr: Option<Stderr>,
 }
 
-/// A session that stays open: what is to be said, and where lines for the program go.
+/// A session that stays open: the messages to send, and the channel for the program's input lines.
 pub(super) type LiveSession = (Dialect, mpsc::Receiver<AgentInput>, mpsc::Sender<String>);
 
-/// What becomes of what the program prints: secrets are masked before anything else.
+/// How output is recorded: secrets are masked first.
 pub(super) struct OutputRecording<'a> {
     pub(super) dialect: Dialect,
     pub(super) raw: RawOutput,
     pub(super) secrets: &'a Secrets,
 }
 
-/// Hears everything and passes on what matters.
+/// Reads the output, records it and sends the relevant news.
 pub(super) struct OutputListener<'a> {
     transcript: Transcript,
     stdout: RedactingTee,
@@ -55,9 +55,9 @@ pub(super) struct OutputListener<'a> {
     raw: RawOutput,
     stdout_bytes: u64,
     stderr: StreamMasker,
-    /// The end of standard error.
+    /// The last part of standard error.
     stderr_tail: OutputTail,
-    /// Whether a line has come.
+    /// Whether a line has arrived.
     has_output: bool,
     news: &'a NewsSender,
     clock: ClockFn,
@@ -88,8 +88,7 @@ impl<'a> OutputListener<'a> {
         }
     }
 
-    /// Listens until the process is over and both pipes are at their end, or nobody should wait
-    /// for that any longer.
+    /// Reads until the process has exited and both pipes have ended, or the drain timeout expires.
     pub(super) async fn listen(
         &mut self,
         mut pipes: OutputPipes,
@@ -124,7 +123,7 @@ impl<'a> OutputListener<'a> {
         stderr.push(bytes, |text| stderr_tail.push(text));
     }
 
-    /// Reads what is in the pipe already. Whoever still writes into it is not listened to.
+    /// Reads what the pipe already contains. Later output is ignored.
     async fn drain(&mut self, pipe: &mut Option<Stdout>, out: &mut [u8], pulse: &mut Interval) {
         let mut read_so_far = 0;
         while pipe.is_some() && read_so_far < PIPE {
@@ -139,7 +138,8 @@ impl<'a> OutputListener<'a> {
         }
     }
 
-    /// What was heard, the bytes of standard output, and the end of standard error.
+    /// Returns the transcript, the number of bytes on standard output and the end of standard
+    /// error.
     pub(super) fn finish(self) -> (Transcript, u64, OutputTail) {
         (self.transcript, self.stdout_bytes, self.stderr_tail)
     }
@@ -157,7 +157,8 @@ impl<'a> OutputListener<'a> {
             });
         };
         stdout.push(bytes, |bytes| raw.append(bytes), heard);
-        // What follows from it is recorded next: whoever reads that finds this.
+        // The events that follow are recorded next, and their readers expect this output in the
+        // file.
         raw.flush();
         self.send_news(news).await;
         self.complain().await;
@@ -168,7 +169,7 @@ impl<'a> OutputListener<'a> {
         }
     }
 
-    /// A last line that has no end.
+    /// Handles a last line without a newline.
     async fn last_line(&mut self) {
         let mono = (self.clock)().mono;
         let mut news = Vec::new();
@@ -201,13 +202,13 @@ impl<'a> OutputListener<'a> {
     fn pass_on(&mut self, message: Option<AgentInput>, session: &mut Option<LiveSession>) {
         match (message, &session) {
             (Some(AgentInput::Text(text)), Some((dialect, _, lines))) => {
-                // Full: the program has not read any of the last ones; it would not read this,
-                // and nobody should wait for its answer.
+                // A full queue means that the program has not read the previous messages. It would
+                // not read this one either, so no answer is expected.
                 if lines.try_send(dialect.message_line(&text)).is_ok() {
                     self.transcript.nudge_noted();
                 }
             }
-            // Dropping the way to the program closes its input.
+            // Dropping the sender closes the program's input.
             (Some(AgentInput::Close) | None, _) | (Some(AgentInput::Text(_)), None) => {
                 self.transcript.close_input_noted();
                 *session = None;
@@ -236,10 +237,9 @@ fn take(
     }
 }
 
-/// Makes the pipe larger.
 fn widen(pipe: Option<&Stdout>) {
     if let Some(pipe) = pipe {
-        // Refused to somebody who has enough large pipes already: then it stays as it is.
+        // The kernel refuses users who already have many large pipes: then the size stays as it is.
         let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
     }
 }

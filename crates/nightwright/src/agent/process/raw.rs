@@ -1,4 +1,4 @@
-//! The raw output of an attempt, byte for byte, for whoever wants to know later.
+//! The raw output of an attempt, stored byte for byte for later inspection.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::store::journal::create_file;
 
-/// More than this is written at once; less is gathered until somebody says that it is enough.
+/// Larger pieces are written at once; smaller ones are buffered until the next flush.
 const FLUSH_BYTES: usize = 64 << 10;
 
-/// Keeps bytes in a file as long as that works. It never stops a run.
+/// Writes bytes to a file until a write fails. A failure never stops a run.
 #[derive(Debug)]
 pub(super) struct RawOutput {
     path: PathBuf,
     file: Option<File>,
-    /// What is not written yet.
+    /// Bytes that are not written yet.
     gathered: Vec<u8>,
     trouble: Option<io::Error>,
-    /// Shared by all attempts of a run: one word about it is enough.
+    /// Shared by all attempts of a run: one warning per run is enough.
     warned: Arc<AtomicBool>,
 }
 
@@ -33,7 +33,7 @@ impl RawOutput {
         Self { path: path.to_owned(), file, gathered: Vec::new(), trouble, warned }
     }
 
-    /// Appends; what is short waits for [`RawOutput::flush`].
+    /// Appends bytes; short pieces are buffered until [`RawOutput::flush`].
     pub(super) fn append(&mut self, bytes: &[u8]) {
         if self.gathered.len() + bytes.len() > FLUSH_BYTES {
             self.flush();
@@ -45,13 +45,13 @@ impl RawOutput {
         }
     }
 
-    /// Writes what waits.
+    /// Writes the buffered bytes.
     pub(super) fn flush(&mut self) {
         let mut gathered = std::mem::take(&mut self.gathered);
         if !gathered.is_empty() {
             self.write(&gathered);
         }
-        // The same memory is used again.
+        // The buffer keeps its allocation.
         gathered.clear();
         self.gathered = gathered;
     }
@@ -64,21 +64,21 @@ impl RawOutput {
         }
     }
 
-    /// What to tell people, if anything and if nobody has yet.
+    /// Returns the warning to show, unless it was already shown.
     pub(super) fn complaint(&mut self) -> Option<String> {
         let error = self.trouble.take()?;
         let first = !self.warned.swap(true, Ordering::Relaxed);
         first.then(|| {
             format!(
-                "the agent's raw output is not kept: can't write `{}`: {error}",
+                "the agent's raw output is not stored: cannot write `{}`: {error}",
                 self.path.display()
             )
         })
     }
 }
 
-/// Makes the file, which is new: nothing that somebody put in its place is written to, be it a
-/// file, a pipe or a link, and no link is followed that stands for its folder.
+/// Creates a new file. It never writes to an existing file, pipe or link at this path, and never
+/// follows a link in place of the folder.
 fn create(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_put_in_its_place_is_not_written_to() {
+    fn an_existing_file_in_its_place_is_not_written_to() {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("target");
         let output = place.path().join("output");

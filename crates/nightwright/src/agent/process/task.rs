@@ -1,4 +1,4 @@
-//! The life of one attempt or call, from its start to its report.
+//! The life cycle of one attempt or call, from its start to its report.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,21 +29,21 @@ use crate::files;
 use crate::process::{Child, Launch, Stdin, Survivors, spawn};
 use crate::store::temp_folder::TempHandle;
 
-/// How long is waited before a program that could not be started is tried again.
+/// The delays before a program that could not be started is tried again.
 const BUSY: [Duration; 4] = [
     Duration::from_millis(500),
     Duration::from_secs(2),
     Duration::from_secs(6),
     Duration::from_secs(15),
 ];
-/// How long a program that is cut while it is being started may still take to get there.
+/// How long a program that is cancelled during its start may take to finish starting.
 const START_TIMEOUT: Duration = Duration::from_millis(500);
-/// Characters of standard error that are shown of an agent that crashed.
+/// Maximum characters of standard error shown for an agent that crashed.
 const MAX_STDERR_CHARS: usize = 300;
-/// Lines that wait to be written, see `MESSAGES_MAX`.
+/// Capacity of the queue of lines to write, see `MESSAGES_MAX`.
 const LINES_MAX: usize = super::MESSAGES_MAX;
 
-/// What one attempt or call needs to know.
+/// The inputs of one attempt or call.
 pub(super) struct LaunchJob {
     order: LaunchRequest,
     launch: Launch,
@@ -93,7 +93,7 @@ impl LaunchJob {
     }
 }
 
-/// Runs one attempt or call. Its exit is the last that is heard of it.
+/// Runs one attempt or call. The exit is its last news.
 pub(super) async fn run(
     job: LaunchJob,
     news: NewsSender,
@@ -109,18 +109,18 @@ pub(super) async fn run(
     let new = told.first_time(&report.unknown);
     if !new.is_empty() {
         news.trouble(format!(
-            "the agent's output has something that this nightwright does not know: {}",
+            "the agent's output contains items that this version of nightwright does not know: {}",
             new.join(", ")
         ))
         .await;
     }
     news.send(AgentNews::Exited(Box::new(report))).await;
-    // It can be large, and nobody waits for it.
+    // The folder can be large, and nothing waits for its removal.
     tokio::task::spawn_blocking(move || temp.clear(&room));
 }
 
-/// Starts the program. Who is cut meanwhile has a moment to get there, for what has begun can be
-/// ended and waited for like any other; whatever takes longer goes with the start that is given up.
+/// Starts the program. A start that is cancelled may take [`START_TIMEOUT`] to complete, because a
+/// started process can be ended and awaited like any other. After that, the start is abandoned.
 async fn begin_unless_cut(
     job: &LaunchJob,
     mut cuts: watch::Receiver<Option<Cancellation>>,
@@ -150,12 +150,12 @@ async fn begin(job: &LaunchJob) -> Result<Child, AttemptOutcome> {
         && size > longest
     {
         let most = longest / 1_000_000;
-        let why = format!("the prompt has {size} bytes; the agent takes no more than {most} MB");
+        let why = format!("the prompt has {size} bytes; the agent accepts at most {most} MB");
         return Err(not_started(why));
     }
     if let Some(path) = &job.system_file {
         let written = write_private(path, &job.order.prompt.system);
-        written.map_err(|e| not_started(format!("can't write `{}`: {e}", path.display())))?;
+        written.map_err(|e| not_started(format!("cannot write `{}`: {e}", path.display())))?;
     }
     let room = job.temp.room(&room(job.order.source)).map_err(|error| {
         let path = job.temp.path().display();
@@ -171,7 +171,7 @@ async fn begin(job: &LaunchJob) -> Result<Child, AttemptOutcome> {
         };
         match waits.next() {
             Some(wait) if may_pass(&error) => sleep(*wait).await,
-            // The machine was not able to; nothing is known against the program.
+            // The machine lacked resources; the program itself may be fine.
             None if may_pass(&error) => return Err(not_started(complaint(job, &error))),
             Some(_) | None => {
                 return Err(AttemptOutcome::BadStart { why: complaint(job, &error) });
@@ -180,8 +180,8 @@ async fn begin(job: &LaunchJob) -> Result<Child, AttemptOutcome> {
     }
 }
 
-/// Whether the machine only lacks something at the moment: processes, memory, descriptors, or a
-/// file that is being replaced.
+/// Whether the failure may be temporary: a lack of processes, memory or descriptors, or a file that
+/// is being replaced.
 fn may_pass(error: &io::Error) -> bool {
     match error.kind() {
         io::ErrorKind::NotFound
@@ -193,14 +193,14 @@ fn may_pass(error: &io::Error) -> bool {
     }
 }
 
-/// Why a program could not be started, in words that say what to do.
+/// Explains why a program could not be started.
 fn complaint(job: &LaunchJob, error: &io::Error) -> String {
     let Launch { program, directory, .. } = &job.launch;
     if error.kind() != io::ErrorKind::NotFound {
-        return format!("can't start `{}`: {error}", program.display());
+        return format!("cannot start `{}`: {error}", program.display());
     }
     if !directory.is_dir() {
-        return format!("the project folder `{}` is gone", directory.display());
+        return format!("the project folder `{}` no longer exists", directory.display());
     }
     if program.file_name().is_some_and(|name| name == "claude") {
         return "Claude CLI not found. Make sure 'claude' is installed and in PATH.".to_owned();
@@ -218,7 +218,7 @@ async fn attempt(
     let (lines, written) = mpsc::channel(LINES_MAX);
     let (first, session) = match job.input {
         InputShape::Prompt => {
-            // Nothing can follow, and that is what closes the input.
+            // Dropping the sender closes the input after the prompt.
             drop(lines);
             let Prompt { system, user } = &job.order.prompt;
             (job.dialect.prompt_text(system, user), None)
@@ -241,7 +241,7 @@ async fn attempt(
         tokio::pin!(working, feeding);
         tokio::select! {
             cut = &mut working => cut,
-            // All is said; what is left is to listen.
+            // All input is written; only the output remains.
             () = &mut feeding => working.await,
         }
     };
@@ -250,7 +250,9 @@ async fn attempt(
         Survivors::None => {}
         Survivors::Some => {
             let name = &job.order.label;
-            let text = format!("processes that attempt {name} started can't be ended, and live on");
+            let text = format!(
+                "cannot kill processes that attempt {name} started; they are still running"
+            );
             news.trouble(text).await;
         }
     }
@@ -272,12 +274,12 @@ async fn attempt(
         && let Some(words) = last_line(&stderr)
         && !job.warned.first_time(std::slice::from_ref(&words)).is_empty()
     {
-        news.trouble(format!("the agent's last words on standard error: {words}")).await;
+        news.trouble(format!("the agent's last line on standard error: {words}")).await;
     }
     report
 }
 
-/// The last line that says anything, if it is not too long to be read.
+/// Returns the last line that is not blank, cut to a readable length.
 fn last_line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
     Some(line.chars().take(MAX_STDERR_CHARS).collect())
@@ -297,10 +299,10 @@ fn listener<'a>(job: &LaunchJob, news: &'a NewsSender, live: bool) -> OutputList
     OutputListener::new(transcript, kept, news, Arc::clone(&job.clock), show)
 }
 
-/// Writes the prompt and what follows it, and closes the input when nothing can follow any more.
+/// Writes the prompt and the messages after it, and closes the input when no more can follow.
 async fn feed(stdin: Option<Stdin>, first: String, mut more: mpsc::Receiver<String>) {
     let Some(mut stdin) = stdin else { return };
-    // A program that closes its input, or is gone, has heard enough: its exit tells why.
+    // The program closed its input or exited; its exit explains why.
     if stdin.write_all(first.as_bytes()).await.is_err() {
         return;
     }
@@ -311,8 +313,8 @@ async fn feed(stdin: Option<Stdin>, first: String, mut more: mpsc::Receiver<Stri
     }
 }
 
-/// Waits for the process to die, and sees to it when that is asked for: SIGTERM, some seconds,
-/// SIGKILL. Says why it was ended, if it was.
+/// Waits for the process to exit. On a cancellation, sends SIGTERM, waits for the grace period and
+/// sends SIGKILL. Returns the reason of the cancellation, if any.
 async fn keep(
     child: &Child,
     mut cuts: watch::Receiver<Option<Cancellation>>,
@@ -326,7 +328,7 @@ async fn keep(
     if let Some(cut) = cut {
         end(child, cut, &mut cuts).await;
     }
-    // The listener is gone only if it failed, and then nobody has to be told.
+    // The receiver is gone only if the listener failed.
     let _ = over.send(());
     cut.map(|cut| cut.why)
 }
@@ -342,7 +344,7 @@ async fn end(child: &Child, cut: Cancellation, cuts: &mut watch::Receiver<Option
     }
 }
 
-/// The name of its folder for temporary files.
+/// Returns the name of its folder for temporary files.
 fn room(source: NewsSource) -> String {
     match source {
         NewsSource::Attempt(id) => id.to_string(),

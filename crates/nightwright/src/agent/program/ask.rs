@@ -1,4 +1,4 @@
-//! The program, asked for its version.
+//! Asks the program for its version.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use super::{ProgramError, ProgramQuery};
 use crate::process::{CommandEnd, Exit, Launch, StopHandle, run_to_end};
 use crate::secrets;
 
-/// What is kept of the answer.
+/// Maximum bytes of the answer that are kept.
 const ANSWER_MAX: usize = 16 << 10;
-/// The most that is shown of a line that is no version.
+/// Maximum characters shown of a line that is not a version.
 const SHOWN_MAX: usize = 200;
 
 pub(super) async fn version(
@@ -22,7 +22,7 @@ pub(super) async fn version(
         program: program.to_owned(),
         arguments: vec!["--version".into()],
         environment: wanted.environment.clone(),
-        // Not the project: nothing in it has a say in this. And one that is there for sure.
+        // The root directory always exists, and nothing in the project can influence the answer.
         directory: "/".into(),
         containment: wanted.containment.clone(),
     };
@@ -30,12 +30,12 @@ pub(super) async fn version(
     let file = program.to_owned();
     let said = || match secrets::of_environment(&wanted.environment) {
         Ok(secrets) => first_line(&secrets.mask(&finished.output)),
-        // There may be secrets in it that nobody can look for.
+        // Without a list of the secrets, the output may contain one.
         Err(_) => "(not shown)".to_owned(),
     };
     match finished.ended {
         CommandEnd::Exited(exit) if exit.is_success() => {
-            // Warnings of an interpreter may come first.
+            // An interpreter may print warnings first.
             let version = finished.output.lines().find_map(Version::parse);
             version.ok_or_else(|| ProgramError::NoVersion { file, output: said() })
         }

@@ -1,7 +1,6 @@
-//! Answers of agent programs to `--version`, kept so that each file is asked once.
+//! A cache of the agent programs' answers to `--version`, so that each file is asked once.
 //!
-//! Nothing depends on it: whatever is wrong with the file or its folder, the program is asked
-//! again, and that is all that is lost.
+//! The cache is optional: if its file or folder cannot be used, the program is asked again.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
@@ -13,23 +12,23 @@ use jiff::{SignedDuration, Timestamp};
 use nightwright_core::stream::version::Version;
 use serde::{Deserialize, Serialize};
 
-/// The version of the format; what has another one is not read.
+/// The version of the file format; other versions are ignored.
 const FORMAT: u32 = 1;
-/// Answers that are kept, the newest.
+/// Maximum number of entries; the newest are kept.
 const ENTRIES_MAX: usize = 16;
-/// The most that is read.
+/// Maximum bytes that are read.
 const FILE_MAX: u64 = 64 << 10;
-/// A small program that starts another one stays the same when the other is updated, so that no
-/// answer is believed for longer than this.
+/// Maximum age of an entry. A launcher stays the same when the program behind it is updated, so no
+/// entry is valid forever.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 
-/// The file with the answers.
+/// The versions of agent programs, stored in a file.
 #[derive(Clone, Debug)]
 pub struct VersionCache {
     file: PathBuf,
 }
 
-/// What tells a program apart from its earlier self without starting it.
+/// Identifies a version of a program file without running it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramStamp {
     path: String,
@@ -53,7 +52,7 @@ struct CachedVersion {
 }
 
 impl ProgramStamp {
-    /// Of the file that is meant, links followed; `None` if it can't be told.
+    /// Returns the stamp of the file, following links; `None` if it cannot be read.
     pub fn of(program: &Path) -> Option<Self> {
         let facts = fs::metadata(program).ok()?;
         Some(Self {
@@ -66,33 +65,33 @@ impl ProgramStamp {
 }
 
 impl VersionCache {
-    /// The user's, by the environment; `None` if there is no place for one.
+    /// Returns the user's cache according to the environment; `None` if there is no place for one.
     pub fn of_user(variable: impl Fn(&'static str) -> Option<OsString>) -> Option<Self> {
         let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
         Some(Self { file: caches?.join("nightwright/agents.json") })
     }
 
-    /// What this very file answered not long ago.
+    /// Returns the version of this exact file, if the entry is recent enough.
     pub(super) fn look_up(&self, stamp: &ProgramStamp, now: Timestamp) -> Option<Version> {
         let kept = self.read()?;
         let entry = kept.entries.iter().find(|entry| entry.stamp == *stamp && entry.is_good(now));
         Version::parse(&entry?.version)
     }
 
-    /// Keeps an answer, if that can be done.
+    /// Stores an answer, if possible.
     pub(super) fn keep(&self, stamp: ProgramStamp, version: Version, now: Timestamp) {
         let mut kept = self.read().unwrap_or_default();
         kept.format = FORMAT;
         kept.entries.retain(|entry| entry.stamp.path != stamp.path && entry.is_good(now));
         kept.entries.insert(0, CachedVersion { stamp, version: version.to_string(), asked: now });
         kept.entries.truncate(ENTRIES_MAX);
-        // What can't be kept is asked for again.
+        // On a failure, the program is asked again next time.
         let _ = self.write(&kept);
     }
 
     fn read(&self) -> Option<VersionCacheFile> {
-        // A pipe would be waited for.
+        // Opening a pipe would block.
         if !fs::metadata(&self.file).ok()?.is_file() {
             return None;
         }
@@ -102,7 +101,7 @@ impl VersionCache {
         (kept.format == FORMAT).then_some(kept)
     }
 
-    /// Replaces the file as a whole: others read it at the same time.
+    /// Replaces the file atomically: other processes may read it at the same time.
     fn write(&self, kept: &VersionCacheFile) -> io::Result<()> {
         let folder = self.file.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -114,7 +113,7 @@ impl VersionCache {
 }
 
 impl CachedVersion {
-    /// Whether it is neither too old nor from the future.
+    /// Whether the entry is neither too old nor from the future.
     fn is_good(&self, now: Timestamp) -> bool {
         let age = now.duration_since(self.asked);
         !age.is_negative() && age <= AGE_MAX

@@ -1,4 +1,4 @@
-//! What can be wrong with the agent program, and what to do about it.
+//! Errors of the agent program, with hints.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,104 +8,71 @@ use nightwright_core::units::human;
 
 use crate::error::Failure;
 
-/// Why the program can't be used. Nothing was started.
+/// Why the program cannot be used. Nothing was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
-    /// There is none.
+    /// Claude Code is not in `PATH`.
     #[error("Claude CLI not found. Make sure 'claude' is installed and in PATH.")]
     Missing,
-    /// There is no program of another name.
+    /// A program with another name is not in `PATH`.
     #[error("`{name}` was not found in PATH")]
-    NotFound {
-        /// What was looked for.
-        name: String,
-    },
-    /// There is nothing where it should be.
-    #[error("`{}` is not there", file.display())]
-    Nothing {
-        /// Where.
-        file: PathBuf,
-    },
-    /// There is one that nobody may run.
+    NotFound { name: String },
+    /// The given path does not exist.
+    #[error("`{}` does not exist", file.display())]
+    Nothing { file: PathBuf },
+    /// The file has no execute permission.
     #[error("`{}` is not executable", file.display())]
-    NotExecutable {
-        /// Where.
-        file: PathBuf,
-    },
-    /// Something else has its name.
+    NotExecutable { file: PathBuf },
+    /// The path is not a regular file.
     #[error("`{}` is {what}, not a program", file.display())]
     NoFile {
-        /// Where.
         file: PathBuf,
-        /// What it is.
+        /// The kind of file, such as `a folder`.
         what: &'static str,
     },
-    /// A link leads nowhere.
-    #[error("`{}` is a link to `{}`, which can't be followed: {why}", file.display(), target.display())]
-    Dangling {
-        /// The link.
-        file: PathBuf,
-        /// Where it leads.
-        target: PathBuf,
-        /// Why it can't be followed.
-        why: String,
-    },
-    /// A script whose interpreter is not there.
-    #[error("`{}` can't be started: its interpreter `{}` is not there", file.display(), interpreter.display())]
+    /// The target of a link cannot be read.
+    #[error("`{}` is a link to `{}`, which cannot be followed: {why}", file.display(), target.display())]
+    Dangling { file: PathBuf, target: PathBuf, why: String },
+    /// The interpreter of a script does not exist.
+    #[error("cannot start `{}`: its interpreter `{}` does not exist", file.display(), interpreter.display())]
     NoInterpreter {
-        /// The script.
         file: PathBuf,
-        /// What its first line names.
+        /// The path after `#!` in the first line.
         interpreter: PathBuf,
     },
-    /// The system refuses to start it.
+    /// The system refuses to start the program.
     #[error("{why}")]
     CantStart {
-        /// What the system says, of what.
+        /// The program and the system's error.
         why: String,
     },
-    /// It does not answer.
-    #[error("`{} --version` gave no answer within {}", file.display(), human(*waited))]
-    NoAnswer {
-        /// Where.
-        file: PathBuf,
-        /// How long it was waited for.
-        waited: Duration,
-    },
-    /// It dies.
+    /// The program printed nothing before the timeout.
+    #[error("`{} --version` did not answer within {}", file.display(), human(*waited))]
+    NoAnswer { file: PathBuf, waited: Duration },
+    /// A signal killed the program.
     #[error("`{} --version` was killed by signal {signal}", file.display())]
-    Killed {
-        /// Where.
-        file: PathBuf,
-        /// By what.
-        signal: i32,
-    },
-    /// It says that it failed.
+    Killed { file: PathBuf, signal: i32 },
+    /// The program exited with an error.
     #[error("`{} --version` exited with {code}{}", file.display(), colon(output))]
     Failed {
-        /// Where.
         file: PathBuf,
-        /// Its exit code.
         code: i32,
         /// The first line it printed.
         output: String,
     },
-    /// It answers something else.
+    /// The output contains no version.
     #[error("`{} --version` printed {} where a version such as `2.1.325 (Claude Code)` was expected", file.display(), quoted(output))]
     NoVersion {
-        /// Where.
         file: PathBuf,
         /// The first line it printed.
         output: String,
     },
-    /// It lacks what we need.
+    /// The version is older than the oldest supported one.
     #[error("`{}` is version {version}; nightwright needs {needed} or newer", file.display())]
     TooOld {
-        /// Where.
         file: PathBuf,
-        /// Its version.
         version: Version,
-        /// The oldest that will do.
+        /// The oldest supported version.
         needed: Version,
     },
 }
@@ -119,7 +86,7 @@ fn quoted(said: &str) -> String {
 }
 
 impl ProgramError {
-    /// What to do about it.
+    /// Returns the hint for this error.
     pub fn hint(&self) -> String {
         match self {
             Self::Missing => {
@@ -127,30 +94,30 @@ impl ProgramError {
                     .to_owned()
             }
             Self::NotFound { .. } | Self::Nothing { .. } => {
-                "install it, or give its whole path".to_owned()
+                "install it, or give its full path".to_owned()
             }
             Self::NotExecutable { file } => {
-                format!("make it so (chmod +x '{}'), or install it again", file.display())
+                format!("run `chmod +x '{}'`, or reinstall it", file.display())
             }
             Self::NoFile { file, .. } => {
-                format!("rename `{}`, or install the program before it in PATH", file.display())
+                format!("rename `{}`, or install the program in an earlier folder of PATH", file.display())
             }
-            Self::Dangling { .. } => "install it again, or remove the link".to_owned(),
+            Self::Dangling { .. } => "reinstall it, or remove the link".to_owned(),
             Self::NoInterpreter { interpreter, .. } => format!(
-                "install `{}`, or name another one in the first line of the file",
+                "install `{}`, or change the first line of the file",
                 interpreter.display()
             ),
             Self::CantStart { .. } => {
-                "install it again: it may be made for another system".to_owned()
+                "reinstall it: it may be built for another system".to_owned()
             }
             Self::NoAnswer { file, .. } | Self::Killed { file, .. } | Self::Failed { file, .. } => {
-                format!("try it by hand: {} --version", file.display())
+                format!("run `{} --version` by hand to see why", file.display())
             }
             Self::NoVersion { .. } => {
-                "is that Claude Code? `type -a claude` shows all programs of that name".to_owned()
+                "check that this is Claude Code: `type -a claude` lists all programs with that name".to_owned()
             }
             Self::TooOld { .. } => {
-                "update it: claude update, or npm install -g @anthropic-ai/claude-code@latest"
+                "update it with `claude update` or `npm install -g @anthropic-ai/claude-code@latest`"
                     .to_owned()
             }
         }

@@ -1,4 +1,4 @@
-//! The program on the path, found as a shell would find it.
+//! Finds a program in `PATH`, as a shell does.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,10 +11,10 @@ use rustix::fs::{Access, access};
 
 use super::ProgramError;
 
-/// The most that the first line of a script is read for.
+/// Maximum bytes read to find the first line of a script.
 const FIRST_LINE_MAX: u64 = 4 << 10;
 
-/// A program by its name on the path, or by its own path. What it needs to run is there, too.
+/// Finds a program by its name in `PATH` or by its path, and checks that its interpreter exists.
 pub fn locate(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
     let file = if name.contains('/') {
         let file = PathBuf::from(name);
@@ -25,8 +25,8 @@ pub fn locate(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError>
     } else {
         search(name, path)?
     };
-    // The system would say "not found" of the script itself, which helps nobody. A file that
-    // can't be read may still be one that can be run.
+    // The system would report the script itself as not found. An unreadable file may still be
+    // executable.
     if let Ok(Some(interpreter)) = interpreter(&file)
         && !interpreter.exists()
     {
@@ -35,10 +35,9 @@ pub fn locate(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError>
     Ok(file)
 }
 
-/// The first file of this name that can be run. If there is none, the first that almost could.
+/// Returns the first executable file with this name, or the error of the first candidate.
 ///
-/// Entries that depend on where nightwright is started are left out: in a project they would let the
-/// project choose the program.
+/// Relative entries of `PATH` are skipped: they would let the project choose the program.
 fn search(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
     let mut almost = None;
     for folder in env::split_paths(path.unwrap_or_default()).filter(|folder| folder.is_absolute()) {
@@ -52,7 +51,7 @@ fn search(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
     Err(almost.unwrap_or_else(|| ProgramError::NotFound { name: name.to_owned() }))
 }
 
-/// Whether there is a program.
+/// Whether the file is an executable program.
 fn look(file: &Path) -> Result<bool, ProgramError> {
     let there = match fs::metadata(file) {
         Ok(there) => there,
@@ -70,7 +69,7 @@ fn look(file: &Path) -> Result<bool, ProgramError> {
     }
 }
 
-/// What can't be looked at is not there, unless it is a link that leads nowhere.
+/// A file that cannot be read counts as missing, unless it is a dangling link.
 fn dangling(file: &Path, error: &io::Error) -> Result<bool, ProgramError> {
     match fs::read_link(file) {
         Ok(target) => {
@@ -81,7 +80,7 @@ fn dangling(file: &Path, error: &io::Error) -> Result<bool, ProgramError> {
     }
 }
 
-/// What the first line of a script names, if the file is a script.
+/// Returns the interpreter named in the first line, if the file is a script.
 fn interpreter(file: &Path) -> io::Result<Option<PathBuf>> {
     let mut start = Vec::new();
     File::open(file)?.take(FIRST_LINE_MAX).read_to_end(&mut start)?;

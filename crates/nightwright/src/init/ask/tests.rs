@@ -1,8 +1,8 @@
-//! Answers of every kind.
+//! Tests of all kinds of answers.
 
 use super::*;
 
-/// Somebody whose answers are written down; after the last one there are no more.
+/// A prompter with fixed answers; after the last one, the input ends.
 struct ScriptedPrompter {
     answers: Vec<&'static str>,
     told: String,

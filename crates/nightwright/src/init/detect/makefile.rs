@@ -1,11 +1,11 @@
-//! Makefiles: which of the targets that people agree on are really there.
+//! Makefiles: finds which of the usual targets exist.
 
 use nightwright_core::settings::Commands;
 
 use super::{DetectedProject, ProjectFiles, ProjectKind, first};
 
 pub(super) fn make(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
-    // In the order in which make itself looks for them.
+    // In the order in which make searches for them.
     let by = first(view, &["GNUmakefile", "makefile", "Makefile"], notes)?;
     let targets = view.text(&by).map(targets).unwrap_or_default();
     let command = |names: &[&str]| {
@@ -20,7 +20,7 @@ pub(super) fn make(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<Detec
     Some(DetectedProject { kind: ProjectKind::Make, by, commands })
 }
 
-/// The targets that have rules in this file. Those of included files are not seen.
+/// Returns the targets with rules in this file. Included files are ignored.
 fn targets(text: &str) -> Vec<String> {
     let mut targets = Vec::new();
     let mut in_definition = false;

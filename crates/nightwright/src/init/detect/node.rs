@@ -1,5 +1,5 @@
-//! JavaScript and TypeScript: the scripts that are really in `package.json`, run by the manager
-//! whose lock file is there.
+//! JavaScript and TypeScript: finds the scripts in `package.json`, run by the package manager of
+//! the lock file.
 
 use nightwright_core::settings::Commands;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{DetectedProject, ProjectFiles, ProjectKind, first};
 use crate::init::project_files::{has_extension, inside};
 
-/// What runs the scripts.
+/// The program that runs the scripts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PackageManager {
     Bun,
@@ -59,7 +59,7 @@ pub(super) fn node(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<Detec
     Some(DetectedProject { kind, by, commands })
 }
 
-/// The manager by its lock file, else by what the package names, else npm.
+/// Returns the package manager according to the lock file, else to `package.json`, else npm.
 fn manager(view: &ProjectFiles, package: &Value) -> PackageManager {
     let locks = [
         ("bun.lock", PackageManager::Bun),
@@ -94,12 +94,12 @@ fn run(manager: PackageManager, script: &str) -> String {
     }
 }
 
-/// What `npm init` writes when there is no test.
+/// Whether the script is the placeholder that `npm init` writes without a test.
 fn is_placeholder(script: &str) -> bool {
     script.contains("no test specified")
 }
 
-/// Whether a script waits for files to change instead of ending.
+/// Whether a script watches files instead of ending.
 fn watches(script: &str) -> bool {
     let ends = ["--watch=false", "--watchAll=false", "--watch-all=false", "--no-watch", "--run"];
     if ends.iter().any(|option| script.contains(option)) || script.contains("CI=") {
@@ -110,7 +110,7 @@ fn watches(script: &str) -> bool {
         || script.split_whitespace().any(|word| word == "watch")
 }
 
-/// Whether there are files that Bun's own runner would take for tests.
+/// Whether there are files that Bun's test runner would run.
 fn has_tests(view: &ProjectFiles) -> bool {
     let folders = ["", "src", "test", "tests", "__tests__"];
     folders.iter().any(|folder| {

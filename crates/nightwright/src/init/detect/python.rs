@@ -1,16 +1,17 @@
-//! Python: pytest where the project speaks of it, else unittest where there are tests, run inside
-//! the environment whose lock file is there, or else in the virtual environment in the project's
-//! folder. That one is named by its path, because nobody activates it for a run at night.
+//! Python: uses pytest if the project mentions it, else unittest if there are tests.
+//!
+//! The commands run in the environment of the lock file, else in the virtual environment in the
+//! project's folder. The latter is named by its path, because it is not activated during a run.
 
 use nightwright_core::settings::Commands;
 
 use super::{DetectedProject, ProjectFiles, ProjectKind, first};
 use crate::init::project_files::{has_extension, inside};
 
-/// Files that make it a Python project, the most telling first.
+/// Files that identify a Python project, the most specific first.
 const MARKS: [&str; 5] = ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"];
 
-/// Files in which dependencies and tools are named.
+/// Files that name dependencies and tools.
 const NAMING: [&str; 6] = [
     "pyproject.toml",
     "setup.cfg",
@@ -20,7 +21,7 @@ const NAMING: [&str; 6] = [
     "dev-requirements.txt",
 ];
 
-/// The usual places of a virtual environment's programs.
+/// The usual folders of a virtual environment's programs.
 const ENVIRONMENTS: [&str; 2] = [".venv/bin", "venv/bin"];
 
 pub(super) fn python(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
@@ -67,14 +68,14 @@ pub(super) fn python(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<Det
     })
 }
 
-/// Whether one of the tool's own files is there, or a file of the project names the tool.
+/// Whether one of the tool's files exists, or a file of the project names the tool.
 fn speaks_of(view: &ProjectFiles, tool: &str, files: &[&str]) -> bool {
     files.iter().any(|file| view.has_file(file))
         || NAMING.iter().filter_map(|file| view.text(file)).any(|text| names(text, tool))
 }
 
-/// Whether a line that is no comment has the tool's name as a word of its own, or as the start
-/// of one (`pytest-cov`).
+/// Whether a line that is not a comment contains the tool's name as a word, or as the start of one
+/// (`pytest-cov`).
 fn names(text: &str, tool: &str) -> bool {
     text.lines().map(|line| line.split('#').next().unwrap_or_default()).any(|line| {
         line.match_indices(tool).any(|(at, _)| {

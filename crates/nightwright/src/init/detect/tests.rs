@@ -1,4 +1,4 @@
-//! Projects of every kind, usual and awkward.
+//! Tests with all kinds of projects, usual and unusual.
 
 use super::*;
 use crate::init::project_files::EntryContent;
@@ -22,7 +22,7 @@ fn shown(detected: &DetectedProjects) -> String {
     all.join("; ")
 }
 
-/// What is there, what it is, and how many notes there are.
+/// The files, the expected result, and the number of notes.
 type DetectCase = (&'static [(&'static str, &'static str)], &'static str, usize);
 
 fn hold(rows: &[DetectCase]) {

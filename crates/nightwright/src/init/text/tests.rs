@@ -1,4 +1,4 @@
-//! The configuration is valid as it is, and with everything in it in force.
+//! Tests that the configuration is valid as it is, and with all defaults enabled.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn choices(test: &str, build: &str, lint: &str) -> ConfigChoices {
     ConfigChoices { commands, ..ConfigChoices::default() }
 }
 
-/// The text with every default in force.
+/// Returns the text with all defaults enabled.
 fn in_force(text: &str) -> String {
     let is_key = |line: &str| {
         line.strip_prefix('#')

@@ -1,4 +1,4 @@
-//! The checks, run for the gate or before the first iteration.
+//! Runs the checks, for the gate or for the baseline before the first iteration.
 
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,11 +20,11 @@ use crate::runtime::observer::WorkspaceObserver;
 use crate::store::baseline_cache::{BaselineCache, CachedBaseline};
 use crate::workspace::Snapshot;
 
-/// Variables of the user's environment that checks don't get.
+/// Variables of the user's environment that checks do not get.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WithheldVariables {
     pub(super) names: Vec<String>,
-    /// What is said of them, once.
+    /// The warning about them, shown once.
     pub(super) line: Arc<Mutex<Option<String>>>,
 }
 

@@ -1,35 +1,34 @@
-//! When something that changes again and again is left alone.
+//! Debouncing: waits for a pause in repeated changes.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// So many times the wait for rest is waited at most.
+/// The maximum wait, as a multiple of the debounce time.
 const MAX_DEBOUNCES: u32 = 5;
 
-/// The wait for the end of changes that follow each other: it begins anew with every one of them,
-/// but not for ever.
+/// A wait for the end of a series of changes. Every change restarts it, up to a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Debounce {
-    /// The last change.
+    /// The time of the last change.
     last: Instant,
-    /// Then it is over, rest or not: what never rests is looked at now and then.
+    /// The end of the wait even if the changes continue.
     latest: Instant,
     rest: Duration,
 }
 
 impl Debounce {
-    /// After a first change at this time, until nothing changed for so long.
+    /// Starts a wait after a first change at this time.
     pub(super) fn after(first: Instant, debounce: Duration) -> Self {
         Self { last: first, latest: first + debounce * MAX_DEBOUNCES, rest: debounce }
     }
 
-    /// The last change known was at this time.
+    /// Records a change at this time.
     pub(super) fn changed(&mut self, at: Instant) {
         self.last = self.last.max(at);
     }
 
-    /// When it is over, if nothing changes any more.
+    /// Returns the end of the wait, if no more changes follow.
     pub(super) fn due(&self) -> Instant {
         self.latest.min(self.last + self.rest)
     }

@@ -1,5 +1,4 @@
-//! The watch in a time of its own: the files are real, the time is not, and the bell is rung by
-//! hand.
+//! Tests of the watch with real files, simulated time and manual notifications.
 
 use std::sync::Mutex;
 
@@ -12,7 +11,7 @@ use super::*;
 
 const DEBOUNCE: Duration = Duration::from_millis(500);
 
-/// A status file that is watched by looking, and by whoever rings.
+/// A status file that is watched by polling and by manual notifications.
 struct WatchEnv {
     project: TempDir,
     bell: ChangeSender,
@@ -35,7 +34,7 @@ impl WatchEnv {
         Self { project, bell, told }
     }
 
-    /// One whose file said 0 and was read.
+    /// Returns a watch that has read a file with the value 0.
     async fn begun() -> Self {
         let room = Self::new();
         room.write(&status(0));
@@ -52,7 +51,7 @@ impl WatchEnv {
         self.bell.send_replace(Instant::now());
     }
 
-    /// What was told, without what was told again.
+    /// Returns the reported values without repetitions.
     fn news(&self) -> Vec<u32> {
         let mut told = self.told.lock().unwrap().clone();
         told.dedup();
@@ -64,13 +63,13 @@ fn status(completed: u32) -> String {
     format!(r#"{{"complete":false,"progress":{{"completed":{completed},"total":200}}}}"#)
 }
 
-/// Lets time pass that nobody waits for: it goes on as soon as nothing else is to be done.
+/// Advances the simulated time.
 async fn pass(time: Duration) {
     tokio::time::sleep(time + Duration::from_millis(1)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_written_again_and_again_is_told_once_when_that_is_over() {
+async fn a_file_that_is_written_repeatedly_is_reported_once_at_the_end() {
     let room = WatchEnv::begun().await;
     for done in 1..=100 {
         room.write(&status(done));
@@ -117,7 +116,7 @@ async fn half_a_file_says_nothing_however_long_it_stands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_a_file_says_nothing_to_who_only_looks() {
+async fn half_a_file_says_nothing_when_polling() {
     let room = WatchEnv::begun().await;
     let whole = status(7);
     room.write(&whole[..whole.len() / 2]);
@@ -162,7 +161,7 @@ async fn what_was_told_is_told_again_for_it_may_never_have_arrived() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bell_that_never_stops_makes_nobody_hurry() {
+async fn constant_notifications_do_not_cause_more_reads() {
     let room = WatchEnv::begun().await;
     let before = room.told.lock().unwrap().len();
     for _ in 0..2500 {
@@ -186,7 +185,7 @@ fn only_changes_of_the_file_and_its_folder_count() {
     let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
     assert_eq!(heard(closed, "project/task/.status.json"), FileChange::Change);
     let opened = EventKind::Access(AccessKind::Open(AccessMode::Any));
-    assert_eq!(heard(opened, "project/task/.status.json"), FileChange::Nothing, "as we do");
+    assert_eq!(heard(opened, "project/task/.status.json"), FileChange::Nothing, "a read");
     assert_eq!(heard(EventKind::Create(CreateKind::Folder), "project/task"), FileChange::Change);
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a journal.
+//! Errors of the journal and of the files of a run.
 
 use std::error::Error;
 use std::fmt;
@@ -9,95 +9,78 @@ use std::sync::Arc;
 use nightwright_core::journal::{LineError, ScanError, ScanErrorKind, VERSION};
 use nightwright_core::units::RunId;
 
-/// Something could not be done with a file or folder.
+/// An operation on a file or folder failed.
 #[derive(Debug, thiserror::Error)]
-#[error("can't {action} `{}`", path.display())]
+#[error("cannot {action} `{}`", path.display())]
 pub struct StoreFileError {
-    /// What.
+    /// The operation, as a verb phrase such as `open`.
     pub action: &'static str,
-    /// With which.
     pub path: PathBuf,
-    /// Why.
     pub source: io::Error,
 }
 
 impl StoreFileError {
-    /// For `map_err`.
+    /// Returns a function for `map_err`.
     pub(crate) fn on(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self { action, path: path.to_owned(), source }
     }
 }
 
-/// A journal can't be read or written.
+/// A journal cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The system says no.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] StoreFileError),
-    /// Something that was recorded is not there any more.
+    /// A recorded event is missing or unreadable.
     #[error("line {line} of `{}` is damaged", path.display())]
     Damaged {
-        /// The journal.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: u64,
-        /// What is wrong with it.
         #[source]
         why: ScanErrorKind,
     },
-    /// The format is one that only a later nightwright knows.
+    /// The format is newer than this version of nightwright.
     #[error(
-        "line {line} of `{}` has version {version}, and this nightwright reads up to {VERSION}",
+        "line {line} of `{}` has version {version}; this nightwright reads versions up to {VERSION}",
         path.display()
     )]
     Newer {
-        /// The journal.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: u64,
-        /// Its version.
+        /// The version of the line's format.
         version: u64,
     },
-    /// The event is one that only a later nightwright knows.
+    /// The event is unknown to this version of nightwright.
     #[error("line {line} of `{}` has an event unknown to this nightwright: `{name}`", path.display())]
     UnknownEvent {
-        /// The journal.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: u64,
-        /// The event's name.
         name: String,
     },
-    /// The file is another run's.
+    /// The journal belongs to another run.
     #[error("`{}` is the journal of the run {found}, not of {expected}", path.display())]
-    OtherRun {
-        /// The journal.
-        path: PathBuf,
-        /// Whose it should be.
-        expected: RunId,
-        /// Whose it is.
-        found: RunId,
-    },
-    /// Lines that were read are not there any more: the writer took back what it could not finish.
-    #[error("`{}` was cut back while it was being read", path.display())]
-    CutBack {
-        /// The journal.
-        path: PathBuf,
-    },
+    OtherRun { path: PathBuf, expected: RunId, found: RunId },
+    /// Lines that were read are gone: the writer removed an incomplete append.
+    #[error("`{}` was truncated while it was being read", path.display())]
+    CutBack { path: PathBuf },
     /// Events could not be recorded.
     #[error(transparent)]
     Failed(RecordingFailure),
     /// Events could not be recorded because of an earlier failure.
-    #[error("nothing more is recorded after a failure")]
+    #[error("recording stopped after an earlier failure")]
     Stopped(#[source] RecordingFailure),
 }
 
 impl JournalError {
-    /// What to do about it, where there is anything.
+    /// Returns the hint for this error, if any.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Newer { .. } | Self::UnknownEvent { .. } => {
-                Some("update nightwright: the run was recorded by a newer one")
+                Some("update nightwright: a newer version recorded this run")
             }
             Self::File(_)
             | Self::Damaged { .. }
@@ -108,7 +91,7 @@ impl JournalError {
         }
     }
 
-    /// The error and its causes in one line, for the event that ends the run.
+    /// Returns the error and its causes in one line, for the event that ends the run.
     pub fn reason(&self) -> String {
         let mut text = self.to_string();
         let mut cause = self.source();
@@ -137,26 +120,23 @@ impl JournalError {
     }
 }
 
-/// The failure that ended recording. It is kept, and every later refusal has it as its cause.
+/// The failure that ended recording. It is the cause of every later refusal.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("can't {stage} `{}`", path.display())]
+#[error("cannot {stage} `{}`", path.display())]
 pub struct RecordingFailure {
-    /// What failed.
     pub stage: RecordingStep,
-    /// On which file.
     pub path: PathBuf,
-    /// Why.
     pub source: Arc<io::Error>,
 }
 
-/// What can fail while recording.
+/// The steps of recording that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordingStep {
-    /// Writing events behind those that are there.
+    /// Writing events after the existing ones.
     Append,
-    /// Getting them onto the disk.
+    /// Flushing them to the disk.
     Sync,
-    /// Taking back what was written of events that could not be written whole.
+    /// Removing a partly written append.
     CutBack,
 }
 
@@ -165,7 +145,7 @@ impl fmt::Display for RecordingStep {
         f.write_str(match self {
             Self::Append => "append to",
             Self::Sync => "sync",
-            Self::CutBack => "cut back",
+            Self::CutBack => "truncate",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! All that a journal asks of a file, and the file on disk that gives it.
+//! The file operations that a journal needs, and their implementation on disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -11,29 +11,28 @@ use crate::files;
 
 /// A file that grows at its end.
 pub trait FileLayer {
-    /// What to call it in messages.
+    /// The path to show in messages.
     fn path(&self) -> &Path;
 
-    /// How many bytes it has.
+    /// The length in bytes.
     fn length(&self) -> io::Result<u64>;
 
-    /// Reads some bytes from a place; 0 at the end.
+    /// Reads bytes at an offset; returns 0 at the end.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Writes all bytes at the end. After an error any part of them may be there.
+    /// Writes all bytes at the end. After an error, any part of them may be in the file.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Gets everything onto the disk.
+    /// Flushes everything to the disk.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Cuts off everything from this length on.
+    /// Removes everything after this length.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 
-    /// Sets space aside that [`release_reserve`](Self::release_reserve) gives back.
+    /// Reserves space that [`release_reserve`](Self::release_reserve) frees.
     fn reserve(&mut self, bytes: u64) -> io::Result<()>;
 
-    /// Gives back the space set aside, so that an append can have it. Nothing happens if there is
-    /// none.
+    /// Frees the reserved space for an append. Does nothing if none is reserved.
     fn release_reserve(&mut self) -> io::Result<()>;
 }
 
@@ -42,12 +41,12 @@ pub trait FileLayer {
 pub struct DiskFile {
     file: File,
     path: PathBuf,
-    /// The file that takes up space until that is needed.
+    /// The file that occupies the reserved space.
     reserve: PathBuf,
 }
 
 impl DiskFile {
-    /// A new file; an error if there is one.
+    /// Creates a new file; fails if it exists.
     pub fn create(path: &Path) -> Result<Self, StoreFileError> {
         let file = private::options()
             .read(true)
@@ -59,7 +58,7 @@ impl DiskFile {
         Ok(Self::new(file, path))
     }
 
-    /// A file that is there.
+    /// Opens an existing file.
     pub fn open(path: &Path) -> Result<Self, StoreFileError> {
         let file = private::options()
             .read(true)
@@ -99,7 +98,7 @@ impl FileLayer for DiskFile {
 
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
-        // A file without a name is gone with this process: nothing in it is on record.
+        // A deleted file disappears with this process, so nothing in it is durable.
         match self.file.metadata()?.nlink() {
             0 => Err(io::Error::new(io::ErrorKind::NotFound, "the file was deleted")),
             _ => Ok(()),
@@ -111,13 +110,13 @@ impl FileLayer for DiskFile {
     }
 
     fn reserve(&mut self, bytes: u64) -> io::Result<()> {
-        // A run that is taken over may still have one, and perhaps no space for another.
+        // A resumed run may still have a reserve, and perhaps no space for another.
         let found = fs::symlink_metadata(&self.reserve);
         if found.is_ok_and(|found| found.is_file() && found.len() == bytes) {
             return Ok(());
         }
         self.fill_reserve(bytes).inspect_err(|_| {
-            // Half a reserve would pass for space that is there; that there is none is reported.
+            // A partial reserve would look like a complete one. The missing space is reported.
             let _ = fs::remove_file(&self.reserve);
         })
     }
@@ -128,12 +127,12 @@ impl FileLayer for DiskFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         }
-        // Some file systems hand freed space out again only when the deletion is on disk.
+        // Some file systems reuse freed space only after the deletion is on disk.
         private::sync_parent(&self.reserve).map_err(|error| error.source)
     }
 }
 
-/// Bytes that take up their full space on file systems that compress.
+/// Returns bytes that take up their full size on file systems that compress.
 fn incompressible(bytes: u64) -> Vec<u8> {
     let words = (0..bytes.div_ceil(8)).flat_map(|n| {
         // The output function of SplitMix64.
@@ -164,7 +163,7 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let error = DiskFile::create(file.path()).unwrap_err();
         assert_eq!(error.source.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(error.to_string(), format!("can't create `{}`", file.path().display()));
+        assert_eq!(error.to_string(), format!("cannot create `{}`", file.path().display()));
     }
 
     #[test]
@@ -187,14 +186,14 @@ mod tests {
         assert_eq!((found.len(), found.mode() & 0o777), (64 << 10, 0o600));
         assert!(found.blocks() * 512 >= 64 << 10, "{} blocks", found.blocks());
 
-        // A second time nothing is written again.
+        // A second call writes nothing.
         file.reserve(64 << 10).unwrap();
         assert_eq!(fs::metadata(&reserve).unwrap().mtime_nsec(), found.mtime_nsec());
 
         file.release_reserve().unwrap();
         assert!(!reserve.exists());
 
-        // Neither waits it for somebody at the other end of a pipe, nor writes where a link leads.
+        // It neither waits for the other end of a pipe nor writes through a link.
         rustix::fs::mkfifoat(rustix::fs::CWD, &reserve, rustix::fs::Mode::RWXU).unwrap();
         file.reserve(64 << 10).unwrap();
         assert!(fs::symlink_metadata(&reserve).unwrap().is_file());

@@ -1,27 +1,27 @@
-//! The memory of a run: its folder, its journal, and the lock that keeps two processes apart.
+//! The journal of a run: writing, reading and following its events on disk.
 //!
 //! # Theory of operation
 //!
 //! The state of a run is the fold of its events, and its events are the lines of one file,
 //! `journal.jsonl`, which only grows. The supervisor *appends* the events of a step in one write
-//! and *syncs* before it does anything that can't be undone. Three promises rest on that:
+//! and *syncs* before it does anything irreversible. This gives three guarantees:
 //!
-//! - **What was acknowledged stays.** An event is acknowledged when a sync after it succeeded. Later
-//!   crashes and errors neither lose nor change it. When an append fails or stops half way, the
-//!   file is cut back to the last whole event; when a sync fails, nothing is ever acknowledged
-//!   again, because nobody knows which bytes the system has given up.
-//! - **Every crash leaves a valid prefix.** Only the end of the file can be half written. It is cut
-//!   off and reported on opening; anything wrong before it is an error that names the line.
-//! - **The end can be told.** Space for the last events is set aside when the run begins, so that a
-//!   full disk is an ending with a reason and not a silence.
+//! - **Acknowledged events are durable.** An event is acknowledged when a sync after it succeeds.
+//!   Later crashes and errors neither lose nor change it. When an append fails or is incomplete, the
+//!   file is truncated to the last complete event. When a sync fails, nothing is ever acknowledged
+//!   again, because it is unknown which bytes the system has discarded.
+//! - **Every crash leaves a valid prefix.** Only the end of the file can be incomplete. Opening the
+//!   journal removes and reports it. Damage before the end is an error that names the line.
+//! - **The end can be recorded.** Space for the last events is reserved when the run starts, so that
+//!   a run on a full disk still records its outcome.
 //!
 //! ```text
 //!              append                    append fails                  sync fails
 //!   ┌──────┐ ──────────▶ (unsynced) ───────────────────▶ ┌──────┐ ───────────────▶ ┌──────┐
 //!   │ good │ ◀────────── sync                            │ full │                  │ lost │
 //!   └──────┘                                             └──────┘                  └──────┘
-//!                                          `append_last` only, from     nothing any more
-//!                                          the space set aside
+//!                                          `append_last` only, into     no more appends
+//!                                          the reserved space
 //! ```
 //!
 //! The format of a line is [`nightwright_core::journal`]'s. Here is what touches the disk: [`layer`]

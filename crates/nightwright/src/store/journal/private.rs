@@ -1,4 +1,4 @@
-//! Files and folders that only their owner can read, and that are still there after a crash.
+//! Files and folders that only their owner can read, and that survive a crash.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -7,19 +7,19 @@ use std::path::Path;
 
 use super::error::StoreFileError;
 
-/// Creates a new file for its owner only; an error if there is one.
+/// Creates a new file for its owner only; fails if it exists.
 pub fn create_file(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
 }
 
-/// How every file of a run is made.
+/// Returns the options for all files of a run.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
 }
 
-/// Creates a folder and all that is missing above it.
+/// Creates a folder and all missing parents.
 pub(crate) fn create_folders(path: &Path) -> Result<(), StoreFileError> {
     if path.is_dir() {
         return Ok(());
@@ -28,7 +28,7 @@ pub(crate) fn create_folders(path: &Path) -> Result<(), StoreFileError> {
         create_folders(parent)?;
     }
     match create_folder(path) {
-        // Another process was faster.
+        // Another process created it first.
         Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {
             Ok(())
         }
@@ -36,7 +36,7 @@ pub(crate) fn create_folders(path: &Path) -> Result<(), StoreFileError> {
     }
 }
 
-/// Creates one folder; an error if there is one.
+/// Creates one folder; fails if it exists.
 pub(crate) fn create_folder(path: &Path) -> Result<(), StoreFileError> {
     DirBuilder::new()
         .mode(0o700)
@@ -45,8 +45,8 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), StoreFileError> {
     sync_parent(path)
 }
 
-/// Gets the name of a new file or folder onto the disk: a file may be synced and still not be
-/// found after a crash, because its name was not.
+/// Flushes the name of a new file or folder to the disk. Without this, a synced file may be missing
+/// after a crash.
 pub(super) fn sync_parent(path: &Path) -> Result<(), StoreFileError> {
     let Some(parent) = path.parent() else {
         return Ok(());

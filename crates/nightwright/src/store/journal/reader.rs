@@ -1,4 +1,4 @@
-//! Reads a journal, and takes one over.
+//! Reads a journal, and opens one for appending.
 
 use std::fs::File;
 use std::io;
@@ -13,24 +13,24 @@ use super::error::{JournalError, StoreFileError};
 use super::layer::{DiskFile, FileLayer};
 use super::writer::JournalWriter;
 
-/// How much is read at a time.
+/// Size of one read.
 const CHUNK: usize = 256 << 10;
 
-/// How much is read at a time of the first line: most have not much more.
+/// Size of one read of the first line: most lines fit.
 const FIRST: usize = 16 << 10;
 
-/// A journal, read.
+/// The contents of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
     /// The run; `None` if nothing was ever recorded.
     pub run: Option<RunId>,
-    /// What happened, in order. The first has the number 1.
+    /// The events in order. The first has the number 1.
     pub records: Vec<Record>,
-    /// The half-written end, if there is one: a crash, or a writer that is just writing.
+    /// The incomplete end, if any: left by a crash, or by a writer that is writing now.
     pub torn: Option<TornTail>,
 }
 
-/// Reads a journal and changes nothing.
+/// Reads a journal without changing it.
 pub fn read(path: &Path) -> Result<Journal, JournalError> {
     let file = File::open(path).map_err(StoreFileError::on("open", path))?;
     let mut records = Vec::new();
@@ -39,15 +39,15 @@ pub fn read(path: &Path) -> Result<Journal, JournalError> {
     Ok(Journal { run: end.run, records, torn: end.torn })
 }
 
-/// Reads a journal event by event and keeps none of them: what stands before damage was handed over
-/// by the time that is found. Gives the half-written end, if there is one.
+/// Passes the events of a journal to `each`, without keeping them. Events before damage are passed
+/// on before the error is returned. Returns the incomplete end, if any.
 pub fn walk(path: &Path, each: impl FnMut(Record)) -> Result<Option<TornTail>, JournalError> {
     let file = File::open(path).map_err(StoreFileError::on("open", path))?;
     Ok(scan(path, |offset, buffer| file.read_at(buffer, offset), each)?.torn)
 }
 
-/// The first event of a journal, and no more of it: what the run was told. `None` if nothing was
-/// ever recorded.
+/// Returns the first event of a journal, which contains the settings of the run. `None` if nothing
+/// was ever recorded.
 pub fn first(path: &Path) -> Result<Option<Record>, JournalError> {
     let file = File::open(path).map_err(StoreFileError::on("open", path))?;
     let mut bytes = Vec::new();
@@ -73,13 +73,13 @@ pub fn first(path: &Path) -> Result<Option<Record>, JournalError> {
     Ok(found)
 }
 
-/// Begins the journal of a new run.
+/// Creates the journal of a new run.
 pub fn create(path: &Path, run: RunId) -> Result<JournalWriter<DiskFile>, JournalError> {
     JournalWriter::new(DiskFile::create(path)?, run)
 }
 
-/// Reads the journal of a run and gives a writer that goes on behind it. A half-written end is cut
-/// off and reported. The caller holds the run's lock.
+/// Reads the journal of a run and returns a writer that continues it. An incomplete end is removed
+/// and reported. The caller holds the run's lock.
 pub fn open_for_append(
     path: &Path,
     run: &RunId,
@@ -87,7 +87,7 @@ pub fn open_for_append(
     resume(DiskFile::open(path)?, run)
 }
 
-/// [`open_for_append`] for a file of any kind.
+/// [`open_for_append`] for any kind of file.
 pub fn resume<L: FileLayer>(
     mut layer: L,
     run: &RunId,
@@ -100,9 +100,9 @@ pub fn resume<L: FileLayer>(
         return Err(JournalError::OtherRun { path, expected: run.clone(), found: found.clone() });
     }
     if end.torn.is_some() {
-        // Synced at once: a crash must not bring it back behind what is appended from now on.
+        // Synced at once: after a crash, the removed end must not reappear in front of new events.
         let cut = layer.truncate(end.length).and_then(|()| layer.sync());
-        cut.map_err(StoreFileError::on("cut off the torn end of", &path))?;
+        cut.map_err(StoreFileError::on("truncate the incomplete end of", &path))?;
     }
     let writer = JournalWriter::after(layer, run.clone(), &end)?;
     Ok((Journal { run: end.run, records, torn: end.torn }, writer))

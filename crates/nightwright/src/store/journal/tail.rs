@@ -9,11 +9,11 @@ use nightwright_core::journal::{JournalLine, Scan};
 
 use super::error::{JournalError, StoreFileError};
 
-/// How much is read at a time.
+/// Size of one read.
 const CHUNK: usize = 64 << 10;
 
-/// A reader that remembers how far it has come. After an error it is of no further use: a new one
-/// begins from the start.
+/// A reader that remembers its position. After an error it cannot be used any more; a new one
+/// starts from the beginning.
 #[derive(Debug)]
 pub struct JournalTail {
     file: File,
@@ -22,27 +22,27 @@ pub struct JournalTail {
 }
 
 impl JournalTail {
-    /// Opens a journal; the first poll gives everything that is in it.
+    /// Opens a journal; the first poll returns all its lines.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let file = File::open(path).map_err(StoreFileError::on("open", path))?;
         Ok(Self { file, path: path.to_owned(), scan: Scan::new() })
     }
 
-    /// The lines that were completed since the last poll; none if there is nothing new.
+    /// Returns the lines that were completed since the last poll; empty if there are none.
     pub fn poll(&mut self) -> Result<Vec<JournalLine>, JournalError> {
         let mut lines = Vec::new();
         self.poll_raw(|line, _| lines.push(line))?;
         Ok(lines)
     }
 
-    /// The same one by one, each with the bytes it was read from, its newline left out.
+    /// Passes each new line to `each`, with the bytes it was read from, without the newline.
     pub fn poll_raw(
         &mut self,
         mut each: impl FnMut(JournalLine, &[u8]),
     ) -> Result<(), JournalError> {
         let mut offset = self.scan.position();
-        // What is written meanwhile is for the next poll: a fast writer can't keep us here.
-        let end = self.file.metadata().map_err(StoreFileError::on("look at", &self.path))?.len();
+        // Later lines are left for the next poll, so that a fast writer cannot keep this loop busy.
+        let end = self.file.metadata().map_err(StoreFileError::on("inspect", &self.path))?.len();
         if end < offset {
             return Err(JournalError::CutBack { path: self.path.clone() });
         }
@@ -59,8 +59,8 @@ impl JournalTail {
                 .feed_raw(&buffer[..count], &mut each)
                 .map_err(|error| JournalError::scan(&self.path, error))?;
         }
-        // A line that is not complete may be taken back by a writer that could not finish it, so
-        // it is read anew each time.
+        // The writer may remove an incomplete line that it could not finish, so the line is read
+        // again each time.
         self.scan.rewind();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The end of a journal at which it grows.
+//! Appends events to a journal, with space reserved for the last ones.
 
 use std::io;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use nightwright_core::units::RunId;
 use super::error::{JournalError, RecordingFailure, RecordingStep, StoreFileError};
 use super::layer::FileLayer;
 
-/// Space set aside for the last events. An ending with all its totals has about one KiB, the report
-/// of an attempt that is cut for it rarely more.
+/// Bytes reserved for the last events. The final event with all its totals has about 1 KiB; the
+/// report of a cancelled attempt rarely has more.
 pub const RESERVE: u64 = 64 << 10;
 
-/// Appends events to a journal. One process has one, and holds the run's lock.
+/// Appends events to a journal. There is one per process, which holds the run's lock.
 #[derive(Debug)]
 pub struct JournalWriter<L> {
     layer: L,
     run: RunId,
-    /// How many events are recorded.
+    /// The number of recorded events.
     lines: u64,
-    /// How many bytes they take: where the file is cut back to.
+    /// The bytes they take: the length to truncate the file to.
     length: u64,
-    /// Whether there is anything that a sync would have to do.
+    /// Whether there is anything to sync.
     unsynced: bool,
     /// The lines of the last append.
     batch: Vec<u8>,
@@ -34,22 +34,22 @@ pub struct JournalWriter<L> {
 #[derive(Debug)]
 enum WriterHealth {
     Good,
-    /// An append failed: only last words can be recorded.
+    /// An append failed: only the last events can be recorded.
     Full(RecordingFailure),
-    /// A sync failed: nobody knows what is on disk, and nothing is acknowledged any more.
+    /// A sync failed: the contents of the disk are unknown, and nothing is acknowledged any more.
     Lost(RecordingFailure),
 }
 
 impl<L: FileLayer> JournalWriter<L> {
-    /// Begins a journal in a file that is empty.
+    /// Starts a journal in an empty file.
     pub fn new(layer: L, run: RunId) -> Result<Self, JournalError> {
         Self::after(layer, run, &JournalEnd { run: None, lines: 0, length: 0, torn: None })
     }
 
-    /// Goes on behind the last good line of a journal; anything behind that has been cut off.
+    /// Continues after the last good line of a journal; the caller has removed everything after it.
     pub(super) fn after(mut layer: L, run: RunId, end: &JournalEnd) -> Result<Self, JournalError> {
         layer.reserve(RESERVE).map_err(|source| {
-            let action = "set space aside for the last events of";
+            let action = "reserve space for the last events of";
             StoreFileError { action, path: layer.path().to_owned(), source }
         })?;
         Ok(Self {
@@ -63,8 +63,8 @@ impl<L: FileLayer> JournalWriter<L> {
         })
     }
 
-    /// Appends events in one write. On an error none of them is recorded and those before them
-    /// are whole; from then on only [`append_last`](Self::append_last) can record anything.
+    /// Appends events in one write. On an error none of them is recorded, and earlier events stay
+    /// intact; from then on, only [`append_last`](Self::append_last) can record events.
     ///
     /// They survive a crash only after a [`sync`](Self::sync).
     pub fn append(&mut self, records: &[Record]) -> Result<(), JournalError> {
@@ -78,8 +78,8 @@ impl<L: FileLayer> JournalWriter<L> {
         })
     }
 
-    /// Gets all events onto the disk; free of charge if they are there. After an error nothing can
-    /// be recorded any more.
+    /// Flushes all events to the disk; does nothing if they are already there. After an error,
+    /// nothing can be recorded any more.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         if let Some(first) = self.failure() {
             return Err(JournalError::Stopped(first.clone()));
@@ -87,11 +87,11 @@ impl<L: FileLayer> JournalWriter<L> {
         self.flush()
     }
 
-    /// Appends and syncs the last events of the run. If the disk is full they get the space that
-    /// was set aside for them. Refused after a failed sync.
+    /// Appends and syncs the last events of the run. If the disk is full, they use the reserved
+    /// space. Refused after a failed sync.
     ///
-    /// It can be called again: a run that ends while an agent is working has more than one last
-    /// thing to say.
+    /// It can be called again: a run that ends while an agent is working records several last
+    /// events.
     pub fn append_last(&mut self, records: &[Record]) -> Result<(), JournalError> {
         if let WriterHealth::Good = self.health
             && self.append(records).is_ok()
@@ -102,19 +102,20 @@ impl<L: FileLayer> JournalWriter<L> {
         if let WriterHealth::Lost(first) = &self.health {
             return Err(JournalError::Stopped(first.clone()));
         }
-        // The append tells whether there is space, however that came about.
+        // The append shows whether there is space now.
         let _ = self.layer.release_reserve();
-        // Cutting back may have failed earlier, and events behind half a line would be damage.
+        // An earlier truncation may have failed, and events after an incomplete line would be
+        // damage.
         self.cut_back().and_then(|()| self.write(records)).map_err(JournalError::Failed)?;
         self.flush()
     }
 
-    /// Ends recording: syncs, and gives back the space set aside.
+    /// Ends recording: syncs, and frees the reserved space.
     pub fn close(mut self) -> Result<(), JournalError> {
         self.sync()?;
         let path = self.layer.path().to_owned();
         let released = self.layer.release_reserve();
-        released.map_err(StoreFileError::on("give back the space set aside for", &path))?;
+        released.map_err(StoreFileError::on("free the space reserved for", &path))?;
         Ok(())
     }
 
@@ -123,12 +124,11 @@ impl<L: FileLayer> JournalWriter<L> {
         self.lines
     }
 
-    /// The run that is recorded.
     pub fn run(&self) -> &RunId {
         &self.run
     }
 
-    /// The first failure, if there was any.
+    /// Returns the first failure, if any.
     pub fn failure(&self) -> Option<&RecordingFailure> {
         match &self.health {
             WriterHealth::Good => None,
@@ -145,7 +145,7 @@ impl<L: FileLayer> JournalWriter<L> {
             seq += 1;
             let start = self.batch.len();
             encode(&mut self.batch, seq, &self.run, record);
-            // A line that no reader takes would make the whole journal unreadable.
+            // A line that exceeds the readers' limit would make the whole journal unreadable.
             if self.batch.len() - start > MAX_LINE_BYTES {
                 self.batch.clear();
                 let why = format!("an event `{}` is too long", record.event.name());
@@ -154,7 +154,7 @@ impl<L: FileLayer> JournalWriter<L> {
         }
         if let Err(error) = self.layer.append(&self.batch) {
             self.batch.clear();
-            // Were it to fail, what is left would be a torn end, and nothing is written behind it.
+            // If this fails, an incomplete end remains, and nothing is written after it.
             let _ = self.cut_back();
             return Err(self.failed(RecordingStep::Append, error));
         }

@@ -124,5 +124,5 @@ fn a_broken_file_is_one_warning_an_iteration_also_with_a_review() {
     let journal = env.journal();
     let reviews = names(&journal).iter().filter(|name| **name == "call_started").count();
     assert_eq!(reviews, 2, "{:?}", names(&journal));
-    assert_eq!(warnings(&journal, "the principles can't be used"), 2);
+    assert_eq!(warnings(&journal, "cannot use the principles"), 2);
 }

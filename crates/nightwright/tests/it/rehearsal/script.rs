@@ -12,7 +12,7 @@ fn error(script: &str) -> String {
 fn an_unknown_step_is_shown_in_its_place() {
     let script = "[[attempt]]\nsteps = [\n  { say = 'a' },\n  { sya = 'b' },\n]\n";
     insta::assert_snapshot!(error(script), @r"
-    can't use the script `night.toml`: TOML parse error at line 4, column 5
+    cannot use the script `night.toml`: TOML parse error at line 4, column 5
       |
     4 |   { sya = 'b' },
       |     ^^^
@@ -24,39 +24,39 @@ fn an_unknown_step_is_shown_in_its_place() {
 fn a_step_without_its_other_half_is_shown_in_its_place() {
     let script = "[[attempt]]\nsteps = [\n  { say = 'a' },\n  { write = 'b' },\n]\n";
     insta::assert_snapshot!(error(script), @r"
-    can't use the script `night.toml`: TOML parse error at line 4, column 3
+    cannot use the script `night.toml`: TOML parse error at line 4, column 3
       |
     4 |   { write = 'b' },
       |   ^^^^^^^^^^^^^^^
-    `write` needs `text` beside it
+    `write` requires `text`
     ");
 }
 
 #[test]
 fn a_script_that_makes_no_sense_says_what_is_wrong() {
     let cases = [
-        ("steps = [{}]", "says nothing to do"),
-        ("steps = [{ say = 'a', run = 'b' }]", "does more than one thing (say, run)"),
-        ("steps = [{ say = 'a', text = 'b' }]", "`text` means nothing beside `say`"),
+        ("steps = [{}]", "defines no action"),
+        ("steps = [{ say = 'a', run = 'b' }]", "defines more than one action (say, run)"),
+        ("steps = [{ say = 'a', text = 'b' }]", "`text` has no effect with `say`"),
         ("steps = [{ read = '../x' }]", "`../x` must be a path inside the project"),
         ("steps = [{ write = '/etc/x', text = '' }]", "`/etc/x` must be a path inside the project"),
-        ("steps = [{ wait = 'long' }]", "`long` is no duration"),
-        ("steps = [{ wait = '-3s' }]", "`-3s` is no duration"),
-        ("steps = [{ quota = 101 }]", "`quota` is a percentage"),
-        ("steps = [{ flood = 2000000000 }]", "`flood` can't be more than"),
-        ("steps = [{ compact = false }]", "`compact = false` says nothing"),
-        ("steps = [{ run = 'a', times = 0 }]", "`times` has to be a number from 1 to 1000"),
-        ("steps = [{ repeat = [] }]", "`repeat` needs `times` beside it"),
+        ("steps = [{ wait = 'long' }]", "`long` is not a duration"),
+        ("steps = [{ wait = '-3s' }]", "`-3s` is not a duration"),
+        ("steps = [{ quota = 101 }]", "`quota` must be a percentage"),
+        ("steps = [{ flood = 2000000000 }]", "`flood` must be at most"),
+        ("steps = [{ compact = false }]", "`compact = false` has no effect"),
+        ("steps = [{ run = 'a', times = 0 }]", "`times` must be a number from 1 to 1000"),
+        ("steps = [{ repeat = [] }]", "`repeat` requires `times`"),
         ("steps = [{ repeat = [{ run = 'a', times = 1000 }], times = 11 }]", "more than 10000"),
         ("steps = [{ repeat = [{ sya = 'a' }], times = 2 }]", "unknown field `sya`"),
         ("replies = [1]", "a text, or a table with `steps` and `says`"),
         ("replies = [{ syas = 'a' }]", "unknown field `syas`"),
-        ("ending = {}", "says no way to end"),
-        ("ending = { hang = true, crash = 1 }", "has more than one way to end"),
-        ("ending = { hang = false }", "`hang = false` says nothing: leave it out"),
-        ("ending = { crash = 1, ignore_term = true }", "`ignore_term` means nothing here"),
-        ("ending = { crash = 256 }", "`crash` is an exit code"),
-        ("ending = { signal = 99 }", "`signal` is the number of a signal"),
+        ("ending = {}", "defines no ending"),
+        ("ending = { hang = true, crash = 1 }", "defines more than one ending"),
+        ("ending = { hang = false }", "`hang = false` has no effect: remove it"),
+        ("ending = { crash = 1, ignore_term = true }", "`ignore_term` has no effect here"),
+        ("ending = { crash = 256 }", "`crash` must be an exit code"),
+        ("ending = { signal = 99 }", "`signal` must be the number of a signal"),
         ("cost = -1", "-1 is no amount of money"),
         ("tokens = { inputs = 1 }", "unknown field `inputs`"),
         ("[[verify]]", "needs a `verdict`"),
@@ -67,7 +67,7 @@ fn a_script_that_makes_no_sense_says_what_is_wrong() {
     for (text, wanted) in cases {
         let error = error(&format!("[[attempt]]\n{text}\n"));
         assert!(error.contains(wanted), "{text}\n{error}");
-        assert!(error.starts_with("can't use the script `night.toml`: TOML parse error at line "));
+        assert!(error.starts_with("cannot use the script `night.toml`: TOML parse error at line "));
     }
 }
 

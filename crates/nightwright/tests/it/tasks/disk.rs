@@ -77,7 +77,7 @@ fn a_project_that_can_not_be_written_is_a_clear_error_and_loses_nothing() {
         &["task", "template", "delete", "t", "--yes"],
     ] {
         run_as_nobody(&env, command).exits(1).says(&[
-            "error: can't write `",
+            "error: cannot write `",
             "/.nightwright/",
             "ermission denied",
         ]);

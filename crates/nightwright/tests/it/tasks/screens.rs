@@ -33,7 +33,7 @@ fn a_list_of_tasks_shows_how_each_stands() {
     NAME         MODE       STATE        ITERATIONS  PROGRESS  COST   LAST RUN
     docs         loop       new          0           1/3       -
     migrate-api  loop       completed    12          35/60     $0.00  2026-11-16T07:13:00Z Task completed successfully after 12 iterations
-    no name      -          broken       0           -         -      no task can be called `no name`: ` ` can't be part of a name
+    no name      -          broken       0           -         -      no task can be called `no name`: ` ` cannot be part of a name
     stuck        iterative  blocked      2           35/60     $0.00  2026-11-16T07:03:00Z Blocked: a password for the staging database
     torn         -          broken       0           -         -      `.nightwright/tasks/torn/task.toml`, line 2: unclosed array, expected `]`
     unfinished   loop       interrupted  1           35/60     $0.00  2026-11-16T07:01:00Z [run]
