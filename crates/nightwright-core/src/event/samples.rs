@@ -141,7 +141,7 @@ fn words() -> Vec<Event> {
         Event::NudgeSent {
             attempt: AttemptId(7),
             answers: Some(notice()),
-            text: "Nobody is here to answer. Choose, note the choice, go on.".to_owned(),
+            text: "No one is here to answer. Choose, note the choice, go on.".to_owned(),
         },
         Event::PermissionDenied {
             attempt: AttemptId(7),

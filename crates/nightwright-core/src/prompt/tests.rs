@@ -230,7 +230,7 @@ fn what_was_decided_stands_behind_the_notes_unless_the_inbox_tells_it() {
 fn only_the_entry_of_a_decision_keeps_it_out_of_those_decided_earlier() {
     let decisions = vec![decision(2, "fast or safe", "No"), decision(3, "old or new", "New.")];
     let others = [
-        feedback(FeedbackSource::Watchdog, "Nobody is here to answer."),
+        feedback(FeedbackSource::Watchdog, "No one is here to answer."),
         feedback(FeedbackSource::Human, &decided_now(&decisions[1])),
         feedback(FeedbackSource::Council, &undecided("old or new")),
     ];
