@@ -1,14 +1,14 @@
-//! By what a blocker is known again: the first digits of the MD5 of its text. It tells texts apart
-//! and protects nothing.
+//! Blocker keys: the first digits of the MD5 of the text. They only distinguish texts, and are not
+//! for security.
 
 use std::fmt::Write;
 
 use crate::stream::report::Blocker;
 
-/// Digits that are enough to tell the blockers of a run apart.
+/// The number of digits that distinguishes the blockers of a run.
 const KEY_DIGITS: usize = 8;
 
-/// The blocker with this text. Blanks around it don't make it another one.
+/// The blocker with this text. Surrounding white space does not matter.
 pub fn blocker(text: &str) -> Blocker {
     let text = text.trim();
     let mut key = md5_hex(text.as_bytes());
@@ -25,10 +25,10 @@ fn md5_hex(bytes: &[u8]) -> String {
     text
 }
 
-/// How far each round of a block turns.
+/// The rotations of each round of a block.
 const TURNS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
 
-/// RFC 1321: the whole part of 2^32 times the sine of 1 to 64.
+/// RFC 1321: the integer part of 2^32 times the sine of 1 to 64.
 #[rustfmt::skip]
 const SINES: [u32; 64] = [
     0xd76a_a478, 0xe8c7_b756, 0x2420_70db, 0xc1bd_ceee, 0xf57c_0faf, 0x4787_c62a, 0xa830_4613, 0xfd46_9501,

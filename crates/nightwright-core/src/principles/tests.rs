@@ -269,9 +269,9 @@ fn every_mistake_in_a_yaml_file_is_named_with_its_line() {
         ),
         (
             "layer0:\n  auditability: 3\n  auditability: 4",
-            "3: `auditability` is there twice [auditability]",
+            "3: `auditability` is duplicated [auditability]",
         ),
-        ("layer0:\nlayer1:\nlayer0:", "3: `layer0` is there twice [layer0]"),
+        ("layer0:\nlayer1:\nlayer0:", "3: `layer0` is duplicated [layer0]"),
         (
             "layer0: {auditability: 3}",
             "1: `layer0` is a map of weights [{auditability: 3}] | write the weights below it, one a \

@@ -117,7 +117,7 @@ impl<'t> YamlReader<'t> {
     fn is_new(&mut self, within: &'static str, (name, span): &SpannedText<'t>) -> bool {
         let is_new = self.seen.insert((within, name));
         if !is_new {
-            let message = format!("`{name}` is there twice");
+            let message = format!("`{name}` is duplicated");
             self.wrong(span.clone(), &message, "the second time");
         }
         is_new
