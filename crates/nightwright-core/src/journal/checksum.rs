@@ -1,16 +1,16 @@
 //! CRC-32C (Castagnoli): the checksum at the end of every journal line.
 //!
-//! It finds every flipped byte and every burst up to 32 bits, which is what disks do to files. It
-//! is no protection against somebody who wants to deceive.
+//! It detects every flipped byte and every burst of up to 32 bits, which are the usual disk errors.
+//! It does not protect against deliberate changes.
 
 /// The polynomial, bits reversed.
 const POLYNOMIAL: u32 = 0x82F6_3B78;
 
-/// How many bytes are taken at a time: a resume reads the whole journal, and byte by byte the
-/// checksum alone would take a noticeable part of that.
+/// The number of bytes processed at a time. A resume reads the whole journal, and a checksum byte
+/// by byte would take a noticeable part of that.
 const STRIDE: usize = 16;
 
-/// `TABLES[k][b]` is what byte `b` does to the checksum when `k` bytes follow it in the stride.
+/// `TABLES[k][b]` is the effect of byte `b` on the checksum when `k` bytes follow it in the stride.
 static TABLES: [[u32; 256]; STRIDE] = tables();
 
 /// The checksum of `bytes`.
@@ -18,7 +18,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     let (strides, rest) = bytes.as_chunks::<STRIDE>();
     let mut crc = !0_u32;
     for stride in strides {
-        // The checksum so far goes into the first four bytes.
+        // The checksum so far is combined with the first four bytes.
         let bytes = (u128::from_le_bytes(*stride) ^ u128::from(crc)).to_le_bytes();
         let tables = TABLES.iter().rev();
         crc = tables.zip(bytes).fold(0, |crc, (table, byte)| crc ^ table[usize::from(byte)]);
