@@ -10,7 +10,6 @@
 //! argument and randomness comes from a seed. So every rule can be tested in a few lines, and every
 //! run can be replayed.
 
-
 pub mod baseline;
 pub mod check_command;
 pub mod display;
