@@ -74,7 +74,7 @@ pub fn request(file: &str, wrong: Option<&str>) -> String {
         Some(wrong) => format!(
             "The principles of this project, weights that say what gives way where two good things \
              contradict each other, are in `{file}` and can't be used as they are:\n\n{wrong}\n\n\
-             Before anything else mend that file. Keep what it says as far as it can be \
+             Before anything else, fix that file. Keep what it says as far as it can be \
              understood; what is missing, choose by what the task and the project show."
         ),
     };

@@ -33,7 +33,7 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
     for feedback in briefing.feedback.iter().rev() {
         let source = match feedback.source {
             FeedbackSource::Checks => "The checks",
-            FeedbackSource::Verifier => "The verifier, who did not believe that it is complete",
+            FeedbackSource::Verifier => "The verifier, which rejected the claim of completion",
             FeedbackSource::Watchdog => "The watchdog",
             FeedbackSource::Council => "The council",
             FeedbackSource::Idle => "The supervisor, about progress",

@@ -117,14 +117,14 @@ pub fn advice_question(settings: &Settings, noticed: &[(WatchdogFinding, u32)]) 
         let signal = match notice.signal {
             WatchdogSignal::GivingUp => "It gives up.",
             WatchdogSignal::Asking => "It asks a question, and there is nobody to answer.",
-            WatchdogSignal::Repetition => "It makes the same tool call over and over.",
-            WatchdogSignal::ToolErrors => "Its tool calls fail one after the other.",
-            WatchdogSignal::Compaction => "It fills its context again and again.",
+            WatchdogSignal::Repetition => "It repeats the same tool call.",
+            WatchdogSignal::ToolErrors => "Its tool calls fail repeatedly.",
+            WatchdogSignal::Compaction => "It fills its context repeatedly.",
         };
         let again = match round.saturating_sub(1) {
             0 => String::new(),
-            1 => format!(" That was so in one iteration before{DIFFERENT}"),
-            times => format!(" That was so in {times} iterations before{DIFFERENT}"),
+            1 => format!(" The same happened in one earlier iteration{DIFFERENT}"),
+            times => format!(" The same happened in {times} earlier iterations{DIFFERENT}"),
         };
         let words = block(&cut_middle(notice.text.trim(), OUTPUT_MAX));
         writes(&mut text, format_args!("\n{signal}{again}\n\n{words}\n"));

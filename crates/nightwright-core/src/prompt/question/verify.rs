@@ -195,7 +195,7 @@ fn parts(case: &VerificationCase<'_>, depth: Depth) -> Vec<QuestionSection> {
     let is_known = claim != [EvidenceKind::Asked] || settings.verify.tamper != Tamper::Off;
     parts.extend(changed(inspection.filter(|_| is_known), depth));
     if !findings.is_empty() {
-        let words = "What makes passing checks worth less. Judge whether it was for a good reason.";
+        let words = "Changes that weaken the checks. Judge whether it was for a good reason.";
         let part = QuestionSection::new("What was found in the changes", words);
         parts.push(part.with("findings", &found(findings), FINDINGS_MAX));
     }
@@ -274,7 +274,7 @@ fn checked(checks: &[CheckResult]) -> String {
 /// The changed files, and as much of the diff as the depth allows.
 fn changed(inspection: Option<&Inspection>, depth: Depth) -> Vec<QuestionSection> {
     let Some(Inspection { changes, diff, .. }) = inspection else {
-        return vec![QuestionSection::new("What changed", "Nobody looked at the changes.")];
+        return vec![QuestionSection::new("What changed", "The changes were not inspected.")];
     };
     let files = match changes.files {
         0 => "No change was seen since the work began.".to_owned(),
