@@ -40,7 +40,6 @@ const INSTALLERS: [(&str, &str); 11] = [
 /// The known state of a check before the first iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaselineStatus {
-    /// The check passed.
     Passes,
     /// The check failed: a later pass shows progress.
     Fails,

@@ -46,7 +46,10 @@ impl Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Run a hook of the user.
-    RunHook { ticket: Ticket, hook: Hook },
+    RunHook {
+        ticket: Ticket,
+        hook: Hook,
+    },
     /// Inspect the project and the disk before an iteration.
     Prepare {
         ticket: Ticket,
@@ -56,10 +59,14 @@ pub enum Effect {
     /// Compose the prompt and start the agent.
     StartAttempt(Box<AttemptRequest>),
     /// Send a further message to a running session.
-    Nudge { attempt: AttemptId, text: String },
+    Nudge {
+        attempt: AttemptId,
+        text: String,
+    },
     /// Close the input of a running session: no more messages follow.
-    CloseInput { attempt: AttemptId },
-    /// Kill an attempt.
+    CloseInput {
+        attempt: AttemptId,
+    },
     CancelAttempt {
         attempt: AttemptId,
         /// The reason, which affects the classification.
@@ -73,7 +80,6 @@ pub enum Effect {
         /// The iteration whose start is compared with the current state.
         iteration: Iteration,
     },
-    /// Run the checks.
     RunChecks {
         ticket: Ticket,
         purpose: CheckPurpose,
@@ -81,17 +87,17 @@ pub enum Effect {
         /// check has its own deadline, and the first failure ends the series.
         budget: Option<Duration>,
     },
-    /// Kill the checks.
     CancelChecks {
         ticket: Ticket,
         /// The time between SIGTERM and SIGKILL.
         grace: Grace,
     },
     /// Inspect the changes since the start of the run.
-    InspectChanges { ticket: Ticket },
+    InspectChanges {
+        ticket: Ticket,
+    },
     /// Use the agent for something other than work.
     StartCall(Box<CallRequest>),
-    /// Kill a call.
     CancelCall {
         call: CallId,
         /// The reason, which affects the classification.
@@ -100,9 +106,13 @@ pub enum Effect {
         grace: Grace,
     },
     /// Wake the machine later. An existing timer with this key is replaced.
-    SetTimer { key: TimerKey, alarm: Alarm },
-    /// Remove a timer.
-    ClearTimer { key: TimerKey },
+    SetTimer {
+        key: TimerKey,
+        alarm: Alarm,
+    },
+    ClearTimer {
+        key: TimerKey,
+    },
     /// The run has ended: kill the remaining processes and exit.
     Finish,
 }

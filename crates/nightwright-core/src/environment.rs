@@ -26,7 +26,6 @@ const SESSION: &[&str] = &[
     "NIGHTWRIGHT_TASK",
     "NIGHTWRIGHT_TURN",
 ];
-/// The agent's login.
 const LOGIN: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",

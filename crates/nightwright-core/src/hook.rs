@@ -15,7 +15,6 @@ pub enum Hook {
     Started,
     /// Before every iteration; may skip it or end the run.
     NextIteration,
-    /// After every iteration.
     IterationFinished,
     /// After an iteration that reported a new blocker.
     Blocked,

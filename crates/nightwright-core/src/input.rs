@@ -50,18 +50,22 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Stop the run, soon or immediately.
-    Stop { when: StopWhen, by: StopSource },
+    Stop {
+        when: StopWhen,
+        by: StopSource,
+    },
     /// A resource such as the terminal goes away: stop the run. A stop that is already in progress
     /// is not accelerated.
     HangUp,
     /// Cancel a requested stop.
     CancelStop,
-    /// Start nothing new.
     Pause,
     /// Continue a paused run.
     Resume,
     /// Send a message to the agent.
-    Tell { text: String },
+    Tell {
+        text: String,
+    },
     /// End the current wait and retry now.
     RetryNow,
 }
@@ -105,17 +109,16 @@ pub enum ResumePolicy {
 /// The answer of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookAnswer {
-    /// Continue the run.
     GoOn,
-    /// Skip this iteration.
     Skip,
-    /// End the run.
     Abort {
         /// The hook's message or exit code.
         why: String,
     },
     /// The hook itself failed; the run continues.
-    Failed { why: String },
+    Failed {
+        why: String,
+    },
 }
 
 /// The project before an iteration.
@@ -298,11 +301,11 @@ impl CheckResult {
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CheckVerdict {
-    /// The check passed.
+    /// The check passed at the first try.
     Passed,
     /// The check failed, was repeated, and passed.
     Flaky,
-    /// The check failed.
+    /// The check ran and failed.
     Failed {
         /// The exit code, or the signal that killed it.
         how: crate::stream::outcome::ProcessExit,

@@ -102,7 +102,6 @@ macro_rules! text {
     };
 }
 
-/// The mode `loop`.
 pub const LOOP: EmbeddedMode = EmbeddedMode {
     name: "loop",
     definition: text!("loop", "mode.toml"),
@@ -113,7 +112,6 @@ pub const LOOP: EmbeddedMode = EmbeddedMode {
     validate: Some(text!("loop", "validate.md")),
 };
 
-/// The mode `iterative`.
 pub const ITERATIVE: EmbeddedMode = EmbeddedMode {
     name: "iterative",
     definition: text!("iterative", "mode.toml"),
@@ -124,7 +122,6 @@ pub const ITERATIVE: EmbeddedMode = EmbeddedMode {
     validate: Some(text!("iterative", "validate.md")),
 };
 
-/// The mode `plan`.
 pub const PLAN: EmbeddedMode = EmbeddedMode {
     name: "plan",
     definition: text!("plan", "mode.toml"),
@@ -135,7 +132,6 @@ pub const PLAN: EmbeddedMode = EmbeddedMode {
     validate: None,
 };
 
-/// The mode `build`.
 pub const BUILD: EmbeddedMode = EmbeddedMode {
     name: "build",
     definition: text!("build", "mode.toml"),
@@ -146,7 +142,6 @@ pub const BUILD: EmbeddedMode = EmbeddedMode {
     validate: None,
 };
 
-/// The mode `prompt`.
 pub const PROMPT: EmbeddedMode = EmbeddedMode {
     name: "prompt",
     definition: text!("prompt", "mode.toml"),

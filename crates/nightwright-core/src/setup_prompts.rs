@@ -12,7 +12,6 @@ pub enum SetupPrompt {
     Setup,
     /// Editing instructions together with a person.
     Edit,
-    /// Validating instructions.
     Validate,
 }
 
@@ -67,7 +66,6 @@ pub fn template(mode: &str, purpose: SetupPrompt) -> &'static str {
     own.or_else(|| of(&ITERATIVE)).unwrap_or_default()
 }
 
-/// Renders a template.
 pub fn render(
     template: &str,
     purpose: SetupPrompt,

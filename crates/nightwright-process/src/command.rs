@@ -220,7 +220,7 @@ pub(super) async fn collect(
         () = &mut read => return,
         _ = over => {}
     }
-    // A process that still holds a pipe was told to end with the command. Its output does not
+    // A process that still holds a pipe got SIGTERM with the command. Its output does not
     // belong to the command.
     let _ = timeout(DRAIN_TIMEOUT, read).await;
 }

@@ -72,10 +72,7 @@ pub enum InvalidStatus {
     Undecided,
     /// The field `complete` has another type.
     #[error("`complete` is {found}: it must be true or false")]
-    NotYesOrNo {
-        /// The value found.
-        found: String,
-    },
+    NotYesOrNo { found: String },
 }
 
 /// Parses a status file.

@@ -159,7 +159,6 @@ impl Scan {
         self.rest = Remainder::default();
     }
 
-    /// Ends the scan.
     pub fn finish(self) -> JournalEnd {
         let length = match &self.rest {
             Remainder::Piece(piece) => piece.len() as u64,

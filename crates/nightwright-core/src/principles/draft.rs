@@ -21,13 +21,11 @@ pub struct Mistake {
 pub enum MistakeHelp {
     /// No help besides the message.
     None,
-    /// A fixed hint.
     Say(String),
     /// The name that is closest to the word.
     Nearest {
         /// The word in the file.
         word: String,
-        /// The possible names.
         among: Vec<&'static str>,
     },
 }

@@ -23,7 +23,6 @@ pub struct Principle {
 /// The subject of a principle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// The product itself.
     Product,
     /// The way it is developed.
     Development,
@@ -76,7 +75,6 @@ impl Principle {
     }
 }
 
-/// The neutral weight.
 pub(super) const MIDDLE: u8 = 5;
 
 /// The number of principles.

@@ -192,7 +192,6 @@ pub struct ResultFacts {
     pub is_error: bool,
     /// The final message, or the text of the error; `None` if neither was given.
     pub text: Option<String>,
-    /// Further error messages.
     pub errors: Vec<String>,
     /// The reason why the model stopped.
     pub stop_reason: String,

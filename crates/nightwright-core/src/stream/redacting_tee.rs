@@ -86,7 +86,6 @@ pub struct RedactingTee {
 }
 
 impl RedactingTee {
-    /// Masks one stream.
     pub fn new(dialect: Dialect, secrets: Secrets) -> Self {
         let masking = if dialect.prints_json() { StreamMasker::of_json } else { StreamMasker::new };
         Self {

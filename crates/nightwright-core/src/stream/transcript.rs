@@ -80,7 +80,6 @@ pub struct AttemptExit<'a> {
     pub zone: Option<&'a TimeZone>,
 }
 
-/// A finished attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedTranscript {
     /// The report for the state machine.

@@ -47,7 +47,6 @@ pub(crate) enum KillScope {
 pub(crate) enum GuardRequest {
     /// Terminate everything, with the usual grace.
     Terminate,
-    /// Kill everything immediately.
     Kill,
     /// The sender exits now: let the program run for a few seconds more, then kill it.
     LeaveRunning,

@@ -323,7 +323,6 @@ fn found(findings: &[TamperFinding]) -> String {
     list.join("\n")
 }
 
-/// `goal`, `goal-2`, `goal-3`.
 fn tag_name(tag: &str, number: usize) -> String {
     if number == 1 { tag.to_owned() } else { format!("{tag}-{number}") }
 }

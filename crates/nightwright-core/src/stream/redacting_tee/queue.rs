@@ -26,7 +26,6 @@ pub(super) struct HeldDelta {
     pub(super) length: usize,
 }
 
-/// All waiting lines.
 #[derive(Debug, Default)]
 pub(super) struct LineQueue {
     /// The bytes of all lines, after some that are already released.
@@ -64,7 +63,6 @@ impl LineQueue {
         self.behind
     }
 
-    /// Appends a line.
     pub(super) fn push(&mut self, line: &[u8], look: ScanResult, piece: Option<HeldDelta>) {
         self.bytes.extend_from_slice(line);
         if let (None, ScanResult::Clean, Some(last)) = (&piece, look, self.parts.back_mut())

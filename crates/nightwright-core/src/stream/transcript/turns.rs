@@ -77,7 +77,6 @@ impl TurnState {
         };
     }
 
-    /// Records a result.
     pub(super) fn end_turn(&mut self) {
         self.turn = TurnPhase::Idle;
         self.results = self.results.saturating_add(1);

@@ -86,7 +86,6 @@ fn epoch(text: &str) -> Option<Timestamp> {
     Timestamp::from_second(digits.parse().ok()?).ok()
 }
 
-/// `10:05pm`, `10pm`
 fn clock(text: &str) -> Option<Time> {
     let (text, afternoon) = match text.strip_suffix("pm") {
         Some(text) => (text, 12),
