@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   nightwright run --detach ── reads the pipe ──┬── a message: prints a hint, exits with 0
-//!        │ same terminal, same group                └── end of file: exits with the child's exit code
+//!        │ same terminal, same group               └── end of file: exits with the child's code
 //!        └── nightwright run ── questions, errors ── first event on disk ── setsid ── message ──▶
 //! ```
 //!

@@ -201,8 +201,8 @@ fn begin(order: &GuardOrder, input: OwnedFd) -> Result<GuardedProgram, GuardMess
     let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     match (number, close_pipes(&nothing)) {
         (Some(program), Ok(())) => Ok(GuardedProgram { program, group, lock, outputs }),
-        // The end of its output could not be seen. Wait for its exit; nightwright adopts any process
-        // it has started by now.
+        // The end of its output could not be seen. Wait for its exit; nightwright adopts any
+        // process it has started by now.
         (_, done) => {
             let _ = child.kill();
             let _ = child.wait();

@@ -1,8 +1,8 @@
 //! Comparison of the tests before and after: which are deleted, disabled, or check less.
 //!
-//! A test is the same if it has the same name in the same file, otherwise in another file,
-//! otherwise if it shares most of its words with a new test. An assertion is the same if its text
-//! is the same, wherever it is.
+//! A test is the same if it has the same name in the same file, or else in another file. Otherwise it
+//! is the same as a new test that shares most of its words. An assertion is the same if its text is
+//! the same, wherever it is.
 
 use std::collections::HashMap;
 
