@@ -1,4 +1,4 @@
-//! The baseline: what the checks came to before the first iteration, and what follows from that.
+//! Baseline: the results of the checks before the first iteration, and their consequences.
 //!
 //! A check that passed before any work cannot show by passing again that the work is done. A check
 //! that cannot run at all can show nothing, so the run refuses to start.
@@ -13,16 +13,16 @@ use crate::input::{CheckResult, CheckVerdict};
 use crate::stream::outcome::ProcessExit;
 use crate::units::human;
 
-/// A check may take at least this many times as long as it took before the first iteration.
+/// The factor by which a check may exceed its duration before the first iteration.
 const DEADLINE_FACTOR: u32 = 3;
 
-/// A shell exits with these if the program is not executable, or not there.
+/// The exit codes of a shell if the program is not executable, or missing.
 const NO_PROGRAM: [i32; 2] = [126, 127];
 
-/// A missing program is named in one of the last lines.
+/// The number of last lines that are searched for a missing program.
 const LINES_SEARCHED: usize = 20;
 
-/// What installs the dependencies of a project, by the program that its check starts with.
+/// The commands that install a project's dependencies, by the first program of its check.
 const INSTALLERS: [(&str, &str); 11] = [
     ("npm", "npm install"),
     ("npx", "npm install"),
@@ -37,18 +37,17 @@ const INSTALLERS: [(&str, &str); 11] = [
     ("dotnet", "dotnet restore"),
 ];
 
-/// What is known of a check before the first iteration.
+/// The known state of a check before the first iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaselineStatus {
-    /// It passed.
     Passes,
-    /// It failed: if it passes later, something was achieved.
+    /// The check failed: a later pass shows progress.
     Fails,
-    /// It did not get as far as a result.
+    /// The check gave no result.
     Unknown,
 }
 
-/// What is known of a check by its result.
+/// The state of a check by its result.
 pub fn status(result: &CheckResult) -> BaselineStatus {
     match &result.verdict {
         CheckVerdict::Passed | CheckVerdict::Flaky => BaselineStatus::Passes,
@@ -68,8 +67,8 @@ pub fn status(result: &CheckResult) -> BaselineStatus {
     }
 }
 
-/// Why the check cannot run here; `None` if it can. `withheld` are the variables that checks do not get.
-/// A program that is missing *inside* the check is a failure like any other.
+/// The reason why the check cannot run here; `None` if it can. `withheld` are the variables that
+/// checks do not get. A program that is missing *inside* the check is an ordinary failure.
 pub fn cannot_run(result: &CheckResult, withheld: &[String]) -> Option<String> {
     let CheckResult { command, verdict, .. } = result;
     match verdict {
@@ -93,7 +92,7 @@ static LACKS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(words).expect("the pattern is a constant")
 });
 
-/// The variable that a line of the output says is missing, if nightwright withheld it.
+/// The withheld variable that a line of the output reports as missing, if any.
 fn needed_variable<'a>(output: &str, withheld: &'a [String]) -> Option<&'a str> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let lines = output.lines().filter(|line| LACKS.is_match(line));
@@ -158,7 +157,7 @@ pub fn deadline(configured: Duration, before: Option<&CheckResult>) -> Duration 
     configured.max(measured.unwrap_or_default())
 }
 
-/// What a person needs to know about a check that has no result.
+/// A warning about a check that has no result.
 pub fn warning(result: &CheckResult) -> Option<String> {
     let command = &result.command;
     if result.verdict == CheckVerdict::TimedOut {
@@ -209,7 +208,7 @@ pub fn sentence(result: &CheckResult) -> String {
     }
 }
 
-/// The result in a few words, for a reader who has the command already.
+/// The result in a few words, without the command.
 pub fn in_short(result: &CheckResult) -> String {
     match (status(result), result.tests) {
         (BaselineStatus::Passes, _) => "passed".to_owned(),

@@ -1,16 +1,15 @@
-//! The program that a check starts with, as far as its command line says so plainly.
+//! The first program of a check, as far as its command line names it plainly.
 //!
-//! A check is a command line for the shell. Before the first iteration, nightwright looks whether its
-//! first program is installed. Anything that only a shell can work out (variables, substitutions,
-//! conditions) is left to the shell.
+//! A check is a command line for the shell. Before the first iteration, nightwright tests whether
+//! its first program is installed. Variables, substitutions and conditions are left to the shell.
 
-/// Words before a command that do not matter for which program it is.
+/// Words before a command that do not affect which program it is.
 const PREFIXES: [&str; 5] = ["env", "exec", "command", "time", "nohup"];
 
-/// Commands of the shell that change nothing for the commands after them.
+/// Shell commands that do not affect the commands after them.
 const BUILTINS: [&str; 8] = ["true", ":", "test", "[", "echo", "printf", "umask", "ulimit"];
 
-/// Commands and words of the shell after which no program can be named.
+/// Shell commands and words after which the program cannot be determined.
 const OPAQUE: [&str; 21] = [
     "if", "for", "while", "until", "case", "function", "select", "[[", "!", "false", ".", "source",
     "eval", "export", "unset", "set", "alias", "exit", "return", "trap", "read",
@@ -19,13 +18,13 @@ const OPAQUE: [&str; 21] = [
 /// The first program that a check starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstProgram {
-    /// Its name or path, as the check has it.
+    /// The name or path, as the check has it.
     pub name: String,
-    /// The folder that the check changes into before, from the project folder.
+    /// The folder that the check changes into first, relative to the project.
     pub folder: Option<String>,
 }
 
-/// The first program that a check starts; `None` if its command line does not say so plainly.
+/// The first program that a check starts; `None` if its command line does not name it plainly.
 pub fn first_program(command: &str) -> Option<FirstProgram> {
     let SimpleCommands { commands, whole } = plain(command);
     let count = commands.len();
@@ -51,7 +50,7 @@ pub fn first_program(command: &str) -> Option<FirstProgram> {
     None
 }
 
-/// The command itself; `None` if what stands before it decides where programs are found.
+/// The command itself; `None` if a word before it affects where programs are found.
 fn without_prefixes<'a, 'b>(mut words: &'b [&'a str]) -> Option<&'b [&'a str]> {
     while let [first, rest @ ..] = words {
         let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -67,11 +66,11 @@ fn without_prefixes<'a, 'b>(mut words: &'b [&'a str]) -> Option<&'b [&'a str]> {
     Some(words)
 }
 
-/// The beginning of a command line that needs no shell to be understood.
+/// The beginning of a command line that can be parsed without a shell.
 struct SimpleCommands {
-    /// The words of each command; they are joined by `&&`.
+    /// The words of each command; the commands are joined by `&&`.
     commands: Vec<Vec<String>>,
-    /// Whether that is all of the command line.
+    /// Whether that is the whole command line.
     whole: bool,
 }
 

@@ -1,25 +1,25 @@
-//! Text that others wrote, made fit for a terminal, a log or a page.
+//! Display of untrusted text on a terminal, in a log or on a page.
 //!
-//! A terminal obeys what it is shown: it moves the cursor over lines already written, sets its
-//! title, answers questions as if somebody typed, and draws text in another order than it is in.
-//! Whatever came from the agent, its tools or the project goes through [`display_safe`] first.
+//! A terminal interprets its output: text can move the cursor over earlier lines, set the title,
+//! trigger answers that look like typed input, and reorder characters. All text from the agent, its
+//! tools or the project goes through [`display_safe`] first.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// So many bytes are looked at together.
+/// The number of bytes examined together.
 const BLOCK: usize = 64;
 
-/// The text without escape sequences, without control characters but newline and tab, without
-/// controls of writing direction and without what can't be seen. Borrowed when there is nothing to
-/// take out.
+/// The text without escape sequences, control characters other than newline and tab, bidirectional
+/// controls and invisible characters. Borrowed if nothing has to be removed.
 ///
-/// What joins or varies characters stays: whole scripts and half of all emoji are made with it. A
-/// soft hyphen stays, too: whoever does not break a line there shows nothing.
+/// Characters that join or vary others stay, because many scripts and emoji need them. A soft
+/// hyphen stays, too: it is shown only at a line break.
 ///
-/// A whole escape sequence goes, not only its first character, so that coloured output stays
-/// readable. A carriage return becomes a newline: what a progress bar wrote over is shown, too.
+/// A whole escape sequence is removed, not only its first character, so that coloured output stays
+/// readable. A carriage return becomes a newline, so that text overwritten by a progress bar is
+/// shown.
 pub fn display_safe(text: &str) -> Cow<'_, str> {
     match first_unsafe(text) {
         None => Cow::Borrowed(text),
@@ -27,15 +27,14 @@ pub fn display_safe(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Where the first character is that must go. Most text is plain, and is looked through many bytes at
-/// once.
+/// The position of the first unsafe character. Most text is plain, and is scanned in blocks.
 fn first_unsafe(text: &str) -> Option<usize> {
     let mut start = 0;
     while start < text.len() {
         let end = text.ceil_char_boundary(start + BLOCK);
         let block = &text[start..end];
         let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-        // Without a way out early, so that the bytes need not be asked one by one.
+        // There is no early exit, so that the bytes can be processed together.
         let plain = block.bytes().fold(true, |plain, byte| plain & is_plain(byte));
         if !plain && let Some(at) = block.find(is_unsafe) {
             return Some(start + at);
@@ -45,8 +44,8 @@ fn first_unsafe(text: &str) -> Option<usize> {
     None
 }
 
-/// The text as one safe line of at most so many characters, `…` in place of what is cut off.
-/// White space of any kind and length becomes one space.
+/// The text as one safe line of at most `max_chars` characters, with `…` in place of the rest. Any
+/// white space becomes one space.
 pub fn one_line(text: &str, max_chars: usize) -> String {
     let safe = display_safe(text);
     let mut line = String::new();
@@ -68,24 +67,23 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     line
 }
 
-/// Whether a terminal might obey it, or draw other text differently because of it, or whether it is
-/// there without being seen.
+/// Whether a character can control a terminal, change how other text is drawn, or is invisible.
 pub fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        // C0 and C1, and the delete between them.
+        // C0 and C1, and the delete character between them.
         c if c.is_control() => true,
-        // Marks, embeddings, overrides and isolates of writing direction.
+        // Bidirectional marks, embeddings, overrides and isolates.
         '\u{061c}'
         | '\u{200e}'
         | '\u{200f}'
         | '\u{202a}'..='\u{202e}'
         | '\u{2066}'..='\u{2069}' => true,
-        // Ends of lines and paragraphs that some programs take for ends of lines, and others not.
+        // Line and paragraph separators, which only some programs treat as line ends.
         '\u{2028}' | '\u{2029}' => true,
-        // Spaces, joiners and operators without a width, formats that nobody should use, letters
-        // and vowels that are not drawn, beams of music, the mark of a byte order, annotations, and
-        // the tags and further variants in which a second text can be hidden.
+        // Zero-width spaces, joiners and operators, deprecated formats, invisible letters and
+        // vowels, musical beams, the byte order mark, annotations, and tags and variation selectors
+        // that can hide a second text.
         '\u{034f}'
         | '\u{115f}'
         | '\u{1160}'
@@ -114,7 +112,7 @@ fn cleaned(text: &str, first: usize) -> String {
         match c {
             '\r' if rest.peek() == Some(&'\n') => {}
             '\r' => safe.push('\n'),
-            // Ends of lines to nobody but Unicode: what is one line stays one.
+            // Only Unicode treats these as line ends: one line stays one.
             '\u{2028}' | '\u{2029}' => safe.push(' '),
             '\u{1b}' => skip_escape(&mut rest),
             '\u{9b}' => skip_control_sequence(&mut rest),
@@ -131,7 +129,7 @@ fn begins_string(c: char) -> bool {
     matches!(c, '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}')
 }
 
-/// What follows an escape character and belongs to it.
+/// Skips the characters after an escape character that belong to it.
 fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
     match rest.peek() {
         Some('[') => {
@@ -147,13 +145,13 @@ fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Parameters, intermediates and the final character of a control sequence.
+/// Skips parameters, intermediates and the final character of a control sequence.
 fn skip_control_sequence(rest: &mut Peekable<Chars<'_>>) {
     skip_shape(rest, |c| ('0'..='?').contains(&c), '@'..='~');
 }
 
-/// Goes past a sequence of a given shape. One that does not have it is left where it is: were it
-/// skipped, an escape character could hide text that people should see.
+/// Skips a sequence of a given shape. Any other text is kept, so that an escape character cannot
+/// hide text.
 fn skip_shape(
     rest: &mut Peekable<Chars<'_>>,
     is_parameter: impl Fn(char) -> bool,
@@ -167,9 +165,9 @@ fn skip_shape(
     }
 }
 
-/// The text of a title, a link or a private command, up to its end on the same line. One without
-/// an end stays, or it would hide everything after it. Another control character ends the search,
-/// so no text is searched twice.
+/// Skips the text of a title, a link or a private command, up to its end on the same line. One
+/// without an end is kept, or it would hide everything after it. Another control character ends the
+/// search, so no text is searched twice.
 fn skip_string(rest: &mut Peekable<Chars<'_>>) {
     let mut ahead = rest.clone();
     while let Some(c) = ahead.next() {

@@ -1,4 +1,4 @@
-//! What the machine asks the world to do.
+//! Effects: requests of the state machine to the outside world.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::stream::dialect::ToolAccess;
 use crate::stream::outcome::CancelReason;
 use crate::units::{AttemptId, CallId, Iteration, Ticket, Usd};
 
-/// The machine's answer to one input: decisions already taken, and requests that follow from them.
+/// The machine's answer to one input: events that were decided, and effects that follow from them.
 #[must_use = "a step that is not written down and carried out is lost"]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// To be recorded first.
+    /// The records to write first.
     pub records: Vec<Record>,
-    /// To be carried out then, in this order.
+    /// The effects to carry out then, in this order.
     pub effects: Vec<Effect>,
 }
 
@@ -33,7 +33,7 @@ impl Step {
         self.records.iter().map(|record| &record.event)
     }
 
-    /// Whether the records have to be on disk before the effects begin.
+    /// Whether the records must be on disk before the effects begin.
     pub fn wants_sync(&self) -> bool {
         self.effects.iter().any(Effect::needs_durable_past)
             || self.events().any(|event| {
@@ -46,105 +46,84 @@ impl Step {
     }
 }
 
-/// A request to the world.
+/// A request to the outside world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Run a hook of the user's.
+    /// Run a hook of the user.
     RunHook {
-        /// For the answer.
         ticket: Ticket,
-        /// Which.
         hook: Hook,
     },
-    /// Look at the project and the disk before an iteration.
+    /// Inspect the project and the disk before an iteration.
     Prepare {
-        /// For the answer.
         ticket: Ticket,
         /// Whether the state of the project is needed, or known from the previous iteration.
         mark: Needed,
     },
     /// Compose the prompt and start the agent.
     StartAttempt(Box<AttemptRequest>),
-    /// Say something more into a running session.
+    /// Send a further message to a running session.
     Nudge {
-        /// Whose.
         attempt: AttemptId,
-        /// What.
         text: String,
     },
-    /// Close the input of a running session: it has been told everything.
+    /// Close the input of a running session: no more messages follow.
     CloseInput {
-        /// Whose.
         attempt: AttemptId,
     },
-    /// End an attempt.
     CancelAttempt {
-        /// Which.
         attempt: AttemptId,
-        /// Why; it goes into the classification.
+        /// The reason, which affects the classification.
         why: CancelReason,
-        /// How much time it has to leave.
+        /// The time between SIGTERM and SIGKILL.
         grace: Grace,
     },
-    /// Look at the project after an attempt.
+    /// Inspect the project after an attempt.
     Survey {
-        /// For the answer.
         ticket: Ticket,
-        /// The iteration whose start it is compared with.
+        /// The iteration whose start is compared with the current state.
         iteration: Iteration,
     },
-    /// Run the checks.
     RunChecks {
-        /// For the answer.
         ticket: Ticket,
-        /// What they are run for.
         purpose: CheckPurpose,
-        /// The time that all of them have together. With it, every check runs; without it, each has its
-        /// own deadline, and the first failure is the last.
+        /// The time limit for all checks together. With it, every check runs. Without it, each
+        /// check has its own deadline, and the first failure ends the series.
         budget: Option<Duration>,
     },
-    /// End the checks.
     CancelChecks {
-        /// Which.
         ticket: Ticket,
-        /// How much time they have to leave.
+        /// The time between SIGTERM and SIGKILL.
         grace: Grace,
     },
-    /// Look through the changes since the run began.
+    /// Inspect the changes since the start of the run.
     InspectChanges {
-        /// For the answer.
         ticket: Ticket,
     },
-    /// Use the agent for something else than work.
+    /// Use the agent for something other than work.
     StartCall(Box<CallRequest>),
-    /// End a call.
     CancelCall {
-        /// Which.
         call: CallId,
-        /// Why; it goes into the classification.
+        /// The reason, which affects the classification.
         why: CancelReason,
-        /// How much time it has to leave.
+        /// The time between SIGTERM and SIGKILL.
         grace: Grace,
     },
-    /// Wake the machine later. A timer already set with this key is replaced.
+    /// Wake the machine later. An existing timer with this key is replaced.
     SetTimer {
-        /// What for.
         key: TimerKey,
-        /// When.
         alarm: Alarm,
     },
-    /// Forget a timer.
     ClearTimer {
-        /// Which.
         key: TimerKey,
     },
-    /// The run is over: end what is still there and leave.
+    /// The run has ended: kill the remaining processes and exit.
     Finish,
 }
 
 impl Effect {
-    /// Whether it spends, changes or signals: then the events it follows from have to be on disk
-    /// before it begins. Timers and reads need not wait.
+    /// Whether it spends, changes or signals something. The events it follows from must then be on
+    /// disk before it begins. Timers and reads need not wait.
     pub fn needs_durable_past(&self) -> bool {
         match self {
             Self::RunHook { .. }
@@ -166,70 +145,65 @@ impl Effect {
     }
 }
 
-/// Whether something has to be found out.
+/// Whether information has to be collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
-    /// Yes.
     Yes,
-    /// It is known already.
+    /// The information is already known.
     Known,
 }
 
-/// How much time a process has to leave.
+/// The time a process gets to exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grace {
-    /// SIGTERM, some seconds, SIGKILL.
+    /// SIGTERM, and SIGKILL some seconds later.
     Usual,
-    /// SIGKILL.
+    /// SIGKILL without a delay.
     None,
 }
 
-/// When a timer fires.
+/// The time when a timer fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alarm {
-    /// After this much running time; a wall clock that jumps does not touch it.
+    /// After this much running time, independent of the wall clock.
     After(Duration),
-    /// When the wall clock shows this, however it got there.
+    /// When the wall clock shows this time, even after a jump.
     At(Timestamp),
 }
 
 /// An attempt to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptRequest {
-    /// Its id.
     pub attempt: AttemptId,
-    /// What it may cost.
+    /// The maximum cost of the attempt.
     pub cap: Option<Usd>,
-    /// The model to ask for.
+    /// The model to request.
     pub model: Option<String>,
-    /// What its prompt has to say beside the files.
+    /// The parts of the prompt that do not come from files.
     pub briefing: Briefing,
 }
 
 /// A call to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRequest {
-    /// Its id.
     pub call: CallId,
-    /// What for.
     pub purpose: CallPurpose,
-    /// What it may cost.
+    /// The maximum cost of the call.
     pub cap: Option<Usd>,
-    /// The question.
     pub question: String,
-    /// The model to ask for; `None` = the agent's own choice.
+    /// The model to request; `None` for the agent's default.
     pub model: Option<String>,
-    /// What it may use.
+    /// The tools that the call may use.
     pub tools: ToolAccess,
-    /// The shape of the answer.
+    /// The requested format of the answer.
     pub shape: AnswerFormat,
 }
 
-/// The shape that the answer to a call is asked for in, where the agent program can be asked.
+/// The requested format of an answer, for agent programs that support one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerFormat {
-    /// Words.
+    /// Free text without a format.
     Words,
-    /// A verdict: yes or no, the reason, what is missing.
+    /// A verdict: yes or no, the reason, and the missing items.
     Verdict,
 }

@@ -1,14 +1,14 @@
-//! Which variables of the user's environment checks and hooks get, and which ones a project needs.
+//! Environment variables: which ones checks and hooks get, and which ones a project needs.
 //!
-//! Checks run the agent's code, so they get everything but secrets. The agent itself gets what its
-//! dialect lists; a variable that the project's files mention and that the agent does not get makes
-//! its own test runs fail where the checks pass, so such variables are named.
+//! Checks run the agent's code, so they get everything but secrets. The agent itself gets the
+//! variables that its dialect lists. If the project's files mention a variable that the agent does
+//! not get, its own test runs may fail where the checks pass. Such variables are reported.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Set by an agent for the programs that it starts, or by a run of ours for its programs.
+/// Variables set by an agent or by a run for the programs it starts.
 const SESSION: &[&str] = &[
     "CLAUDECODE",
     "CLAUDE_PID",
@@ -26,7 +26,6 @@ const SESSION: &[&str] = &[
     "NIGHTWRIGHT_TASK",
     "NIGHTWRIGHT_TURN",
 ];
-/// The agent's login.
 const LOGIN: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -34,31 +33,31 @@ const LOGIN: &[&str] = &[
     "AWS_BEARER_TOKEN_BEDROCK",
     "CLAUDE_CODE_OAUTH_TOKEN",
 ];
-/// Also the agent's login if it is configured for that cloud.
+/// Also the agent's login, if it is configured for that cloud.
 const CLOUDS: &[(&str, &str)] = &[
     ("CLAUDE_CODE_USE_BEDROCK", "AWS_ACCESS_KEY_ID"),
     ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_APPLICATION_CREDENTIALS"),
 ];
-/// Names that credentials have.
+/// Patterns for the names of credentials.
 const CREDENTIALS: &[&str] = &["*_TOKEN", "*_SECRET*", "*_KEY", "*_PASSWORD"];
-/// Names that are listed; the rest is a number.
+/// The number of names that are listed; the rest is counted.
 const NAMED: usize = 6;
 /// Shorter words in capital letters are seldom variables.
 const MIN_VARIABLE_LEN: usize = 3;
 
-/// Why checks and hooks don't get a variable.
+/// The reason why checks and hooks do not get a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withheld {
-    /// It belongs to an agent session or a run around this one.
+    /// The variable belongs to an enclosing agent session or run.
     Session,
-    /// It is the agent's login.
+    /// The variable is the agent's login.
     Login,
-    /// Its name is that of a credential.
+    /// The variable has the name of a credential.
     Credential,
 }
 
-/// Whether checks and hooks don't get a variable, and why. `pass` are the exceptions of
-/// `verify.pass_env`; `is_set` says which other variables are set.
+/// The reason why checks and hooks do not get a variable, if any. `pass` are the exceptions of
+/// `verify.pass_env`; `is_set` tells which other variables are set.
 pub fn withheld(name: &str, pass: &[String], is_set: impl Fn(&str) -> bool) -> Option<Withheld> {
     if pass.iter().any(|pattern| fits(pattern, name)) {
         return None;
@@ -73,7 +72,7 @@ pub fn withheld(name: &str, pass: &[String], is_set: impl Fn(&str) -> bool) -> O
     is_credential(name).then_some(Withheld::Credential)
 }
 
-/// Whether the name of a variable is that of a credential.
+/// Whether a variable has the name of a credential.
 pub fn is_credential(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let fits_inside = |pattern: &&str| match pattern.strip_suffix('*') {
@@ -83,7 +82,7 @@ pub fn is_credential(name: &str) -> bool {
     CREDENTIALS.iter().any(fits_inside)
 }
 
-/// Whether a name fits a pattern, in which one `*` stands for any text.
+/// Whether a name matches a pattern, in which one `*` stands for any text.
 pub fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -95,8 +94,7 @@ pub fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether a file of the project, by its path from the project folder, names variables that the
-/// project needs.
+/// Whether a file of the project, by its relative path, names variables that the project needs.
 pub fn names_variables(path: &str) -> bool {
     Mention::of(path).is_some()
 }
@@ -104,7 +102,7 @@ pub fn names_variables(path: &str) -> bool {
 /// How a file names variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mention {
-    /// `NAME=value`, a line each.
+    /// As lines of the form `NAME=value`.
     Lines,
     /// As `$NAME`, as `secrets.NAME`, or as a key.
     Yaml,
@@ -178,8 +176,8 @@ fn collect(line: &str, names: &mut BTreeSet<String>) {
     }
 }
 
-/// A line about variables that the project's files mention and that the agent does not get. `names`
-/// are those that are set; `pass` is `agent.pass_env` as it is.
+/// A message about variables that the project's files mention and that the agent does not get.
+/// `names` are those that are set; `pass` is the current `agent.pass_env`.
 pub fn lacking_line(names: &[String], pass: &[String]) -> Option<String> {
     let (list, it) = listed(names)?;
     let setting = setting("agent.pass_env", pass, names);
@@ -188,8 +186,9 @@ pub fn lacking_line(names: &[String], pass: &[String]) -> Option<String> {
     ))
 }
 
-/// A line about variables that a failing check did not get. `pass` is `verify.pass_env` as it is. The
-/// setting that it offers has only those that the project's files mention, and never a login.
+/// A message about variables that a failing check did not get. `pass` is the current
+/// `verify.pass_env`. The suggested setting has only variables that the project's files mention,
+/// and never a login.
 pub fn withheld_line(
     names: &[String],
     mentioned: &BTreeSet<String>,
@@ -223,7 +222,7 @@ fn listed(names: &[String]) -> Option<(String, &'static str)> {
     Some((list, if names.len() == 1 { "it" } else { "them" }))
 }
 
-/// A setting that can be put into the configuration as it is.
+/// A setting that can be copied into the configuration.
 fn setting(key: &str, pass: &[String], names: &[String]) -> String {
     let all = pass.iter().chain(names.iter().take(NAMED));
     let all: Vec<_> = all.map(|name| format!("\"{name}\"")).collect();

@@ -1,8 +1,8 @@
-//! What the agent's last words and its files amount to.
+//! Evidence: what the agent's last words and its files say about completion.
 //!
-//! A marker counts only where the agent itself says it: not in a code block, not in a quotation, not
-//! as a part of another word. Words never decide anything alone; they make a claim, and the gate
-//! has the last word.
+//! A marker counts only as the agent's own statement: not in a code block, not in a quotation, not
+//! as part of another word. Words alone never decide anything. They make a claim, which the gate
+//! accepts or rejects.
 
 use crate::settings::Completion;
 use crate::stream::dialect::TextShape;
@@ -20,22 +20,22 @@ pub mod plan;
 pub(crate) mod prose;
 pub mod status;
 
-/// The marker by which an agent promises that all is done.
+/// The marker with which an agent claims that everything is done.
 pub const PROMISE: &str = "<promise>COMPLETE</promise>";
 
-/// The end phrase counts within so many lines from the end, and every claim where all of the
+/// The number of lines from the end within which the end phrase counts, and every claim if all
 /// output is one text.
 const LAST_LINES: usize = 5;
 
-/// What people are shown of a message, in characters.
+/// The maximum length of a displayed message in characters.
 const SUMMARY_MAX: usize = 200;
 
 /// The findings in a final message.
 ///
-/// Where all of the output is one text, the prompt may be repeated in it: there only the last lines
-/// claim anything.
+/// If all output is one text, it may repeat the prompt: then only the last lines can claim
+/// anything.
 pub fn text_evidence(message: &str, completion: &Completion, speech: TextShape) -> TextEvidence {
-    // Code at the very end still is what the message ends with, so only blank lines are dropped.
+    // Code at the very end is still the end of the message, so only blank lines are dropped.
     let message = message.trim_end();
     let lines = prose::own_lines(message);
     let marker = marker::read(message, speech);
@@ -62,17 +62,17 @@ pub fn text_evidence(message: &str, completion: &Completion, speech: TextShape) 
     words
 }
 
-/// Whether a message that asks or gives up does so beside something that is answered in another way:
-/// a claim by the gate, a need by a person, a conflict by a council. One that is told without the
-/// agreed word may be about anything, and its question is answered like any other. Words like "the task is done" are
-/// too little of a claim for that: they may be about a part of it.
+/// Whether a message that asks or gives up is answered in another way: a claim by the gate, a
+/// blocker by a person, a conflict by a council. A conflict without the agreed word may be about
+/// anything, so its question is answered like any other. Words like "the task is done" are not
+/// enough of a claim, because they may be about a part of it.
 fn is_handled_elsewhere(words: &TextEvidence) -> bool {
     let claims = words.promise || words.signal || words.end_phrase;
     let marked = words.conflict.as_deref().is_some_and(watchdog::is_marked);
     claims || !words.blockers.is_empty() || marked
 }
 
-/// The first words of a message, on one line, for people.
+/// The first words of a message, on one line, for display.
 pub fn summary(message: &str) -> String {
     let mut words = String::new();
     for word in message.split_whitespace() {
@@ -92,14 +92,14 @@ pub fn summary(message: &str) -> String {
     words
 }
 
-/// How much of a line around a phrase is looked at, in bytes.
+/// The number of bytes of a line around a phrase that are examined.
 const AROUND: usize = 400;
 
-/// Beside a phrase, in its sentence, they say that it is spoken of and not said.
+/// Words next to a phrase, in its sentence, that make it a mention.
 const MENTION_WORDS: &[&str] =
     &["not", "'t", "never", "cannot", "without", "yet", "until", "unless", "once", "when", "if"];
 
-/// Whether the phrase is said in one of the lines, not merely spoken of.
+/// Whether one of the lines states the phrase, and does not merely mention it.
 pub(crate) fn states(lines: &[String], phrase: &str) -> bool {
     let phrase = phrase.trim();
     !phrase.is_empty()
@@ -115,7 +115,7 @@ pub(crate) fn states(lines: &[String], phrase: &str) -> bool {
         })
 }
 
-/// Whether what is found there is not a part of a longer word.
+/// Whether the match is not part of a longer word.
 fn stands_alone(text: &str, at: usize, phrase: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let before = text[..at].chars().next_back();
@@ -125,7 +125,7 @@ fn stands_alone(text: &str, at: usize, phrase: &str) -> bool {
     !cut_before && !cut_after
 }
 
-/// Whether the rest of the sentence says that the phrase is not said: "I can't say X yet".
+/// Whether the rest of the sentence makes the phrase a mention: "I can't say X yet".
 fn is_only_mentioned(before: &str, after: &str) -> bool {
     let is_end = |c: char| matches!(c, '.' | '!' | '?' | ';' | ':' | '—' | '–');
     let before = before.rsplit(is_end).next().unwrap_or_default();
@@ -138,7 +138,7 @@ fn is_only_mentioned(before: &str, after: &str) -> bool {
     })
 }
 
-/// Quotation marks that open and close, of several languages.
+/// Opening and closing quotation marks of several languages.
 pub(crate) const QUOTES: &[(char, char)] = &[
     ('“', '”'),
     ('„', '“'),
@@ -152,14 +152,14 @@ pub(crate) const QUOTES: &[(char, char)] = &[
     ('《', '》'),
 ];
 
-/// Quotation marks that look alike on both sides, or are used either way round. An apostrophe is
-/// one only right beside what is quoted.
+/// Quotation marks that look the same on both sides, or are used either way. An apostrophe counts
+/// only right next to the quoted text.
 pub(crate) fn is_mark(c: char) -> bool {
     matches!(c, '"' | '\'' | '”' | '’' | '»' | '«' | '›' | '‹' | '＂')
         || QUOTES.iter().any(|(open, close)| c == *open || c == *close)
 }
 
-/// Whether what stands between these two parts of a line stands in quotation marks.
+/// Whether the text between these two parts of a line is in quotation marks.
 fn is_quoted(before: &str, after: &str) -> bool {
     let beside = before.trim_end().ends_with(is_mark) && after.trim_start().starts_with(is_mark);
     let within = QUOTES.iter().any(|(open, close)| {

@@ -1,4 +1,4 @@
-//! The user's hooks: which there are, and how an ending is told to one of them.
+//! Hooks of the user: when they run, and how they receive the outcome of a run.
 
 use std::time::Duration;
 
@@ -8,24 +8,23 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::{Outcome, OutcomeClass};
 use crate::units::millis;
 
-/// A program of the user's that is run at some point of a run.
+/// A program of the user that runs at a certain point of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hook {
     /// Before the first iteration; may end the run.
     Started,
-    /// Before every iteration; may leave it out or end the run.
+    /// Before every iteration; may skip it or end the run.
     NextIteration,
-    /// After every iteration.
     IterationFinished,
-    /// After an iteration that reported something new which only a person can give.
+    /// After an iteration that reported a new blocker.
     Blocked,
-    /// After the end, whatever it is. Nothing is decided any more, so nobody but the shell asks
-    /// for it.
+    /// After the end of the run, whatever its outcome. Only the shell runs it, because nothing is
+    /// left to decide.
     Finished,
 }
 
 impl Hook {
-    /// All of them, in the order in which a run comes to them.
+    /// All hooks, in the order of a run.
     pub const ALL: [Self; 5] = [
         Self::Started,
         Self::NextIteration,
@@ -34,7 +33,7 @@ impl Hook {
         Self::Finished,
     ];
 
-    /// The name of its file.
+    /// The name of the hook's file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Started => "started",
@@ -45,7 +44,7 @@ impl Hook {
         }
     }
 
-    /// Whether it can end the run by its answer.
+    /// Whether its answer can end the run.
     pub fn can_abort(self) -> bool {
         match self {
             Self::Started | Self::NextIteration => true,
@@ -53,7 +52,7 @@ impl Hook {
         }
     }
 
-    /// Whether it can leave an iteration out by its answer.
+    /// Whether its answer can skip an iteration.
     pub fn can_skip(self) -> bool {
         match self {
             Self::NextIteration => true,
@@ -62,22 +61,22 @@ impl Hook {
     }
 }
 
-/// Which hooks a run has, and how long each may take.
+/// The hooks of a run, and their time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each hook, by its name in the journal")]
 pub struct Hooks {
-    /// May end the run before its first iteration.
+    /// Whether there is a hook that may end the run before its first iteration.
     pub started: bool,
-    /// May leave an iteration out or end the run.
+    /// Whether there is a hook that may skip an iteration or end the run.
     pub next_iteration: bool,
-    /// Is told of every iteration.
+    /// Whether there is a hook that runs after every iteration.
     pub iteration_finished: bool,
-    /// Is told of what only a person can give.
+    /// Whether there is a hook for new blockers.
     pub blocked: bool,
-    /// Is told of the end.
+    /// Whether there is a hook that runs after the end.
     pub finished: bool,
-    /// What each of them may take before it is ended.
+    /// The time limit of each hook, after which it is killed.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub timeout: Duration,
@@ -97,7 +96,7 @@ impl Default for Hooks {
 }
 
 impl Hooks {
-    /// Whether the run has this one.
+    /// Whether the run has this hook.
     pub fn has(&self, hook: Hook) -> bool {
         match hook {
             Hook::Started => self.started,
@@ -108,12 +107,12 @@ impl Hooks {
         }
     }
 
-    /// Whether the run has any.
+    /// Whether the run has any hook.
     pub fn any(&self) -> bool {
         Hook::ALL.into_iter().any(|hook| self.has(hook))
     }
 
-    /// Lets the run have this one, or not.
+    /// Adds or removes this hook.
     pub fn set(&mut self, hook: Hook, there: bool) {
         *match hook {
             Hook::Started => &mut self.started,
@@ -125,25 +124,25 @@ impl Hooks {
     }
 }
 
-/// The kind of an ending, for hooks that don't care for every one of them.
+/// The class of an outcome, for hooks that do not distinguish every outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinishClass {
-    /// Somebody stopped it.
+    /// A person stopped the run.
     Manual,
-    /// All allowed iterations are used up.
+    /// The run used up its iterations.
     MaxIterations,
-    /// The work is done.
+    /// The work is complete.
     Complete,
-    /// Nothing moved any more.
+    /// The run made no more progress.
     NoChanges,
-    /// Something went wrong.
+    /// The run ended with an error.
     Error,
-    /// Another limit, or somebody is needed.
+    /// Another limit, or a person is needed.
     Other,
 }
 
 impl FinishClass {
-    /// The kind of this ending.
+    /// The class of this outcome.
     pub fn of(outcome: &Outcome) -> Self {
         match outcome.class() {
             OutcomeClass::Stopped | OutcomeClass::Interrupted => Self::Manual,
@@ -157,7 +156,7 @@ impl FinishClass {
         }
     }
 
-    /// The word that a hook finds in its environment.
+    /// The value of the variable in the hook's environment.
     pub fn name(self) -> &'static str {
         match self {
             Self::Manual => "manual",

@@ -1,4 +1,4 @@
-//! Everything that can happen to a run.
+//! Inputs: everything that can happen to a run.
 
 use std::time::Duration;
 
@@ -13,79 +13,69 @@ use crate::stream::report::{AgentNews, AttemptReport, Blocker};
 use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Ticket};
 
-/// Something happened.
+/// An event from the outside world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// The supervisor is ready: begin.
     Start,
-    /// The supervisor took over the run of an earlier process: go on from what the journal says.
+    /// The supervisor took over the run of an earlier process: continue from the journal.
     Resume(ResumeData),
     /// News of an attempt.
     Agent(AttemptId, AgentNews),
     /// News of a call.
     Call(CallId, AgentNews),
-    /// A timer fired.
+    /// A timer has fired.
     Timer(TimerKey),
-    /// The operator, or a signal, wants something.
+    /// A request of the operator, or a signal.
     Control(Control),
-    /// What the watched status file says now. Whether that is news is decided upon.
+    /// The current content of the watched status file, which may be unchanged.
     Status(StatusReport),
-    /// A hook gave its answer.
+    /// The answer of a hook.
     Hook(Ticket, HookAnswer),
     /// The project is ready for an iteration.
     Prepared(Ticket, Prepared),
     /// The project after an attempt.
     Surveyed(Ticket, Box<Survey>),
-    /// The checks are done.
+    /// The checks have finished.
     Checked(Ticket, CheckReport),
-    /// The changes were looked through.
+    /// The inspection of the changes has finished.
     Inspected(Ticket, Box<Inspection>),
-    /// Something outside went wrong in a way that people should know.
-    Trouble {
-        /// What.
-        text: String,
-    },
+    /// A problem outside the machine that should be reported.
+    Trouble { text: String },
     /// An event could not be recorded.
-    JournalFailed {
-        /// Why.
-        why: String,
-    },
+    JournalFailed { why: String },
 }
 
-/// What the operator can want. Signals want the same things.
+/// A request of the operator. Signals cause the same requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Stop, soon or now.
+    /// Stop the run, soon or immediately.
     Stop {
-        /// How soon.
         when: StopWhen,
-        /// By whom.
         by: StopSource,
     },
-    /// Something that we live on goes away, such as the terminal: stop now. Whoever is stopping
-    /// already is not hurried by it.
+    /// A resource such as the terminal goes away: stop the run. A stop that is already in progress
+    /// is not accelerated.
     HangUp,
-    /// Take back a stop.
+    /// Cancel a requested stop.
     CancelStop,
-    /// Start nothing new.
     Pause,
-    /// Go on.
+    /// Continue a paused run.
     Resume,
-    /// A word for the agent.
+    /// Send a message to the agent.
     Tell {
-        /// The word.
         text: String,
     },
-    /// Try now what is being waited for.
+    /// End the current wait and retry now.
     RetryNow,
 }
 
-/// Timers, by what they are for. One that fires for something over is ignored.
+/// Timers, by purpose. One that fires for something that has ended is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimerKey {
-    /// Between two iterations.
+    /// The delay between two iterations.
     Delay(Ticket),
-    /// Before another attempt, or another try at a limit.
+    /// The wait before another attempt, or for a limit.
     Wait(Ticket),
     /// A deadline of an attempt may have passed.
     Attempt(AttemptId),
@@ -93,44 +83,40 @@ pub enum TimerKey {
     Call(CallId),
 }
 
-/// What was found of the work of an earlier process.
+/// The state left by an earlier process of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResumeData {
-    /// The raw output of the attempt or call that was going on, decoded.
+    /// The report of the attempt or call that was running, decoded from its raw output.
     pub report: Option<Box<AttemptReport>>,
-    /// What is to be different from now on.
+    /// The settings that change from now on.
     pub changes: Vec<(ChangeSource, SettingChange)>,
-    /// Which runs continue.
+    /// The runs that may be resumed.
     pub policy: ResumePolicy,
 }
 
-/// Which runs `resume` continues.
+/// The runs that `resume` continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResumePolicy {
     /// Every run that did not complete.
     #[default]
     IfUnfinished,
-    /// Only a run that was cut off.
+    /// Only a run that was interrupted by a crash.
     IfCrashed,
-    /// A completed run, too.
+    /// Every run, including a completed one.
     Always,
 }
 
-/// A hook's answer.
+/// The answer of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookAnswer {
-    /// Go on.
     GoOn,
-    /// Leave this iteration out.
     Skip,
-    /// End the run.
     Abort {
-        /// How it said so.
+        /// The hook's message or exit code.
         why: String,
     },
-    /// It did not do its job; the run goes on.
+    /// The hook itself failed; the run continues.
     Failed {
-        /// How.
         why: String,
     },
 }
@@ -138,37 +124,36 @@ pub enum HookAnswer {
 /// The project before an iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
-    /// The project; `None` = as the previous iteration left it.
+    /// The state of the project; `None` if it is unchanged since the previous iteration.
     pub mark: Option<WorkspaceMark>,
-    /// The boxes of the list, where the mode has one.
+    /// The checkboxes of the list, if the mode has one.
     pub checklist: Option<Checklist>,
-    /// The status file, if there is a valid one and it was looked at.
+    /// The status file, if it is valid and was read.
     pub status: Option<StatusReport>,
-    /// Space on the disk of the project and the run folder, if it could be asked.
+    /// The space on the disk of the project and the run folder, if known.
     pub disk: Option<Disk>,
 }
 
-/// Space on a disk, in bytes.
+/// The space on a disk, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Free.
     pub free: u64,
-    /// What has to stay free.
+    /// The space that must stay free.
     pub floor: u64,
 }
 
-/// A state of the project, by which another can be compared with it.
+/// A state of the project, for comparison with another.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WorkspaceMark {
-    /// Over everything that counts as work.
+    /// The hash over all files that count as work.
     pub fingerprint: Fingerprint,
-    /// The commit, with git.
+    /// The current commit, with Git.
     #[serde(default)]
     pub head: Option<String>,
     /// The tree of that commit.
     #[serde(default)]
     pub head_tree: Option<String>,
-    /// The identity of the status file: inode, size, times.
+    /// The identity of the status file: inode, size and times.
     #[serde(default)]
     pub status: Option<String>,
 }
@@ -176,130 +161,130 @@ pub struct WorkspaceMark {
 /// The project after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
-    /// How it is now.
+    /// The current state of the project.
     pub mark: WorkspaceMark,
-    /// Files that differ from the start of the iteration.
+    /// The number of files that differ from the start of the iteration.
     pub files_changed: u32,
-    /// The same without the list; `None` if nobody knows how they were then.
+    /// The same without the list; `None` if the earlier state is unknown.
     pub files_changed_outside_plan: Option<u32>,
-    /// Commits since then.
+    /// The number of commits since the start of the iteration.
     pub commits: u32,
-    /// Files that differ from the start of the run; `None` if nobody compared them.
+    /// The files that differ from the start of the run; `None` if they were not compared.
     pub changes: Option<Changes>,
     /// The status file, if there is a valid one.
     pub status: Option<StatusReport>,
-    /// The boxes of the to-do list or plan.
+    /// The checkboxes of the to-do list or plan.
     pub checklist: Option<Checklist>,
-    /// That list, as much of it as a verifier is shown. Not recorded.
+    /// The text of that list, truncated for the verifier. Not recorded.
     pub list: String,
-    /// The principles that the agent was to write down, if they are there.
+    /// The principles that the agent was to write, if they exist.
     pub principles: Option<Principles>,
-    /// What is odd about any of it.
+    /// Oddities found in the project.
     pub warnings: Vec<String>,
 }
 
-/// What a status file says.
+/// The content of a status file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusReport {
-    /// It says complete.
+    /// Whether the file claims completion.
     pub complete: bool,
-    /// It says failed, in these words.
+    /// The error message, if the file reports a failure.
     pub failed: Option<String>,
-    /// How far the task is.
+    /// The progress of the task.
     pub progress: Option<TaskProgress>,
     /// Whether the agent says that it worked.
     pub worked: Option<bool>,
-    /// What the agent says it did.
+    /// The agent's summary of its work.
     pub summary: String,
-    /// Where in the task it is.
+    /// The current phase of the task.
     pub phase: Option<String>,
-    /// What it wants to be remembered.
+    /// Notes that the agent wants to keep.
     pub notes: Option<String>,
-    /// When it says it was written, in its own words.
+    /// The time of the last update, as the file gives it.
     pub updated: Option<String>,
-    /// What it can't go on without.
+    /// The blockers that the file names.
     pub blockers: Vec<Blocker>,
-    /// What in it does not fit together: the gate is told.
+    /// Contradictions in the file, for the gate.
     pub contradictions: Vec<String>,
 }
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TaskProgress {
-    /// Items done.
+    /// The number of finished items.
     pub completed: u32,
-    /// Items in all.
+    /// The total number of items.
     pub total: u32,
 }
 
-/// The boxes of a list.
+/// The checkboxes of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Checklist {
-    /// Not ticked.
+    /// The number of unchecked boxes.
     pub open: u32,
-    /// Ticked.
+    /// The number of checked boxes.
     pub done: u32,
 }
 
 impl Checklist {
-    /// Whether there are any, and none of them is open.
+    /// Whether there are boxes, and none of them is open.
     pub fn is_complete(self) -> bool {
         self.open == 0 && self.done > 0
     }
 }
 
-/// What the checks are run for.
+/// The purpose of running the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckPurpose {
-    /// To know how things stand before the first iteration.
+    /// To record the state before the first iteration.
     Baseline,
     /// To judge a claim of completion.
     Gate,
 }
 
-/// What the checks came to.
+/// The results of the checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// One for each command, in order; the first that fails is the last that was run.
+    /// One result per command, in order; the first failure is the last one that was run.
     pub results: Vec<CheckResult>,
-    /// The project after them.
+    /// The state of the project after the checks.
     pub fingerprint: Fingerprint,
-    /// When these results were measured, if they are those of an earlier run on the same tree.
+    /// When these results were measured, if they come from an earlier run on the same tree.
     pub reused_from: Option<Timestamp>,
-    /// Files that they wrote, and that are not work from now on.
+    /// Files that the checks wrote, which no longer count as work.
     pub outputs: Vec<String>,
-    /// Variables of the user's environment that they do not get.
+    /// The variables of the user's environment that the checks do not get.
     pub withheld: Vec<String>,
-    /// Files that they changed and that count as work: a formatter does this.
+    /// Files that the checks changed and that count as work, as by a formatter.
     pub changed: Vec<String>,
-    /// What was odd when it was looked at.
+    /// Oddities found while the checks ran.
     pub warnings: Vec<String>,
 }
 
-/// What one check came to.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// The command.
+    /// The command line of the check.
     pub command: String,
-    /// How it ended.
+    /// How the check ended.
     pub verdict: CheckVerdict,
     /// The last lines of its output.
     pub output: String,
-    /// How many tests it ran, where its output says so.
+    /// The number of tests it ran, if its output shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
-    /// Where in the run folder all of it is kept.
+    /// The path of the complete output in the run folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// How long it took.
+    /// The duration of the check.
     #[serde(with = "crate::units::millis", rename = "duration_ms")]
     #[schemars(with = "u64")]
     pub duration: Duration,
 }
 
 impl CheckResult {
-    /// Of a check that did not run.
+    /// The result of a check that did not run.
     pub fn without_run(command: &str, verdict: CheckVerdict) -> Self {
         Self {
             command: command.to_owned(),
@@ -316,28 +301,28 @@ impl CheckResult {
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CheckVerdict {
-    /// It passed.
+    /// The check passed at the first try.
     Passed,
-    /// It failed, was run once more, and passed.
+    /// The check failed, was repeated, and passed.
     Flaky,
-    /// It failed.
+    /// The check ran and failed.
     Failed {
-        /// Its exit code, or the signal that ended it.
+        /// The exit code, or the signal that killed it.
         how: crate::stream::outcome::ProcessExit,
     },
-    /// It took too long.
+    /// The check exceeded its time limit.
     TimedOut,
-    /// It could not be started.
+    /// The check could not be started.
     NotStarted {
-        /// Why.
+        /// The reason for the failure.
         why: String,
     },
-    /// The run was stopped before it ended.
+    /// The run was stopped before the check ended.
     Interrupted,
 }
 
 impl CheckVerdict {
-    /// Whether the check is passed.
+    /// Whether the check passed.
     pub fn is_pass(&self) -> bool {
         match self {
             Self::Passed | Self::Flaky => true,
@@ -348,44 +333,44 @@ impl CheckVerdict {
     }
 }
 
-/// What was found in the changes since the run began.
+/// The findings in the changes since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// What makes passing checks worth less.
+    /// The changes that weaken the checks.
     pub findings: Vec<TamperFinding>,
-    /// What changed, in figures.
+    /// The number and names of changed files.
     pub changes: Changes,
-    /// What changed, line by line, as much of it as a verifier is shown. Not recorded.
+    /// The diff, truncated for the verifier. Not recorded.
     pub diff: String,
-    /// What was odd when it was looked at.
+    /// Oddities found during the inspection.
     pub warnings: Vec<String>,
 }
 
-/// What changed, in figures.
+/// The number and names of changed files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Changes {
-    /// Files that were added, changed or removed.
+    /// The number of files that were added, changed or removed.
     pub files: u32,
-    /// The first of them.
+    /// The first of the changed files.
     pub listed: Vec<ChangedFile>,
 }
 
 /// One file that was added, changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ChangedFile {
-    /// Where.
+    /// The path relative to the project.
     pub path: String,
-    /// Lines that came.
+    /// The number of added lines.
     pub added: u32,
-    /// Lines that went.
+    /// The number of removed lines.
     pub removed: u32,
 }
 
-/// Something in the changes that makes passing checks worth less.
+/// A change that weakens the checks.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TamperFinding {
-    /// Where.
+    /// The path relative to the project.
     pub path: String,
-    /// What.
+    /// A description of the change.
     pub what: String,
 }

@@ -1,4 +1,4 @@
-//! The line format of the journal: version, number, time, event, checksum.
+//! Journal format: one line per event, with version, number, time, event and checksum.
 //!
 //! ```text
 //! {"v":1,"seq":12,"at":"2026-11-15T23:40:33.123Z","active_ms":81234,"run":"…","event":"…",…,"crc":"xxxxxxxx"}
@@ -10,9 +10,9 @@
 //! off. Members that are not known are ignored, so a version may add some without a new number;
 //! whatever an older reader must not ignore takes a new one.
 //!
-//! A line is written by hand around the event's own JSON object, and taken apart again before the
-//! two halves are read: `#[serde(flatten)]` would turn every line into a tree first, and a resume
-//! reads all of them.
+//! A line is written around the event's own JSON object, and split again before its two halves are
+//! parsed. `#[serde(flatten)]` would turn every line into a tree first, and a resume reads all of
+//! them.
 
 mod scan;
 
@@ -32,59 +32,54 @@ use crate::units::RunId;
 
 pub use scan::{JournalEnd, Scan, ScanError, ScanErrorKind, TornTail};
 
-/// The version written. Older ones are read, newer ones refused.
+/// The version that is written. Older versions are read, newer ones are rejected.
 pub const VERSION: u64 = 1;
 
-/// The longest line, its newline left out, that is written or read. Nothing we record comes near
-/// it; it keeps a file without newlines from being read into memory whole.
+/// The maximum length of a line without its newline. Recorded lines are much shorter; the limit
+/// keeps a file without newlines from being read into memory as a whole.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// A line, read.
+/// A decoded line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalLine {
-    /// Its number: from 1, without gaps.
+    /// The number of the line: from 1, without gaps.
     pub seq: u64,
     /// The run it belongs to.
     pub run: RunId,
-    /// What happened, and when.
+    /// The event and its time.
     pub record: Record,
 }
 
-/// Why a line can't be read.
+/// The reason why a line cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// Its bytes are not the ones that were written.
+    /// Its bytes differ from those that were written.
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// It is whole, and of a version that only a later nightwright knows.
+    /// The line is intact, but has a version that only a later nightwright supports.
     #[error("version {version} is newer than the newest this nightwright reads ({VERSION})")]
-    Newer {
-        /// Its version.
-        version: u64,
-    },
-    /// It is whole and of a version we know, and its event is not: a later nightwright added it.
+    Newer { version: u64 },
+    /// The line is intact and its version supported, but its event is unknown: a later nightwright
+    /// added it.
     #[error("this nightwright does not know the event `{name}`")]
-    UnknownEvent {
-        /// The event's name.
-        name: String,
-    },
-    /// It is whole, and still not what a line has to be.
+    UnknownEvent { name: String },
+    /// The line is intact, but not a valid journal line.
     #[error("it is not a journal line")]
     Malformed(#[source] serde_json::Error),
 }
 
-/// How a checksum says that bytes are not the ones that were written.
+/// The way in which a checksum shows damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// There is none at the end of the line.
+    /// There is no checksum at the end of the line.
     #[error("its end is missing or overwritten")]
     NoChecksum,
-    /// It is that of other bytes.
+    /// The checksum does not match the bytes.
     #[error("its checksum is {written:08x}, and its bytes give {computed:08x}")]
     Mismatch {
-        /// As written in the line.
+        /// The checksum in the line.
         written: u32,
-        /// As the bytes have it.
+        /// The checksum of the bytes.
         computed: u32,
     },
 }
@@ -100,8 +95,8 @@ pub fn encode(buffer: &mut Vec<u8>, seq: u64, run: &RunId, record: &Record) {
     put(buffer, format_args!("\",\"active_ms\":{active_ms},\"run\":"));
     json(buffer, run);
 
-    // The event's object becomes the rest of the line's: its opening brace turns into a comma and
-    // its closing one makes room for the checksum.
+    // The event's object becomes the rest of the line's: its opening brace turns into a comma, and
+    // its closing brace makes room for the checksum.
     let object = buffer.len();
     json(buffer, event);
     escape_unseen(buffer, object);
@@ -112,11 +107,11 @@ pub fn encode(buffer: &mut Vec<u8>, seq: u64, run: &RunId, record: &Record) {
     put(buffer, format_args!(",\"crc\":\"{crc:08x}\"}}\n"));
 }
 
-/// Writes as `\uXXXX` what a terminal would obey or not show, so that the file can be looked at as
-/// it is. Texts of JSON are the only place for such characters.
+/// Writes characters that a terminal would interpret or not show as `\uXXXX`, so that the file can
+/// be displayed safely. Such characters occur only in JSON strings.
 pub fn escape_unseen(buffer: &mut Vec<u8>, start: usize) {
     let text = &buffer[start..];
-    // Plain text, as nearly all of it is, is seen to be so at once.
+    // Nearly all text is plain, which one scan shows.
     if text.is_ascii() && memchr::memchr(0x7f, text).is_none() {
         return;
     }
@@ -138,7 +133,7 @@ pub fn escape_unseen(buffer: &mut Vec<u8>, start: usize) {
     buffer.extend_from_slice(escaped.as_bytes());
 }
 
-/// Reads a line, given without its newline.
+/// Decodes a line, given without its newline.
 pub fn decode(line: &[u8]) -> Result<JournalLine, LineError> {
     let body = verify(line)?;
     match as_written(body) {
@@ -147,13 +142,13 @@ pub fn decode(line: &[u8]) -> Result<JournalLine, LineError> {
     }
 }
 
-/// Reads a line whose members stand as [`encode`] puts them, given without its checksum: apart
-/// from each other, the line's own and the event's are read in two thirds of the time.
-/// `None` says nothing about what is wrong, or whether anything is.
+/// Decodes a line whose members are in the order of [`encode`], given without its checksum. Parsing
+/// the members of the line and of the event separately takes a third less time. `None` does not
+/// tell whether anything is wrong.
 fn as_written(body: &[u8]) -> Option<JournalLine> {
     let body = str::from_utf8(body).ok()?;
-    // A quote inside a string is escaped, so this is a member's name. Were it that of a member
-    // further down, the text before it would not be an object that only lacks its end.
+    // A quote inside a string is escaped, so this is a member's name. If it belonged to a nested
+    // member, the text before it would not be an object that lacks only its end.
     let event = |at: &usize| body[*at..].starts_with(",\"event\":");
     let (own, event) = body.split_at(memchr_iter(b',', body.as_bytes()).find(event)?);
     let mut text = String::with_capacity(body.len() + "}{}".len());
@@ -164,7 +159,7 @@ fn as_written(body: &[u8]) -> Option<JournalLine> {
     Some(own.line(serde_json::from_str(event).ok()?))
 }
 
-/// Reads a line that some other program wrote, or finds out why it can't be read.
+/// Decodes a line that another program wrote, or finds out why it cannot be read.
 fn in_any_order(line: &[u8]) -> Result<JournalLine, LineError> {
     let own: LineHeader = match serde_json::from_slice(line) {
         Ok(own) => own,
@@ -181,7 +176,7 @@ fn in_any_order(line: &[u8]) -> Result<JournalLine, LineError> {
     }
 }
 
-/// The members of a line that are not its event's. Borrowed where they have no escapes.
+/// The members of a line besides its event. Borrowed if they have no escapes.
 #[derive(Deserialize)]
 struct LineHeader<'line> {
     v: u64,
@@ -203,20 +198,20 @@ impl LineHeader<'_> {
     }
 }
 
-/// What the event is called, known or not.
+/// The name of the event, known or not.
 #[derive(Deserialize)]
 struct EventName<'line> {
     #[serde(borrow)]
     event: Cow<'line, str>,
 }
 
-/// All that can be asked of a line of any version.
+/// The members that every version of a line has.
 #[derive(Deserialize)]
 struct LineVersion {
     v: u64,
 }
 
-/// Why a line that is whole could not be read: a newer version may have other members.
+/// The error for an intact line that could not be read: a newer version may have other members.
 fn unreadable(line: &[u8], error: serde_json::Error) -> LineError {
     match serde_json::from_slice(line) {
         Ok(LineVersion { v }) if v > VERSION => LineError::Newer { version: v },
@@ -224,19 +219,19 @@ fn unreadable(line: &[u8], error: serde_json::Error) -> LineError {
     }
 }
 
-/// Compares the checksum at the end of a line with the bytes before it, and gives those.
+/// Compares the checksum at the end of a line with the bytes before it, and returns those.
 fn verify(line: &[u8]) -> Result<&[u8], Damage> {
     let (body, written) = split_checksum(line).ok_or(Damage::NoChecksum)?;
     let computed = crc32fast::hash(body);
     if written == computed { Ok(body) } else { Err(Damage::Mismatch { written, computed }) }
 }
 
-/// `…,"crc":"xxxxxxxx"}` into what is before it and its value.
+/// Splits off `…,"crc":"xxxxxxxx"}`, and returns the bytes before it and its value.
 fn split_checksum(line: &[u8]) -> Option<(&[u8], u32)> {
     let (line, digits) = line.strip_suffix(b"\"}")?.split_last_chunk::<8>()?;
     let body = line.strip_suffix(b",\"crc\":\"")?;
     let value = digits.iter().try_fold(0, |value, digit| {
-        // Upper case would be a second way to write the same line, and so a change nobody notices.
+        // Upper case would be a second form of the same line, and so an undetected change.
         let digit = match digit {
             b'0'..=b'9' => digit - b'0',
             b'a'..=b'f' => digit - b'a' + 10,
@@ -247,8 +242,8 @@ fn split_checksum(line: &[u8]) -> Option<(&[u8], u32)> {
     Some((body, value))
 }
 
-/// Milliseconds, always with three digits; more only where a time has more, because a replay must
-/// see the very same time.
+/// Writes milliseconds with three digits. More digits are written only if the time has them,
+/// because a replay must see the same time.
 fn timestamp(buffer: &mut Vec<u8>, at: Timestamp) {
     const MILLIS: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
     const EXACT: DateTimePrinter = DateTimePrinter::new();

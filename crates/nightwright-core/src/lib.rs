@@ -1,16 +1,14 @@
-//! The decisions of nightwright, and nothing else.
+//! The decision logic of nightwright, free of I/O.
 //!
-//! A run is a state machine that knows nothing of the world. What happens outside comes in as an
-//! [`Input`](input::Input) together with the time; the machine answers with a
+//! A run is a state machine without access to the outside world. Each external event is an
+//! [`Input`](input::Input), passed together with the time. The machine answers with a
 //! [`Step`](effect::Step): events, which are decisions already taken, and effects, which are
-//! requests. The state of a run is the fold of its events, so a crash at any point is recovered by
-//! reading the journal.
+//! requests. The state of a run is the fold of its events, so nightwright recovers from a crash at
+//! any point by reading the journal.
 //!
-//! Nothing here reads a clock, opens a file, starts a process or throws dice: time is an argument
-//! and chance is a seed. That is what makes every rule a story of a few lines and every run a
-//! thing that can be played again.
-
-#![warn(missing_docs)]
+//! Nothing here reads a clock, opens a file, starts a process or uses randomness: time is an
+//! argument and randomness comes from a seed. So every rule can be tested in a few lines, and every
+//! run can be replayed.
 
 // Test data that other crates share names this crate.
 #[cfg(test)]

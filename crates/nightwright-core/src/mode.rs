@@ -1,52 +1,51 @@
-//! A mode: what one iteration is for, what says that the work is complete, and defaults. A mode is
-//! data: five are embedded, a project can override one file of one, or have its own.
+//! Modes: the purpose of an iteration, the evidence for completion, and defaults. A mode is data:
+//! five are embedded, and a project can override single files or add its own mode.
 
 use serde::Deserialize;
 
 use crate::settings::{EvidenceKind, Excuse, Stagnation};
 
-/// The files of a mode that is part of the program.
+/// The files of an embedded mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmbeddedMode {
-    /// Its name.
     pub name: &'static str,
-    /// `mode.toml`.
+    /// The content of `mode.toml`.
     pub definition: &'static str,
-    /// `system.md`.
+    /// The content of `system.md`.
     pub system: &'static str,
-    /// `prompt.md`.
+    /// The content of `prompt.md`.
     pub prompt: &'static str,
-    /// `setup.md`, if instructions are written together with the agent.
+    /// The content of `setup.md`, if instructions are written together with the agent.
     pub setup: Option<&'static str>,
-    /// `edit.md`, if instructions are changed together with the agent.
+    /// The content of `edit.md`, if instructions are edited together with the agent.
     pub edit: Option<&'static str>,
-    /// `validate.md`, if instructions can be judged.
+    /// The content of `validate.md`, if instructions can be validated.
     pub validate: Option<&'static str>,
 }
 
-/// What `mode.toml` says, but for its `defaults`, which are a layer of the configuration.
+/// The content of `mode.toml` without its `defaults`, which are a layer of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModeDefinition {
-    /// What one iteration does, in one line.
+    /// One line that describes an iteration.
     pub description: String,
-    /// What says that the work is complete.
+    /// The evidence for completion.
     pub evidence: Vec<EvidenceKind>,
-    /// The list with boxes, if there is one.
+    /// The list with checkboxes, if there is one.
     #[serde(default)]
     pub list: Option<ChecklistFile>,
-    /// What is worked on.
+    /// The kind of input that the mode works on.
     pub works_on: WorkTarget,
     /// The goal if neither a task nor `-p` gives one.
     #[serde(default)]
     pub goal: Option<String>,
-    /// What the ending for lack of progress is called.
+    /// The outcome for lack of progress.
     #[serde(default = "stagnated")]
     pub ending: Stagnation,
-    /// Whether its prompt asks for commits: then the agent may commit at every level of permissions.
+    /// Whether its prompt asks for commits. If so, the agent may commit at every permission level.
     #[serde(default)]
     pub commits: CommitPolicy,
-    /// Whether the agent's word that it worked excuses an unchanged tree.
+    /// Whether the agent's statement that it worked excuses an unchanged tree.
     #[serde(default = "no_excuse")]
     pub excuse: Excuse,
 }
@@ -55,27 +54,26 @@ pub struct ModeDefinition {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChecklistFile {
-    /// Its name.
     pub file: String,
-    /// Where it is.
+    /// The folder that contains the file.
     pub place: FileLocation,
 }
 
-/// Where a file of a mode is.
+/// The folder of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileLocation {
-    /// In the folder of the task.
+    /// The folder of the task.
     Task,
-    /// In the project.
+    /// The folder of the project.
     Project,
 }
 
-/// What a mode works on.
+/// The input that a mode works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkTarget {
-    /// A task with instructions, and nothing else.
+    /// Only a task with instructions.
     Task,
     /// A goal, or a task's instructions.
     Goal,
@@ -85,9 +83,7 @@ pub enum WorkTarget {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommitPolicy {
-    /// It does.
     Yes,
-    /// It does not.
     #[default]
     No,
 }
@@ -106,7 +102,6 @@ macro_rules! text {
     };
 }
 
-/// The mode `loop`.
 pub const LOOP: EmbeddedMode = EmbeddedMode {
     name: "loop",
     definition: text!("loop", "mode.toml"),
@@ -117,7 +112,6 @@ pub const LOOP: EmbeddedMode = EmbeddedMode {
     validate: Some(text!("loop", "validate.md")),
 };
 
-/// The mode `iterative`.
 pub const ITERATIVE: EmbeddedMode = EmbeddedMode {
     name: "iterative",
     definition: text!("iterative", "mode.toml"),
@@ -128,7 +122,6 @@ pub const ITERATIVE: EmbeddedMode = EmbeddedMode {
     validate: Some(text!("iterative", "validate.md")),
 };
 
-/// The mode `plan`.
 pub const PLAN: EmbeddedMode = EmbeddedMode {
     name: "plan",
     definition: text!("plan", "mode.toml"),
@@ -139,7 +132,6 @@ pub const PLAN: EmbeddedMode = EmbeddedMode {
     validate: None,
 };
 
-/// The mode `build`.
 pub const BUILD: EmbeddedMode = EmbeddedMode {
     name: "build",
     definition: text!("build", "mode.toml"),
@@ -150,7 +142,6 @@ pub const BUILD: EmbeddedMode = EmbeddedMode {
     validate: None,
 };
 
-/// The mode `prompt`.
 pub const PROMPT: EmbeddedMode = EmbeddedMode {
     name: "prompt",
     definition: text!("prompt", "mode.toml"),
@@ -161,5 +152,5 @@ pub const PROMPT: EmbeddedMode = EmbeddedMode {
     validate: None,
 };
 
-/// All of them, as they are listed.
+/// All embedded modes, in the order of display.
 pub const EMBEDDED: [EmbeddedMode; 5] = [LOOP, ITERATIVE, PLAN, BUILD, PROMPT];

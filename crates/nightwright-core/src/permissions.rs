@@ -1,5 +1,5 @@
-//! What the agent may do without asking. Nobody is there to answer a question, so everything else
-//! is denied.
+//! Permissions: what the agent may do without asking. A run cannot answer permission requests, so
+//! everything else is denied.
 
 pub mod command;
 pub mod denial;
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::settings::{Agent, Settings};
 
-/// So many commands are named in one sentence.
+/// The number of commands named in one sentence.
 const NAMED_MAX: usize = 7;
 
-/// What lets the agent commit its work.
+/// The rules that let the agent commit its work.
 pub const COMMIT: [&str; 2] = ["Bash(git add:*)", "Bash(git commit:*)"];
 
 /// How much the agent may do without asking.
@@ -30,18 +30,18 @@ pub enum Permissions {
     /// `agent.allowed_tools`.
     #[default]
     Usual,
-    /// Everything.
+    /// Everything is allowed without asking.
     #[serde(alias = "bypassPermissions")]
     Bypass,
 }
 
 impl Permissions {
-    /// Every value that the setting takes: the names of the levels, and the agent program's own
-    /// words for two of them.
+    /// Every value of the setting: the names of the levels, and the agent program's own names for
+    /// two of them.
     pub const VALUES: &'static [&'static str] =
         &["usual", "edits", "bypass", "none", "acceptEdits", "bypassPermissions"];
 
-    /// Its name in settings and events.
+    /// The name in settings and events.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -52,20 +52,19 @@ impl Permissions {
     }
 }
 
-/// The rules of the levels, as they are when a run starts. They hold until its end, whatever becomes
-/// of the project.
+/// The rules of each level, as determined at the start of a run. They stay the same until its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PermissionRules {
-    /// What `edits` allows besides editing files: what the mode asks for.
+    /// The rules of `edits` besides editing files: those that the mode requires.
     pub edits: Vec<String>,
-    /// What `usual` allows besides editing files.
+    /// The rules of `usual` besides editing files.
     pub usual: Vec<String>,
 }
 
 impl Agent {
-    /// Allows and forbids more tools, as options of the command line do. A tool that is named again
-    /// moves to the other list.
+    /// Allows and forbids more tools, for the options of the command line. A tool that is named
+    /// again moves to the other list.
     pub fn add_tools(&mut self, allowed: &[String], disallowed: &[String]) {
         let add = |tools: &mut Vec<String>, more: &[String], not: &[String]| {
             for tool in more {
@@ -80,7 +79,7 @@ impl Agent {
     }
 }
 
-/// The rules that the agent gets.
+/// All rules that the agent gets.
 pub fn granted(settings: &Settings) -> Vec<String> {
     let agent = &settings.agent;
     let mut all = Vec::new();
@@ -107,7 +106,7 @@ fn of_level(settings: &Settings) -> Vec<String> {
     }
 }
 
-/// What the agent may do, in a few sentences.
+/// A short description of what the agent may do.
 pub fn describe(settings: &Settings) -> String {
     let agent = &settings.agent;
     let mut text = match agent.permissions {
@@ -132,7 +131,7 @@ pub fn describe(settings: &Settings) -> String {
     }
 }
 
-/// What the rules allow, with the first commands of the level.
+/// Describes the rules, with the first commands of the level.
 fn may_do(settings: &Settings) -> String {
     let agent = &settings.agent;
     let is_forbidden = |rule: &str| {

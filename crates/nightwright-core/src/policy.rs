@@ -1,4 +1,4 @@
-//! Rules that can be asked: one file each, no state of their own, and asking twice changes nothing.
+//! Policies: pure decision rules, one file each, without state.
 
 pub mod deadlines;
 pub mod escalation;
@@ -11,7 +11,7 @@ pub mod signals;
 pub mod unearned_checkboxes;
 pub mod waiting;
 
-/// A number between 0 and `below` that looks like chance and is the same in every replay.
+/// A pseudo-random number between 0 and `below`, the same in every replay.
 pub(crate) fn dice(seed: u64, salt: u64, below: u64) -> u64 {
     // SplitMix64: enough to keep a thousand runs from waking up in the same second.
     let mut z = seed.wrapping_add(salt.wrapping_mul(0x9E37_79B9_7F4A_7C15));

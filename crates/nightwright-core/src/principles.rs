@@ -1,7 +1,7 @@
-//! What the work goes by when two good things contradict each other: eighteen weights in two layers.
+//! Principles: eighteen weights in two layers that decide trade-offs.
 //!
-//! People write them as TOML ([`Principles::parse_toml`]), or bring the YAML form of another tool
-//! ([`Principles::parse_yaml`]); the agent is told them in words ([`Principles::text`]).
+//! People write them as TOML ([`Principles::parse_toml`]), or import the YAML format of another
+//! tool ([`Principles::parse_yaml`]). The agent gets them as text ([`Principles::text`]).
 
 mod draft;
 mod scale;
@@ -26,11 +26,11 @@ pub use self::words::{CONFLICT, request};
 #[serde(from = "RecordedPrinciples", into = "RecordedPrinciples")]
 pub struct Principles {
     preset: Preset,
-    /// In the order of [`SCALE`].
+    /// The weights in the order of [`SCALE`].
     weights: [Weight; COUNT],
 }
 
-/// How far a principle leans to one side: 1 to 10.
+/// The weight of a principle, from 1 to 10.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
@@ -38,12 +38,11 @@ pub struct Principles {
 pub struct Weight(u8);
 
 impl Weight {
-    /// A weight of 1 to 10; there are no others.
+    /// Returns a weight from 1 to 10, or `None`.
     pub fn new(number: u8) -> Option<Self> {
         (1..=10).contains(&number).then_some(Self(number))
     }
 
-    /// The number.
     pub fn get(self) -> u8 {
         self.0
     }
@@ -63,22 +62,21 @@ impl From<Weight> for u8 {
     }
 }
 
-/// Weights that go together.
+/// A predefined set of weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// A young product.
+    /// Weights for a young product.
     Startup,
-    /// Software that many depend on.
+    /// Weights for software that many depend on.
     Enterprise,
-    /// A library or tool in the open.
+    /// Weights for a library or tool in the open.
     Opensource,
-    /// The user's own.
+    /// Weights chosen by the user.
     Custom,
 }
 
 impl Preset {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Startup, Self::Enterprise, Self::Opensource, Self::Custom];
 
     /// The preset of this name.
@@ -86,7 +84,7 @@ impl Preset {
         Self::ALL.into_iter().find(|preset| preset.name() == name)
     }
 
-    /// How it is written.
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Startup => "startup",
@@ -96,7 +94,7 @@ impl Preset {
         }
     }
 
-    /// What it is for, in a line.
+    /// A one-line description of its use.
     pub fn about(self) -> &'static str {
         match self {
             Self::Startup => "a young product: little, soon, simple, and easy to take back",
@@ -118,7 +116,7 @@ impl Principles {
         Self { preset, weights: std::array::from_fn(|index| weight(&SCALE[index])) }
     }
 
-    /// What they were made from.
+    /// The preset they are based on.
     pub fn preset(&self) -> Preset {
         self.preset
     }
@@ -128,12 +126,12 @@ impl Principles {
         SCALE.iter().zip(self.weights)
     }
 
-    /// The weight of a principle; `None` if there is none of this name.
+    /// The weight of a principle; `None` if the name is unknown.
     pub fn weight(&self, name: &str) -> Option<Weight> {
         self.weights().find(|(principle, _)| principle.name == name).map(|(_, weight)| weight)
     }
 
-    /// The same with another weight for one principle. A name that does not exist changes nothing.
+    /// The same with another weight for one principle. An unknown name changes nothing.
     #[must_use]
     pub fn with(mut self, name: &str, weight: Weight) -> Self {
         if let Some(index) = SCALE.iter().position(|principle| principle.name == name) {
@@ -143,8 +141,8 @@ impl Principles {
     }
 }
 
-/// How they are recorded: as in the TOML file, with every weight. A preset may mean something else
-/// in a later version.
+/// The recorded form: as in the TOML file, with every weight, because a preset may change in a
+/// later version.
 #[derive(JsonSchema, Serialize, Deserialize)]
 struct RecordedPrinciples {
     preset: Preset,

@@ -1,5 +1,5 @@
-//! What the agent is told: fixed parts first, changing parts last, so that the provider's prompt
-//! cache holds from one iteration to the next.
+//! Prompts for the agent: fixed parts first, changing parts last, so that the provider's prompt
+//! cache stays valid across iterations.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -26,25 +26,23 @@ pub use question::{
 pub(crate) use quoted::{block, quoted};
 pub use template::{TOKENS, TemplateError, check, render};
 
-/// Notes longer than this are cut in the middle.
+/// The maximum length of notes. Longer ones are cut in the middle.
 pub const NOTES_MAX: usize = 64 << 10;
-/// Notes and inbox are cut to this after a prompt was too long.
+/// The maximum length of notes and inbox after a prompt was too long.
 pub const SHORT_MAX: usize = 16 << 10;
-/// The inbox is cut to this, oldest entries out first.
+/// The maximum length of the inbox. The oldest entries are left out first.
 pub const INBOX_MAX: usize = 16 << 10;
-/// Decisions are cut to this, oldest out first.
+/// The maximum length of the decisions. The oldest are left out first.
 pub const DECISIONS_MAX: usize = 8 << 10;
-/// No more decisions than this are told.
+/// The maximum number of decisions in a prompt.
 pub const MAX_DECISION_COUNT: usize = 20;
 
-/// What the machine knows and the prompt has to say.
+/// The machine's contribution to a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Briefing {
-    /// The iteration.
     pub iteration: Iteration,
-    /// Why it runs.
     pub kind: IterationKind,
-    /// Whether no other will follow, by the limit of iterations.
+    /// Whether this is the last iteration, by the iteration limit.
     pub last: bool,
     /// Whether an earlier attempt of this iteration was cut off.
     pub cut_off: bool,
@@ -52,84 +50,74 @@ pub struct Briefing {
     pub shorten: bool,
     /// The inbox, oldest first.
     pub feedback: Vec<Feedback>,
-    /// What the council of this run has decided, oldest first.
+    /// The decisions of this run's council, oldest first.
     pub decisions: Vec<Decision>,
-    /// What the previous iteration said it did.
+    /// The previous iteration's report about itself.
     pub previous: Option<PreviousIteration>,
-    /// What is left of the limits.
+    /// The remaining part of the limits.
     pub remaining: RemainingLimits,
 }
 
 /// One entry of the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// Who says it.
     pub source: FeedbackSource,
-    /// What.
     pub text: String,
 }
 
 /// A conflict of principles that was decided, for the rest of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// In which iteration.
     pub iteration: Iteration,
     /// The conflict, in the agent's words.
     pub conflict: String,
-    /// How it was decided.
     pub decision: String,
 }
 
-/// What the previous iteration said of itself.
+/// The previous iteration's report about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreviousIteration {
-    /// In its words.
     pub summary: String,
-    /// How far the task was.
     pub progress: Option<TaskProgress>,
-    /// Where in the task it was.
+    /// The phase of the task that it worked on.
     pub phase: Option<String>,
 }
 
-/// What is left of the limits. `None` = there is no such limit.
+/// The remaining part of the limits; `None` for no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemainingLimits {
-    /// Iterations, this one included.
+    /// The number of iterations, including this one.
     pub iterations: Option<u32>,
-    /// Money.
     pub cost: Option<Usd>,
-    /// Time.
     pub duration: Option<Duration>,
-    /// Tokens.
     pub tokens: Option<u64>,
 }
 
 /// A prompt, ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    /// Appended to the agent's own system prompt.
+    /// The addition to the agent's own system prompt.
     pub system: String,
-    /// The message.
+    /// The message to the agent.
     pub user: String,
 }
 
-/// What was found in the project when the prompt was composed.
+/// The content of the project that a prompt needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptContext {
     /// The notes of earlier iterations.
     pub notes: Option<NotesExcerpt>,
-    /// What became of the file that principles were to be written into.
+    /// The state of the file for principles.
     pub principles: CollectedPrinciples,
 }
 
-/// The notes of earlier iterations. Of very long ones only the two ends are read.
+/// The notes of earlier iterations. Only both ends of very long notes are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotesExcerpt {
-    /// The beginning.
     pub head: String,
     /// The end, if something was left out before it.
     pub tail: String,
-    /// Bytes that were left out between the two.
+    /// The number of bytes left out between the two.
     pub left_out: u64,
 }
 
@@ -139,22 +127,22 @@ impl From<String> for NotesExcerpt {
     }
 }
 
-/// What became of the file that principles were to be written into.
+/// The state of the file for principles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CollectedPrinciples {
-    /// It is not there.
+    /// The file does not exist.
     #[default]
     Missing,
-    /// It is there, and can't be used: what is wrong with it.
+    /// The file is invalid, for this reason.
     Unusable(String),
-    /// It is there, and will hold from the next iteration on.
+    /// The file is valid, and applies from the next iteration on.
     Written,
 }
 
-/// Composes what an iteration is told.
+/// Composes the prompt of an iteration.
 ///
-/// Everything up to the notes is the same in every iteration of a run, byte for byte, unless a
-/// template of the user's speaks of the iteration, or principles were adopted on the way.
+/// Everything up to the notes is identical in every iteration of a run, unless a user's template
+/// uses the iteration, or principles were adopted in between.
 pub fn compose(
     settings: &Settings,
     briefing: &Briefing,
@@ -192,22 +180,22 @@ pub fn compose(
     Ok(Prompt { system: system(settings, &tokens)?, user })
 }
 
-/// The system prompt of an iteration, as [`compose`] makes it.
+/// The system prompt of an iteration, as [`compose`] creates it.
 pub fn system_prompt(settings: &Settings, iteration: Iteration) -> Result<String, TemplateError> {
     system(settings, &template::TemplateValues::new(settings, iteration))
 }
 
-/// What the agent is told of the status file, as [`compose`] says it; `None` where there is none.
+/// The instructions for the status file, as in [`compose`]; `None` if there is none.
 pub fn status_instructions(settings: &Settings) -> Option<String> {
     let mut text = String::new();
     contract::status(&mut text, settings);
     let text = text.trim();
-    // The heading is the prompt's.
+    // The heading belongs to the prompt.
     let text = text.split_once('\n').map_or(text, |(_, body)| body.trim());
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The mode's words, the project's, the contract, and what the user adds.
+/// The texts of the mode and the project, the contract, and the user's addition.
 fn system(settings: &Settings, tokens: &template::TemplateValues) -> Result<String, TemplateError> {
     let mode = tokens.render(template::SYSTEM_FILE, &settings.texts.system)?;
     let parts = [&mode, &settings.texts.agents, contract::ALONE, &settings.texts.appended];
@@ -216,7 +204,7 @@ fn system(settings: &Settings, tokens: &template::TemplateValues) -> Result<Stri
         + "\n")
 }
 
-/// Head and tail of a text that is too long; what is missing between them is named.
+/// The beginning and the end of a text that is too long, with a note about the gap.
 pub(crate) fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
@@ -224,8 +212,8 @@ pub(crate) fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(joined(text, text, 0, most))
 }
 
-/// The beginning of one text and the end of another, with what is missing between them named.
-/// `gap` bytes of it belong to neither; where there is none, both are the same text.
+/// The beginning of one text and the end of another, with a note about the gap. `gap` bytes belong
+/// to neither; if it is zero, both are the same text.
 fn joined(first: &str, last: &str, gap: u64, most: usize) -> String {
     let head = &first[..first.floor_char_boundary(most / 2)];
     let tail = &last[last.ceil_char_boundary(last.len().saturating_sub(most / 2))..];
@@ -234,7 +222,7 @@ fn joined(first: &str, last: &str, gap: u64, most: usize) -> String {
     format!("{head}\n\n[{left_out} bytes left out here]\n\n{tail}")
 }
 
-/// What the agent is told since the last iteration, as people can read it too; empty if nothing.
+/// The inbox since the last iteration, readable by people too; empty if there is none.
 pub fn inbox(briefing: &Briefing) -> String {
     if briefing.feedback.is_empty() { String::new() } else { changing::inbox(briefing) + "\n" }
 }

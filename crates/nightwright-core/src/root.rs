@@ -1,8 +1,8 @@
-//! Which folder is the project, and which repository it is in.
+//! Project root: which folder is the project, and which repository contains it.
 //!
-//! The search goes up from the folder it starts in and stops where another project, another user or
-//! another disk begins. Git's own search upwards never decides: it would find a repository in a
-//! shared folder or in the home folder.
+//! The search goes up from the starting folder and stops at another project, another user or
+//! another disk. Git's own search is not used: it would find a repository in a shared folder or in
+//! the home folder.
 
 use std::path::{Path, PathBuf};
 
@@ -11,52 +11,50 @@ const ROOT_USER: u32 = 0;
 /// A folder on the way up, as it is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
-    /// Its path, without links.
+    /// The path without symbolic links.
     pub path: PathBuf,
-    /// Whether it has a folder `.nightwright`.
+    /// Whether it contains a folder `.nightwright`.
     pub is_configured: bool,
-    /// Whether it is the root of a git repository; a `.git` that is none does not count.
+    /// Whether it is the root of a Git repository; an invalid `.git` does not count.
     pub is_repository: bool,
     /// The file system it is on.
     pub device: u64,
-    /// The user it belongs to.
+    /// The ID of its owner.
     pub owner: u32,
     /// Whether every user may create files in it, as in `/tmp`.
     pub is_shared: bool,
 }
 
-/// Where the search stops, besides other disks and shared folders.
+/// The limits of the search, besides other disks and shared folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchLimits {
-    /// The user's home folder, without links.
+    /// The user's home folder, without symbolic links.
     pub home: Option<PathBuf>,
-    /// Folders above which nothing is looked for (`GIT_CEILING_DIRECTORIES`), without links.
+    /// Folders above which the search stops (`GIT_CEILING_DIRECTORIES`), without symbolic links.
     pub ceilings: Vec<PathBuf>,
-    /// The user.
+    /// The ID of the user.
     pub user: u32,
 }
 
-/// The folder of a project.
+/// The root folder of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// The folder.
     pub path: PathBuf,
-    /// How it was found.
     pub found: RootSource,
 }
 
-/// How the folder of a project was found.
+/// How the root of a project was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootSource {
-    /// It was named.
+    /// The user named the folder.
     Named,
-    /// It has a folder `.nightwright`.
+    /// The folder contains `.nightwright`.
     Configured,
-    /// It is the root of the repository.
+    /// The folder is the root of the repository.
     Repository,
-    /// There is nothing else to go by.
+    /// The current folder, because nothing else was found.
     Current,
-    /// The same, in the home folder or at `/`: too much to work on without being told to.
+    /// The same, in the home folder or at `/`: too large to work on unless named.
     TooWide,
 }
 
@@ -66,10 +64,10 @@ impl SearchLimits {
         path.parent().is_none() || self.home.as_deref() == Some(path)
     }
 
-    /// Those of the folders that are searched. The one that the search starts in always is.
+    /// The folders that are searched. The starting folder always is.
     fn searched<'a>(&self, folders: &'a [Folder]) -> &'a [Folder] {
         let Some(start) = folders.first() else { return folders };
-        // root also works in the projects of others, whose folders belong to them.
+        // The user root also works in projects of other users, who own the folders.
         let is_trusted =
             |owner| owner == self.user || (self.user == ROOT_USER && owner == start.owner);
         let stops = |above: &Folder| {
@@ -108,8 +106,8 @@ pub fn root(folders: &[Folder], limits: &SearchLimits) -> Option<Root> {
     Some(Root { path: folder.path.clone(), found })
 }
 
-/// The root of the repository that a project is in. `folders` are the project and all folders above
-/// it, in this order.
+/// The root of the repository that contains a project. `folders` are the project and all folders
+/// above it, in this order.
 pub fn repository<'a>(folders: &'a [Folder], limits: &SearchLimits) -> Option<&'a Path> {
     let found = limits.searched(folders).iter().find(|folder| folder.is_repository)?;
     Some(&found.path)
@@ -191,7 +189,7 @@ mod tests {
         });
         finds(&all, "/homes/me/repo/package/src", RootSource::Current);
         assert_eq!(repository(&all, &limits()), None);
-        // From there the search starts, and only a name makes it a project.
+        // The search starts there, and only a name makes it a project.
         finds(&all[3..], "/homes/me", RootSource::TooWide);
         finds(&all[5..], "/", RootSource::TooWide);
         assert_eq!(repository(&all[3..], &limits()), Some(Path::new("/homes/me")));
@@ -223,7 +221,7 @@ mod tests {
                 }
             });
             finds(&all, "/homes/me/repo/package/src", RootSource::Current);
-            // Whoever stands in it means it.
+            // The starting folder itself counts.
             finds(&all[2..], "/homes/me/repo", RootSource::Configured);
         }
         let all = folders(|folder| folder.is_repository = in_repo(folder));

@@ -1,18 +1,17 @@
-//! The texts of a mode for everything around a run: writing, changing and judging instructions.
+//! Prompts of a mode around a run: writing, editing and validating instructions.
 //!
 //! They are templates like those of the prompts.
 
 use crate::mode::{EMBEDDED, EmbeddedMode, ITERATIVE};
 use crate::prompt::{self, TemplateError};
 
-/// What a text is for.
+/// The purpose of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetupPrompt {
     /// Writing instructions together with a person.
     Setup,
-    /// Changing them together with a person.
+    /// Editing instructions together with a person.
     Edit,
-    /// Judging them.
     Validate,
 }
 
@@ -27,20 +26,19 @@ impl SetupPrompt {
     }
 }
 
-/// The names that a text can use. A command that is not known is empty.
+/// The names that a prompt can use. An unknown command is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetupVariables {
     /// The folder of the task, relative to the project.
     pub task_path: String,
     /// The name of the task.
     pub task_name: String,
-    /// The instructions, relative to the project.
+    /// The path of the instructions, relative to the project.
     pub instructions_file: String,
-    /// The list with boxes, relative to the project.
+    /// The path of the list with checkboxes, relative to the project.
     pub todo_file: String,
-    /// The project.
     pub project_root: String,
-    /// What runs the project's tests.
+    /// The command that runs the project's tests.
     pub test_command: String,
 }
 
@@ -57,8 +55,7 @@ impl SetupVariables {
     }
 }
 
-/// The template of the embedded mode of this name. A mode that has none, or is not embedded, has
-/// those of `iterative`.
+/// The template of the embedded mode of this name. Other modes use those of `iterative`.
 pub fn template(mode: &str, purpose: SetupPrompt) -> &'static str {
     let of = |mode: &EmbeddedMode| match purpose {
         SetupPrompt::Setup => mode.setup,
@@ -69,7 +66,6 @@ pub fn template(mode: &str, purpose: SetupPrompt) -> &'static str {
     own.or_else(|| of(&ITERATIVE)).unwrap_or_default()
 }
 
-/// Fills a template in.
 pub fn render(
     template: &str,
     purpose: SetupPrompt,

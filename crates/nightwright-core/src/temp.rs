@@ -1,19 +1,19 @@
-//! Where the temporary folder of a run goes.
+//! Location of the temporary folder of a run.
 //!
-//! It has to be on disk, because compilers and package managers write more into it than fits into
-//! memory; outside the project, because every file in it would be a change of the project; and short,
-//! because programs create unix sockets there. The user's `TMPDIR` comes first if it is all of this.
+//! It must be on disk, because compilers and package managers write more into it than fits into
+//! memory. It must be outside the project, because its files would count as changes. Its path must
+//! be short, because programs create Unix sockets there. The user's `TMPDIR` comes first if it
+//! meets all of this.
 
 use std::path::PathBuf;
 
 /// A folder in which the temporary folder could be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The folder.
     pub folder: PathBuf,
     /// Whether it is the project or inside it.
     pub is_in_project: bool,
-    /// Whether the path of a unix socket below it can be long enough.
+    /// Whether a Unix socket below it can have a path of sufficient length.
     pub leaves_room_for_sockets: bool,
     /// Whether its file system keeps files in memory.
     pub is_in_memory: bool,
@@ -22,18 +22,17 @@ pub struct Candidate {
 /// A folder to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The folder.
     pub folder: PathBuf,
-    /// Why it is not the one that `TMPDIR` names, if it is not.
+    /// The reason why it is not the folder of `TMPDIR`, if it is another one.
     pub instead: Option<&'static str>,
 }
 
-/// The folders to try, best first: `user` is the folder that `TMPDIR` names, `usual` are those of the
+/// The folders to try, best first: `user` is the folder of `TMPDIR`, `usual` are those of the
 /// system. A folder in memory or with a long path is better than none.
 pub fn places(user: Option<Candidate>, usual: Vec<Candidate>) -> Vec<Place> {
     let problem = user.as_ref().map(problem);
     let is_usable = matches!(problem, Some(None | Some(Problem::InMemory | Problem::TooLong)));
-    // Where a usable one is not taken, it could not be written to.
+    // A suitable folder is passed over only if it is not writable.
     let instead = problem.map(|problem| problem.map_or(UNWRITABLE, Problem::text));
     let mut all: Vec<(Candidate, Option<&'static str>)> = Vec::new();
     all.extend(user.filter(|_| is_usable).map(|user| (user, None)));
@@ -42,9 +41,9 @@ pub fn places(user: Option<Candidate>, usual: Vec<Candidate>) -> Vec<Place> {
     all.into_iter().map(|(Candidate { folder, .. }, instead)| Place { folder, instead }).collect()
 }
 
-const UNWRITABLE: &str = "it is not a folder that can be written to";
+const UNWRITABLE: &str = "it is not a writable folder";
 
-/// Why the folder that `TMPDIR` names is not the best.
+/// The reason why the folder of `TMPDIR` is not the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {
     Relative,
@@ -124,7 +123,7 @@ mod tests {
         let user = || Some(in_memory("/dev/shm"));
         assert_eq!(folders(user()).collect::<Vec<_>>(), ["/var/tmp", "/dev/shm", "/tmp"]);
         assert_eq!(tried(user(), &system)[0].1, Some("it is in memory, not on disk"));
-        // Without a disk the user's choice counts.
+        // Without a disk, the user's choice counts.
         let nothing_else = [in_memory("/tmp"), in_memory("/var/tmp")];
         assert_eq!(tried(user(), &nothing_else)[0], ("/dev/shm".to_owned(), None));
     }

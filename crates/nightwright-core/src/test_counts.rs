@@ -1,4 +1,4 @@
-//! How many tests a check ran and how many of them failed, as far as its output says.
+//! Test counts of a check, parsed from its output.
 
 use std::sync::LazyLock;
 
@@ -6,17 +6,17 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The tests of one check.
+/// The test counts of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TestCounts {
-    /// Tests that failed.
+    /// The number of tests that failed.
     pub failed: u32,
-    /// Tests that passed or failed.
+    /// The number of tests that passed or failed.
     pub total: u32,
 }
 
-/// One pattern per test runner. `passed`, `failed` (also `failed2`) and `total` are the numbers; a
-/// runner that prints several summaries has its numbers added up.
+/// One pattern per test runner, with the groups `passed`, `failed` (also `failed2`) and `total`. If
+/// a runner prints several summaries, their numbers are added.
 const RUNNERS: [&str; 10] = [
     // cargo test
     r"(?m)^test result: \S+ (?<passed>\d+) passed; (?<failed>\d+) failed;",
@@ -48,8 +48,7 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 static COLOURS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("\x1b\\[[0-9;]*m").expect("the pattern is a constant"));
 
-/// The counts in this output, by the first runner that it comes from; `None` if no runner is known
-/// to print it.
+/// The counts in this output, by the first runner whose pattern matches; `None` if there is none.
 pub fn of(output: &str) -> Option<TestCounts> {
     let output = COLOURS.replace_all(output, "");
     PATTERNS.iter().find_map(|pattern| {

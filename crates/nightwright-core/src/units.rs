@@ -1,5 +1,5 @@
-//! A type for every id and unit, so that a cost can't be added to a count and an attempt can't be
-//! mistaken for a call.
+//! Types for IDs and units, so that a cost cannot be added to a count, nor an attempt be mistaken
+//! for a call.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,33 +10,33 @@ use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The time as the machine sees it: always an argument, never read by the core.
+/// The current time, always passed as an argument and never read by the core.
 ///
-/// Deadlines and back-off go by `mono`, which neither jumps nor runs while the machine sleeps; the
-/// dates of limits go by `wall`.
+/// Deadlines and back-off use `mono`, which neither jumps nor runs while the machine sleeps. The
+/// reset times of limits use `wall`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// The date, as people and agents know it. It may jump.
+    /// The wall-clock time, which may jump.
     pub wall: Timestamp,
-    /// Time since an arbitrary origin of this process. It never goes back.
+    /// The time since an arbitrary origin of this process, which never goes back.
     pub mono: Duration,
 }
 
 impl Now {
-    /// The same time in whole milliseconds, which is what the journal keeps: a replay must see the
-    /// very figures that were decided upon.
+    /// The same time in whole milliseconds, as the journal keeps it: a replay must see the same
+    /// numbers.
     #[must_use]
     pub fn in_millis(self) -> Self {
         let wall = Timestamp::from_millisecond(self.wall.as_millisecond()).unwrap_or(self.wall);
         Self { wall, mono: whole_millis(self.mono) }
     }
 
-    /// How long until the wall clock shows `then`; zero if that has passed.
+    /// The time until the wall clock shows `then`; zero if that has passed.
     pub fn until(&self, then: Timestamp) -> Duration {
         Duration::try_from(then.duration_since(self.wall)).unwrap_or(Duration::ZERO)
     }
 
-    /// The wall-clock moment `after` from now, saturating at the end of time.
+    /// The wall-clock time `after` from now, saturating at the maximum.
     pub fn plus(&self, after: Duration) -> Timestamp {
         self.wall.checked_add(after).unwrap_or(Timestamp::MAX)
     }
@@ -52,7 +52,7 @@ macro_rules! numbered {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The one after this.
+            /// The number after this one.
             #[must_use]
             pub fn next(self) -> Self {
                 Self(self.0.saturating_add(1))
@@ -68,8 +68,8 @@ macro_rules! numbered {
 }
 
 numbered! {
-    /// One process of the agent. Unique in a run, and on all its news and timers: news of an
-    /// attempt already given up is ignored by number, not by luck.
+    /// One process of the agent. The ID is unique in a run and part of all its news and timers, so
+    /// that late news of a cancelled attempt is ignored.
     AttemptId
 }
 numbered! {
@@ -81,12 +81,12 @@ numbered! {
     Iteration
 }
 numbered! {
-    /// One request to the shell that is answered later (a survey, the checks, a hook). Answers to
-    /// a request no longer waited for are ignored by number.
+    /// A request to the shell that is answered later (a survey, the checks, a hook). Answers to a
+    /// cancelled request are ignored by number.
     Ticket
 }
 
-/// The name of a run: sorts by start, and any unique beginning of it names it.
+/// The name of a run. Names sort by start time, and any unique prefix identifies a run.
 #[derive(
     Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
@@ -99,30 +99,30 @@ impl fmt::Display for RunId {
     }
 }
 
-/// US dollars, held in whole millionths so that sums are exact. In JSON a plain number of dollars.
+/// An amount of US dollars, stored in whole millionths so that sums are exact. In JSON a plain
+/// number of dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Usd {
     micros: u64,
 }
 
 impl Usd {
-    /// No money.
     pub const ZERO: Self = Self { micros: 0 };
-    /// More than there is. Sums stop here, so that every amount can be written and read again.
+    /// The maximum amount. Sums saturate here, so that every amount can be written and read again.
     pub const MAX: Self = Self { micros: 1_000_000_000_000_000_000 };
 
-    /// So many millionths of a dollar.
+    /// The amount of this many millionths of a dollar.
     pub const fn from_micros(micros: u64) -> Self {
         Self { micros }
     }
 
-    /// So many cents.
+    /// The amount of this many cents.
     pub const fn from_cents(cents: u64) -> Self {
         Self { micros: cents * 10_000 }
     }
 
-    /// Rounds to the nearest millionth; `None` for what is no amount of money (negative, not
-    /// finite, beyond all reason).
+    /// Rounds to the nearest millionth; `None` for an invalid amount (negative, not finite, too
+    /// large).
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         if !(0.0..=1e12).contains(&dollars) {
             return None;
@@ -136,7 +136,6 @@ impl Usd {
         Some(Self { micros })
     }
 
-    /// The amount in dollars.
     pub fn dollars(self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "exact up to nine thousand million dollars")]
         let micros = self.micros as f64;
@@ -148,8 +147,8 @@ impl Usd {
         self.micros
     }
 
-    /// The amount with all its digits, two at least: an amount that somebody set, such as a limit, is
-    /// shown as it was set. [`Display`](fmt::Display) rounds, for amounts that were measured.
+    /// The amount with all its digits, at least two: a configured amount, such as a limit, is shown
+    /// as it was set. [`Display`](fmt::Display) rounds, for measured amounts.
     pub fn exact(self) -> String {
         let (dollars, micros) = (self.micros / 1_000_000, self.micros % 1_000_000);
         let digits = format!("{micros:06}");
@@ -157,7 +156,7 @@ impl Usd {
         format!("${dollars}.{cents}{}", rest.trim_end_matches('0'))
     }
 
-    /// What is left after taking `other` away; never below nothing.
+    /// The difference, but at least zero.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self { micros: self.micros.saturating_sub(other.micros) }
@@ -171,7 +170,7 @@ impl Usd {
         }
     }
 
-    /// The amount divided by a count; the whole of it when the count is nought.
+    /// The amount divided by a count; the whole amount if the count is zero.
     #[must_use]
     pub const fn per(self, count: u64) -> Self {
         match count {
@@ -196,8 +195,8 @@ impl AddAssign for Usd {
 }
 
 impl fmt::Display for Usd {
-    /// `$0.42`; four decimals where two would show nothing. For amounts that somebody set there is
-    /// [`Usd::exact`].
+    /// Formats as `$0.42`, with four decimals where two would show nothing. For configured amounts,
+    /// use [`Usd::exact`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.micros > 0 && self.micros < 10_000 {
             write!(f, "${:.4}", self.dollars())
@@ -235,23 +234,23 @@ impl<'de> Deserialize<'de> for Usd {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tokens {
-    /// Read by the model at full price.
+    /// Tokens read by the model at full price.
     pub input: u64,
-    /// Written by the model.
+    /// Tokens written by the model.
     pub output: u64,
-    /// Read from the provider's prompt cache.
+    /// Tokens read from the provider's prompt cache.
     pub cache_read: u64,
-    /// Written to the provider's prompt cache.
+    /// Tokens written to the provider's prompt cache.
     pub cache_write: u64,
 }
 
 impl Tokens {
-    /// What counts against `max_tokens`: everything but reads from the cache.
+    /// The tokens that count against `max_tokens`: all except reads from the cache.
     pub fn counted(&self) -> u64 {
         self.input.saturating_add(self.output).saturating_add(self.cache_write)
     }
 
-    /// Whether none of any kind were used.
+    /// Whether no tokens of any kind were used.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
@@ -266,23 +265,23 @@ impl AddAssign for Tokens {
     }
 }
 
-/// A hash over everything in the project that counts as work, in hex.
+/// A hash over all files of the project that count as work, in hex.
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Fingerprint(pub String);
 
-/// Durations are whole milliseconds in JSON.
+/// Durations as whole milliseconds in JSON.
 pub mod millis {
     use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
 
-    /// As a whole number of milliseconds.
+    /// Serializes as a whole number of milliseconds.
     pub fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         u64::try_from(value.as_millis()).unwrap_or(u64::MAX).serialize(serializer)
     }
 
-    /// From a whole number of milliseconds.
+    /// Deserializes from a whole number of milliseconds.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_millis)
     }
@@ -291,7 +290,7 @@ pub mod millis {
     pub mod option {
         use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
 
-        /// As a whole number of milliseconds, or null.
+        /// Serializes as a whole number of milliseconds, or null.
         pub fn serialize<S: Serializer>(
             value: &Option<Duration>,
             serializer: S,
@@ -301,7 +300,7 @@ pub mod millis {
                 .serialize(serializer)
         }
 
-        /// From a whole number of milliseconds, or null.
+        /// Deserializes from a whole number of milliseconds, or null.
         pub fn deserialize<'de, D: Deserializer<'de>>(
             deserializer: D,
         ) -> Result<Option<Duration>, D::Error> {
@@ -310,12 +309,12 @@ pub mod millis {
     }
 }
 
-/// A duration without its fractions of milliseconds.
+/// A duration without fractions of milliseconds.
 pub fn whole_millis(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// A duration as people write it: `850ms`, `7s`, `1m 05s`, `2h 13m`, `3d 4h`.
+/// A duration for display: `850ms`, `7s`, `1m 05s`, `2h 13m`, `3d 4h`.
 pub fn human(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {

@@ -1,11 +1,11 @@
-//! Whether instructions are good enough to be worked by unattended: what is asked, how the answer
-//! is read, and what it means.
+//! Validation of instructions for unattended work: the question, the parser of the answer, and the
+//! result.
 //!
 //! ```text
 //!   criteria ──▶ question, schema ──▶ (the agent) ──▶ read ──▶ Judgement ──▶ passes? report
 //! ```
 //!
-//! A criterion that the answer leaves out has failed: who did not look has not found it good.
+//! A criterion that is missing in the answer counts as failed, because it was not examined.
 
 mod criteria;
 mod page;
@@ -19,33 +19,30 @@ pub use criteria::{CRITERIA, Criterion, Importance};
 pub use page::{ValidationPage, markdown, table};
 pub use read::read;
 
-/// What is said of a criterion that was left out.
+/// The reason given for a missing criterion.
 const NOT_JUDGED: &str = "not judged";
 
-/// What came of one criterion.
+/// The result of one criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CriterionResult {
-    /// Which.
     pub criterion: &'static Criterion,
-    /// Whether it is met.
     pub ruling: Ruling,
-    /// Why.
     pub reason: String,
-    /// What to write instead; empty if there is nothing to improve.
+    /// The suggested text; empty if there is nothing to improve.
     pub suggestion: String,
 }
 
 /// Whether a criterion is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// It is.
+    /// The criterion is met.
     Pass,
-    /// It is not.
+    /// The criterion is not met.
     Fail,
 }
 
 impl Ruling {
-    /// Its name in an answer.
+    /// The name in an answer.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -54,46 +51,43 @@ impl Ruling {
     }
 }
 
-/// A whole answer: a finding for each criterion, in their order.
+/// A complete answer: one result per criterion, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationResult {
     findings: Vec<CriterionResult>,
 }
 
-/// How many criteria of one weight are met.
+/// The number of met criteria of one importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassCount {
-    /// Met.
     pub passed: usize,
-    /// In all.
     pub of: usize,
 }
 
 impl ValidationResult {
-    /// The findings, in the order of the criteria.
+    /// The results, in the order of the criteria.
     pub fn findings(&self) -> &[CriterionResult] {
         &self.findings
     }
 
-    /// Whether the instructions can be worked by: all that is required is met.
+    /// Whether the instructions are sufficient: all required criteria are met.
     pub fn passes(&self) -> bool {
         let PassCount { passed, of } = self.score(Importance::Required);
         passed == of
     }
 
-    /// How many criteria of this weight are met.
+    /// The number of met criteria of this importance.
     pub fn score(&self, weight: Importance) -> PassCount {
         let of = self.of_weight(weight).count();
         let passed = self.of_weight(weight).filter(|finding| finding.ruling == Ruling::Pass);
         PassCount { passed: passed.count(), of }
     }
 
-    /// The findings of this weight.
+    /// The results of this importance.
     pub fn of_weight(&self, weight: Importance) -> impl Iterator<Item = &CriterionResult> {
         self.findings.iter().filter(move |finding| finding.criterion.weight == weight)
     }
 
-    /// As data.
     pub fn to_json(&self) -> Map<String, Value> {
         let findings = self.findings.iter().map(|finding| {
             json!({
@@ -113,7 +107,7 @@ impl ValidationResult {
     }
 }
 
-/// The shape that an answer has to have, as JSON Schema.
+/// The JSON Schema of an answer.
 pub fn schema() -> String {
     let one = json!({
         "type": "object",
@@ -137,7 +131,7 @@ pub fn schema() -> String {
     .to_string()
 }
 
-/// An answer as one would be, for whoever plays the agent: these criteria fail, for this reason.
+/// An example answer for a simulated agent, in which these criteria fail for this reason.
 pub fn answer(failed: &[String], reason: &str) -> String {
     let ruling = |criterion: &Criterion| {
         let fails = failed.iter().any(|id| id == criterion.id);
@@ -150,12 +144,12 @@ pub fn answer(failed: &[String], reason: &str) -> String {
     json!({ "criteria": all }).to_string()
 }
 
-/// What the agent is asked: the criteria, the form of the answer, and the text to be judged.
+/// The question for the agent: the criteria, the format of the answer, and the text to judge.
 pub fn question(instructions: &str, list: Option<&str>) -> String {
     let mut text = "# Judge these instructions\n\nThe criteria, by their names:\n\n".to_owned();
     for Criterion { id, title, question, weight } in &CRITERIA {
         let weight = weight.name();
-        // Writing to a string can't fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "- `{id}` ({weight}): {title}. {question}");
     }
     text.push_str(
@@ -170,11 +164,11 @@ pub fn question(instructions: &str, list: Option<&str>) -> String {
     text
 }
 
-/// Puts a text between fences that are longer than any in it.
+/// Appends a text between fences that are longer than any in it.
 fn quote(text: &mut String, title: &str, quoted: &str) {
     let longest = quoted.split(|c| c != '~').map(str::len).max().unwrap_or_default();
     let fence = "~".repeat((longest + 1).max(3));
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let _ = write!(text, "\n## {title}\n\n{fence}markdown\n{}\n{fence}\n", quoted.trim_end());
 }
 

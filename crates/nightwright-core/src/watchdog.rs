@@ -1,17 +1,17 @@
-//! What an agent's last words say that nobody asked for: it asks somebody who is not there, it gives
-//! up, or its principles contradict each other.
+//! Watchdog: detects in an agent's last words that it asks a question, gives up, or reports a
+//! conflict of principles.
 //!
 //! ```text
 //! message -> own sentences at its end -> without polite closings -> the last six
 //!   asks      a question that nothing answers after it, or a request
-//!             unless it offers more after all is done, or then decides by itself
-//!   gives up  unless the same sentence or one soon after it tells how it went well
+//!             unless it offers more after everything is done, or then decides by itself
+//!   gives up  unless the same sentence or one soon after it reports a good outcome
 //! ```
 //!
-//! Beside words that say that all is done only a question that presses and a surrender are heard.
+//! If the message also says that everything is done, only an urgent question or a surrender counts.
 //!
-//! Words that are heard in vain cost a message, words that are missed cost a night: but an answer
-//! to a question that nobody asked confuses the agent, so in doubt nothing was said.
+//! A false finding costs a message, and a missed one may cost a night. But an answer to a question
+//! that was not asked confuses the agent, so ambiguous endings are ignored.
 
 use crate::evidence::{self, prose};
 use crate::principles::CONFLICT;
@@ -24,41 +24,40 @@ mod key;
 mod phrases;
 mod sentences;
 
-/// So many of the last sentences can ask or give up.
+/// The number of last sentences that can ask or give up.
 const LAST: usize = 6;
 
-/// So many sentences after a surrender can take it back.
+/// The number of sentences after a surrender that can retract it.
 const RETRACTION_WINDOW: usize = 2;
 
-/// What is kept of the words, in characters.
+/// The maximum length of a finding in characters.
 const TEXT_MAX: usize = 300;
 
-/// What is kept of the message around the words, in characters, and so many of them at most stand
-/// behind the words.
+/// The maximum length of the context in characters. At most as many follow the finding.
 const CONTEXT_MAX: usize = 1500;
 const BEHIND_MAX: usize = 500;
 
-/// What is kept of a conflict, in bytes.
+/// The maximum length of a conflict in bytes.
 const CONFLICT_MAX: usize = 1 << 10;
 
-/// A paragraph with fewer further words than this names a conflict and does not tell it.
+/// A paragraph with fewer further words only names a conflict and does not describe it.
 const MIN_CONFLICT_WORDS: usize = 3;
 
-/// What else a message says.
+/// What else a message claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AlsoClaims {
     Nothing,
-    /// That all is done.
+    /// The message says that everything is done.
     Done,
 }
 
-/// What the last words of a turn ask for or give up, if anything.
+/// Returns the question or surrender at the end of a turn, if any.
 pub fn analyze(words: &str) -> Option<WatchdogFinding> {
     let words = words.trim_end();
     analyze_trimmed(words, &prose::own_lines(words), AlsoClaims::Nothing)
 }
 
-/// The same, for a message without blanks at its end whose own lines are known.
+/// The same, for a message without trailing white space whose own lines are known.
 pub(crate) fn analyze_trimmed(
     message: &str,
     own: &[String],
@@ -87,10 +86,10 @@ pub(crate) fn analyze_trimmed(
     })
 }
 
-/// The end of a message around words of which these are the last sentence; nothing where the words
-/// are all of it.
+/// The end of a message around the words that end with the sentence `last`; empty if they are the
+/// whole message.
 fn context(message: &str, last: &str, words: &str) -> String {
-    // A sentence that goes over several lines is not found: then the end is what matters.
+    // A sentence that spans several lines is not found: then the end of the message is used.
     let said = message.rfind(last).map_or(message.len(), |at| at + last.len());
     let behind = message[said..].char_indices().nth(BEHIND_MAX);
     let end = behind.map_or(message.len(), |(at, _)| said + at);
@@ -100,19 +99,19 @@ fn context(message: &str, last: &str, words: &str) -> String {
     if is_all { String::new() } else { around.to_owned() }
 }
 
-/// A conflict of principles that the agent says it can't resolve, in its words: the paragraph that
-/// names it. `message` is all that it said, `own` the lines of it that count.
+/// A conflict of principles that the agent says it cannot resolve: the paragraph that names it.
+/// `message` is the whole message, `own` its lines that count.
 pub(crate) fn conflict(message: &str, own: &[String]) -> Option<String> {
     let text = named(message, own).or_else(|| implicit_conflict(message, own))?;
     Some(text[..text.floor_char_boundary(CONFLICT_MAX)].to_owned())
 }
 
-/// Whether a conflict is told with the agreed word, in whatever case.
+/// Whether a conflict is marked with the agreed word, in any case.
 pub(crate) fn is_marked(conflict: &str) -> bool {
     conflict.to_ascii_uppercase().contains(CONFLICT)
 }
 
-/// The sentences that ask, from the first one on.
+/// The range of sentences that ask.
 fn asking(sentences: &[Sentence], before: usize) -> Option<(usize, usize)> {
     question(sentences, before, AlsoClaims::Nothing).or_else(|| {
         (before..sentences.len())
@@ -127,7 +126,7 @@ fn asking(sentences: &[Sentence], before: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// A question that is the last word, or that only its options and asides follow.
+/// A question at the end, or followed only by its options and asides.
 fn question(sentences: &[Sentence], before: usize, beside: AlsoClaims) -> Option<(usize, usize)> {
     let asking = &PHRASES.asking;
     let last = (before..sentences.len()).rev().find(|at| sentences[*at].is_question())?;
@@ -165,7 +164,7 @@ fn question(sentences: &[Sentence], before: usize, beside: AlsoClaims) -> Option
     })
 }
 
-/// Whether a sentence only offers more, after all that was to be done is done.
+/// Whether a sentence only offers more work after everything is done.
 fn is_extra(sentences: &[Sentence], at: usize, beside: AlsoClaims) -> bool {
     let asking = &PHRASES.asking;
     let own = &sentences[at].own;
@@ -178,7 +177,7 @@ fn is_extra(sentences: &[Sentence], at: usize, beside: AlsoClaims) -> bool {
             || sentences[..at].iter().any(|sentence| asking.finished.are_in(&sentence.own)))
 }
 
-/// Whether the agent has decided by itself, and waits for nobody.
+/// Whether the agent has decided by itself, and waits for no answer.
 fn decides(sentences: &[Sentence]) -> bool {
     sentences.iter().any(|sentence| {
         PHRASES.asking.decided.are_in(&sentence.own) && !PHRASES.asking.waits.are_in(&sentence.own)
@@ -199,11 +198,11 @@ fn giving_up(sentences: &[Sentence], before: usize) -> Option<usize> {
     })
 }
 
-/// The paragraph that has the marker in it, as the agent wrote it.
+/// The paragraph that contains the marker, as the agent wrote it.
 fn named(message: &str, own: &[String]) -> Option<String> {
     let at = (0..own.len()).find(|at| names_conflict(&own[*at], &own[at + 1..]))?;
     let written: Vec<&str> = message.lines().collect();
-    // The own lines may be the last ones only.
+    // The own lines may be only the last ones.
     let skipped = written.len().saturating_sub(own.len());
     let part = |from: usize, end: usize| {
         let lines = written.get(skipped + from..skipped + end).unwrap_or_default();
@@ -227,19 +226,19 @@ fn named(message: &str, own: &[String]) -> Option<String> {
     Some(format!("{text} {}", part(next, over)))
 }
 
-/// Whether the marker is said in this line, in whatever case, and neither the rest of the line nor,
-/// where it stands alone, the text below says that there is none.
+/// Whether this line states the marker, in any case. Neither the rest of the line nor the text
+/// below a marker that is alone may say that there is no conflict.
 fn names_conflict(line: &str, below: &[String]) -> bool {
     let loud = line.replace('*', "").to_ascii_uppercase();
     let Some((before, after)) = loud.split_once(CONFLICT) else {
         return false;
     };
-    // At the beginning of a line it is said, whatever it is explained with.
+    // At the beginning of a line the marker counts, whatever explanation follows.
     let is_begun = |c: char| c.is_alphanumeric() || evidence::is_mark(c) || c == prose::BLANK;
     let is_explained = |c: char| matches!(c, ':' | '-' | '—' | '–' | '(' | ',' | '.' | '!');
     let after = after.trim_start();
     let leads = !before.contains(is_begun) && (after.is_empty() || after.starts_with(is_explained));
-    // Set apart in brackets it is said about the sentence, whatever that denies.
+    // In brackets the marker refers to the sentence, even if that has a negation.
     let is_set_apart = before.trim_end().ends_with('(') && after.starts_with(')');
     let says = leads || is_set_apart || evidence::states(std::slice::from_ref(&loud), CONFLICT);
     let told = [after].into_iter().chain(below.iter().map(String::as_str));
@@ -253,7 +252,7 @@ fn names_conflict(line: &str, below: &[String]) -> bool {
     says && !is_denied && !PHRASES.conflict.spoken_of.are_in(&loud)
 }
 
-/// A conflict that is told without the marker.
+/// A conflict that is described without the marker.
 fn implicit_conflict(message: &str, own: &[String]) -> Option<String> {
     let lists = &PHRASES.conflict;
     let sentences = sentences::last(message, own);
@@ -268,7 +267,7 @@ fn implicit_conflict(message: &str, own: &[String]) -> Option<String> {
     Some(paragraph.map(|sentence| &*sentence.written).collect::<Vec<_>>().join(" "))
 }
 
-/// Words for people, on one line: the beginning of them if there are many.
+/// The text on one line for display, truncated if it is long.
 pub(crate) fn shown(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(TEXT_MAX) {

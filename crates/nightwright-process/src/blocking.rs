@@ -1,4 +1,5 @@
-//! Children of programs of ours that have no runtime and must start in a millisecond.
+//! Blocking child processes, for nightwright programs that have no runtime and must start within a
+//! millisecond.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -10,12 +11,11 @@ use std::time::Duration;
 use super::child::Exit;
 use super::output_tail::OutputTail;
 
-/// How long the output of a finished command is waited for when something it left running holds
-/// the pipe.
+/// The time to wait for the output of a finished command whose pipe another process holds open.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Runs a command line in the current folder and gives back how it ended and the end of what it
-/// printed. It stays in our group: whoever ends us ends it too.
+/// Runs a shell command in the current folder, and returns its exit and the end of its output. The
+/// command stays in the process group, so killing the group kills it too.
 pub fn shell(command: &str, keep: usize) -> io::Result<(Exit, String)> {
     let (mut reader, writer) = io::pipe()?;
     let mut child = Command::new("/bin/sh")
@@ -38,7 +38,7 @@ pub fn shell(command: &str, keep: usize) -> io::Result<(Exit, String)> {
         match received.recv_timeout(DRAIN_TIMEOUT) {
             Ok(chunk) => tail.push(&chunk),
             Err(RecvTimeoutError::Disconnected) => break,
-            // Silent, but is it over? Only then an open pipe means nothing.
+            // An open pipe without output is ignored only after the command has exited.
             Err(RecvTimeoutError::Timeout) if child.try_wait()?.is_some() => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -46,10 +46,10 @@ pub fn shell(command: &str, keep: usize) -> io::Result<(Exit, String)> {
     Ok((child.wait()?.into(), tail.into_text()))
 }
 
-/// Becomes the same program with the same arguments once more, deaf to SIGTERM, and with
-/// `marker` set in its environment. Returns only if that fails.
+/// Replaces this process with the same program and arguments, ignoring SIGTERM, and with `marker`
+/// set in the environment. Returns only on failure.
 ///
-/// A shell does the ignoring, because it is inherited through exec and needs no unsafe code.
+/// A shell sets SIGTERM to be ignored, because that survives exec and needs no unsafe code.
 pub fn start_over_deaf_to_term(marker: &str) -> io::Error {
     let program = match std::env::current_exe() {
         Ok(program) => program,

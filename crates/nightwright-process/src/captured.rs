@@ -1,8 +1,8 @@
-//! A question to a program that only reads: run to its end for all that it prints.
+//! Captured commands: read-only programs such as `git`, run to completion for their output.
 //!
-//! It has no guard: it is a well-known program that changes nothing of the user's, is asked many
-//! times, and leaves nobody behind; a guard would cost more than the answer. It stands in a group of
-//! its own and is killed with it when its time is up, or when we leave before it has answered.
+//! They have no guard: they change nothing, run often and leave no process behind, so a guard would
+//! cost more than the command. Each leads its own process group. The group is killed when the time
+//! limit passes or when nightwright stops waiting.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -18,55 +18,53 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::child::Exit;
 use super::orphans;
 
-/// How much of the program's complaints is kept.
+/// The number of bytes of standard error that are kept.
 const MAX_STDERR_BYTES: u64 = 4 << 10;
-/// How long a killed program may take to be gone. Beyond that it is stuck in the kernel.
+/// The time that a killed program gets to disappear. After that it is stuck in the kernel.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest pause between two looks at whether a program that has said all is gone.
+/// The longest interval between two checks whether a program that closed its output has exited.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What is asked.
+/// The complete description of a command to capture.
 #[derive(Debug)]
 pub struct CapturedCommand<'a> {
-    /// The program, looked for on the `PATH` of its environment.
+    /// The program, searched on the `PATH` of its environment.
     pub program: &'a OsStr,
-    /// Its arguments.
     pub arguments: &'a [OsString],
-    /// Its whole environment.
+    /// The complete environment; nothing is inherited.
     pub environment: &'a [(OsString, OsString)],
-    /// Where it runs.
+    /// The working directory of the command.
     pub directory: &'a Path,
-    /// What it reads.
+    /// The content of standard input.
     pub input: Vec<u8>,
-    /// How long it may take.
+    /// The time limit after which the command is killed.
     pub limit: Duration,
-    /// How much it may print.
+    /// The maximum number of bytes of output.
     pub max_output: usize,
 }
 
-/// What came of it.
+/// The result of a captured command.
 #[derive(Debug)]
 pub struct CapturedOutput {
-    /// How it ended.
     pub ended: CapturedEnd,
-    /// What it printed, as much of it as was allowed.
+    /// Standard output, up to the allowed size.
     pub output: Vec<u8>,
-    /// The beginning of its complaints.
+    /// The beginning of standard error.
     pub complaint: String,
 }
 
-/// How a program that was asked something ended.
+/// How a captured command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapturedEnd {
-    /// By itself.
+    /// The command exited or was killed by a signal.
     Exited(Exit),
-    /// It took longer than it was given, and was killed.
+    /// The command exceeded its time limit and was killed.
     TimedOut,
-    /// It printed more than is wanted, and was killed.
+    /// The command printed more than allowed and was killed.
     TooMuch,
 }
 
-/// Asks, and waits for the answer: not for the loop's thread.
+/// Runs a command and blocks until it ends. Not for the main loop's thread.
 pub fn run_captured(question: CapturedCommand<'_>) -> io::Result<CapturedOutput> {
     let begin = Instant::now();
     let CapturedCommand { program, arguments, environment, directory, input, limit, max_output } =
@@ -84,7 +82,7 @@ pub fn run_captured(question: CapturedCommand<'_>) -> io::Result<CapturedOutput>
     let (child, _noted) = orphans::start_reader(&mut command)?;
     let mut running = CapturedChild { child, exited: false };
     if let Some(mut pipe) = running.child.stdin.take() {
-        // A program that does not read all of it has its reasons, and says so.
+        // A program that does not read all of its input reports the reason itself.
         thread::spawn(move || drop(pipe.write_all(&input)));
     }
     let output = drain(running.child.stdout.take(), max_output as u64 + 1, UnreadOutput::Left);
@@ -111,16 +109,17 @@ impl CapturedOutput {
     }
 }
 
-/// What becomes of that which nobody wants to keep.
+/// The treatment of output beyond the limit.
 #[derive(Clone, Copy)]
 enum UnreadOutput {
-    /// It stays in the pipe.
+    /// The output stays in the pipe.
     Left,
-    /// It is read and thrown away: a program that can't complain would wait for ever.
+    /// The output is read and discarded, because a full pipe would block the program forever.
     Read,
 }
 
-/// Reads as much as is wanted, beside us: whoever holds the pipe open must not hold us.
+/// Reads up to the limit on a separate thread, so that a process that holds the pipe open does not
+/// block the caller.
 fn drain(
     pipe: Option<impl Read + Send + 'static>,
     most: u64,
@@ -130,28 +129,28 @@ fn drain(
     if let Some(mut pipe) = pipe {
         thread::spawn(move || {
             let mut bytes = Vec::new();
-            // An error on a pipe is its end.
+            // A read error counts as end of file.
             let _ = (&mut pipe).take(most).read_to_end(&mut bytes);
             match rest {
                 UnreadOutput::Left => {}
-                // An error on a pipe is its end.
+                // A read error counts as end of file.
                 UnreadOutput::Read => drop(io::copy(&mut pipe, &mut io::sink())),
             }
-            // Nobody waits for it any more.
+            // The receiver may already be gone.
             let _ = sender.send(bytes);
         });
     }
     receiver
 }
 
-/// A program that is killed, with its group, unless it was seen to end.
+/// A child that is killed with its group unless it was seen to exit.
 struct CapturedChild {
     child: Child,
     exited: bool,
 }
 
 impl CapturedChild {
-    /// Waits for its end; `None` when its time is up.
+    /// Waits for the exit of the child. Returns `None` when the time is up.
     fn wait(&mut self, limit: Duration, begin: Instant) -> io::Result<Option<Exit>> {
         let mut pause = Duration::from_micros(50);
         loop {
@@ -173,12 +172,12 @@ impl Drop for CapturedChild {
         if self.exited {
             return;
         }
-        // Its number is its own until we wait for it, and its group has that number.
+        // The process ID is not reused before it is waited for, and the group has the same ID.
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // Dead already, which is what is wanted.
+            // An error means that the group is already dead.
             let _ = kill_process_group(group, Signal::KILL);
         }
-        // Whoever is stuck in the kernel is left to those who look for orphans.
+        // A process that is stuck in the kernel is left to the search for orphans.
         let _ = self.wait(KILL_TIMEOUT, Instant::now());
     }
 }

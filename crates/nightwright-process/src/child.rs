@@ -1,4 +1,4 @@
-//! One child with everything below it, seen from our side of its guard.
+//! A child process with all its descendants, as seen by nightwright: the counterpart of the guard.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -26,41 +26,40 @@ use super::guard::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, WORD
 use super::orphans::{OwnChild, Survivors};
 use super::{guard, orphans};
 
-/// What a program has between SIGTERM and SIGKILL.
+/// The time a program gets between SIGTERM and SIGKILL.
 pub const GRACE: Duration = guard::GRACE;
-/// How long a guard may take to be there. It takes a millisecond.
+/// The time a guard gets to start. It usually takes a millisecond.
 const GUARD_START_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a guard may be late with what it was asked for before it is given up.
+/// The time a guard may exceed a deadline before it is killed.
 const GUARD_REPLY_TIMEOUT: Duration = Duration::from_secs(2);
-/// What a program is said to have died of when its guard was killed: we then kill it too.
+/// The exit reported for a program whose guard was killed. The program is then killed too.
 const UNSEEN: Exit = Exit(ProcessExit::Signal(9));
 
-/// What to start, complete: nothing is inherited but what is named here.
+/// The complete description of a program to start. The program inherits nothing else.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The program: a path, or a name to be found in the `PATH` of `environment`.
+    /// A path, or a name to find on the `PATH` of `environment`.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Its whole environment.
+    /// The complete environment of the program.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where it runs.
+    /// The working directory of the program.
     pub directory: PathBuf,
-    /// What keeps it.
+    /// The containment that keeps its processes together.
     pub containment: Containment,
 }
 
-/// How a process ended.
+/// The exit code of a process, or the signal that killed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit(pub ProcessExit);
 
 impl Exit {
-    /// Whether it ended of its own will with 0.
+    /// Whether the process exited with code 0.
     pub fn is_success(self) -> bool {
         self.0 == ProcessExit::Code(0)
     }
 
-    /// The code it exited with, if no signal killed it.
+    /// The exit code, if no signal killed the process.
     pub fn code(self) -> Option<i32> {
         match self.0 {
             ProcessExit::Code(code) => Some(code),
@@ -68,7 +67,7 @@ impl Exit {
         }
     }
 
-    /// The signal that killed it, if one did.
+    /// The signal that killed the process, if any.
     pub fn signal(self) -> Option<i32> {
         match self.0 {
             ProcessExit::Code(_) => None,
@@ -82,45 +81,45 @@ impl From<ExitStatus> for Exit {
         Self(match (status.code(), status.signal()) {
             (Some(code), _) => ProcessExit::Code(code),
             (None, Some(signal)) => ProcessExit::Signal(signal),
-            // Neither can be said only of a process that was stopped, which is not waited for.
+            // Only a stopped process has neither, and stopped processes are not waited for.
             (None, None) => ProcessExit::Code(-1),
         })
     }
 }
 
-/// A program that we started, with everything below it.
+/// A started program with all its descendants.
 #[derive(Debug)]
 pub struct Child {
     stdin: Option<pipe::Sender>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    /// Closing it is a request too: the guard then ends everything.
+    /// Closing this is a request too: the guard then kills everything.
     requests: OwnedWriteHalf,
-    /// The guard itself is to be killed.
+    /// Notified to have the guard itself killed.
     given_up: Arc<Notify>,
     stage: watch::Receiver<ChildState>,
-    /// What is asked of the guard when nobody is interested any more.
+    /// The request sent to the guard when the child is dropped.
     on_drop: GuardRequest,
 }
 
-/// How far a child is.
+/// The progress of a child from start to exit.
 #[derive(Clone, Copy, Debug)]
 enum ChildState {
     Running,
-    /// The program is dead.
+    /// The program has exited; its descendants may still run.
     Died,
-    /// So is everything it started, or all of it that can be ended.
+    /// The program and its descendants are gone, except for those that cannot be killed.
     Gone(Exit, Survivors),
 }
 
-/// Starts a program below a guard of its own, with all three pipes ours.
+/// Starts a program below a new guard, with pipes for all three standard streams.
 pub async fn spawn(launch: &Launch) -> io::Result<Child> {
     Ok(start(launch, KillScope::AllDescendants, &[]).await?.0)
 }
 
-/// The same for a program of the user's own, which may leave something running: whoever below it
-/// makes itself a session of its own is left alone, and nobody else. As much of `first` as the pipe
-/// takes is there to be read before the program is; also gives how much that is.
+/// Like [`Child::spawn`], for a hook, which may leave processes running: descendants with their own
+/// session are not killed. Writes as much of `first` to standard input as the pipe takes before the
+/// program starts, and returns that number of bytes.
 pub async fn spawn_hook(launch: &Launch, first: &[u8]) -> io::Result<(Child, usize)> {
     start(launch, KillScope::Session, first).await
 }
@@ -138,9 +137,9 @@ async fn start(launch: &Launch, kill_scope: KillScope, first: &[u8]) -> io::Resu
         .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // Not the kind of the error: it would be taken for the program's.
+    // The error kind is dropped: it would be taken for the program's.
     let (mut guard, noted) = orphans::start(&mut command, kill_scope)
-        .map_err(|error| io::Error::other(format!("its guard can't be started: {error}")))?;
+        .map_err(|error| io::Error::other(format!("cannot start its guard: {error}")))?;
     drop(command);
     let (stdout, stderr) = (guard.stdout.take(), guard.stderr.take());
     let mark = mark(launch);
@@ -158,10 +157,10 @@ async fn start(launch: &Launch, kill_scope: KillScope, first: &[u8]) -> io::Resu
             Ok((stage, requests))
         }
         Err(error) => {
-            // It is on its way out, for our end of the socket is closed; and if it had begun
-            // something before it failed, nobody else will end that.
+            // The guard exits, because its socket is closed. If it started something before it
+            // failed, nothing else kills that.
             if timeout(GUARD_REPLY_TIMEOUT, guard.wait()).await.is_err() {
-                // Dead already, which is what is wanted.
+                // An error means that the guard is already dead.
                 let _ = guard.start_kill();
                 let _ = timeout(GUARD_REPLY_TIMEOUT, guard.wait()).await;
             }
@@ -172,7 +171,7 @@ async fn start(launch: &Launch, kill_scope: KillScope, first: &[u8]) -> io::Resu
     };
     let (stage, requests) = stage?;
     let stdin = pipe::Sender::from_owned_fd(stdin.into())?;
-    // What only we started is of no use without us; the user's own may say good-bye.
+    // A program of nightwright's own is useless without it. A hook may finish its work.
     let on_drop = match kill_scope {
         KillScope::AllDescendants => GuardRequest::Kill,
         KillScope::Session => GuardRequest::Terminate,
@@ -181,7 +180,7 @@ async fn start(launch: &Launch, kill_scope: KillScope, first: &[u8]) -> io::Resu
     Ok((child, put))
 }
 
-/// Puts as much into a pipe that nobody reads yet as it takes at once.
+/// Writes as much to a pipe without a reader as it takes without blocking.
 fn put_first(pipe: &io::PipeWriter, first: &[u8]) -> io::Result<usize> {
     rustix::io::ioctl_fionbio(pipe, true)?;
     let mut put = 0;
@@ -196,7 +195,7 @@ fn put_first(pipe: &io::PipeWriter, first: &[u8]) -> io::Result<usize> {
     Ok(put)
 }
 
-/// What the guard is told.
+/// The order for the guard.
 fn order(launch: &Launch, kill_scope: KillScope) -> GuardOrder {
     let mut order = GuardOrder {
         program: launch.program.clone(),
@@ -209,13 +208,13 @@ fn order(launch: &Launch, kill_scope: KillScope) -> GuardOrder {
     };
     launch.containment.fill(&mut order);
     if kill_scope == KillScope::Session {
-        // A group is killed as a whole.
+        // A cgroup is killed as a whole.
         order.group = PathBuf::new();
     }
     order
 }
 
-/// Gives the order, and waits for the word that it was carried out.
+/// Sends the order, and waits until the guard reports that the program has started.
 async fn begin(
     order: &GuardOrder,
     socket: StdStream,
@@ -227,22 +226,22 @@ async fn begin(
     match timeout(GUARD_START_TIMEOUT, read_message(&mut words)).await {
         Ok(Some(GuardMessage::Started)) => Ok((words, requests)),
         Ok(Some(GuardMessage::NotStarted { errno: 0 })) => {
-            Err(io::Error::other("the system did not say why"))
+            Err(io::Error::other("the system gave no reason"))
         }
         Ok(Some(GuardMessage::NotStarted { errno })) => Err(io::Error::from_raw_os_error(errno)),
         Ok(Some(GuardMessage::Unprepared { errno })) => {
             let error = io::Error::from_raw_os_error(errno);
-            Err(io::Error::other(format!("its guard could not begin: {error}")))
+            Err(io::Error::other(format!("its guard could not prepare: {error}")))
         }
         Ok(Some(GuardMessage::Died(_) | GuardMessage::Empty) | None) => {
-            Err(io::Error::other("its guard was ended before it began"))
+            Err(io::Error::other("its guard exited before it started the program"))
         }
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "its guard does not answer")),
     }
 }
 
-/// An order larger than the kernel's buffer waits for the guard to read; that one is there in a
-/// moment, or never.
+/// Sends the order. An order larger than the kernel's buffer blocks until the guard reads it, which
+/// takes a moment at most.
 fn send(mut socket: &StdStream, order: &GuardOrder, input: &io::PipeReader) -> io::Result<()> {
     let order = order.encode();
     socket.set_write_timeout(Some(GUARD_START_TIMEOUT))?;
@@ -251,7 +250,7 @@ fn send(mut socket: &StdStream, order: &GuardOrder, input: &io::PipeReader) -> i
     let mut beside = SendAncillaryBuffer::new(&mut space);
     beside.push(SendAncillaryMessage::ScmRights(&descriptors));
     let slices = [io::IoSlice::new(&order)];
-    // A guard that is gone is an error here, not a signal: the runtime ignores that one.
+    // A missing guard is an error here, not a signal, because the runtime ignores SIGPIPE.
     let sent = sendmsg(socket, &slices, &mut beside, SendFlags::empty())?;
     socket.write_all(&order[sent..])
 }
@@ -262,24 +261,25 @@ async fn read_message(words: &mut OwnedReadHalf) -> Option<GuardMessage> {
     GuardMessage::from_bytes(word)
 }
 
-/// A guard at work.
+/// A running guard and its socket.
 struct GuardHandle {
     guard: tokio::process::Child,
     noted: OwnChild,
     messages: OwnedReadHalf,
     mark: Option<String>,
-    /// Its control group; no path if it has none.
+    /// The cgroup of the guard; an empty path if it has none.
     group: PathBuf,
     given_up: Arc<Notify>,
     kill_scope: KillScope,
 }
 
 impl GuardHandle {
-    /// Listens to the guard until all is over. A guard that was killed has left that to us.
+    /// Reads messages from the guard until everything has ended. If the guard is killed, ends its
+    /// processes directly.
     async fn run(mut self, stage: watch::Sender<ChildState>) {
         let mut exit = None;
         let mut empty = false;
-        // What is left of the time that everybody has, should the guard be killed.
+        // The grace that remains for all processes if the guard is killed.
         let mut grace = orphans::GRACE;
         while let Some(word) = self.next(&mut grace).await {
             match word {
@@ -290,7 +290,8 @@ impl GuardHandle {
                 GuardMessage::Empty => {
                     empty = true;
                     if self.kill_scope == KillScope::Session {
-                        // The guard may stay with those that go on; nobody waits for that.
+                        // The guard may stay with processes that continue to run; nothing waits for
+                        // it.
                         stage.send_replace(ChildState::Gone(
                             exit.unwrap_or(UNSEEN),
                             Survivors::None,
@@ -302,14 +303,14 @@ impl GuardHandle {
                 | GuardMessage::Unprepared { .. } => {}
             }
         }
-        // Nothing is asked of it but to be dead.
+        // Only the exit of the guard matters, not its status.
         let _ = self.guard.wait().await;
         drop(self.noted);
         let left = if empty {
             Survivors::None
         } else {
             let left = end_orphans(self.mark, grace).await;
-            // One that is not empty stays, and the next run sees to it.
+            // A cgroup that is not empty stays, and the next run removes it.
             let _ = std::fs::remove_dir(&self.group);
             left
         };
@@ -321,7 +322,7 @@ impl GuardHandle {
             biased;
             word = read_message(&mut self.messages) => word,
             () = self.given_up.notified() => {
-                // Dead already, which is what is wanted.
+                // An error means that the guard is already dead.
                 let _ = self.guard.start_kill();
                 *grace = Duration::ZERO;
                 None
@@ -330,64 +331,64 @@ impl GuardHandle {
     }
 }
 
-/// Ends those whose guard is dead. The list of all processes is read several times for that, which
-/// is not for the loop's thread.
+/// Kills the processes of a dead guard. This reads the process table several times, so it runs
+/// outside the main loop's thread.
 async fn end_orphans(mark: Option<String>, grace: Duration) -> Survivors {
     let end = move || orphans::end(mark.as_deref(), grace);
     tokio::task::spawn_blocking(end).await.unwrap_or(Survivors::Some)
 }
 
-/// The mark by which orphans of this child are known.
+/// The mark that identifies orphans of this child.
 fn mark(launch: &Launch) -> Option<String> {
     let (_, mark) = launch.environment.iter().find(|(name, _)| name == orphans::MARK)?;
     mark.to_str().map(str::to_owned)
 }
 
 impl Child {
-    /// The pipe to its standard input; closed by dropping it. `None` the second time.
+    /// The pipe to standard input, closed by dropping it. Returns `None` the second time.
     pub fn take_stdin(&mut self) -> Option<pipe::Sender> {
         self.stdin.take()
     }
 
-    /// The pipe from its standard output. `None` the second time.
+    /// The pipe from standard output. Returns `None` the second time.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.stdout.take()
     }
 
-    /// The pipe from its standard error. `None` the second time.
+    /// The pipe from standard error. Returns `None` the second time.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.stderr.take()
     }
 
-    /// Asks it and everything below it to leave; who has not done so after [`GRACE`] is killed.
+    /// Sends SIGTERM to the program and its descendants, and SIGKILL after [`GRACE`].
     pub fn terminate(&self) {
         self.ask(GuardRequest::Terminate);
     }
 
-    /// Ends it and everything below it at once.
+    /// Kills the program and its descendants immediately.
     pub fn kill(&self) {
         self.ask(GuardRequest::Kill);
     }
 
-    /// Leaves it to its guard for a few seconds more, whatever becomes of us.
+    /// Leaves the program to its guard for a few more seconds, even if nightwright exits.
     pub fn leave_running(mut self) {
         self.on_drop = GuardRequest::LeaveRunning;
     }
 
-    /// Gives up on a guard that does nothing: it is killed, and we end what was below it.
+    /// Kills an unresponsive guard, and then the processes below it.
     fn give_up(&self) {
         self.given_up.notify_one();
     }
 
-    /// Waits for the death of the program. What it started may still be there.
+    /// Waits for the exit of the program. Its descendants may still run.
     pub async fn exited(&self) {
         let mut stage = self.stage.clone();
-        // Without somebody who listens to the guard nothing more can be waited for.
+        // Without the task that reads from the guard, there is nothing left to wait for.
         let _ =
             stage.wait_for(|stage| matches!(stage, ChildState::Died | ChildState::Gone(..))).await;
     }
 
-    /// SIGTERM, some seconds, SIGKILL; returns at the death of the program.
+    /// Sends SIGTERM, and SIGKILL after the grace. Returns when the program has exited.
     pub async fn end(&self) {
         self.terminate();
         if timeout(GRACE + GUARD_REPLY_TIMEOUT, self.exited()).await.is_err() {
@@ -395,7 +396,7 @@ impl Child {
         }
     }
 
-    /// SIGKILL; returns at the death of the program.
+    /// Sends SIGKILL. Returns when the program has exited.
     pub async fn end_now(&self) {
         self.kill();
         if timeout(GUARD_REPLY_TIMEOUT, self.exited()).await.is_err() {
@@ -404,9 +405,9 @@ impl Child {
         }
     }
 
-    /// Waits until it and everything below it is gone, and says how it died and who could not be
-    /// ended. To be called after its death: what is left then has the usual grace, and the guard
-    /// not much more.
+    /// Waits until the program and its descendants are gone, and returns its exit and whether any
+    /// survived. Call this after the program's exit: the remaining processes get the usual grace,
+    /// and the guard little more.
     pub async fn gone(&self) -> (Exit, Survivors) {
         if timeout(GRACE + GUARD_REPLY_TIMEOUT, self.finished()).await.is_err() {
             self.kill();
@@ -426,13 +427,12 @@ impl Child {
     }
 
     fn ask(&self, request: GuardRequest) {
-        // A few bytes always find room; a guard that is gone has done all it could be asked for.
+        // A few bytes always fit. A guard that is gone has nothing left to do.
         let _ = self.requests.try_write(&[request.to_byte()]);
     }
 }
 
 impl Drop for Child {
-    /// Nobody will hear any more of it.
     fn drop(&mut self) {
         self.ask(self.on_drop);
     }

@@ -1,4 +1,4 @@
-//! A command that is run to its end for its exit code and its last words.
+//! Commands that run to completion, with their exit code and the end of their output.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,57 +15,51 @@ use super::command_log::CommandLog;
 use super::containment::Containment;
 use super::output_tail::OutputTail;
 
-/// How much of a command's output is kept, from its end.
+/// The number of bytes kept from the end of a command's output.
 pub const OUTPUT_MAX: usize = 64 << 10;
-/// How long pipes that somebody holds open are read after the end.
+/// The time that pipes which another process holds open are read after the command's exit.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest sleep that is counted at once.
+/// The longest sleep that is counted in one step.
 const STEP: Duration = Duration::from_secs(1);
-/// One read from a pipe; the kernel gives no more at once.
+/// The size of one read from a pipe; the kernel returns at most this much.
 const CHUNK: usize = 64 << 10;
 
-/// How a command went.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedCommand {
-    /// How it ended.
     pub ended: CommandEnd,
-    /// The end of what it printed, standard output and error in one.
+    /// The end of its output, standard output and standard error combined.
     pub output: String,
-    /// How long it took.
     pub duration: Duration,
 }
 
-/// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// By itself.
+    /// The command exited or was killed by a signal.
     Exited(Exit),
-    /// It took longer than it was given.
+    /// The command exceeded its time limit.
     TimedOut,
-    /// It was stopped through its handle.
+    /// The command was stopped through its [`StopHandle`].
     Stopped,
-    /// It could not be started.
-    NotStarted {
-        /// Why.
-        why: String,
-    },
+    /// The command could not be started.
+    NotStarted { why: String },
 }
 
-/// Stops commands that are running, from elsewhere. A command that has not begun yet when the
-/// word comes is stopped as soon as it begins.
+/// Stops running commands from another task. A command that has not started yet is stopped as soon
+/// as it starts.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle {
     asked: Arc<Notify>,
 }
 
 impl StopHandle {
-    /// Stops the command that is running, or the next one.
+    /// Stops the running command, or else the next one.
     pub fn stop(&self) {
         self.asked.notify_one();
     }
 }
 
-/// A command line as a shell would run it, with both outputs in the order they were written.
+/// Returns the launch of a shell command, with both outputs in the order they were written.
 pub fn shell(
     command: &str,
     environment: Vec<(OsString, OsString)>,
@@ -81,7 +75,7 @@ pub fn shell(
     }
 }
 
-/// Runs a command until it ends, its time is up, or it is stopped; nothing that it started is left.
+/// Runs a command until it ends, times out or is stopped. No process that it started is left.
 pub async fn run_to_end(
     launch: &Launch,
     limit: Duration,
@@ -92,7 +86,7 @@ pub async fn run_to_end(
     read_to_end(launch, limit, heard, stop, None).await
 }
 
-/// The same, with everything that it prints in a log, and secrets masked.
+/// Like [`run_to_end`], and writes the complete output to a log, with secrets masked.
 pub async fn run_and_log(
     launch: &Launch,
     limit: Duration,
@@ -123,7 +117,7 @@ async fn read_to_end(
     FinishedCommand { ended, output, duration: begin.elapsed() }
 }
 
-/// What becomes of what a command prints.
+/// The destination of a command's output.
 pub(super) struct OutputSink<'a> {
     pub(super) tail: OutputTail,
     pub(super) log: Option<&'a mut CommandLog>,
@@ -138,7 +132,7 @@ impl OutputSink<'_> {
     }
 }
 
-/// What masks each of the two outputs, if anything does.
+/// The maskers of standard output and standard error, if secrets are masked.
 pub(super) struct OutputMasks {
     stdout: Option<StreamMasker>,
     stderr: Option<StreamMasker>,
@@ -157,7 +151,7 @@ impl OutputMasks {
     }
 }
 
-/// Hears more of one output.
+/// Masks more of one output, and passes it on.
 fn write(masking: &mut Option<StreamMasker>, heard: &mut OutputSink<'_>, more: &[u8]) {
     match masking {
         Some(masking) => masking.push(more, |text| heard.push(text)),
@@ -184,7 +178,7 @@ async fn run(
         if cut.is_some() {
             child.end().await;
         }
-        // Nobody listens any more once both pipes are at their end.
+        // Both readers may already have ended.
         let _ = over.send(());
         cut
     };
@@ -194,8 +188,8 @@ async fn run(
     (cut.unwrap_or(CommandEnd::Exited(exit)), heard.tail.into_text())
 }
 
-/// Lets so much time pass, not counting time in which we were stopped: of each step only its own
-/// length counts, however late we wake up.
+/// Waits for `limit`, without the time in which this process was stopped. Each step counts only its
+/// own length, however late the process wakes up.
 pub(super) async fn pass(limit: Duration) {
     let mut rest = limit;
     while !rest.is_zero() {
@@ -205,7 +199,7 @@ pub(super) async fn pass(limit: Duration) {
     }
 }
 
-/// Reads both pipes to their end, or until some time after the command is over.
+/// Reads both pipes to their end, or until [`DRAIN_TIMEOUT`] after the command's exit.
 pub(super) async fn collect(
     mut stdout: Option<impl AsyncRead + Unpin>,
     mut stderr: Option<impl AsyncRead + Unpin>,
@@ -226,8 +220,8 @@ pub(super) async fn collect(
         () = &mut read => return,
         _ = over => {}
     }
-    // Whoever still holds a pipe was asked to leave when the command ended: what it says is not
-    // the command's.
+    // A process that still holds a pipe got SIGTERM with the command. Its output does not
+    // belong to the command.
     let _ = timeout(DRAIN_TIMEOUT, read).await;
 }
 
@@ -236,7 +230,7 @@ pub async fn read_some(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [
     let Some(open) = pipe else {
         return std::future::pending().await;
     };
-    // An error on a pipe is its end: there is nothing more to be had from it.
+    // A read error counts as end of file.
     let n = open.read(buffer).await.unwrap_or(0);
     if n == 0 {
         *pipe = None;

@@ -1,16 +1,17 @@
-//! What a command printed, in a file: all of it, unless it is very much.
+//! Log file of a command's output: the complete output, or its beginning and end if it is very
+//! long.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 
 use super::output_tail::OutputTail;
 
-/// So much is kept of the beginning, and is in the file at once.
+/// The number of bytes kept from the beginning. They are written to the file immediately.
 const HEAD: usize = 1 << 20;
-/// So much is kept of the end, in memory until the command is over.
+/// The number of bytes kept from the end. They stay in memory until the command ends.
 const TAIL: usize = 3 << 20;
 
-/// The file. One that can't be written is given up; the command goes on.
+/// The log file of one command. After a write error the log is abandoned; the command continues.
 #[derive(Debug)]
 pub struct CommandLog {
     file: File,
@@ -20,12 +21,11 @@ pub struct CommandLog {
 }
 
 impl CommandLog {
-    /// Begins a log in this file.
     pub fn new(file: File) -> Self {
         Self { file, room: HEAD, rest: OutputTail::new(TAIL), written: Ok(()) }
     }
 
-    /// More of what the command printed.
+    /// Appends output of the command.
     pub(super) fn push(&mut self, more: &[u8]) {
         if self.written.is_err() {
             return;
@@ -38,7 +38,7 @@ impl CommandLog {
         }
     }
 
-    /// Writes the rest; an error if anything could not be written.
+    /// Writes the rest, and returns the first write error, if any.
     pub fn close(mut self) -> io::Result<()> {
         self.written?;
         let (left_out, rest) = self.rest.into_bytes();

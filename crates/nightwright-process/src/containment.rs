@@ -1,4 +1,5 @@
-//! How children are kept: chosen once at the start, the same for all of them.
+//! Containment: how the agent's processes are kept together. Chosen once at startup for all
+//! children.
 
 use std::env;
 use std::fs;
@@ -13,12 +14,12 @@ use ring::digest::{SHA256, digest};
 use super::guard::wire::GuardOrder;
 use super::process_table;
 
-/// How the names of our control groups begin. The space of process numbers in which their maker
-/// has its number follows, that number, and the number of the group; then, for a run, the state
-/// folder it belongs to and its name.
+/// The prefix of the names of nightwright's cgroups. It is followed by the PID namespace of the
+/// creator, its process ID and the number of the group. For a run, the state folder and the run ID
+/// follow.
 const PREFIX: &str = "nightwright-";
 
-/// What keeps children together, and what of it this machine has.
+/// The containment that this machine supports.
 #[derive(Clone, Debug)]
 pub struct Containment {
     inner: Arc<ContainmentInner>,
@@ -26,31 +27,31 @@ pub struct Containment {
 
 #[derive(Debug)]
 struct ContainmentInner {
-    /// The binary that can be a guard.
+    /// The binary that runs as the guard.
     guard: PathBuf,
-    /// The lock that guards hold while anything below them lives.
+    /// The lock that guards hold while any process below them is alive.
     lock: Option<PathBuf>,
-    /// The folder in which each guard makes a control group.
+    /// The folder in which each guard creates a cgroup.
     groups: Option<PathBuf>,
-    /// The state folder and the run that it is for, as part of a name.
+    /// The state folder and the run, as part of a cgroup name.
     owner: Option<String>,
-    /// Numbers of groups.
+    /// The number of cgroups named so far.
     made: AtomicU32,
 }
 
-/// What a containment promises.
+/// The guarantee that a containment gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainmentLevel {
-    /// Every descendant is known to its guard, and killed in one instant.
+    /// Every descendant is known to its guard, and all are killed atomically.
     GuardAndGroup,
     /// Every descendant is known to its guard.
     Guard,
-    /// Only the process group is: what leaves it is out of reach.
+    /// Only the process group is known: processes that leave it are out of reach.
     ProcessGroup,
 }
 
 impl ContainmentLevel {
-    /// In a few words, for journal and `doctor`.
+    /// A short name, for the journal and `doctor`.
     pub fn name(self) -> &'static str {
         match self {
             Self::GuardAndGroup => "guard and cgroup",
@@ -59,13 +60,13 @@ impl ContainmentLevel {
         }
     }
 
-    /// What that means.
+    /// One sentence that explains the guarantee, for `doctor`.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::GuardAndGroup => {
-                "every process the agent starts ends with it, at one stroke (cgroup)"
+                "every process the agent starts is killed with it, all at once (cgroup)"
             }
-            Self::Guard => "every process the agent starts ends with it",
+            Self::Guard => "every process the agent starts is killed with it",
             Self::ProcessGroup => {
                 "processes that leave the agent's group can survive it on this system"
             }
@@ -74,12 +75,14 @@ impl ContainmentLevel {
 }
 
 impl Containment {
-    /// The best that this machine has, with ourselves as guard. `lock` is the run's.
+    /// Returns the best containment of this machine, with nightwright itself as the guard. `lock`
+    /// belongs to the run.
     pub fn choose(lock: Option<PathBuf>) -> Self {
         Self::with_guard(own_program(), lock, groups_folder())
     }
 
-    /// The same for a run: what a crash leaves of it is known by the state folder and the run.
+    /// Like [`Containment::choose`], for a run: the state folder and run ID identify processes left
+    /// by a crash.
     pub fn of_run(lock: PathBuf, state: &Path, run: &RunId) -> Self {
         let owner = Some(format!("{}.{run}", tag(state)));
         let made = AtomicU32::new(0);
@@ -93,7 +96,6 @@ impl Containment {
         Self { inner: Arc::new(ContainmentInner { guard, lock, groups, owner: None, made }) }
     }
 
-    /// What it promises.
     pub fn level(&self) -> ContainmentLevel {
         if !process_table::is_there() {
             ContainmentLevel::ProcessGroup
@@ -108,7 +110,7 @@ impl Containment {
         &self.inner.guard
     }
 
-    /// The order for a guard, as far as it is ours.
+    /// Fills in the fields of the order that depend on the containment.
     pub(super) fn fill(&self, order: &mut GuardOrder) {
         order.lock = self.inner.lock.clone().unwrap_or_default();
         if let Some(folder) = &self.inner.groups {
@@ -123,17 +125,17 @@ impl Containment {
     }
 }
 
-/// Our own program, even if its file has been replaced since we were started.
+/// The path of the running program, valid even if its file has been replaced since the start.
 pub(super) fn own_program() -> PathBuf {
     let itself = Path::new("/proc/self/exe");
     if itself.exists() {
         return itself.to_owned();
     }
-    // Whoever started us found us by some name, and most likely by this one.
+    // Most likely the name by which the program was started.
     env::current_exe().unwrap_or_else(|_| "nightwright".into())
 }
 
-/// The control group that we are in, if groups of ours can be made in it.
+/// The cgroup of this process, if it can contain new cgroups.
 pub fn groups_folder() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let member = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -141,26 +143,26 @@ pub fn groups_folder() -> Option<PathBuf> {
     is_usable(&folder).then_some(folder)
 }
 
-/// Which space our process number belongs to: in a container the same number is another process.
+/// The PID namespace of this process: in a container, the same number is another process.
 pub(super) fn number_space() -> String {
     let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     space.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
 }
 
-/// Who made the group of this name, if its number means anything in our space.
+/// The process that created the cgroup of this name, if its process ID is valid in this namespace.
 pub(super) fn maker_of(name: &str, space: &str) -> Option<i32> {
     let mut parts = name.strip_prefix(PREFIX)?.split('-');
     (parts.next()? == space && !space.is_empty()).then(|| parts.next()?.parse().ok())?
 }
 
-/// The run that a group of this name was made for, if that is one of this state folder.
+/// The run that the cgroup of this name was created for, if it belongs to this state folder.
 pub(super) fn run_of<'a>(name: &'a str, state: &Path) -> Option<&'a str> {
     let (_, owner) = name.split_once('.')?;
     let (found, run) = owner.split_once('.')?;
     (found == tag(state)).then_some(run)
 }
 
-/// What a state folder is called in the name of a group.
+/// The tag of a state folder in the name of a cgroup.
 fn tag(state: &Path) -> String {
     let real = state.canonicalize();
     let path = real.as_deref().unwrap_or(state);
@@ -170,7 +172,7 @@ fn tag(state: &Path) -> String {
     format!("{first_four:08x}")
 }
 
-/// Where the group that we are in is mounted, by the kernel's two lists.
+/// The mount path of the cgroup of this process, from the kernel's two lists.
 fn own_group(mounts: &str, member: &str) -> Option<PathBuf> {
     let path = member.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let mount = mounts.lines().find_map(|line| {
@@ -178,17 +180,17 @@ fn own_group(mounts: &str, member: &str) -> Option<PathBuf> {
         let (before, after) = line.split_once(" - ")?;
         let mut fields = before.split(' ').skip(3);
         let (root, point) = (fields.next()?, fields.next()?);
-        // Of a mount that shows only a part of the groups we can't tell where we are.
+        // A mount that shows only part of the hierarchy does not reveal the path of this process.
         let whole = after.split(' ').next() == Some("cgroup2") && root == "/";
         whole.then(|| PathBuf::from(point))
     })?;
     Some(mount.join(path))
 }
 
-/// Whether it is one by the kernel's word, and a new group in it can be killed. That a folder can
-/// be made proves nothing.
+/// Whether the folder is a cgroup, and a new cgroup in it can be killed. Being able to create a
+/// folder proves nothing.
 fn is_usable(folder: &Path) -> bool {
-    /// `CGROUP2_SUPER_MAGIC` of the kernel.
+    /// The constant `CGROUP2_SUPER_MAGIC` of the kernel.
     const MAGIC: u64 = 0x6367_7270;
     static TRIALS: AtomicU32 = AtomicU32::new(0);
     let kind = rustix::fs::statfs(folder).map(|facts| facts.f_type);
@@ -200,12 +202,12 @@ fn is_usable(folder: &Path) -> bool {
     let trial = folder.join(name);
     let made = fs::create_dir(&trial).is_ok();
     let usable = made && trial.join(super::guard::KILL).exists() && {
-        // Whoever may make a group may still not be allowed to put anybody into it.
+        // Permission to create a cgroup does not include permission to move processes into it.
         fs::OpenOptions::new().write(true).open(trial.join("cgroup.procs")).is_ok()
             && fs::OpenOptions::new().write(true).open(folder.join("cgroup.procs")).is_ok()
     };
     if made {
-        // One that stays is empty, and goes with the groups of the dead.
+        // A leftover is empty, and is removed with the stale cgroups.
         let _ = fs::remove_dir(&trial);
     }
     usable

@@ -1,14 +1,14 @@
-//! A run that outlives its terminal: our own binary once more, which goes its own way as soon as
-//! everything that can go wrong before people's eyes has gone well.
+//! Detached runs: nightwright starts itself again, and that process leaves the terminal once every
+//! startup error has been ruled out.
 //!
 //! ```text
-//!   nightwright run --detach ── reads the pipe ──┬── a word: says how to look, leaves with 0
-//!        │ same terminal, same group         └── its end: leaves with the exit code of the other
-//!        └── nightwright run ── questions, errors ── first event on disk ── own session ── word ──▶
+//!   nightwright run --detach ── reads the pipe ──┬── a message: prints a hint, exits with 0
+//!        │ same terminal, same group               └── end of file: exits with the child's code
+//!        └── nightwright run ── questions, errors ── first event on disk ── setsid ── message ──▶
 //! ```
 //!
-//! Until the word is given both belong together: Ctrl-C reaches both, and when the first one dies
-//! the other is told so by the system, or finds nobody to give its word to.
+//! Until the message is sent, both processes belong together. Ctrl-C reaches both. If the parent
+//! dies, the kernel signals the child, or the child finds that the pipe has no reader.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -28,29 +28,30 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::child::Exit;
 use super::containment::own_program;
 
-/// The longest word that is listened to: less than the kernel takes at once.
+/// The maximum length of the message. It is less than a pipe buffer holds, so one write never
+/// blocks.
 const WORD_MAX: u64 = 4096;
 
-/// What became of the one that was to go its own way.
+/// The result of starting a detached process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DetachOutcome {
-    /// It goes on, and this is what it said.
+    /// The process continues without the terminal, and sent this message.
     Detached(Vec<u8>),
-    /// It ended before that, and has said why.
+    /// The process ended before it detached, after printing the reason.
     Ended(Exit),
 }
 
-/// Starts our own binary with these arguments and an option that tells it where to give its word:
-/// `option` gets the number of a descriptor. Waits for the word, or for its end; Ctrl-C is for the
-/// other, which ends then. To be called where a runtime is.
+/// Starts nightwright itself with these arguments and an option that names the pipe: `option`
+/// receives the number of a file descriptor. Waits for the message or for the exit of the process.
+/// Ctrl-C is left to the child, which then ends. Requires a Tokio runtime.
 pub fn start_detached(
     arguments: impl IntoIterator<Item = OsString>,
     option: impl FnOnce(i32) -> OsString,
 ) -> io::Result<DetachOutcome> {
-    // Caught and not acted upon: what would be ignored is ignored by the other, too.
+    // Caught without effect. A signal that is ignored here would be ignored in the child, too.
     let _interrupts = (signal(SignalKind::interrupt())?, signal(SignalKind::quit())?);
     let (hears, speaks) = io::pipe()?;
-    // The only descriptor that it has beside the standard three.
+    // The only descriptor that the child inherits besides the standard three.
     fcntl_setfd(speaks.as_fd(), FdFlags::empty())?;
     let mut arguments = arguments.into_iter();
     let mut command = Command::new(own_program());
@@ -71,7 +72,7 @@ pub fn start_detached(
     Ok(DetachOutcome::Ended(Exit::from(child.wait()?)))
 }
 
-/// The other end of that pipe.
+/// The child's end of the pipe.
 #[derive(Debug)]
 pub struct DetachPipe {
     pipe: File,
@@ -79,14 +80,14 @@ pub struct DetachPipe {
 }
 
 impl DetachPipe {
-    /// The pipe with this number. From now on we end with whoever reads from it.
+    /// Opens the pipe with this descriptor number. From now on this process ends with its parent.
     pub fn open(number: i32) -> io::Result<Self> {
-        // With nobody to read from it we would wait for somebody for ever.
+        // Without a reader, a blocking open would wait forever.
         let at_once = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
         let path = format!("/dev/fd/{number}");
         let pipe = File::options().write(true).custom_flags(at_once).open(path)?;
         if !pipe.metadata()?.file_type().is_fifo() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a pipe"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a pipe"));
         }
         end_with_parent(true)?;
         if is_unread(&pipe)? {
@@ -111,20 +112,20 @@ impl DetachPipe {
         (&self.pipe).write_all(&line)
     }
 
-    /// Whether nobody at the terminal hears us any more.
+    /// Whether this process has left the terminal.
     pub fn is_detached(&self) -> bool {
         self.detached.load(Ordering::Relaxed)
     }
 }
 
-/// Whether nobody is left who could read from a pipe.
+/// Whether the pipe has no reader left.
 fn is_unread(pipe: &File) -> io::Result<bool> {
     let mut looked = [PollFd::new(pipe, PollFlags::OUT)];
     poll(&mut looked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
     Ok(looked[0].revents().contains(PollFlags::ERR))
 }
 
-/// Whether we hang up when whoever started us is gone.
+/// Sets or clears the SIGHUP that this process receives when its parent dies.
 fn end_with_parent(yes: bool) -> io::Result<()> {
     let signal = yes.then_some(rustix::process::Signal::HUP);
     Ok(rustix::process::set_parent_process_death_signal(signal)?)

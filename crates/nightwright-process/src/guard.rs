@@ -1,25 +1,25 @@
-//! The guard: our own binary as a hidden command, between us and a program that we start.
+//! The guard: nightwright as a hidden command, between the main process and a program that it
+//! starts.
 //!
-//! A program can leave its process group, its session and its parent; what it can't leave is its
-//! line of ancestors. The guard is the *subreaper* of everything below it: whoever loses its
-//! parent becomes the guard's child. So the guard knows all of them, and when it has no child left
-//! there is nobody left.
+//! A program can leave its process group, its session and its parent, but not its line of
+//! ancestors. The guard is the *subreaper* of everything below it: a process that loses its parent
+//! becomes the guard's child. So the guard knows all descendants, and when it has no child left,
+//! none is left.
 //!
 //! ```text
-//!   nightwright ──┬── socket: order, requests ▶   ◀ words ──┐
-//!             │                                       guard ── subreaper, holds `tree.lock`
-//!             └── pipes: stdin, stdout, stderr ──┐      │
-//!                                                └── the program ── its tools ── their children
+//!   nightwright ──┬── socket: order, requests ▶  ◀ messages ──┐
+//!                 │                                       guard ── subreaper, holds `tree.lock`
+//!                 └── pipes: stdin, stdout, stderr ──┐      │
+//!                                                    └── the program ── its tools ── children
 //! ```
 //!
-//! A program of the user's own (a hook) may leave something running on purpose: its guard ends only
-//! those that have no session of their own, and stays as long as the others do, so that they never
-//! come to us.
+//! A hook may leave processes running on purpose. Its guard kills only processes without their own
+//! session, and stays until the others exit, so that nightwright never adopts them.
 //!
-//! It ends all of them when the program is dead, when it is asked to, and when the other end of
-//! the socket is closed, which the kernel does for us however we die. It has neither a runtime nor
-//! settings, a name that no `pkill` for us or for the agent finds, and nothing of the agent in
-//! its arguments and environment.
+//! The guard kills all descendants when the program exits, on request, and when the socket closes.
+//! The kernel closes the socket however nightwright dies. The guard has no runtime and no settings.
+//! Its name matches no `pkill` for nightwright or the agent, and its arguments and environment
+//! contain nothing of the agent.
 
 mod cgroup;
 mod state;
@@ -49,22 +49,23 @@ use self::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, ORDER_MAX};
 use super::process_table::{self, Process, ProcessStat};
 use super::tree_lock;
 
-/// The name of the command, and of the process in lists of processes.
+/// The name of the command, and of the process in process lists.
 pub const NAME: &str = "nw-guard";
 
-/// How often everybody is looked for again before a signal counts as sent to all: between two
-/// looks a parent can die, and its child is in neither place.
+/// The number of scans before a signal counts as sent to all. A parent can die between two scans,
+/// so that its child appears in neither.
 const SIGNAL_ROUNDS: u32 = 3;
-/// How often it is looked whether those without a session of their own are gone.
+/// The interval between two checks whether all processes without their own session are gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// News that wait to be heard. The guard hears faster than processes die.
+/// The capacity of the event queue. The guard handles events faster than processes die.
 const NEWS_MAX: usize = 16;
 
-/// The whole life of a guard. Its standard input is the socket; its two outputs are the program's.
+/// Runs a guard until it exits. Its standard input is the socket; its two outputs are the
+/// program's.
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        // There is nobody to tell: the other end sees that nothing more comes.
+        // The error cannot be reported: the other end sees the socket close.
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -88,7 +89,8 @@ fn run() -> io::Result<()> {
         Descendants::None => {}
         Descendants::Some => {
             drop(begun.lock);
-            // Those that may go on would come to somebody who takes them for lost.
+            // Without the guard, nightwright would adopt the remaining processes and take them for
+            // orphans.
             while let Ok(news) = news.recv() {
                 match news {
                     GuardEvent::NobodyLeft => break,
@@ -101,18 +103,18 @@ fn run() -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves the terminal and its group behind, and becomes the one to whom orphans come.
+/// Starts a new session and becomes a subreaper.
 fn prepare() -> io::Result<()> {
-    // It leads a group already only where it was started by hand.
+    // This fails only for a group leader, that is, a guard started by hand.
     let _ = setsid();
     rustix::thread::set_name(c"nw-guard")?;
     rustix::process::set_child_subreaper(Some(getpid()))?;
-    // A guard that was stopped hears of our death only if something wakes it.
+    // A stopped guard notices the death of its parent only if a signal wakes it.
     rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
     Ok(())
 }
 
-/// The order, and the standard input of the program that comes beside it.
+/// Receives the order, and the standard input of the program that is attached to it.
 fn receive(mut socket: &UnixStream) -> io::Result<(GuardOrder, OwnedFd)> {
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
@@ -124,7 +126,7 @@ fn receive(mut socket: &UnixStream) -> io::Result<(GuardOrder, OwnedFd)> {
         _ => None,
     });
     if let Some(input) = &input {
-        // Nobody else was started yet who could have it. Not every system can do both at once.
+        // No other process exists yet that could inherit it. Not every system can do both at once.
         rustix::io::fcntl_setfd(input, rustix::io::FdFlags::CLOEXEC)?;
     }
     socket.read_exact(&mut length[received.bytes..])?;
@@ -138,7 +140,7 @@ fn receive(mut socket: &UnixStream) -> io::Result<(GuardOrder, OwnedFd)> {
     Ok((order, input))
 }
 
-/// A program that runs, and what is held for it.
+/// A running program and the resources held for it.
 struct GuardedProgram {
     program: Pid,
     group: Cgroup,
@@ -146,11 +148,12 @@ struct GuardedProgram {
     outputs: ProgramOutputs,
 }
 
-/// The other ends of what the program prints to. As long as whoever holds us reads, we don't.
+/// The read ends of the program's outputs. The guard does not read while nightwright does.
 struct ProgramOutputs(Vec<File>);
 
 impl ProgramOutputs {
-    /// Those of our own outputs, which are the program's, where the system lets them be had.
+    /// Opens the read ends of the guard's own outputs, which are the program's, where the system
+    /// allows it.
     fn of(kill_scope: KillScope) -> Self {
         match kill_scope {
             KillScope::AllDescendants => Self(Vec::new()),
@@ -161,16 +164,16 @@ impl ProgramOutputs {
         }
     }
 
-    /// Nobody else reads any more: what is printed goes nowhere, and nobody is stopped by that.
+    /// Reads and discards the output, so that it blocks no process after nightwright is gone.
     fn drain(&mut self) {
         for mut output in self.0.drain(..) {
-            // An error on a pipe is its end.
+            // A read error counts as end of file.
             thread::spawn(move || drop(io::copy(&mut output, &mut io::sink())));
         }
     }
 }
 
-/// Starts the program. From then on only it has its pipes.
+/// Starts the program. From then on, only the program holds its pipes.
 fn begin(order: &GuardOrder, input: OwnedFd) -> Result<GuardedProgram, GuardMessage> {
     let errno = |error: io::Error| error.raw_os_error().unwrap_or(0);
     let unprepared = |error| GuardMessage::Unprepared { errno: errno(error) };
@@ -198,8 +201,8 @@ fn begin(order: &GuardOrder, input: OwnedFd) -> Result<GuardedProgram, GuardMess
     let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     match (number, close_pipes(&nothing)) {
         (Some(program), Ok(())) => Ok(GuardedProgram { program, group, lock, outputs }),
-        // Nobody would ever see the end of its output. We wait for its death, and what it
-        // started in this instant comes to whoever started us.
+        // The end of its output could not be seen. Wait for its exit; nightwright adopts any
+        // process it has started by now.
         (_, done) => {
             let _ = child.kill();
             let _ = child.wait();
@@ -214,7 +217,7 @@ fn close_pipes(nothing: &File) -> Result<(), Errno> {
     rustix::stdio::dup2_stderr(nothing)
 }
 
-/// Listens to the kernel and to whoever holds us, a thread for each.
+/// Listens to the kernel and to the socket, on one thread each.
 fn listen(program: Pid, socket: Option<UnixStream>) -> mpsc::Receiver<GuardEvent> {
     let (sender, news) = mpsc::sync_channel(NEWS_MAX);
     let deaths = sender.clone();
@@ -223,7 +226,7 @@ fn listen(program: Pid, socket: Option<UnixStream>) -> mpsc::Receiver<GuardEvent
     news
 }
 
-/// Takes note of every death below us, and tells of the program's and of the last.
+/// Reaps every descendant, and reports the exits of the program and of the last descendant.
 fn reap_all(program: Pid, news: &mpsc::SyncSender<GuardEvent>) {
     let mut last = false;
     while !last {
@@ -236,7 +239,7 @@ fn reap_all(program: Pid, news: &mpsc::SyncSender<GuardEvent>) {
             }
         };
         if let Some(told) = told {
-            // The main thread listens until it hears that nobody is left.
+            // The main thread receives until no descendant is left.
             let _ = news.send(told);
         }
     }
@@ -246,7 +249,7 @@ fn death(status: WaitStatus) -> ProcessExit {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => ProcessExit::Code(code),
         (None, Some(signal)) => ProcessExit::Signal(signal),
-        // Neither can be said only of a process that was stopped, which is not waited for.
+        // Only a stopped process has neither, and stopped processes are not waited for.
         (None, None) => ProcessExit::Code(-1),
     }
 }
@@ -261,18 +264,18 @@ fn read_requests(socket: Option<UnixStream>, news: &mpsc::SyncSender<GuardEvent>
             }
         }
     }
-    // The main thread is gone only when all is over.
+    // The main thread ends only when everything has ended.
     let _ = news.send(GuardEvent::Alone);
 }
 
-/// Who is left below a guard that has ended whom it had to.
+/// Whether descendants are left below a guard that has killed all it had to.
 enum Descendants {
     None,
-    /// Those that may go on, if there are any.
+    /// Some processes are left, and may continue to run.
     Some,
 }
 
-/// The guard's loop: hears, decides, acts, until nobody is left who has to be ended.
+/// The main loop of the guard: receives events, decides and acts, until no process is left to kill.
 fn watch(
     begun: &mut GuardedProgram,
     kill_scope: KillScope,
@@ -284,7 +287,7 @@ fn watch(
     let mut died = false;
     loop {
         let now = begin.elapsed();
-        // Nobody tells of the death of the last one in a session.
+        // The kernel does not report the exit of the last process of a session.
         let look = (died && kill_scope == KillScope::Session).then(|| now + POLL_INTERVAL);
         let heard = match state.due().into_iter().chain(look).min() {
             None => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -297,7 +300,7 @@ fn watch(
         let acts = match heard {
             Ok(news) => state.handle(now, news),
             Err(RecvTimeoutError::Timeout) => state.wake(now).into_iter().collect(),
-            // Both threads have died, which they never do before the end.
+            // Both threads are dead, which never happens before the end.
             Err(RecvTimeoutError::Disconnected) => vec![GuardAction::Kill, GuardAction::Leave],
         };
         for act in acts {
@@ -314,7 +317,7 @@ fn watch(
                 GuardAction::Leave => return Descendants::None,
             }
         }
-        // Twice: while the list is read, a parent can die whose child is not in it yet.
+        // Scanned twice: a parent can die during a scan, before its child is listed.
         let over = || within(kill_scope).is_empty() && within(kill_scope).is_empty();
         if died && kill_scope == KillScope::Session && over() {
             send(socket, GuardMessage::Empty);
@@ -323,7 +326,7 @@ fn watch(
     }
 }
 
-/// One word to whoever holds us; if nobody does any more, to nobody.
+/// Sends a message to nightwright, if it is still connected.
 fn send(socket: &mut Option<UnixStream>, word: GuardMessage) {
     if let Some(open) = socket
         && open.write_all(&word.to_bytes()).is_err()
@@ -332,7 +335,7 @@ fn send(socket: &mut Option<UnixStream>, word: GuardMessage) {
     }
 }
 
-/// Everybody below us who is to be ended.
+/// All descendants to kill.
 fn within(kill_scope: KillScope) -> Vec<Process> {
     let us = getpid();
     let all =
@@ -345,7 +348,7 @@ fn within(kill_scope: KillScope) -> Vec<Process> {
     }
 }
 
-/// Signals everybody below us who is to be ended, each once, until a look finds nobody new.
+/// Signals all descendants to kill, each once, until a scan finds no new one.
 fn signal_all(program: Pid, kill_scope: KillScope, signal: Signal) {
     let mut reached = BTreeSet::new();
     if !process_table::is_there() {
@@ -366,6 +369,6 @@ fn signal_all(program: Pid, kill_scope: KillScope, signal: Signal) {
 }
 
 fn signal_group(program: Pid, signal: Signal) {
-    // Gone already, which is what is wanted.
+    // An error means that the group is already gone.
     let _ = rustix::process::kill_process_group(program, signal);
 }

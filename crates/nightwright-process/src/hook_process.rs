@@ -1,5 +1,5 @@
-//! A program of the user's own: it is given something to read, has some time, and may leave
-//! running what it puts into a session of its own.
+//! Hook processes: a user's program that receives input, has a time limit, and may leave processes
+//! running in their own session.
 
 use std::io;
 use std::time::Duration;
@@ -12,17 +12,18 @@ use super::child::{Child, Launch, spawn_hook};
 use super::command::{CommandEnd, OutputMasks, OutputSink, collect, pass};
 use super::output_tail::OutputTail;
 
-/// One at work. When this is dropped it is asked to leave, and killed some seconds later.
+/// A running hook. When this value is dropped, the hook gets SIGTERM, and SIGKILL some seconds
+/// later.
 #[derive(Debug)]
 pub struct HookProcess {
     child: Child,
-    /// What it is to read and its pipe has not taken yet.
+    /// The input that the pipe has not taken yet.
     rest: Vec<u8>,
 }
 
 impl HookProcess {
-    /// Starts it. It has this to read, from its first moment on and whatever becomes of us, unless
-    /// that is more than a pipe takes.
+    /// Starts the hook. Its input is available from the start, even if nightwright exits, unless it
+    /// is larger than a pipe buffer.
     pub async fn start(launch: &Launch, input: &[u8]) -> io::Result<Self> {
         let (mut child, put) = spawn_hook(launch, input).await?;
         let rest = input[put..].to_vec();
@@ -32,8 +33,8 @@ impl HookProcess {
         Ok(Self { child, rest })
     }
 
-    /// Waits for its end, or ends it when its time is up. Gives the last `keep` bytes of what it
-    /// printed, with secrets masked.
+    /// Waits for the exit of the hook, or kills it after its time limit. Returns the last `keep`
+    /// bytes of its output, with secrets masked.
     pub async fn run(
         &mut self,
         limit: Duration,
@@ -46,7 +47,7 @@ impl HookProcess {
         let (over, is_over) = oneshot::channel();
         let feed = async {
             if let Some(mut stdin) = stdin {
-                // Whoever does not want to read all of it need not.
+                // A hook need not read all of its input.
                 let _ = stdin.write_all(rest).await;
             }
             std::future::pending().await
@@ -62,7 +63,7 @@ impl HookProcess {
                 child.end().await;
             }
             let (exit, _) = child.gone().await;
-            // Nobody listens any more once both pipes are at their end.
+            // Both readers may already have ended.
             let _ = over.send(());
             cut.unwrap_or(CommandEnd::Exited(exit))
         };
@@ -74,7 +75,7 @@ impl HookProcess {
         (ended, heard.tail.into_text())
     }
 
-    /// Leaves it running for a few seconds more, whatever becomes of us.
+    /// Leaves the hook running for a few more seconds, even if nightwright exits.
     pub fn leave_running(self) {
         self.child.leave_running();
     }

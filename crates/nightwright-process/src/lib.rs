@@ -1,12 +1,14 @@
-//! Children: the only place that starts, signals and buries processes.
+//! Child processes: the only crate that starts, signals and reaps processes.
 //!
-//! Every program we start stands below a [guard] of its own, which knows everything that
-//! the program starts, however that hides, and ends it with the program, at our request, or when
-//! we are gone. The guard of a hook spares what the hook put into a session of its own. Four kinds
-//! have none: one talks to a person, on the user's own [terminal]; one only reads, and is
-//! asked for what it prints; one is our own binary, [`WatchedProgram`] by the self-test, which
-//! is after what its guards do without us; and one is our own binary once more, which
-//! [departs](start_detached()) to go on without the terminal.
+//! Each program runs below its own [guard], which knows all descendants of the program, however
+//! they hide. The guard kills them when the program exits, on request, or when nightwright is gone.
+//! The guard of a hook spares processes that have their own session. Four kinds of program have no
+//! guard:
+//!
+//! - Programs that talk to a person, on the user's [terminal].
+//! - Captured programs, which only read and are run for their output.
+//! - [`WatchedProgram`]s: nightwright itself, started by the self-test to see what its guards do.
+//! - [Detached runs](start_detached()): nightwright itself, which continues without the terminal.
 //!
 //! ```text
 //!   spawn ──▶ running ──▶ the program died ──▶ everything is gone
@@ -14,8 +16,8 @@
 //!                └──kill, drop: SIGKILL, until ──────────┘
 //! ```
 //!
-//! We signal only what we started: a guard signals only its own descendants, each through a handle
-//! that was checked against the time of its start.
+//! Only processes started here are signalled: a guard signals only its own descendants, each
+//! through a handle that was checked against its start time.
 
 pub mod blocking;
 mod captured;
@@ -52,6 +54,6 @@ pub use watched::{
     ProcessFamily, WatchedCommand, WatchedProgram, can_be_watched, live_descendants,
 };
 
-/// The pipes of a child.
+/// The pipes of a child process.
 pub use tokio::net::unix::pipe::Sender as Stdin;
 pub use tokio::process::{ChildStderr as Stderr, ChildStdout as Stdout};

@@ -1,10 +1,9 @@
-//! Processes that nobody guards any more: those of a guard that was killed, and those of a run
-//! whose process is gone.
+//! Orphans: processes of a guard that was killed, or of a run whose process is gone.
 //!
-//! They are known by two signs. Whoever loses its guard becomes our child, because we are a
-//! subreaper too; and every program that a guard starts carries a mark in its environment, which
-//! its children inherit. Programs that only read have neither guard nor mark: they are children of
-//! ours that are known.
+//! Two properties identify an orphan. A process that loses its guard becomes a child of
+//! nightwright, which is a subreaper too. Every program that a guard starts carries a mark in its
+//! environment, which its children inherit. Read-only programs have neither guard nor mark: they
+//! are registered as known children.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,41 +20,41 @@ use super::guard::wire::KillScope;
 use super::process_table::{self, Process};
 use super::stale_cgroups::KilledProcess;
 
-/// The variable that carries the mark.
+/// The environment variable that carries the mark.
 pub const MARK: &str = "NIGHTWRIGHT_MARK";
 
-/// How long orphans have between SIGTERM and SIGKILL.
+/// The time that orphans get between SIGTERM and SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
-/// How long the killed may take to be gone. Beyond that they are stuck in the kernel.
+/// The time that killed processes get to disappear. After that they are stuck in the kernel.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often that is looked at.
+/// The interval between two scans of the process table.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// No environment has more than this before its mark is looked for.
+/// The part of an environment that is searched for the mark, in bytes.
 const ENVIRONMENT_MAX: usize = 4 << 20;
 
-/// Guards of the user's own programs. They may stay after us, and nobody waits for them.
+/// Guards of hooks. They may outlive nightwright, which does not wait for them.
 static HOOK_GUARDS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// Children that are ours on purpose: guards, and programs that only read.
+/// Children started on purpose: guards and read-only programs.
 static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// Whether orphans come to us, so that a child that is not known is one.
+/// Whether this process adopts orphans, so that an unknown child is one.
 static ADOPTING: AtomicBool = AtomicBool::new(false);
 
-/// Lets the children of whoever of ours dies come to us. From then on every child that is neither a
-/// guard nor a program that only reads is taken for an orphan.
+/// Makes this process a subreaper. From then on, every child that is neither a guard nor a
+/// read-only program counts as an orphan.
 pub fn become_subreaper() {
     if rustix::process::set_child_subreaper(Some(getpid())).is_ok() {
         ADOPTING.store(true, Ordering::Relaxed);
     }
 }
 
-/// How many guards are at work, and programs that only read.
+/// The number of running guards and read-only programs.
 pub fn guards() -> usize {
     known().len()
 }
 
-/// A child that is known to be ours, until this is dropped.
+/// A registered child, until this value is dropped.
 #[derive(Debug)]
 pub(super) struct OwnChild(i32);
 
@@ -66,7 +65,7 @@ impl Drop for OwnChild {
     }
 }
 
-/// Starts a guard. Nobody who looks for orphans in the meantime takes it for one.
+/// Starts a guard, registered so that a concurrent search for orphans skips it.
 pub(super) fn start(
     guard: &mut tokio::process::Command,
     reach: KillScope,
@@ -76,14 +75,13 @@ pub(super) fn start(
         KillScope::Session => hook_guards(),
     };
     let child = guard.spawn()?;
-    // A child that was just started and not waited for has a number.
+    // A child that was just started and not waited for has a process ID.
     let number = child.id().and_then(|number| i32::try_from(number).ok()).unwrap_or_default();
     known.insert(number);
     Ok((child, OwnChild(number)))
 }
 
-/// Starts a program that only reads. It needs no guard, and nobody takes it for an orphan as long as
-/// it is noted.
+/// Starts a read-only program. It needs no guard, and is not an orphan while it is registered.
 pub(super) fn start_reader(
     reader: &mut std::process::Command,
 ) -> io::Result<(std::process::Child, OwnChild)> {
@@ -94,8 +92,8 @@ pub(super) fn start_reader(
     Ok((child, OwnChild(number)))
 }
 
-/// Kills all guards and all programs that only read, and ends what was below them: for those who
-/// can't wait for a guard that does nothing.
+/// Kills all guards and read-only programs, and everything below them. For callers that cannot wait
+/// for an unresponsive guard.
 pub fn end_guards() {
     for process in process_table::all().iter().filter(|process| known().contains(&number(process)))
     {
@@ -112,22 +110,22 @@ fn hook_guards() -> MutexGuard<'static, BTreeSet<i32>> {
     HOOK_GUARDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who is left after everybody was ended.
+/// Whether processes are left after everything was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survivors {
-    /// Nobody, as it should be.
+    /// No process is left.
     None,
-    /// Somebody whom we may not signal, or whom the kernel does not let go.
+    /// At least one process may not be signalled, or is stuck in the kernel.
     Some,
 }
 
-/// Ends everybody who lost a guard that was killed: who came to us, and who carries `mark`.
+/// Kills every process that lost its guard: adopted children, and processes that carry `mark`.
 pub(super) fn end(mark: Option<&str>, grace: Duration) -> Survivors {
     end_all(grace, || orphans(&process_table::all(), mark), |_| {})
 }
 
-/// SIGTERM, some time, SIGKILL, for all that are found, until nobody is or time is up. Each is shown
-/// to `see` before its first signal.
+/// Sends SIGTERM, waits, and sends SIGKILL to every process found, until none is left or time is
+/// up. Calls `see` with each process before its first signal.
 fn end_all(
     grace: Duration,
     find: impl Fn() -> Vec<Process>,
@@ -164,7 +162,7 @@ fn number(process: &Process) -> i32 {
 
 fn orphans(all: &[Process], mark: Option<&str>) -> Vec<Process> {
     let us = getpid().as_raw_nonzero().get();
-    // Asked after the look: a child that was started since then is not in the list.
+    // Read after the scan: a child that was started since then is not in the list.
     let mut known = known().clone();
     known.extend(hook_guards().iter());
     let adopted: BTreeSet<i32> = all
@@ -173,7 +171,7 @@ fn orphans(all: &[Process], mark: Option<&str>) -> Vec<Process> {
         .filter(|process| !known.contains(&number(process)))
         .inspect(|process| {
             if process.stat.dead {
-                // Nobody else will take note of its death.
+                // No other code waits for this process.
                 let _ = waitpid(Some(process.pid), WaitOptions::NOHANG);
             }
         })
@@ -187,7 +185,7 @@ fn orphans(all: &[Process], mark: Option<&str>) -> Vec<Process> {
     found
 }
 
-/// Ends everybody who carries the mark of a run that `is_left_over`, and names them.
+/// Kills every process that carries the mark of a run that `is_left_over`, and returns them.
 pub fn sweep(is_left_over: impl Fn(&RunId) -> bool) -> Vec<KilledProcess> {
     let us = getpid();
     let run_of = |process: &Process| {
@@ -203,14 +201,14 @@ pub fn sweep(is_left_over: impl Fn(&RunId) -> bool) -> Vec<KilledProcess> {
         };
         all.iter().filter(marked).copied().collect()
     };
-    // Who does not go is in the kernel's hands, and its run is known.
+    // A process that survives is stuck in the kernel. Its run is known.
     let _ = end_all(GRACE, left_over, |process| {
         killed.extend(run_of(process).map(|run| KilledProcess::of(number(process), run.0)));
     });
     killed
 }
 
-/// The mark in a process's environment, if it has one and we may see it.
+/// The mark in a process's environment, if it has one and the environment is readable.
 fn carried(process: &Process) -> Option<String> {
     let environment = fs::read(format!("/proc/{}/environ", process.pid.as_raw_nonzero())).ok()?;
     mark_in(&environment[..environment.len().min(ENVIRONMENT_MAX)])

@@ -1,6 +1,6 @@
-//! The end of a text that may be endless.
+//! A bounded buffer for the end of an unbounded output.
 
-/// Keeps the last bytes of what is pushed into it, and counts all of them.
+/// Keeps the last bytes pushed into it, and counts all of them.
 #[derive(Debug)]
 pub struct OutputTail {
     bytes: Vec<u8>,
@@ -14,22 +14,22 @@ impl OutputTail {
         Self { bytes: Vec::new(), max, total: 0 }
     }
 
-    /// More text.
     pub fn push(&mut self, more: &[u8]) {
         self.total += more.len() as u64;
         self.bytes.extend_from_slice(&more[more.len().saturating_sub(self.max)..]);
-        // Twice the size before anything is moved, so that each byte is moved once at most.
+        // The buffer grows to twice the size before it is cut, so that each byte moves at most
+        // once.
         if self.bytes.len() > self.max * 2 {
             self.shorten();
         }
     }
 
-    /// Everything that was ever pushed, in bytes.
+    /// The number of bytes ever pushed.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// What is kept, with a mark where something was left out.
+    /// The kept text, with a note about the bytes left out.
     pub fn into_text(mut self) -> String {
         self.shorten();
         let kept = String::from_utf8_lossy(&self.bytes);
@@ -39,7 +39,7 @@ impl OutputTail {
         }
     }
 
-    /// What is kept, byte by byte, and how much was left out before it.
+    /// The number of bytes left out, and the kept bytes.
     pub fn into_bytes(mut self) -> (u64, Vec<u8>) {
         self.shorten();
         (self.total - self.bytes.len() as u64, self.bytes)

@@ -1,36 +1,34 @@
-//! The processes of the machine, as the kernel lists them in `/proc`. Where there is no such list
-//! it is empty, and whoever asks has to do with less.
+//! The process table of the machine, read from `/proc`. It is empty on systems without `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use rustix::process::{Pid, Signal};
 
-/// One process at the moment of the look.
+/// A process at the time of the scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: Pid,
     pub(crate) stat: ProcessStat,
 }
 
-/// What the kernel says of a process.
+/// Fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
-    /// Its parent; 0 for those the kernel started.
+    /// The parent's process ID; 0 for processes started by the kernel.
     pub(crate) parent: i32,
-    /// The session it is in.
+    /// The session ID of the process.
     pub(crate) session: i32,
-    /// Whether it is dead, and only its parent has not taken note yet.
+    /// Whether the process is a zombie: dead, but not yet reaped by its parent.
     pub dead: bool,
-    /// When it was started, in clock ticks since the machine was: a later process with the same
-    /// number has another.
+    /// The start time in clock ticks since boot. It differs for a later process with the same ID.
     pub started: u64,
 }
 
 impl ProcessStat {
-    /// Reads a line of `/proc/PID/stat`. The second field is a name in brackets that may itself
-    /// have brackets and blanks; behind it the third is the state, the fourth the parent, the
-    /// sixth the session and the 22nd the start.
+    /// Parses a line of `/proc/PID/stat`. The second field is a name in parentheses that may itself
+    /// contain parentheses and spaces. After it, field 3 is the state, 4 the parent, 6 the session
+    /// and 22 the start time.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let (_, fields) = line.rsplit_once(')')?;
         let mut fields = fields.split_ascii_whitespace();
@@ -41,7 +39,7 @@ impl ProcessStat {
         Some(Self { parent, session, dead, started })
     }
 
-    /// Of a process that is there.
+    /// Reads the fields of a living process.
     pub fn of(pid: Pid) -> Option<Self> {
         let line = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
         Self::parse(&String::from_utf8_lossy(&line))
@@ -49,44 +47,42 @@ impl ProcessStat {
 }
 
 impl Process {
-    /// Sends a signal, unless this very process is gone. Says whether it was sent.
+    /// Sends a signal unless this process is gone, and returns whether it was sent.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         use rustix::io::Errno;
         use rustix::process::{PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
-        // The handle stands for whoever has the number now; if that one began at the same tick as
-        // ours, it is ours, and stays so however the number is used afterwards.
+        // The handle refers to the current owner of the process ID. If the start times match, it is
+        // the same process, even if the ID is reused later.
         let handle = pidfd_open(self.pid, PidfdFlags::empty());
         let same = ProcessStat::of(self.pid).is_some_and(|stat| stat.started == self.stat.started);
         match handle {
             Ok(handle) => same && pidfd_send_signal(&handle, signal).is_ok(),
             Err(Errno::SRCH) => false,
-            // An old kernel, or a sandbox that knows no handles: then the number has to do, a
-            // moment after it was checked.
+            // Old kernels and some sandboxes have no handles. The process ID must do, right after
+            // it was checked.
             Err(_) => same && kill_process(self.pid, signal).is_ok(),
         }
     }
 }
 
-/// Whether there is a list at all.
+/// Whether this system has a process table.
 pub(crate) fn is_there() -> bool {
     ProcessStat::of(rustix::process::getpid()).is_some()
 }
 
-/// All processes.
 pub(crate) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries
         .filter_map(|entry| {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let pid = Pid::from_raw(pid)?;
-            // One that is gone by now is none.
+            // A process that is gone by now is skipped.
             Some(Process { pid, stat: ProcessStat::of(pid)? })
         })
         .collect()
 }
 
-/// Those of `all` that descend from one of `roots`, which are not among them; the dead are left
-/// out.
+/// Returns the living descendants of `roots`, without the roots.
 pub(crate) fn below(all: &[Process], roots: &BTreeSet<i32>) -> Vec<Process> {
     let mut children: BTreeMap<i32, Vec<&Process>> = BTreeMap::new();
     for process in all {
@@ -95,7 +91,7 @@ pub(crate) fn below(all: &[Process], roots: &BTreeSet<i32>) -> Vec<Process> {
     let mut found = Vec::new();
     let mut open: Vec<i32> = roots.iter().copied().collect();
     while let Some(parent) = open.pop() {
-        // Taken out, so that even a list that was read while numbers changed hands has an end.
+        // Removed, so that the loop ends even if process IDs were reused during the scan.
         for child in children.remove(&parent).unwrap_or_default() {
             open.push(child.pid.as_raw_nonzero().get());
             if !child.stat.dead {

@@ -1,5 +1,5 @@
-//! Groups whose maker is dead and whose guard was killed too. What is in them may have wiped the
-//! mark by which orphans are found otherwise.
+//! Stale cgroups: those whose creator and guard are both dead. Their processes may have cleared the
+//! mark by which orphans are found.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,26 +15,25 @@ use super::containment::{groups_folder, maker_of, number_space, run_of};
 use super::guard::{self, KILL, MEMBERS};
 use super::process_table::{self, Process};
 
-/// How long the killed may take to be gone.
+/// The time that killed processes get to disappear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
-/// How much of a command line is shown.
+/// The number of characters of a command line that are shown.
 const COMMAND: usize = 80;
-/// How often that is looked at.
+/// The interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A process that an earlier run had left, and that was killed.
+/// A process left over from an earlier run, which was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KilledProcess {
-    /// Its number.
     pub pid: i32,
-    /// Its command line, as far as it is short.
+    /// The command line, truncated if it is long.
     pub command: String,
-    /// The run that had started it.
+    /// The run that started the process.
     pub run: String,
 }
 
 impl KilledProcess {
-    /// A process that is still there.
+    /// Describes a process that still exists.
     pub(super) fn of(pid: i32, run: String) -> Self {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<_> = words.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
@@ -48,8 +47,8 @@ impl fmt::Display for KilledProcess {
     }
 }
 
-/// Kills whoever is in such a group of a run in this state folder, and removes the group. Names who
-/// was killed.
+/// Kills every process in a stale cgroup of this state folder's runs, and removes the cgroup.
+/// Returns the killed processes.
 pub fn kill_stale_cgroups(state: &Path) -> Vec<KilledProcess> {
     let Some(entries) = groups_folder().and_then(|folder| fs::read_dir(folder).ok()) else {
         return Vec::new();
@@ -65,7 +64,7 @@ pub fn kill_stale_cgroups(state: &Path) -> Vec<KilledProcess> {
         }
         match run_of(name, state) {
             Some(run) => killed.extend(end(&entry.path(), run)),
-            // It is not for us to end whoever is in it; an empty one is nobody's.
+            // Processes of another state folder are left alone. An empty cgroup belongs to no run.
             None => drop(fs::remove_dir(entry.path())),
         }
     }
@@ -75,12 +74,12 @@ pub fn kill_stale_cgroups(state: &Path) -> Vec<KilledProcess> {
 fn end(group: &Path, run: &str) -> Vec<KilledProcess> {
     let members = members(group);
     if !members.is_disjoint(&guarded(&process_table::all())) {
-        // They have a guard, which is ending them at this moment, and more politely.
+        // Their guard is still alive, and is terminating them with a grace period.
         return Vec::new();
     }
     let killed = members.iter().map(|pid| KilledProcess::of(*pid, run.to_owned())).collect();
     if !members.is_empty() {
-        // Fails only if the group is gone, and everybody in it with it.
+        // This fails only if the cgroup is gone, and its processes with it.
         let _ = fs::write(group.join(KILL), "1");
     }
     let begin = Instant::now();
@@ -95,7 +94,7 @@ fn members(group: &Path) -> BTreeSet<i32> {
     list.lines().filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Everybody below a guard, whoever it works for.
+/// All processes below any guard.
 fn guarded(all: &[Process]) -> BTreeSet<i32> {
     let number = |process: &Process| process.pid.as_raw_nonzero().get();
     let is_guard = |process: &&Process| {

@@ -1,13 +1,13 @@
-//! A program on the user's own terminal: the one kind of child without a guard.
+//! Programs on the user's terminal, without a guard.
 //!
-//! It has our three descriptors as they are and stays in our process group, because only the group
-//! in front may read from a terminal. Ctrl-C is for the program; we outlive it, to put the terminal
-//! back into order and to end what it left running.
+//! Such a program inherits the three standard descriptors and stays in nightwright's process group,
+//! because only the foreground group may read from a terminal. Ctrl-C is for the program.
+//! Nightwright outlives it, to restore the terminal and to kill what the program left running.
 //!
 //! ```text
-//!   spawn ──▶ running ──▶ the program died ──▶ what it left is ended ──▶ the terminal is as before
-//!               │  ▲ SIGTERM, SIGHUP: handed on, and after a grace SIGKILL
-//!               ▼  │ it stopped by itself: so do we, until somebody lets us go on
+//!   spawn ──▶ running ──▶ the program died ──▶ its leftovers die ──▶ the terminal is restored
+//!               │  ▲ SIGTERM, SIGHUP: forwarded, and SIGKILL after a grace period
+//!               ▼  │ the program stopped itself: nightwright stops too, until it is continued
 //! ```
 
 use std::ffi::OsString;
@@ -28,31 +28,29 @@ use super::child::{Exit, GRACE};
 use super::guard::wire::KillScope;
 use super::orphans::{self, MARK, Survivors};
 
-/// A stop that goes on for so long is one. A shorter one was the whole group's, and is over.
+/// The shortest stop that counts. A shorter one was for the whole group, and has ended.
 const STOPPED_FOR: Duration = Duration::from_millis(50);
 
-/// Ends what a program that was killed may have switched on: other screen, hidden cursor, colours,
-/// reports of the mouse, of pasting, of the focus and of keys.
+/// Escape sequences that reset what a killed program may have enabled: alternate screen, hidden
+/// cursor, colours, and reports of mouse, paste, focus and keys.
 const PLAIN: &[u8] = b"\x1b[?1047l\x1b[?25h\x1b[0m\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\
                        \x1b[?2004l\x1b[?1004l\x1b[>4;0m\x1b[<u\r";
 
-/// What to run, complete: nothing is inherited but the terminal and what is named here.
+/// The complete description of a program. The program inherits only the terminal and these fields.
 pub struct TerminalCommand {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Its whole environment, but for the mark.
+    /// The complete environment, without the mark.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where it runs.
+    /// The working directory of the program.
     pub directory: PathBuf,
-    /// The mark by which what it leaves is known.
+    /// The mark that identifies processes it leaves behind.
     pub mark: String,
 }
 
 impl fmt::Debug for TerminalCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the environment: there are secrets in it.
+        // The environment is left out, because it contains secrets.
         f.debug_struct("Talk")
             .field("program", &self.program)
             .field("arguments", &self.arguments)
@@ -61,25 +59,24 @@ impl fmt::Debug for TerminalCommand {
     }
 }
 
-/// How it was.
+/// How a program on the terminal ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TerminalExit {
-    /// How the program ended.
     pub exit: Exit,
-    /// Whether we were told to end.
+    /// Whether nightwright received a signal to terminate.
     pub terminated: bool,
-    /// Who of those whom it left could not be ended.
+    /// Whether processes that the program left could not be killed.
     pub survivors: Survivors,
 }
 
-/// Whether there is somebody to talk to: a terminal to read from, and one to write to.
+/// Whether standard input and standard output are both a terminal.
 pub fn is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Runs a program on our terminal to its end.
+/// Runs a program on the terminal until it exits.
 pub async fn run_on_terminal(talk: &TerminalCommand) -> io::Result<TerminalExit> {
-    // Caught and not acted upon: that the program would inherit ignoring them is thus avoided.
+    // Caught without effect. If they were ignored, the program would inherit that.
     let _interrupts = (signal(SignalKind::interrupt())?, signal(SignalKind::quit())?);
     let mut signals = TerminalSignals {
         terminate: signal(SignalKind::terminate())?,
@@ -98,9 +95,9 @@ pub async fn run_on_terminal(talk: &TerminalCommand) -> io::Result<TerminalExit>
         .kill_on_drop(true);
     let (mut child, noted) = orphans::start(&mut command, KillScope::AllDescendants)?;
     drop(command);
-    // A child that was just started and not waited for has a number, and keeps it until then.
+    // A child that was just started has a process ID, and keeps it until it is waited for.
     let number = child.id().and_then(|number| Pid::from_raw(i32::try_from(number).ok()?));
-    let number = number.ok_or_else(|| io::Error::other("it has no process number"))?;
+    let number = number.ok_or_else(|| io::Error::other("it has no process ID"))?;
     let mut terminated = false;
     let mut last_moment: Option<Instant> = None;
     let exit = loop {
@@ -110,7 +107,7 @@ pub async fn run_on_terminal(talk: &TerminalCommand) -> io::Result<TerminalExit>
             hint = signals.next() => hint,
             () = sleep_until(last_moment.unwrap_or_else(Instant::now)), if last_moment.is_some() => {
                 last_moment = None;
-                // Dead already, which is what is wanted.
+                // An error means that the program is already dead.
                 let _ = kill_process(number, Kind::KILL);
                 continue;
             }
@@ -119,7 +116,7 @@ pub async fn run_on_terminal(talk: &TerminalCommand) -> io::Result<TerminalExit>
             TerminalEvent::End(kind) => {
                 terminated = true;
                 last_moment.get_or_insert_with(|| Instant::now() + GRACE);
-                // Dead already, which is what is wanted.
+                // An error means that the program is already dead.
                 let _ = kill_process(number, kind);
             }
             TerminalEvent::Child => terminal.stop_with(number).await,
@@ -136,11 +133,11 @@ pub async fn run_on_terminal(talk: &TerminalCommand) -> io::Result<TerminalExit>
     Ok(TerminalExit { exit, terminated, survivors })
 }
 
-/// What happens around the program.
+/// An event while the program runs.
 enum TerminalEvent {
-    /// We are to end, by this signal.
+    /// Nightwright received this signal to terminate.
     End(Kind),
-    /// Something about a child: it ended, or stopped.
+    /// A child exited or stopped.
     Child,
 }
 
@@ -161,7 +158,7 @@ impl TerminalSignals {
     }
 }
 
-/// The terminal as it was; it is so again when this is dropped.
+/// The settings of the terminal, restored when this value is dropped.
 struct SavedTerminal {
     settings: Option<Termios>,
 }
@@ -171,8 +168,8 @@ impl SavedTerminal {
         Self { settings: tcgetattr(io::stdin()).ok() }
     }
 
-    /// If the program has stopped by itself, and not the whole group with it, the shell knows
-    /// nothing of it: we stop too, and go on with it.
+    /// Stops with a program that stopped itself. The shell does not notice if only the program
+    /// stops, so nightwright stops too, and later continues the program.
     async fn stop_with(&self, program: Pid) {
         if !is_stopped(program) {
             return;
@@ -183,16 +180,17 @@ impl SavedTerminal {
         }
         let theirs = tcgetattr(io::stdin()).ok();
         put(self.settings.as_ref());
-        // Where no shell could let us go on this does nothing, and so the program goes on at once.
+        // Without a shell that could continue nightwright, this has no effect, and the program
+        // continues immediately.
         let _ = kill_process(getpid(), Kind::TSTP);
         put(theirs.as_ref());
-        // Gone in the meantime: then its end is seen next.
+        // If the program is gone by now, its exit is seen next.
         let _ = kill_process(program, Kind::CONT);
     }
 
     fn make_plain() {
         let mut out = io::stdout();
-        // A terminal that is gone shows nothing anyway.
+        // A terminal that is gone shows nothing.
         let _ = out.write_all(PLAIN).and_then(|()| out.flush());
     }
 }
@@ -203,7 +201,8 @@ impl Drop for SavedTerminal {
     }
 }
 
-/// Gives the terminal these settings, if we are in front: otherwise the attempt would stop us.
+/// Applies settings to the terminal, if this process is in the foreground. Otherwise the attempt
+/// would stop it.
 fn put(settings: Option<&Termios>) {
     if let Some(settings) = settings
         && tcgetpgrp(io::stdin()).is_ok_and(|front| front == getpgrp())
@@ -213,7 +212,8 @@ fn put(settings: Option<&Termios>) {
     }
 }
 
-/// Asks without taking note, so that whoever waits for its end still hears of it.
+/// Whether the program is stopped. The status is left in place for the code that waits for its
+/// exit.
 fn is_stopped(program: Pid) -> bool {
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(program), options).is_ok_and(|status| status.is_some())

@@ -1,5 +1,5 @@
-//! The lock that says that processes of a run are alive: each guard has a share of it until
-//! everything below it is gone.
+//! The lock file that shows whether processes of a run are alive. Each guard holds a shared lock
+//! until everything below it is gone.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// How often a lock that is not free is looked at again.
+/// The interval between two attempts to take the lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How long the lock may be somebody's who only looks whether it is free.
+/// The time for which another process may hold the lock only to test it.
 const PEEK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Takes a share. It is let go of when the file is closed.
+/// Takes a shared lock. It is released when the file is closed.
 pub(super) fn share(path: &Path) -> io::Result<File> {
-    // For reading too: some network file systems share a lock only with those who can read.
+    // Opened for reading too, because some network file systems require that for a shared lock.
     let file = open(File::options().read(true).write(true).create(true).truncate(false), path)?;
     if free(PEEK_TIMEOUT, || file.try_lock_shared())? {
         Ok(file)
@@ -27,11 +27,11 @@ pub(super) fn share(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether nobody has a share, now or before `patience` is over.
+/// Whether no guard holds the lock, now or before `patience` has passed.
 pub fn is_free(path: &Path, patience: Duration) -> io::Result<bool> {
     match open(File::options().read(true).write(true), path) {
         Ok(file) => free(patience, || file.try_lock()),
-        // Nothing was ever started.
+        // No process was ever started.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
     }

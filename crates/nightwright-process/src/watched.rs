@@ -1,10 +1,9 @@
-//! A program that is watched and not guarded: who wants to see what becomes of everything below it
-//! when it is killed must not have it ended by somebody else. This is how the self-test plays runs
-//! of our own binary.
+//! Watched programs: processes without a guard, for the self-test. The self-test runs nightwright
+//! and kills it, to see what happens to the processes below it.
 //!
-//! Its output goes into files, so nobody has to read along. It leads a group of its own: a Ctrl-C
-//! is for whoever watches. Nothing of it gets out of sight for good, because whoever watches is a
-//! [subreaper](super::become_subreaper), and [`end_guards`](super::end_guards) ends whoever is left.
+//! The output goes to files, so it needs no reader. The program leads its own process group, so
+//! Ctrl-C reaches only the watcher. The watcher is a [subreaper](super::become_subreaper), so no
+//! process escapes it, and [`end_guards`](super::end_guards) kills any that are left.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,35 +19,34 @@ use super::child::Exit;
 use super::orphans::{self, OwnChild};
 use super::process_table::{self, Process, ProcessStat};
 
-/// What to start, complete.
+/// The complete description of a program to watch.
 #[derive(Debug)]
 pub struct WatchedCommand<'a> {
-    /// The program, by its path.
+    /// The path of the program.
     pub program: &'a Path,
-    /// Its arguments.
     pub arguments: &'a [OsString],
-    /// Its whole environment.
+    /// The complete environment; nothing is inherited.
     pub environment: &'a [(OsString, OsString)],
-    /// Where it runs.
+    /// The working directory of the program.
     pub directory: &'a Path,
-    /// Where its standard output goes.
+    /// The file that receives standard output.
     pub output: File,
-    /// Where its standard error goes.
+    /// The file that receives standard error.
     pub complaints: File,
 }
 
-/// A program at work. It is killed when this is dropped; what is below it is its guards' business.
+/// A running program. It is killed when this value is dropped; its guards handle the processes
+/// below it.
 #[derive(Debug)]
 pub struct WatchedProgram {
     child: Child,
-    /// Who was ever seen below it.
+    /// Every process that was ever seen below the program.
     family: ProcessFamily,
     exit: Option<Exit>,
     _noted: OwnChild,
 }
 
 impl WatchedProgram {
-    /// Starts it.
     pub fn start(errand: WatchedCommand<'_>) -> io::Result<Self> {
         let mut command = Command::new(errand.program);
         command
@@ -64,27 +62,27 @@ impl WatchedProgram {
         Ok(Self { child, family: ProcessFamily::default(), exit: None, _noted: noted })
     }
 
-    /// Looks who is below it, and whether it has ended.
+    /// Records the processes below the program, and returns its exit if it has ended.
     pub fn poll(&mut self) -> io::Result<Option<Exit>> {
         if self.exit.is_none() {
-            // Its number is its own until its end is taken note of.
+            // The process ID is not reused before the exit is collected.
             self.family.add_descendants(self.number());
             self.exit = self.child.try_wait()?.map(Exit::from);
         }
         Ok(self.exit)
     }
 
-    /// Sends it a signal, and nobody else.
+    /// Sends a signal to the program alone.
     pub fn signal(&self, signal: Signal) {
         if self.exit.is_none()
             && let Some(pid) = self.number().and_then(Pid::from_raw)
         {
-            // Dead in the meantime: then its end is seen next.
+            // If the program is dead by now, the next poll sees it.
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Who was ever seen below it.
+    /// Every process that was ever seen below the program.
     pub fn family(&self) -> &ProcessFamily {
         &self.family
     }
@@ -97,22 +95,22 @@ impl WatchedProgram {
 impl Drop for WatchedProgram {
     fn drop(&mut self) {
         if self.exit.is_none() {
-            // Dead already, which is what is wanted.
+            // An error means that the program is already dead.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
 
-/// Processes, each known by its number and the time of its start, so that no later one with the
-/// same number is taken for it.
+/// A set of processes, each identified by process ID and start time, so that a reused ID is not
+/// mistaken for it.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessFamily {
     members: BTreeSet<(i32, u64)>,
 }
 
 impl ProcessFamily {
-    /// Adds those who noted themselves: lines of `/proc/PID/stat`. Half a line is none.
+    /// Adds processes from lines of `/proc/PID/stat`. Incomplete lines are skipped.
     pub fn add_noted(&mut self, notes: &str) {
         for line in notes.lines() {
             let number = line.split_once(' ').and_then(|(number, _)| number.parse().ok());
@@ -122,18 +120,19 @@ impl ProcessFamily {
         }
     }
 
-    /// Adds those of another.
+    /// Adds the processes of another family.
     pub fn add(&mut self, other: &Self) {
         self.members.extend(&other.members);
     }
 
-    /// Who of them, and of those below them, is alive: number and command, for people.
+    /// Process ID and command of every living process of the family and its descendants, for
+    /// display.
     pub fn alive(&mut self) -> Vec<String> {
         self.add_descendants(None);
         self.living(&process_table::all()).iter().map(shown).collect()
     }
 
-    /// Kills whoever is alive.
+    /// Kills every living process of the family.
     pub fn end(&mut self) {
         self.add_descendants(None);
         for process in self.living(&process_table::all()) {
@@ -141,7 +140,7 @@ impl ProcessFamily {
         }
     }
 
-    /// Takes in everybody below those who are alive, and below `root`.
+    /// Adds all descendants of the living processes, and of `root`.
     fn add_descendants(&mut self, root: Option<i32>) {
         let all = process_table::all();
         let mut roots: BTreeSet<i32> = self.living(&all).iter().map(number).collect();
@@ -156,12 +155,12 @@ impl ProcessFamily {
     }
 }
 
-/// Whether this system can say who is alive at all.
+/// Whether this system has a process table that shows which processes are alive.
 pub fn can_be_watched() -> bool {
     process_table::is_there()
 }
 
-/// Everybody below ourselves who is alive, for people.
+/// All living descendants of the current process, for display.
 pub fn live_descendants() -> Vec<String> {
     process_table::below(&process_table::all(), &BTreeSet::from([getpid().as_raw_nonzero().get()]))
         .iter()

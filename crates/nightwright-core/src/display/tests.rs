@@ -77,7 +77,7 @@ fn one_line_is_cut_at_a_character() {
     }
 }
 
-/// Attacks on a terminal: name, what is sent, what may be left of it.
+/// Attacks on a terminal: the name, the input and the permitted output.
 const ATTACKS: &str = include_str!("attacks.txt");
 
 /// A line of the table as text: `\\e`, `\\a`, `\\n`, `\\r`, `\\t`, `\\b`, `\\\\` and `\\u{…}`.
@@ -114,7 +114,7 @@ fn attacks_that_are_known_leave_only_text() {
         let [name, attack, left] = parts[..] else { panic!("{line}") };
         let (attack, left) = (undone(attack.trim()), undone(left.trim()));
         assert_eq!(display_safe(&attack), left, "{}", name.trim());
-        // Cut anywhere, it is no more dangerous.
+        // An attack that is cut anywhere is no more dangerous.
         for (at, _) in attack.char_indices() {
             assert!(!display_safe(&attack[..at]).chars().any(is_unsafe), "{name}");
             assert!(!display_safe(&attack[at..]).chars().any(is_unsafe), "{name}");

@@ -1,4 +1,4 @@
-//! What the agent says that only a person can give: `<blocker>` ... `</blocker>` in its own words.
+//! Blockers that the agent names in its own words: `<blocker>` ... `</blocker>`.
 
 use super::identity;
 use super::prose;
@@ -7,15 +7,15 @@ use crate::stream::report::Blocker;
 const OPEN: &str = "<blocker>";
 const CLOSE: &str = "</blocker>";
 
-/// So many of one attempt are heard: beyond that it is no list of needs.
+/// The maximum number of blockers of one attempt.
 const MAX_BLOCKERS: usize = 20;
 
-/// What is kept of one, in characters.
+/// The maximum length of a blocker in characters.
 const MAX_BLOCKER_CHARS: usize = 2000;
 
-/// The blockers of a message, added to those that were heard before it, each once.
+/// Adds the blockers of a message to the earlier ones, each once.
 pub(crate) fn collect(message: &str, heard: &mut Vec<Blocker>) {
-    // Most messages have none, and this is asked of every one of them.
+    // Most messages have no blocker, and every message is checked.
     if heard.len() < MAX_BLOCKERS
         && memchr::memmem::find(message.as_bytes(), OPEN.as_bytes()).is_some()
     {
@@ -23,7 +23,7 @@ pub(crate) fn collect(message: &str, heard: &mut Vec<Blocker>) {
     }
 }
 
-/// Adds blockers to those that were heard before, each once.
+/// Adds blockers to the earlier ones, each once.
 pub(crate) fn add(blockers: Vec<Blocker>, heard: &mut Vec<Blocker>) {
     for blocker in blockers {
         if !heard.contains(&blocker) && heard.len() < MAX_BLOCKERS {
@@ -32,7 +32,7 @@ pub(crate) fn add(blockers: Vec<Blocker>, heard: &mut Vec<Blocker>) {
     }
 }
 
-/// The blockers in lines of the agent's own words. One that is never closed is none.
+/// The blockers in lines of the agent's own words. An unclosed one does not count.
 pub(super) fn blockers(lines: &[String]) -> Vec<Blocker> {
     let text = lines.iter().map(|line| prose::visible(line)).collect::<Vec<_>>().join("\n");
     let mut found: Vec<Blocker> = Vec::new();
@@ -48,7 +48,8 @@ pub(super) fn blockers(lines: &[String]) -> Vec<Blocker> {
     found
 }
 
-/// The next one, and what follows it. Of an opening that is followed by another, the later counts.
+/// The next blocker, and the text after it. If an opening is followed by another, the later one
+/// counts.
 fn next(text: &str) -> Option<(&str, &str)> {
     let (before, after) = text.split_once(OPEN)?.1.split_once(CLOSE)?;
     let inside = before.rsplit(OPEN).next().unwrap_or(before);

@@ -1,31 +1,33 @@
-//! The boxes of a to-do list or plan, as somebody who looks at the rendered page would count them.
+//! Checkboxes of a to-do list or plan, counted as on the rendered page.
 //!
 //! ```text
 //! - [ ] open      also `*`, `+`, `1.`, `1)`, at any depth of a list
 //! - [x] done      also `[X]`
-//! - [~] open      also `[-]` and `[/]`: begun or put off is not done
+//! - [~] open      also `[-]` and `[/]`: started or postponed is not done
 //! - [] open       also `[  ]`: carelessly written, and certainly not done
 //! -
-//!   [ ] open      the text of an item may begin in the next line
+//!   [ ] open      the text of an item may begin on the next line
 //! - [ ](a link)   none, nor `[ ][a]` and `[ ]: a`
 //! [ ] no bullet   none
-//! > - [ ] quoted  none: somebody else's box
+//! > - [ ] quoted  none: the checkbox of another document
 //! ```
 //!
-//! What is in code or in a comment is an example and no box. The blocks of a page are found by the
-//! rules of `CommonMark`, with three exceptions for what people write and mean: within a list a box
-//! may be indented as far as one likes, a bare fence closes the one that is open however little
-//! it is indented, and a blank that does not break is a blank.
+//! A box in code or in a comment is an example and does not count. Blocks are found by the rules of
+//! `CommonMark`, with three exceptions for common habits:
+//!
+//! - Within a list, a box may be indented to any depth.
+//! - A bare fence closes the open one, whatever its indentation.
+//! - A non-breaking space is a space.
 
 use crate::input::Checklist;
 
-/// List markers in one line that are followed. A line with more is no list that anybody made.
+/// The maximum number of list markers in a line. A line with more is not a real list.
 const MARKERS_MAX: usize = 64;
 
-/// Further than this from where the text may begin, and it is code.
+/// The indentation from which a line is code.
 const CODE_INDENT: usize = 4;
 
-/// The boxes of a text.
+/// Counts the boxes of a text.
 pub fn count(text: &str) -> Checklist {
     let mut checklist = Checklist { open: 0, done: 0 };
     each_checkbox(text, |ticked, _| {
@@ -38,7 +40,7 @@ pub fn count(text: &str) -> Checklist {
     checklist
 }
 
-/// What the first open boxes say, at most so many, each one line.
+/// The texts of the first open boxes, at most `most`, one line each.
 pub fn items(text: &str, most: usize) -> Vec<String> {
     let mut items = Vec::new();
     each_checkbox(text, |ticked, label| {
@@ -55,7 +57,7 @@ enum CheckboxState {
     No,
 }
 
-/// Gives every box of a text, with what stands behind it.
+/// Passes on every box of a text, with the text after it.
 fn each_checkbox(text: &str, mut found: impl FnMut(CheckboxState, &str)) {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n").replace('\r', "\n");
     let mut page = OpenBlocks::default();
@@ -66,7 +68,7 @@ fn each_checkbox(text: &str, mut found: impl FnMut(CheckboxState, &str)) {
     }
 }
 
-/// A line with its blanks as spaces, so that columns can be counted in bytes from the left.
+/// The line with its white space as spaces, so that columns can be counted in bytes from the left.
 fn spaced(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut column = 0;
@@ -90,15 +92,15 @@ fn spaced(line: &str) -> String {
     plain
 }
 
-/// What the lines so far have left open.
+/// The blocks left open by the lines so far.
 #[derive(Debug, Default)]
 struct OpenBlocks {
-    /// The columns where the text of the list items begins that we are in, the outermost first.
+    /// The columns where the text of the enclosing list items begins, the outermost first.
     items: Vec<usize>,
     leaf: LeafBlock,
 }
 
-/// The block without blocks in it that the last line belongs to.
+/// The innermost block that the last line belongs to.
 #[derive(Debug, Default)]
 enum LeafBlock {
     #[default]
@@ -114,12 +116,12 @@ enum LeafBlock {
 struct FencedBlock {
     mark: u8,
     length: usize,
-    /// Where it begins.
+    /// The column where it begins.
     column: usize,
 }
 
 impl OpenBlocks {
-    /// Takes one line. Gives the block that it belongs to, if it is another one than before.
+    /// Processes one line. Returns its block, if that differs from the one before.
     fn line(
         &mut self,
         line: &str,
@@ -127,7 +129,7 @@ impl OpenBlocks {
     ) -> Option<LeafBlock> {
         let text = line.trim_start_matches(' ');
         if text.trim_end().is_empty() {
-            // Between blank lines fences and comments go on, paragraphs and empty items don't.
+            // Fences and comments continue across blank lines; paragraphs and empty items do not.
             return matches!(self.leaf, LeafBlock::Item | LeafBlock::Paragraph)
                 .then_some(LeafBlock::None);
         }
@@ -142,7 +144,7 @@ impl OpenBlocks {
                 return text.contains("-->").then_some(LeafBlock::None);
             }
             LeafBlock::Fence(_) if !outside => return None,
-            // It was in a list item, and that is over.
+            // The block was in a list item that has ended.
             LeafBlock::Fence(_) | LeafBlock::Comment => self.leaf = LeafBlock::None,
             LeafBlock::Item if !outside && !self.is_code(indent) => {
                 if let Some((ticked, label)) = checkbox(text) {
@@ -153,13 +155,13 @@ impl OpenBlocks {
             LeafBlock::None | LeafBlock::Item | LeafBlock::Paragraph => {}
         }
         if self.items.is_empty() && indent >= CODE_INDENT {
-            // Code, or text that goes on.
+            // Code, or text that continues.
             return self.plain(within);
         }
         self.block(line, indent, within, found)
     }
 
-    /// A line that begins, or may begin, a block of its own at `at`, in so many list items.
+    /// Processes a line that may begin a new block at `at`, within `within` list items.
     fn block(
         &mut self,
         line: &str,
@@ -176,7 +178,7 @@ impl OpenBlocks {
             }
             if text.starts_with("<!--") {
                 self.close(within, in_marker);
-                // Its beginning may be part of its end: `<!-->`.
+                // Its opening may be part of its end: `<!-->`.
                 let is_over = text.contains("-->");
                 return Some(if is_over { LeafBlock::None } else { LeafBlock::Comment });
             }
@@ -187,7 +189,7 @@ impl OpenBlocks {
             let Some(marker) = marker(text) else {
                 return if in_marker { Some(LeafBlock::Paragraph) } else { self.plain(within) };
             };
-            // What is below a text, as `-` may be, underlines it or belongs to it.
+            // A line such as `-` below a text underlines it or belongs to it.
             let below_text =
                 matches!(self.leaf, LeafBlock::Paragraph) && within == self.items.len();
             let is_item = in_marker || !below_text;
@@ -197,7 +199,7 @@ impl OpenBlocks {
             let blanks = text.len() - marker - content.len();
             let is_empty = content.trim_end().is_empty();
             if is_empty || blanks > CODE_INDENT {
-                // Nothing yet, or code.
+                // An empty item, or code.
                 self.items.push(at + marker + 1);
                 return Some(if is_empty && is_item { LeafBlock::Item } else { LeafBlock::None });
             }
@@ -216,7 +218,8 @@ impl OpenBlocks {
         self.items.last().is_none_or(|column| indent >= column + CODE_INDENT)
     }
 
-    /// A line of text: it goes on with the paragraph before it even if it is indented less.
+    /// Processes a line of text, which continues the paragraph before it even if it is indented
+    /// less.
     fn plain(&mut self, within: usize) -> Option<LeafBlock> {
         if matches!(self.leaf, LeafBlock::Paragraph) {
             return None;
@@ -225,7 +228,7 @@ impl OpenBlocks {
         Some(LeafBlock::Paragraph)
     }
 
-    /// A new block ends the items that it is not in; after a list marker that is done.
+    /// Closes the items that a new block is not in. After a list marker this is already done.
     fn close(&mut self, within: usize, in_marker: bool) {
         if !in_marker {
             self.items.truncate(within);
@@ -248,7 +251,7 @@ impl FencedBlock {
     }
 }
 
-/// The length of the list marker that a text begins with.
+/// The length of the list marker at the start of a text.
 fn marker(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let length = match text.as_bytes().get(digits)? {
@@ -266,7 +269,7 @@ fn is_heading(text: &str) -> bool {
     (1..=6).contains(&depth) && (rest.is_empty() || rest.starts_with(' '))
 }
 
-/// Whether it is a line drawn across the page, such as `* * *`.
+/// Whether it is a thematic break, such as `* * *`.
 fn is_rule(text: &str) -> bool {
     let Some(mark) = text.bytes().next().filter(|mark| matches!(mark, b'-' | b'*' | b'_')) else {
         return false;
@@ -275,7 +278,7 @@ fn is_rule(text: &str) -> bool {
         && text.bytes().filter(|byte| *byte == mark).count() >= 3
 }
 
-/// The box that the text of a list item begins with, and what stands behind it.
+/// The box at the start of a list item's text, and the text after it.
 fn checkbox(text: &str) -> Option<(CheckboxState, &str)> {
     let (mark, label) = text.strip_prefix('[')?.split_once(']')?;
     let ticked = match mark.trim_matches(' ') {

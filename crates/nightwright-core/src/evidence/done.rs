@@ -1,11 +1,11 @@
-//! Whether the last words say, in whatever words, that all is done. Asked only when a run would
-//! otherwise end for lack of progress, and what it says is still put to the proof; so it is better
-//! to miss a claim than to hear one that was not made.
+//! Completion in plain words: whether the last words say that everything is done. Used only when a
+//! run would otherwise end for lack of progress, and the claim is still verified. So it is better
+//! to miss a claim than to find a false one.
 
-/// How much of the end of a message is looked at.
+/// The number of sentences at the end of a message that are examined.
 const LAST_SENTENCES: usize = 12;
 
-/// A sentence with one of these says that all is done.
+/// A sentence with one of these phrases says that everything is done.
 const DONE: &[&str] = &[
     "all done",
     "all is done",
@@ -64,7 +64,7 @@ const DONE: &[&str] = &[
     "no further changes are needed",
 ];
 
-/// Takes it back, in the same sentence.
+/// Phrases that retract the claim, in the same sentence.
 const RETRACTIONS: &[&str] = &[
     "not",
     "'t",
@@ -100,7 +100,7 @@ const RETRACTIONS: &[&str] = &[
     "cannot",
 ];
 
-/// Says that something is open, in any of the last sentences.
+/// Phrases in any of the last sentences that say that something is open.
 pub(super) const OPEN: &[&str] = &[
     "still to do",
     "still open",
@@ -141,7 +141,7 @@ pub(super) const OPEN: &[&str] = &[
     "todo:",
 ];
 
-/// Whether the last of the writer's own lines say that all is done.
+/// Whether the last of the author's own lines say that everything is done.
 pub(super) fn says_done(lines: &[String]) -> bool {
     let text = flowing(lines).to_lowercase().replace('’', "'");
     let sentences: Vec<&str> = text
@@ -154,7 +154,8 @@ pub(super) fn says_done(lines: &[String]) -> bool {
     last.iter().any(|sentence| states_done(sentence)) && !last.iter().any(is_open)
 }
 
-/// The lines with one for each paragraph and list item: a sentence may go on in the next line.
+/// The lines, joined into one per paragraph and list item: a sentence may continue on the next
+/// line.
 pub(super) fn flowing(lines: &[String]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -170,21 +171,21 @@ pub(super) fn flowing(lines: &[String]) -> String {
     text
 }
 
-/// A question says nothing.
+/// Whether a sentence says that everything is done. A question does not.
 fn states_done(sentence: &str) -> bool {
     !sentence.ends_with('?')
         && DONE.iter().any(|phrase| is_stated(sentence, phrase))
         && !RETRACTIONS.iter().any(|phrase| has(sentence, phrase))
 }
 
-/// Whether the words stand there and don't begin a quotation.
+/// Whether the sentence contains the phrase, and not as the start of a quotation.
 fn is_stated(sentence: &str, phrase: &str) -> bool {
     sentence.match_indices(phrase).any(|(at, _)| {
         super::stands_alone(sentence, at, phrase) && !sentence[..at].ends_with(super::is_mark)
     })
 }
 
-/// Whether the words stand there as words, not as parts of others.
+/// Whether the sentence contains the phrase as whole words.
 pub(super) fn has(sentence: &str, phrase: &str) -> bool {
     sentence.match_indices(phrase).any(|(at, _)| super::stands_alone(sentence, at, phrase))
 }

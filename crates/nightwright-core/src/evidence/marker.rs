@@ -1,4 +1,4 @@
-//! Whether a message claims completion by its marker.
+//! Completion marker: whether a message claims completion with it.
 //!
 //! ```text
 //! alone on a line          counts, whatever its decoration: bold, code span, heading, list item,
@@ -6,7 +6,7 @@
 //! at the end of a sentence counts on the last line of the message, unless the sentence has a
 //!                          negation, a condition or a future
 //! anywhere else            does not count: in a code block, a quotation, a comment, mid-sentence
-//! a retraction follows     does not count, wherever the marker stands
+//! a retraction follows     does not count, wherever the marker is
 //! ```
 //!
 //! Every occurrence that does not count has a reason, because the agent that wrote it would
@@ -18,7 +18,7 @@ use super::prose::{self, BLANK, LineKind, MarkdownLine};
 use super::{LAST_LINES, PROMISE, done, is_quoted, stands_alone};
 use crate::stream::dialect::TextShape;
 
-/// What a message says by its marker.
+/// The meaning of the marker in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Marker {
     Absent,
@@ -73,23 +73,24 @@ const MENTIONS: &[&str] = &[
     "todo",
 ];
 
-/// These make a marker a mention only right before it: "no item is open" claims, "no X" does not.
+/// Words that make a marker a mention only right before it: "no item is open" claims, "no X" does
+/// not.
 const NEGATES_NEXT: &[&str] = &[
     "no", "without", "nor", "neither", "withhold", "omit", "skip", "said", "claimed", "must",
     "please",
 ];
 
-/// How many words `NEGATES_NEXT` reaches.
+/// The number of words that `NEGATES_NEXT` reaches.
 const NEXT_WORDS: usize = 3;
 
-/// Phrases that look like one of the words above and are none.
+/// Phrases that contain one of the words above without its meaning.
 const HARMLESS: &[&str] = &["once more", "once again", "at once", "as before", "not only"];
 
-/// An instruction to say the marker, at the beginning of its sentence.
+/// Beginnings of a sentence that instruct the reader to write the marker.
 const INSTRUCTS: &[&str] =
     &["say", "print", "output", "emit", "write", "append", "put", "add", "reply", "respond", "end"];
 
-/// A sentence after the marker that begins with one of these takes it back.
+/// A sentence after the marker that begins with one of these retracts it.
 const RETRACTIONS: &[&str] = &[
     "but",
     "however",
@@ -107,7 +108,7 @@ const RETRACTIONS: &[&str] = &[
     "disregard",
 ];
 
-/// What can fail, so that it is a failure of the work and not a property of the program.
+/// Names of checks that can fail, as opposed to properties of the program.
 const PROOFS: &[&str] = &[
     "test",
     "tests",
@@ -127,7 +128,7 @@ const PROOFS: &[&str] = &[
 const FAILS: &[&str] =
     &["fail", "fails", "failing", "failed", "broken", "breaks", "red", "does not compile"];
 
-/// A sentence with one of these speaks of failures that are gone or never were.
+/// A sentence with one of these describes failures that are fixed or never happened.
 const RESOLVED_FAILURES: &[&str] = &[
     "0 fail",
     "0 tests fail",
@@ -157,25 +158,25 @@ const RESOLVED_FAILURES: &[&str] = &[
     "without",
 ];
 
-/// Words about what comes after a finished work as well as after an unfinished one.
+/// Phrases that may follow finished as well as unfinished work.
 const EITHER_WAY: &[&str] = &["next step", "next steps", "next up"];
 
-/// Signs that contradict a marker on their line.
+/// Symbols that contradict a marker on their line.
 const DOUBTS: &[char] = &['❌', '✗', '✘', '✖', '🚫', '⛔', '🚧', '⏳', '⌛', '⚠', '❓', '❔', '🔄'];
 
 /// Tags that only change how a text looks.
 const TAGS: &[&str] = &["b", "strong", "i", "em", "code", "p", "center", "br", "u", "mark", "big"];
 
-/// Lines above a marker that may belong to its sentence.
+/// The maximum number of lines above a marker that belong to its sentence.
 const WRAPPED: usize = 3;
 
-/// What the marker in a message amounts to, if there is one. Where all of the output is one text,
-/// the prompt may be repeated in it: there only the last lines count.
+/// Reads the marker in a message, if there is one. If all output is one text, it may repeat the
+/// prompt: then only the last lines count.
 pub(super) fn read(message: &str, speech: TextShape) -> Marker {
     let message = message.trim_end();
     if memchr::memmem::find(message.as_bytes(), PROMISE.as_bytes()).is_none() {
         return if is_misspelt(message) {
-            ignored(format!("it has to be written exactly as `{PROMISE}`"))
+            ignored(format!("it must be written exactly as `{PROMISE}`"))
         } else {
             Marker::Absent
         };
@@ -193,7 +194,7 @@ pub(super) fn read(message: &str, speech: TextShape) -> Marker {
         match ignored_at(&lines, at) {
             None => {
                 return match retraction(&after(&lines, at)) {
-                    Some(words) => ignored(format!("\"{words}\" after it takes it back")),
+                    Some(words) => ignored(format!("\"{words}\" after it retracts it")),
                     None => Marker::Counts,
                 };
             }
@@ -213,36 +214,36 @@ fn ignored(because: String) -> Marker {
     Marker::Ignored { because }
 }
 
-/// A marker in another case or with spaces in it is meant as one, and none.
+/// Whether the message contains a marker in another case or with spaces, which is not valid.
 fn is_misspelt(message: &str) -> bool {
     let lower = message.to_lowercase();
     let Some((_, rest)) = lower.rsplit_once("<promise>") else { return false };
     rest.split_once("</promise>").is_some_and(|(inside, _)| inside.trim() == "complete")
 }
 
-/// Why the marker on this line does not count; `None` = it counts.
+/// The reason why the marker on this line does not count; `None` if it counts.
 fn ignored_at(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     let line = &lines[at];
     let because = match line.kind {
         LineKind::Own => return ignored_in(lines, at),
-        LineKind::Fenced => "it stands in a code block",
+        LineKind::Fenced => "it is in a code block",
         LineKind::Indented => "its line is indented like a code block",
-        LineKind::Quoted => "it stands in a quotation",
-        LineKind::Commented => "it stands in a comment",
+        LineKind::Quoted => "it is in a quotation",
+        LineKind::Commented => "it is in a comment",
     };
     Some(because.to_owned())
 }
 
-/// The same, of a line of the agent's own words.
+/// The same, for a line of the agent's own words.
 fn ignored_in(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     let line = &lines[at];
     let begin = line.written.rfind(PROMISE)?;
     let (before, after) = (&line.written[..begin], &line.written[begin + PROMISE.len()..]);
     if is_in_longer_code(line, begin) {
-        return Some("it stands inside a longer code span".to_owned());
+        return Some("it is inside a longer code span".to_owned());
     }
     if is_quoted(near_end(before), near_start(after)) {
-        return Some("it stands in quotation marks".to_owned());
+        return Some("it is in quotation marks".to_owned());
     }
     if let Some(doubt) = doubt(before, after) {
         return Some(doubt.to_owned());
@@ -252,7 +253,7 @@ fn ignored_in(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     }
     if at + 1 < lines.len() {
         return Some(
-            "other text stands on its line, which is not the last line of the message".to_owned(),
+            "other text is on its line, which is not the last line of the message".to_owned(),
         );
     }
     if !ends_sentence(after) {
@@ -262,10 +263,10 @@ fn ignored_in(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
 }
 
 fn spoken_of(word: &str) -> String {
-    format!("its sentence has \"{word}\", so it speaks of the marker and does not claim anything")
+    format!("its sentence has \"{word}\", so it mentions the marker and claims nothing")
 }
 
-/// Whether the marker is part of a code span that has more than the marker in it.
+/// Whether the marker is part of a code span that contains more than the marker.
 fn is_in_longer_code(line: &MarkdownLine<'_>, begin: usize) -> bool {
     let chars = line.written[..begin].chars().count();
     let is_code = line.own.chars().nth(chars) == Some(BLANK);
@@ -274,15 +275,15 @@ fn is_in_longer_code(line: &MarkdownLine<'_>, begin: usize) -> bool {
     is_code && !(before.ends_with('`') && after.starts_with('`'))
 }
 
-/// Signs around the marker that say the opposite.
+/// The contradiction in the symbols around the marker, if any.
 fn doubt(before: &str, after: &str) -> Option<&'static str> {
     let near = near_end(before);
     if before.trim_end().ends_with("~~") || near.matches("~~").count() % 2 == 1 {
         Some("it is struck out")
     } else if prose::after_list_markers(before).starts_with("[ ]") {
-        Some("it stands behind an open checkbox")
+        Some("it follows an open checkbox")
     } else if near.contains(DOUBTS) || near_start(after).contains(DOUBTS) {
-        Some("a sign on its line says that the work is not done")
+        Some("a symbol on its line says that the work is not done")
     } else if after.trim_start_matches(['*', '_', '`', ' ']).starts_with('?') {
         Some("it ends a question")
     } else {
@@ -290,7 +291,7 @@ fn doubt(before: &str, after: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a text only changes how what stands beside it looks.
+/// Whether a text only changes how the text next to it looks.
 fn is_decoration(text: &str) -> bool {
     let mut text = prose::after_list_markers(text).to_owned();
     for tag in TAGS {
@@ -311,7 +312,7 @@ fn is_ornament(c: char) -> bool {
         || matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Whether nothing more of the sentence follows: the line ends, or another sentence begins.
+/// Whether the sentence ends here: the line ends, or another sentence begins.
 fn ends_sentence(after: &str) -> bool {
     let rest = after.trim_start_matches(|c| is_ornament(c) && !is_full_stop(c));
     let stopped = rest.trim_start_matches(is_full_stop);
@@ -324,7 +325,7 @@ fn is_full_stop(c: char) -> bool {
     matches!(c, '.' | '!' | '。' | '！')
 }
 
-/// What stands before the marker in its sentence, which may have begun on an earlier line.
+/// The text before the marker in its sentence, which may begin on an earlier line.
 fn sentence_before(lines: &[MarkdownLine<'_>], at: usize, before: &str) -> String {
     let mut words = before.to_owned();
     for above in (at.saturating_sub(WRAPPED)..at).rev() {
@@ -362,8 +363,8 @@ fn mention(sentence: &str) -> Option<String> {
         .map(|word| if word == "'t" { "n't".to_owned() } else { word.to_owned() })
 }
 
-/// The word by which the lines around a marker that is alone on its line make it a mention: a
-/// sentence that was wrapped around it, or a condition that announces an example.
+/// The word in the lines around a marker alone on its line that makes it a mention: in a sentence
+/// wrapped around it, or in a condition that announces an example.
 fn announced(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     if let Some(below) = lines.get(at + 1) {
         let below = plain(&below.own);
@@ -393,7 +394,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> + Clone {
         .filter(|word| !word.is_empty())
 }
 
-/// Everything in the agent's own words after the marker on this line.
+/// The agent's own words after the marker on this line.
 fn after(lines: &[MarkdownLine<'_>], at: usize) -> String {
     let line = lines[at].written;
     let rest = line.rfind(PROMISE).map_or("", |begin| &line[begin + PROMISE.len()..]);
@@ -401,14 +402,14 @@ fn after(lines: &[MarkdownLine<'_>], at: usize) -> String {
     done::flowing(&std::iter::once(rest.to_owned()).chain(below).collect::<Vec<_>>())
 }
 
-/// The sentence that takes a claim back, if there is one.
+/// The sentence that retracts a claim, if there is one.
 fn retraction(text: &str) -> Option<String> {
     let found = sentences(text).find(|sentence| takes_back(&plain(sentence)))?;
     let words: String = found.chars().filter(|c| *c != BLANK).take(SHOWN_MAX).collect();
     Some(words.trim().trim_end_matches('.').to_owned())
 }
 
-/// What the agent is shown of a retraction, in characters.
+/// The maximum length of a retraction shown to the agent, in characters.
 const SHOWN_MAX: usize = 80;
 
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
@@ -435,7 +436,8 @@ fn takes_back(sentence: &str) -> bool {
     RETRACTIONS.iter().any(begins) || ((open() || fails()) && !gone())
 }
 
-/// "0 fail" begins "0 failed" and "0 failures", but not "10 failed".
+/// Whether the phrase reports zero failures: "0 fail" begins "0 failed" and "0 failures", but not
+/// "10 failed".
 fn is_zero(sentence: &str, phrase: &str) -> bool {
     phrase.ends_with("fail")
         && sentence
@@ -443,7 +445,7 @@ fn is_zero(sentence: &str, phrase: &str) -> bool {
             .any(|(at, _)| !sentence[..at].ends_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// "2 failed".
+/// Whether the sentence counts failures, as in "2 failed".
 fn counts_failures(sentence: &str) -> bool {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     words.windows(2).any(|pair| {
@@ -451,7 +453,7 @@ fn counts_failures(sentence: &str) -> bool {
     })
 }
 
-/// Lower case, one kind of apostrophe, without phrases that only look like something.
+/// The text in lower case, with one kind of apostrophe, and without harmless phrases.
 fn plain(text: &str) -> String {
     let mut text = text.to_lowercase().replace('’', "'");
     for phrase in HARMLESS {
@@ -460,7 +462,7 @@ fn plain(text: &str) -> String {
     text
 }
 
-/// The part of a line that decides what the words beside it are.
+/// The length of the text around a phrase that is examined.
 const AROUND: usize = super::AROUND;
 
 fn near_end(text: &str) -> &str {

@@ -1,4 +1,4 @@
-//! A plan: one file with boxes, or `impl/README.md` with a file for each feature beside it.
+//! The plan: one file with checkboxes, or `impl/README.md` next to one file per feature.
 
 use super::checklist;
 use crate::input::Checklist;
@@ -9,14 +9,14 @@ pub const FILE: &str = "IMPLEMENTATION_PLAN.md";
 /// The folder of a plan of several files.
 pub const FOLDER: &str = "impl";
 
-/// What is in a folder of this name below it is over.
+/// Subfolders with this name contain finished parts.
 pub const ARCHIVE: &str = "archive";
 
-/// The file without which that folder is no plan.
+/// The file that makes the folder a plan.
 pub const README: &str = "impl/README.md";
 
-/// The boxes of a plan of which these are the files, by their paths in the project; `None` if they
-/// are none. A plan of one file stands for itself.
+/// The checkboxes of a plan with these files, by their paths in the project; `None` if they are not
+/// a plan. A plan of one file is counted alone.
 pub fn combine(files: &[(String, String)]) -> Option<Checklist> {
     let mut files = files.iter().map(|(path, text)| (path.trim_start_matches("./"), text));
     let single = files.clone().find(|(path, _)| !is_in_folder(path));

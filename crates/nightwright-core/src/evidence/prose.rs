@@ -1,19 +1,19 @@
-//! What of a Markdown text is the writer's own: code and quotations are taken out.
+//! Prose of a Markdown text: the author's own words, without code and quotations.
 //!
 //! ```text
 //! plain line           kept; code spans in it are blanked, across lines too
-//! > quotation          gone, with the lines that go on with it
-//! <!-- comment -->     gone, where it begins a line
-//! ``` or ~~~           gone, up to the closing fence or the end
-//!     four spaces      gone: code, or so deep in a list that it is an example
+//! > quotation          removed, with the lines that continue it
+//! <!-- comment -->     removed, where it begins a line
+//! ``` or ~~~           removed, up to the closing fence or the end
+//!     four spaces      removed: code, or so deep in a list that it is an example
 //! ```
 
 use std::collections::BTreeMap;
 
-/// Stands for every character of a code span. It is in no phrase that anybody looks for.
+/// Stands for every character of a code span. It occurs in no searched phrase.
 pub(crate) const BLANK: char = '\u{0}';
 
-/// A line without what nobody sees at its ends.
+/// A line without invisible characters at its ends.
 pub(super) fn visible(line: &str) -> &str {
     line.trim_matches(|c: char| {
         c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
@@ -24,12 +24,12 @@ pub(super) fn visible(line: &str) -> &str {
 pub(super) struct MarkdownLine<'a> {
     /// The line as it was written, without trailing spaces.
     pub(super) written: &'a str,
-    /// The same with code spans blanked, or empty if the line is not the writer's own.
+    /// The same with code spans blanked, or empty if the words are not the author's own.
     pub(super) own: String,
     pub(super) kind: LineKind,
 }
 
-/// Whose words a line has.
+/// The kind of text that a line contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineKind {
     Own,
@@ -39,8 +39,8 @@ pub(super) enum LineKind {
     Commented,
 }
 
-/// The lines of a text that are the writer's own, code spans blanked, without trailing spaces.
-/// Lines that are not his are empty, so that counting lines from the end still works.
+/// The author's own lines, with code spans blanked and without trailing spaces. Other lines are
+/// empty, so that lines can still be counted from the end.
 pub(crate) fn own_lines(text: &str) -> Vec<String> {
     lines(text).into_iter().map(|line| line.own).collect()
 }
@@ -72,7 +72,7 @@ pub(super) fn lines(text: &str) -> Vec<MarkdownLine<'_>> {
     lines
 }
 
-/// What a line is in.
+/// The block that a line is in.
 enum BlockState {
     Text,
     Fence(CodeFence),
@@ -83,7 +83,7 @@ enum BlockState {
 }
 
 impl BlockState {
-    /// What this line is in, where the one before it left us in `self`.
+    /// The block of this line, after a line in the block `self`.
     fn next(self, line: &str) -> Self {
         let goes_on = match self {
             Self::Fence(open) if open.is_closed_by(line) => return Self::LastOfFence,
@@ -112,19 +112,19 @@ impl BlockState {
         }
     }
 
-    /// What is still going on behind the line.
+    /// The block that is still open after the line.
     fn after(self, line: &str) -> Self {
         match self {
             Self::Comment if line.contains("-->") => Self::Text,
             Self::LastOfFence => Self::Text,
-            // Only a paragraph goes on without its mark.
+            // Only a paragraph continues without its mark.
             Self::Quotation if ends_quotation(line) => Self::Text,
             Self::Text | Self::Fence(_) | Self::Comment | Self::Quotation => self,
         }
     }
 }
 
-/// Whether a line can't be the rest of a paragraph.
+/// Whether a line cannot continue a paragraph.
 pub(super) fn begins_block(line: &str) -> bool {
     let text = line.trim_start();
     text.starts_with('#') || text.starts_with("<!--") || after_list_markers(line) != text
@@ -142,7 +142,8 @@ struct CodeFence {
 }
 
 impl CodeFence {
-    /// At any depth and in a list item too: a fence that we miss would make an example a claim.
+    /// Detects a fence at any depth, and in a list item too: a missed fence would turn an example
+    /// into a claim.
     fn opened_by(line: &str) -> Option<Self> {
         let text = after_list_markers(line);
         let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -157,10 +158,10 @@ impl CodeFence {
     }
 }
 
-/// List markers in one line that are looked behind.
+/// The maximum number of list markers that are skipped in a line.
 const MARKERS_MAX: usize = 8;
 
-/// What stands behind the list markers of a line.
+/// The text after the list markers of a line.
 pub(crate) fn after_list_markers(line: &str) -> &str {
     let mut text = line.trim_start();
     for _ in 0..MARKERS_MAX {
@@ -184,7 +185,8 @@ fn is_indented(line: &str) -> bool {
     spaces >= 4 || line[spaces..].starts_with('\t')
 }
 
-/// A code span opens with some backticks and closes with as many, perhaps lines later.
+/// Blanks code spans. A span opens with some backticks and closes with as many, perhaps lines
+/// later.
 fn blank_code(paragraph: &mut [String]) {
     if !paragraph.iter().any(|line| line.contains('`')) {
         return;
@@ -215,7 +217,7 @@ fn blank_code(paragraph: &mut [String]) {
     }
 }
 
-/// Where the last run of so many backticks begins, so that nothing is searched for in vain.
+/// The last position of each length of backtick run, to avoid fruitless searches.
 fn last_runs(text: &[char]) -> BTreeMap<usize, usize> {
     let mut last = BTreeMap::new();
     let mut at = 0;
@@ -229,12 +231,12 @@ fn last_runs(text: &[char]) -> BTreeMap<usize, usize> {
     last
 }
 
-/// How many backticks begin here.
+/// The number of backticks that begin here.
 fn run(text: &[char], at: usize) -> usize {
     text[at..].iter().take_while(|c| **c == '`').count()
 }
 
-/// Where the span ends that as many backticks close.
+/// The position where as many backticks close the span.
 fn closing(text: &[char], from: usize, ticks: usize) -> Option<usize> {
     let mut at = from;
     while at < text.len() {

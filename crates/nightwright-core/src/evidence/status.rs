@@ -1,5 +1,4 @@
-//! The status file: what it says, read with every tolerance that can't make unfinished work look
-//! finished.
+//! Status file: parsed leniently, except where that could make unfinished work look finished.
 //!
 //! ```text
 //! complete                  true, false; required unless `status` says it
@@ -12,9 +11,9 @@
 //! blockers                  texts, or objects with `description` or `text`
 //! ```
 //!
-//! Other fields are ignored; the file is never written by us. Where two fields contradict each
-//! other about completion, the one that says "not complete" is believed. Only counts and blockers
-//! beside a plain `complete` don't take the claim back: the gate is told of them.
+//! Other fields are ignored, and nightwright never writes the file. If two fields contradict each
+//! other about completion, "not complete" wins. Only counts and blockers next to a plain `complete`
+//! do not retract the claim: the gate receives them as warnings.
 
 use serde_json::{Map, Value};
 
@@ -24,63 +23,59 @@ use crate::stream::report::Blocker;
 
 mod json;
 
-/// A larger file is no status file.
+/// The maximum size of a status file in bytes.
 pub const MAX_STATUS_BYTES: usize = 1 << 20;
 
-/// What is kept of a text, in characters.
+/// The maximum length of a text in characters.
 const TEXT_MAX: usize = 4000;
 
-/// What is kept of a list of blockers.
+/// The maximum number of blockers.
 const BLOCKERS_MAX: usize = 32;
 
-/// A status file that could be read.
+/// A status file that could be parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParsedStatus {
-    /// What it says.
     pub report: StatusReport,
-    /// What is odd about it, contradictions included.
+    /// Oddities of the file, including contradictions.
     pub warnings: Vec<String>,
 }
 
-/// Why a status file says nothing.
+/// The reason why a status file is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidStatus {
-    /// It is larger than any status file.
+    /// The file exceeds the maximum size.
     #[error("it is larger than {MAX_STATUS_BYTES} bytes")]
     TooLarge,
-    /// It is no text.
-    #[error("it is not UTF-8 from byte {at} on")]
+    /// The file is not valid UTF-8.
+    #[error("it is not valid UTF-8 at byte {at}")]
     NotText {
-        /// How many bytes are good.
+        /// The number of valid bytes.
         at: usize,
     },
-    /// There is nothing in it.
+    /// The file contains nothing but white space.
     #[error("it is empty")]
     Empty,
-    /// It is not JSON, or only the beginning of some.
+    /// The file is not JSON, or is incomplete.
     #[error("it is not valid JSON: {why}")]
     NotJson {
-        /// What is wrong, and where.
+        /// The problem and its position.
         why: String,
     },
-    /// It is JSON of another kind.
-    #[error("it is {found} and not an object")]
+    /// The file contains a JSON value other than an object.
+    #[error("it is {found}, not an object")]
     NotAnObject {
-        /// What it is.
+        /// The kind of value found.
         found: &'static str,
     },
-    /// It does not say whether the work is complete.
-    #[error("`complete` is missing: it has to be true or false")]
+    /// The file does not say whether the work is complete.
+    #[error("`complete` is missing: it must be true or false")]
     Undecided,
-    /// It says something else there.
-    #[error("`complete` is {found}: it has to be true or false")]
-    NotYesOrNo {
-        /// What it says.
-        found: String,
-    },
+    /// The field `complete` has another type.
+    #[error("`complete` is {found}: it must be true or false")]
+    NotYesOrNo { found: String },
 }
 
-/// What a status file says.
+/// Parses a status file.
 pub fn read(bytes: &[u8]) -> Result<ParsedStatus, InvalidStatus> {
     if bytes.len() > MAX_STATUS_BYTES {
         return Err(InvalidStatus::TooLarge);
@@ -100,7 +95,7 @@ pub fn read(bytes: &[u8]) -> Result<ParsedStatus, InvalidStatus> {
     }
 }
 
-/// What the field `status` says.
+/// The meaning of the field `status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReportedState {
     Complete,
@@ -154,21 +149,20 @@ impl StatusReader {
             (None, None) => return Err(InvalidStatus::Undecided),
             (Some(true), Some(ReportedState::Failed | ReportedState::AtWork)) => {
                 contradictions.push(format!(
-                    "`complete` is true beside `status` \"{word}\": read as not complete"
+                    "`complete` is true but `status` is \"{word}\": read as not complete"
                 ));
                 false
             }
             (Some(false), Some(ReportedState::Complete)) => {
                 contradictions.push(format!(
-                    "`complete` is false beside `status` \"{word}\": read as not complete"
+                    "`complete` is false but `status` is \"{word}\": read as not complete"
                 ));
                 false
             }
             (Some(said), _) => said,
             (None, Some(ReportedState::Complete)) => true,
             (None, Some(ReportedState::Unknown)) => {
-                self.warnings
-                    .push(format!("`status` is \"{word}\", which says nothing that is known"));
+                self.warnings.push(format!("`status` has the unknown value \"{word}\""));
                 false
             }
             (
@@ -196,7 +190,7 @@ impl StatusReader {
         Ok(ParsedStatus { report, warnings: self.warnings })
     }
 
-    /// A field that says something.
+    /// A field that is neither missing nor null.
     fn field(&self, name: &str) -> Option<&Value> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
@@ -212,7 +206,7 @@ impl StatusReader {
         Ok(Some(said))
     }
 
-    /// When it was written, as it says itself: whatever stands there is no reason to complain.
+    /// The time of the last update, as the file gives it. Any value is accepted without a warning.
     fn updated(&self) -> Option<String> {
         let value = self.field("lastUpdated").or_else(|| self.field("last_updated"))?;
         Some(short(&value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
@@ -238,7 +232,7 @@ impl StatusReader {
         }
     }
 
-    /// What went wrong, in the words of whoever wrote it.
+    /// The error message in the file.
     fn error(&self) -> Option<String> {
         let value = self.field("error")?;
         let text = value.as_str().or_else(|| value.get("message")?.as_str())?;
@@ -308,25 +302,25 @@ impl StatusReader {
     }
 
     fn ignored(&mut self, name: &str, wanted: &str) {
-        let warning = format!("`{name}` is ignored: it has to be {wanted}");
+        let warning = format!("`{name}` is ignored: it must be {wanted}");
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 }
 
-/// What does not fit together and is for the gate to judge.
+/// Contradictions for the gate to judge.
 fn odd(complete: bool, progress: Option<TaskProgress>, blockers: &[Blocker]) -> Vec<String> {
     let mut odd = Vec::new();
     if let Some(TaskProgress { completed, total }) = progress {
         if completed > total {
             odd.push(format!("it says that {completed} of {total} are done"));
         } else if complete && completed < total {
-            odd.push(format!("it says complete, and that {completed} of {total} are done"));
+            odd.push(format!("it says complete, but {completed} of {total} are done"));
         }
     }
     if complete && !blockers.is_empty() {
-        odd.push("it says complete, and that something blocks the work".to_owned());
+        odd.push("it says complete, but lists blockers".to_owned());
     }
     odd
 }
@@ -342,7 +336,7 @@ fn yes_or_no(value: &Value) -> Option<bool> {
     }
 }
 
-/// A count, however it is written: `3`, `3.0`, `"3"`.
+/// A count in any notation: `3`, `3.0`, `"3"`.
 fn whole_number(value: &Value) -> Option<u32> {
     let number = match value {
         Value::Number(number) => {
@@ -375,7 +369,7 @@ fn blocker_text(item: &Value) -> Option<&str> {
     item.as_str().or_else(|| of("description").or_else(|| of("text")))
 }
 
-/// What people write into a list in which there is nothing.
+/// Whether the text is a placeholder for an empty list.
 fn is_none(text: &str) -> bool {
     let text = text.trim().trim_end_matches('.').to_lowercase();
     matches!(text.as_str(), "" | "-" | "none" | "n/a" | "nothing" | "no blockers" | "null")
@@ -400,7 +394,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What stands there, as far as it fits into a message.
+/// The value, shortened for a message.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),

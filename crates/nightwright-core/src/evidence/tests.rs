@@ -150,7 +150,7 @@ fn a_summary_is_one_line_of_whole_words() {
     assert_eq!(summary(""), "");
 }
 
-/// What the words of an attempt amount to that printed these lines and ended well.
+/// The evidence in the words of a successful attempt that printed these lines.
 fn heard(lines: &[&str]) -> TextEvidence {
     let mut transcript = Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,

@@ -1,32 +1,32 @@
-//! Reads a journal piece by piece, and tells a torn end from damage.
+//! Journal scanner: reads a journal in chunks, and distinguishes a torn end from damage.
 //!
 //! A crash can leave the end of the file half written: bytes without a newline, or a last line
-//! whose checksum is wrong. Nobody was ever told that such an event is recorded, so it may be cut
-//! off. Anything wrong before that is damage: something that *was* recorded is not there any more,
-//! and no program may decide to go on without it.
+//! whose checksum is wrong. Such an event was never reported as recorded, so it may be cut off. Any
+//! error before that is damage: a recorded event is missing, and nightwright must not continue
+//! without it.
 
 use crate::journal::{JournalLine, LineError, MAX_LINE_BYTES, decode};
 use crate::units::RunId;
 
-/// A reader that is fed bytes and gives lines. After an error it is of no further use.
+/// A reader that takes bytes and returns lines. It is unusable after an error.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
-    /// Where the first byte after the last good line is.
+    /// The position of the first byte after the last good line.
     position: u64,
     /// The number of the last good line, which is also its `seq`.
     lines: u64,
     /// The run, known from the first line on.
     run: Option<RunId>,
-    /// What came after the last good line.
+    /// The bytes after the last good line.
     rest: Remainder,
 }
 
-/// What came after the last good line.
+/// The bytes after the last good line.
 #[derive(Clone, Debug)]
 enum Remainder {
     /// The beginning of a line, or nothing.
     Piece(Vec<u8>),
-    /// A whole line that is damaged. At the end of the file it is torn; before anything else it is
+    /// A complete line that is damaged. At the end of the file it is a torn end; otherwise it is
     /// damage.
     Suspect { length: u64, why: crate::journal::Damage },
 }
@@ -37,66 +37,60 @@ impl Default for Remainder {
     }
 }
 
-/// What a journal came to.
+/// The result of scanning a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalEnd {
     /// The run; `None` if there is no line.
     pub run: Option<RunId>,
-    /// How many good lines there are, which is also the `seq` of the last.
+    /// The number of good lines, which is also the `seq` of the last.
     pub lines: u64,
-    /// How many bytes they take.
+    /// The length of the good lines in bytes.
     pub length: u64,
-    /// What is behind them, if anything.
+    /// The torn end after them, if there is one.
     pub torn: Option<TornTail>,
 }
 
 /// The end of a journal that a crash left half written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// The number of the line that it would have been.
+    /// The number that the line would have had.
     pub line: u64,
-    /// Where it begins.
+    /// The position of its first byte.
     pub offset: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: u64,
 }
 
-/// Damage: what is wrong, and where.
+/// Damage to a journal: the kind and the position.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line} is wrong")]
 pub struct ScanError {
     /// The number of the line, from 1.
     pub line: u64,
-    /// Where the line begins.
+    /// The position of the first byte of the line.
     pub offset: u64,
-    /// What is wrong with it.
     #[source]
     pub why: ScanErrorKind,
 }
 
-/// What can be wrong with a line of a journal.
+/// The kinds of errors in a line of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanErrorKind {
-    /// It can't be read.
+    /// The line cannot be read.
     #[error(transparent)]
     Line(#[from] LineError),
-    /// Lines before it are missing, or there twice.
+    /// Lines before it are missing or duplicated.
     #[error("its number is {found} and should be {expected}")]
-    Gap {
-        /// The number it should have.
-        expected: u64,
-        /// The number it has.
-        found: u64,
-    },
-    /// It was written by another run.
+    Gap { expected: u64, found: u64 },
+    /// The line was written by another run.
     #[error("it belongs to the run {found}, and those before it to {expected}")]
     OtherRun {
         /// The run of the lines before it.
         expected: RunId,
-        /// Its run.
+        /// The run of this line.
         found: RunId,
     },
-    /// It is longer than any line can be.
+    /// The line exceeds the maximum length.
     #[error("it is longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
 }
@@ -107,7 +101,7 @@ impl Scan {
         Self::default()
     }
 
-    /// Takes the next bytes and hands over every line that they complete.
+    /// Takes the next bytes, and passes on every line that they complete.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -116,7 +110,7 @@ impl Scan {
         self.feed_raw(bytes, |line, _| each(line))
     }
 
-    /// The same, each line with the bytes it was read from, its newline left out.
+    /// The same, with the bytes of each line, without its newline.
     pub fn feed_raw(
         &mut self,
         bytes: &[u8],
@@ -148,24 +142,23 @@ impl Scan {
         Ok(())
     }
 
-    /// Where the first byte after the last good line is.
+    /// The position of the first byte after the last good line.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// How many good lines there were so far.
+    /// The number of good lines so far.
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Forgets what came after the last good line: the next bytes are to be those at
+    /// Forgets the bytes after the last good line: the next bytes must be those at
     /// [`position`](Self::position). For a journal that is still being written, whose half-written
-    /// end may be taken back.
+    /// end may be removed.
     pub fn rewind(&mut self) {
         self.rest = Remainder::default();
     }
 
-    /// There are no more bytes.
     pub fn finish(self) -> JournalEnd {
         let length = match &self.rest {
             Remainder::Piece(piece) => piece.len() as u64,
@@ -211,7 +204,7 @@ impl Scan {
         Ok(())
     }
 
-    /// An error about the line after the last good one.
+    /// An error in the line after the last good one.
     fn wrong(&self, why: impl Into<ScanErrorKind>) -> ScanError {
         ScanError { line: self.lines + 1, offset: self.position, why: why.into() }
     }

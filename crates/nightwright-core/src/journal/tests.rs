@@ -38,7 +38,7 @@ fn journal() -> Vec<u8> {
     bytes
 }
 
-/// The line with these members and a checksum that fits.
+/// The line with these members and a matching checksum.
 fn sealed(members: &str) -> Vec<u8> {
     let crc = crc32fast::hash(members.as_bytes());
     format!("{members},\"crc\":\"{crc:08x}\"}}").into_bytes()
@@ -265,7 +265,8 @@ fn every_flipped_byte_is_noticed() {
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);
-        // Either the end is reported as torn and all before it is as it was, or it is an error.
+        // Either the end is reported as torn and everything before it is unchanged, or there is an
+        // error.
         if let Ok((read, end)) = scan(&bytes) {
             assert!(end.torn.is_some(), "byte {at}");
             assert!(lines.starts_with(&read), "byte {at}");

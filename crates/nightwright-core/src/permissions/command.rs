@@ -1,29 +1,29 @@
-//! Shell command lines as the agent program sees them: the commands they consist of, and the rules
-//! that allow them.
+//! Shell command lines as the agent program sees them: their commands, and the rules that allow
+//! them.
 //!
-//! The program checks each command of a line by itself, so `cd web && npm test | tail` needs a rule
-//! for `npm test` alone.
+//! The program checks each command of a line separately, so `cd web && npm test | tail` needs a
+//! rule for `npm test` alone.
 
 use std::ops::Range;
 
 use super::programs::options_with_value;
 
-/// Words after which another one says what is run: `npm run build`, `docker compose up`.
+/// Words after which another one names what is run: `npm run build`, `docker compose up`.
 const RUNNERS: &[&str] =
     &["run", "run-script", "exec", "compose", "workspace", "pr", "issue", "repo", "tool"];
-/// Shells: what they run is in their arguments.
+/// Shells, which run the code in their arguments.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "fish", "ksh"];
-/// What takes words for shell code. The agent program allows it only word for word.
+/// Commands that take words as shell code. The agent program allows them only word for word.
 const EVALUATORS: &[&str] = &["eval", "exec", "source", ".", "trap", "alias", "hash"];
-/// Programs that run another and that the agent program looks through.
+/// Programs that run another one, which the agent program looks through.
 const WRAPPERS: &[&str] = &["time", "nohup", "nice"];
-/// Words of the shell's grammar that may stand before a command.
+/// Words of the shell's grammar that may precede a command.
 const KEYWORDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do", "!", "{"];
-/// Words of the shell's grammar that are no command.
+/// Words of the shell's grammar that are not commands.
 const NO_COMMANDS: &[&str] = &["fi", "done", "esac", "}", "for", "case", "select", "function"];
 
-/// The rule that allows a command like this one: its first words, so that other arguments are
-/// allowed too, and no more than its first words.
+/// The rule that allows a command like this one: its first words only, so that other arguments are
+/// allowed too.
 pub fn rule_for(command: &str) -> String {
     let command = command.trim();
     match prefix(command) {
@@ -37,12 +37,12 @@ pub(super) fn exact(command: &str) -> String {
     format!("Bash({})", command.trim())
 }
 
-/// The rules for all the commands of a line.
+/// The rules for all commands of a line.
 pub fn rules_for(line: &str) -> Vec<String> {
     commands(line).iter().map(|command| rule_for(without_redirections(command).trim())).collect()
 }
 
-/// The first words of a command that say what it does; `None` if no words less than all do.
+/// The first words of a command that identify what it does; `None` if only all words do.
 fn prefix(command: &str) -> Option<String> {
     let words = words(command);
     let mut at = words.iter().take_while(|word| is_assignment(word)).count();
@@ -77,8 +77,8 @@ fn prefix(command: &str) -> Option<String> {
     Some(words[start..at].join(" "))
 }
 
-/// Behind the subcommand that follows, and behind the word that says what it runs; `None` without a
-/// subcommand, because the program alone would allow all of them.
+/// The end of the subcommand and of the word that names what it runs. `None` without a subcommand,
+/// because the program alone would allow all of them.
 fn subcommand_end(words: &[&str], from: usize, with_value: &[&str]) -> Option<usize> {
     let at = options_end(words, from, with_value)?;
     let end = at + 1;
@@ -88,7 +88,7 @@ fn subcommand_end(words: &[&str], from: usize, with_value: &[&str]) -> Option<us
     Some(options_end(words, end, with_value).map_or(end, |at| at + 1))
 }
 
-/// Where the command begins that a wrapper runs.
+/// The start of the command that a wrapper runs.
 fn wrapped(words: &[&str]) -> usize {
     match words {
         ["timeout", time, _, ..] if !time.starts_with('-') => 2 + wrapped(&words[2..]),
@@ -99,7 +99,7 @@ fn wrapped(words: &[&str]) -> usize {
     }
 }
 
-/// Where the name is that follows these options.
+/// The position of the name after these options.
 fn options_end(words: &[&str], from: usize, with_value: &[&str]) -> Option<usize> {
     let mut at = from;
     while let Some(word) = words.get(at).filter(|word| word.starts_with(['-', '+'])) {
@@ -120,13 +120,13 @@ fn is_assignment(word: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// A word that the shell takes as it is.
+/// Whether the shell takes the word literally.
 fn is_plain_program(word: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./+@:%,~^".contains(c);
     !word.is_empty() && word.chars().all(is_plain)
 }
 
-/// A word that looks like the name of something to do, and not like a file or a number.
+/// Whether the word looks like the name of an action, and not like a file or a number.
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c))
@@ -146,7 +146,7 @@ pub fn covers(rule: &str, command: &str) -> bool {
     }
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Whether a text matches a pattern in which `*` stands for any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };
@@ -161,7 +161,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     true
 }
 
-/// The commands of a line, each as it is written.
+/// The commands of a line, each as written.
 pub fn commands(line: &str) -> Vec<&str> {
     let mut all = Vec::new();
     for piece in pieces(line) {
@@ -170,7 +170,7 @@ pub fn commands(line: &str) -> Vec<&str> {
             first_word(command).filter(|(word, _)| KEYWORDS.contains(word))
         {
             command = rest;
-            // A group in braces ends with one, too.
+            // A group in braces also ends with a brace.
             if word == "{" {
                 command = command.trim_end_matches(['}', ' ']);
             }
@@ -189,8 +189,8 @@ fn first_word(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| (&text[..end], text[end..].trim_start()))
 }
 
-/// Where the pieces of a line are that its operators divide. Quotes, nested commands and here
-/// documents are not looked into.
+/// The ranges of a line between its operators. Quotes, nested commands and here-documents are
+/// skipped.
 fn pieces(line: &str) -> Vec<Range<usize>> {
     let bytes = line.as_bytes();
     let mut found = Vec::new();
@@ -243,7 +243,7 @@ fn pieces(line: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Where something ends that is not looked into: an escape, quotes, a nested command.
+/// The end of a skipped part: an escape, quotes, a nested command.
 fn skip(line: &str, at: usize) -> usize {
     let bytes = line.as_bytes();
     let end = |from: usize, mark: u8| {
@@ -283,7 +283,7 @@ fn skip(line: &str, at: usize) -> usize {
     line.ceil_char_boundary(next.min(line.len()))
 }
 
-/// What ends a here document.
+/// The delimiter of a here-document.
 fn delimiter(after: &str) -> Option<String> {
     let word = after.trim_start_matches('-').trim_start();
     let end = word.find(|c: char| c.is_whitespace() || ";|&<>()".contains(c)).unwrap_or(word.len());
@@ -291,7 +291,7 @@ fn delimiter(after: &str) -> Option<String> {
     (!word.is_empty()).then(|| word.to_owned())
 }
 
-/// Behind the last line of these here documents.
+/// The position after the last line of these here-documents.
 fn after_documents(line: &str, from: usize, delimiters: &[String]) -> usize {
     let mut at = from;
     for delimiter in delimiters {
@@ -307,7 +307,7 @@ fn after_documents(line: &str, from: usize, delimiters: &[String]) -> usize {
     at
 }
 
-/// The words of a command as they are written, without its redirections.
+/// The words of a command as written, without its redirections.
 fn words(command: &str) -> Vec<&str> {
     tokens(command)
         .into_iter()
@@ -321,7 +321,7 @@ pub(super) fn without_redirections(command: &str) -> String {
     words(before_documents(command)).join(" ")
 }
 
-/// A command up to its here documents: they begin after its first line, and a line does not end
+/// A command up to its here-documents. They begin after its first line, and a line does not end
 /// within quotes.
 fn before_documents(command: &str) -> &str {
     let bytes = command.as_bytes();
@@ -352,7 +352,7 @@ pub(super) fn paths(command: &str) -> (Vec<&str>, Vec<&str>) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TokenKind {
     Word,
-    /// The target of `>` and the like.
+    /// The target of `>` and similar redirections.
     Written,
     /// The target of `<`, or of a redirection from one descriptor to another.
     Read,
@@ -378,7 +378,7 @@ fn tokens(command: &str) -> Vec<Token> {
             let sign = &command[at..at + signs];
             let copies = sign.ends_with('&') && sign != "&>";
             of = if sign.contains('>') && !copies { TokenKind::Written } else { TokenKind::Read };
-            // A number before the sign is the descriptor.
+            // A number before the operator is the descriptor.
             let descriptor = found.last().is_some_and(|last| {
                 last.at.end == start && command[last.at.clone()].bytes().all(|b| b.is_ascii_digit())
             });

@@ -1,4 +1,4 @@
-//! What the agent program did not allow, and the rules that would allow it.
+//! Denials of the agent program, and the rules that would allow the denied calls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,60 +6,61 @@ use serde::{Deserialize, Serialize};
 use super::command::{commands, covers, exact, paths, rule_for, without_redirections};
 use crate::display::one_line;
 
-/// The longest rule that is offered, as a word of a command line. A few of them fit into one line
-/// that is shown.
+/// The maximum length of an offered rule, as a word of a command line. A few of them fit on one
+/// displayed line.
 const RULE_MAX: usize = 300;
-/// What stands in the place of a secret. A rule with it in it fits nothing.
+/// The replacement for a secret. A rule that contains it matches nothing.
 const MASK: &str = "***";
 
-/// What reads the files that it names. The agent program allows it inside the project.
+/// Commands that read the files they name. The agent program allows them inside the project.
 const READERS: &[&str] = &[
     "[", "date", "echo", "false", "printf", "pwd", "test", "true", "type", "which", "cat", "cd",
     "cut", "diff", "du", "file", "find", "grep", "head", "ls", "nl", "od", "pushd", "rg", "sort",
     "stat", "strings", "tac", "tail", "tree", "uniq", "wc", "xxd", "jq", "awk",
 ];
-/// What writes the files that it names. With edits allowed it is allowed inside the project.
+/// Commands that write the files they name. If edits are allowed, they are allowed inside the
+/// project.
 const WRITERS: &[&str] = &[
     "chmod", "cp", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "sed", "tee", "touch", "truncate",
 ];
 
-/// A use of a tool that the agent program did not allow.
+/// A tool call that the agent program denied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Denial {
-    /// The tool.
+    /// The name of the denied tool.
     pub tool: String,
-    /// The command, file or address that it was called with; empty if that is not known.
+    /// The command, file or address of the call; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input: String,
-    /// The program's reason.
+    /// The reason that the program gave.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
-/// One thing that was refused, and the rule that allows it.
+/// A denied command or call, and the rule that allows it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct DeniedCommand {
-    /// The tool.
+    /// The name of the denied tool.
     pub tool: String,
-    /// The command, file or address; of a line of several commands the one that was refused.
+    /// The command, file or address; for a line of several commands, the denied one.
     pub command: String,
-    /// The rule for `--allowed-tools`; `None` if no rule allows it.
+    /// The rule for `--allowed-tools`; absent if no rule allows it.
     pub rule: Option<String>,
 }
 
 impl DeniedCommand {
-    /// What was refused, for people: the command, or the tool and what it was used on.
+    /// The denied command, or the tool and its subject, for display.
     pub fn what(&self) -> String {
         what(&self.tool, &self.command)
     }
 
-    /// How it can be allowed, for people.
+    /// A hint on how to allow it, for display.
     pub fn advice(&self) -> String {
         advice(self.rule.as_deref())
     }
 }
 
-/// What was refused, for people.
+/// The denied command, or the tool and its subject, for display.
 pub fn what(tool: &str, command: &str) -> String {
     match (tool, command) {
         (tool, "") => tool.to_owned(),
@@ -68,7 +69,7 @@ pub fn what(tool: &str, command: &str) -> String {
     }
 }
 
-/// How something refused can be allowed, for people.
+/// A hint on how to allow a denied call, for display.
 pub fn advice(rule: Option<&str>) -> String {
     match rule {
         None => "no rule allows it".to_owned(),
@@ -79,7 +80,7 @@ pub fn advice(rule: Option<&str>) -> String {
     }
 }
 
-/// A rule as one word of a shell's command line.
+/// The rule as one word of a shell command line.
 pub fn quoted(rule: &str) -> String {
     if rule.contains(['"', '$', '`', '\\', '!']) {
         format!("'{}'", rule.replace('\'', "'\\''"))
@@ -88,12 +89,12 @@ pub fn quoted(rule: &str) -> String {
     }
 }
 
-/// What exactly was refused, command by command. `granted` are the rules that the agent was given,
-/// and `project` is the folder in which it may read and edit.
+/// Splits a denial into its denied commands. `granted` are the agent's rules, and `project` is the
+/// folder in which it may read and edit.
 pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<DeniedCommand> {
     let mut all = with_any_rule(denial, granted, project);
     for refused in &mut all {
-        // A rule that cannot be pasted as it is shown would allow something else, or nothing.
+        // A rule that cannot be pasted as displayed would allow something else, or nothing.
         let broader = (refused.tool == "Bash").then(|| "Bash".to_owned());
         refused.rule = refused
             .rule
@@ -104,7 +105,7 @@ pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<Denied
     all
 }
 
-/// Whether a rule is still the same after it was shown on a line and copied from there.
+/// Whether a rule is unchanged after it was displayed on a line and copied.
 fn can_be_pasted(rule: &str) -> bool {
     let word = quoted(rule);
     word.len() <= RULE_MAX && one_line(&word, RULE_MAX) == word && !rule.contains(MASK)
@@ -141,8 +142,8 @@ fn with_any_rule(denial: &Denial, granted: &[String], project: &str) -> Vec<Deni
     }
 }
 
-/// Some things are refused whatever the rules say: removing a system's folder, changing the files
-/// that the agent program itself or Git runs, and what `agent.disallowed_tools` names.
+/// Whether the denial is independent of rules: removing a system folder, changing files that the
+/// agent program or Git runs, and tools in `agent.disallowed_tools`.
 fn cannot_be_allowed(why: &str) -> bool {
     why.contains("cannot be auto-allowed by permission rules")
         || why.contains("which is a sensitive file")
@@ -150,7 +151,7 @@ fn cannot_be_allowed(why: &str) -> bool {
         || (why.starts_with("Permission to use") && why.contains("has been denied"))
 }
 
-/// The refused commands of a line, each with its rule.
+/// The denied commands of a line, each with its rule.
 fn of_line(line: &str, why: &str, granted: &[String], project: &str) -> Vec<(String, String)> {
     let whole = |rule: String| vec![(line.to_owned(), rule)];
     if let Some(path) = quoted_path(why, "Output redirection to ") {
@@ -176,8 +177,8 @@ fn of_line(line: &str, why: &str, granted: &[String], project: &str) -> Vec<(Str
             return refused;
         }
     }
-    // The line has something in it that the program can't look through. It takes such a line word
-    // for word, or with all others.
+    // The program cannot analyze a part of this line. It allows such a line only word for word, or
+    // with a rule for all commands.
     let word_for_word = why.contains("can't be checked before it runs")
         && !why.contains("used as a file")
         || why.contains("as shell code")
@@ -185,16 +186,16 @@ fn of_line(line: &str, why: &str, granted: &[String], project: &str) -> Vec<(Str
     whole(if word_for_word { exact(line) } else { "Bash".to_owned() })
 }
 
-/// How the program names a refused command.
+/// How the program's message names a denied command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CommandMention {
-    /// By itself, so it is this one.
+    /// The message names only this command, so it is the denied one.
     Alone,
-    /// Together with others, or not at all: it may be another of them.
+    /// The message names several or none: another one may be denied.
     Among,
 }
 
-/// How the program's list of refused commands has this one; `None` if it has it not.
+/// How the program's list of denied commands contains this one; `None` if it does not.
 fn named(parts: Option<&str>, command: &str) -> Option<CommandMention> {
     let Some(parts) = parts else { return Some(CommandMention::Among) };
     let bare = without_redirections(command);
@@ -239,7 +240,7 @@ fn uncovered(line: &str, granted: &[String], project: &str) -> Vec<(String, Stri
         .collect()
 }
 
-/// The rules for one command. It is refused for what it is, or for a path outside the project.
+/// The rules for one command. It is denied for what it is, or for a path outside the project.
 fn of_command(
     command: &str,
     granted: &[String],
@@ -265,7 +266,7 @@ fn of_command(
     }
     let is_covered = granted.iter().any(|rule| covers(rule, &bare));
     if all.is_empty() || !(is_covered || READERS.contains(&program) || WRITERS.contains(&program)) {
-        // What a rule covers and is refused all the same is refused for something else.
+        // A command that is denied although a rule covers it is denied for another reason.
         let rule = if is_covered && named_as == CommandMention::Alone {
             "Bash".to_owned()
         } else {
@@ -281,7 +282,7 @@ fn is_inside(path: &str, project: &str) -> bool {
         && path.strip_prefix(project).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The path in quotes behind these words.
+/// The quoted path after these words.
 fn quoted_path<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     let path = text.strip_prefix(before)?.strip_prefix('\'')?.split_once('\'')?.0;
     path.starts_with('/').then_some(path)

@@ -1,7 +1,7 @@
-//! Programs whose next word names what they do, and their options that take a value.
+//! Programs whose next word is a subcommand, and their options that take a value.
 
-/// A program and the options that take the next word as their value. Other options are read as
-/// switches, unless a word follows that cannot be the name of a subcommand.
+/// A program and its options that take the next word as their value. Other options are switches,
+/// unless the next word cannot be the name of a subcommand.
 type Program = (&'static str, &'static [&'static str]);
 
 const PROGRAMS: &[Program] = &[
@@ -42,7 +42,7 @@ const PROGRAMS: &[Program] = &[
     ("yarn", &["--cwd", "--use-yarnrc", "--registry"]),
 ];
 
-/// Also the options of `compose`.
+/// The options of container programs, including those of `compose`.
 const CONTAINERS: &[&str] = &[
     "-H",
     "-c",
@@ -85,7 +85,7 @@ const UV: &[&str] = &[
     "--package",
 ];
 
-/// The options of a program that take a value, if its next word names what it does.
+/// The options of a program that take a value, if its next word is a subcommand.
 pub(super) fn options_with_value(program: &str) -> Option<&'static [&'static str]> {
     PROGRAMS.iter().find(|(name, _)| *name == program).map(|(_, options)| *options)
 }

@@ -1,16 +1,16 @@
-//! The commands of `usual`, as data: what an agent usually needs in a project of each type.
+//! The commands of the level `usual`, as data: the usual needs of an agent in each type of project.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The type of a project that no file tells anything about. It may become anything.
+/// The type of a project without any known file. It may become anything.
 const GENERIC: &str = "generic";
-/// The part that holds in every project.
+/// The part that applies to every project.
 const ANY: &str = "any";
 
-/// The types as a project of no known type gets them.
+/// The order of the types for a project of unknown type.
 const ORDER: [&str; 10] =
     ["npm", "python", "cargo", "go", "make", "maven", "gradle", "dotnet", "bun", GENERIC];
 
@@ -33,12 +33,12 @@ impl CommandSet {
     }
 }
 
-/// The types that the data has.
+/// The types in the data.
 pub fn types() -> impl Iterator<Item = &'static str> {
     DATA.keys().map(String::as_str).filter(|name| *name != ANY)
 }
 
-/// The rules for a project of these types, whose own commands are these. Its own commands come
+/// The rules for a project of these types and with these commands. The project's own commands come
 /// first, then those of its types.
 pub fn rules(types: &[String], own: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
@@ -53,7 +53,8 @@ pub fn rules(types: &[String], own: &[String]) -> Vec<String> {
         let parts = types.iter().filter(|name| is_known(name)).filter_map(|name| DATA.get(name));
         parts.flat_map(CommandSet::rules).for_each(&mut add);
     } else {
-        // The first of each type, then the second: the start of the list stands for all of it.
+        // The first command of each type, then the second: the start of the list represents all of
+        // it.
         let mut parts: Vec<_> =
             ORDER.iter().filter_map(|name| DATA.get(*name)).map(CommandSet::rules).collect();
         while !parts.is_empty() {

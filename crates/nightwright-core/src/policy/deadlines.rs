@@ -1,29 +1,28 @@
-//! When an attempt is given up.
+//! Deadline policy: when an attempt is killed.
 
 use std::time::Duration;
 
 use crate::settings::Deadlines;
 use crate::stream::outcome::{CancelReason, Deadline};
 
-/// What is known of a running attempt. All times are on the monotonic clock.
+/// The timing of a running attempt. All times are on the monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptTiming {
-    /// When it was started.
     pub started: Duration,
-    /// Whether it has said that it is ready.
+    /// Whether it has reported that it is ready.
     pub ready: bool,
-    /// When its last line came; its start before the first.
+    /// The time of its last line, or of its start.
     pub last_line: Duration,
-    /// Since when the tool call has been running that has been running longest, and the heartbeat
-    /// that is furthest back of any call that gives some.
+    /// The start of the longest-running tool call, and the oldest heartbeat of any call that sends
+    /// them.
     pub tool: Option<(Duration, Option<Duration>)>,
-    /// Since when only its exit is missing.
+    /// The time since which only its exit is outstanding.
     pub exiting: Option<Duration>,
-    /// When its share of the run's time is used up.
+    /// The time at which its share of the run's time is used up.
     pub expires: Option<Duration>,
 }
 
-/// The earliest deadline: when it fires, and what it then means.
+/// The earliest deadline, and the reason for the cancellation when it fires.
 pub fn next(deadlines: &Deadlines, watch: &AttemptTiming) -> (Duration, CancelReason) {
     let mut all = Vec::with_capacity(5);
     if let Some(leaving) = watch.exiting {

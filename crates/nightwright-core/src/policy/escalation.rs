@@ -1,4 +1,4 @@
-//! What is done about a problem that the watchdog notices, and about one that it keeps noticing.
+//! Escalation policy: the response to a watchdog finding, and to one that recurs.
 
 use crate::display::one_line;
 use crate::event::IterationKind;
@@ -7,39 +7,39 @@ use crate::prompt::{block, cut_middle, quoted};
 use crate::settings::{EvidenceKind, Settings};
 use crate::stream::report::{Blocker, WatchdogFinding, WatchdogSignal};
 
-/// More of an agent's words than this is not quoted, in characters.
+/// The maximum number of characters quoted from an agent's sentence.
 const QUOTE_MAX: usize = 500;
-/// More of what it said around them is not quoted, in characters.
+/// The maximum number of characters quoted from the message around it.
 const CONTEXT_MAX: usize = 1_500;
-/// More of an advisor's words than this is not passed on.
+/// The maximum length of an advisor's answer that is passed on.
 const ADVICE_MAX: usize = 4 << 10;
 
 /// The next step for a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EscalationStep {
-    /// An extra call gives a diagnosis and some concrete steps.
+    /// An extra call provides a diagnosis and concrete steps.
     Advise,
-    /// The usual answer is enough: work was done all the same.
+    /// The standard answer suffices, because work was done.
     Answer,
-    /// The next prompt asks for thinking about the root cause.
+    /// The next prompt asks the agent to find the root cause.
     RootCause,
-    /// It is a blocker: only a person can help.
+    /// The problem is reported as a blocker: only a person can help.
     Blocker,
 }
 
-/// What kind of iteration a problem was noticed in.
+/// The kind of iteration in which a problem was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IterationCourse {
-    /// One that did work: whatever it was, it did not keep the agent from it.
+    /// The iteration did work, so the problem did not block the agent.
     Worked,
-    /// The so-and-so-many-th without work in which it was noticed, from 1.
+    /// The iteration did no work.
     Stuck {
-        /// Which.
+        /// The number of such iterations with this problem, from 1.
         round: u32,
     },
 }
 
-/// What to do about a problem that was not answered in the session.
+/// The response to a problem that was not answered in the session.
 pub fn response(course: IterationCourse) -> EscalationStep {
     match course {
         IterationCourse::Worked => EscalationStep::Answer,
@@ -49,17 +49,15 @@ pub fn response(course: IterationCourse) -> EscalationStep {
     }
 }
 
-/// What an agent is told when nobody is there, in an iteration of this kind: the same in its
-/// session and in the next prompt.
+/// The answer to an agent in an iteration of this kind. It is the same in its session and in the
+/// next prompt.
 pub fn answer(signal: WatchdogSignal, settings: &Settings, kind: IterationKind) -> String {
     let happened = match signal {
-        WatchdogSignal::Asking => "Nobody is here to answer.",
-        WatchdogSignal::GivingUp => "Nobody will take this over.",
-        WatchdogSignal::Repetition => {
-            "The same tool call again and again will not change its answer."
-        }
-        WatchdogSignal::ToolErrors => "Several tool calls in a row failed.",
-        WatchdogSignal::Compaction => "The context overflows again and again.",
+        WatchdogSignal::Asking => "No one is here to answer.",
+        WatchdogSignal::GivingUp => "No one will take this over.",
+        WatchdogSignal::Repetition => "Repeating the same tool call will not change its result.",
+        WatchdogSignal::ToolErrors => "Several consecutive tool calls failed.",
+        WatchdogSignal::Compaction => "The context overflows repeatedly.",
     };
     match kind {
         IterationKind::WrapUp => format!("{happened} {WRAP_UP}"),
@@ -69,15 +67,15 @@ pub fn answer(signal: WatchdogSignal, settings: &Settings, kind: IterationKind) 
     }
 }
 
-/// What an agent is told that has no time left for anything new.
+/// The answer to an agent that has no time left for anything new.
 const WRAP_UP: &str = "This is the wrap-up: finish what is nearly finished, note what is open and \
     why, and end. If the whole task is done, say so in the usual way.";
 
-/// What comes next, in at most two sentences.
+/// The next step, in at most two sentences.
 fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
     let by = match settings.principles {
         Some(_) => "the principles",
-        None => "the instructions you have",
+        None => "your instructions",
     };
     let single = is_item_by_item(settings);
     match signal {
@@ -93,7 +91,7 @@ fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
         WatchdogSignal::GivingUp if single => GIVEN_UP_ITEM.to_owned(),
         WatchdogSignal::GivingUp => GIVEN_UP.to_owned(),
         WatchdogSignal::Repetition => {
-            format!("Look at what it said, and do something else. {IF_DONE}")
+            format!("Read its result, and do something else. {IF_DONE}")
         }
         WatchdogSignal::ToolErrors => format!(
             "Read the errors, check your assumptions about paths and state, and take a smaller \
@@ -107,22 +105,22 @@ fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
 }
 
 const IF_DONE: &str =
-    "If everything is done, say so in the usual way, also if you have just said it.";
+    "If everything is done, say so in the usual way, even if you have just said it.";
 
-const GIVEN_UP: &str = "Note what fails and why, put this item aside if it can't be done now, and \
-    go on with the next one. What only a person can give is reported as a blocker.";
+const GIVEN_UP: &str = "Note what fails and why, set this item aside if it cannot be done now, and \
+    continue with the next one. Report as a blocker what only a person can provide.";
 
-const GIVEN_UP_ITEM: &str = "Note what fails and why, put this item aside if it can't be done now, \
-    and do one other in its place. What only a person can give is reported as a blocker.";
+const GIVEN_UP_ITEM: &str = "Note what fails and why, set this item aside if it cannot be done \
+    now, and do another one in its place. Report as a blocker what only a person can provide.";
 
-/// Whether an iteration does one item of a list, and leaves the next to the next.
+/// Whether each iteration does one item of a list.
 fn is_item_by_item(settings: &Settings) -> bool {
     let by_boxes = |kind: &EvidenceKind| matches!(kind, EvidenceKind::Todo | EvidenceKind::Plan);
     settings.completion.evidence.iter().any(by_boxes)
 }
 
-/// What the next iteration is told of what was noticed and not answered. It begins afresh, so it
-/// has to be told what happened, too.
+/// The feedback about findings that were not answered. The next iteration has a fresh context, so
+/// the feedback includes what happened.
 pub fn feedback(
     noticed: &[(WatchdogFinding, EscalationStep)],
     advice: Option<&str>,
@@ -144,29 +142,28 @@ pub fn feedback(
         .collect();
     if let Some(advice) = advice.map(str::trim).filter(|advice| !advice.is_empty()) {
         let advice = block(&cut_middle(advice, ADVICE_MAX));
-        parts.push(format!("Somebody who looked at it advises:\n\n{advice}"));
+        parts.push(format!("Advice from a model that analyzed the problem:\n\n{advice}"));
     }
     parts.join("\n\n")
 }
 
-/// What the next prompt asks for when a problem does not go away.
-const ROOT_CAUSE: &str = "The same problem came up in several iterations. Don't try another fix yet: write down what you know for certain, what you only assume, and how \
-    each assumption could be tested. Test them, and then act on the cause.";
+/// The feedback for a problem that persists.
+const ROOT_CAUSE: &str = "The same problem came up in several iterations. Do not try another \
+    fix yet: write down what you know for certain, what you only assume, and how each assumption \
+    could be tested. Test them, and then fix the cause.";
 
-/// What it is told of a problem that was handed to a person.
-const BLOCKED: &str = "That came up again and again, and was reported to the person you work for. \
-    Leave it aside, and go on with whatever does not depend on it.";
+/// The feedback for a problem that was reported to a person.
+const BLOCKED: &str = "This problem recurred, and was reported to the person you work for. \
+    Set it aside, and continue with work that does not depend on it.";
 
-/// What happened in the last iteration, and what the agent said about it.
+/// Describes the finding in the last iteration, and quotes the agent.
 fn describe_finding(finding: &WatchdogFinding) -> String {
     let what = match finding.signal {
         WatchdogSignal::Asking => "The last iteration ended with a question",
         WatchdogSignal::GivingUp => "The last iteration gave up",
-        WatchdogSignal::Repetition => {
-            "In the last iteration the same tool call was made over and over"
-        }
-        WatchdogSignal::ToolErrors => "In the last iteration tool calls failed one after the other",
-        WatchdogSignal::Compaction => "In the last iteration the context ran full again and again",
+        WatchdogSignal::Repetition => "The last iteration repeated the same tool call",
+        WatchdogSignal::ToolErrors => "Tool calls failed repeatedly in the last iteration",
+        WatchdogSignal::Compaction => "The context filled up repeatedly in the last iteration",
     };
     let what = match quote(finding).as_str() {
         "" => format!("{what}."),
@@ -178,7 +175,7 @@ fn describe_finding(finding: &WatchdogFinding) -> String {
     }
 }
 
-/// The end of the message around what was noticed, where that says more than the words themselves.
+/// The end of the message around the finding, if it says more than the finding itself.
 pub fn context(finding: &WatchdogFinding) -> Option<String> {
     let context = finding.context.trim();
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -189,7 +186,7 @@ pub fn context(finding: &WatchdogFinding) -> Option<String> {
     Some(context.chars().skip(surplus).collect())
 }
 
-/// A problem that nothing helped against, for the person who can.
+/// Reports a problem that persists as a blocker, for a person.
 pub fn blocker(finding: &WatchdogFinding, round: u32) -> Blocker {
     let what = phrases::watchdog_signal(finding.signal);
     let text = match one_line(&finding.text, QUOTE_MAX).as_str() {
@@ -315,7 +312,7 @@ mod tests {
         };
         let text = asked("1. left\n2. right\n\nWhich one do you prefer?");
         assert!(text.contains("The end of its message:\n\n> 1. left\n> 2. right\n>\n> Which"));
-        assert!(text.contains("prefer?\n\nNobody is here to answer."), "{text}");
+        assert!(text.contains("prefer?\n\nNo one is here to answer."), "{text}");
         assert!(!asked(" Which one\ndo you prefer? ").contains("The end of"));
         let long = asked(&format!("{}TAIL", "ä".repeat(100_000)));
         assert!(long.contains("TAIL") && long.len() < 4_000, "{} bytes", long.len());

@@ -1,4 +1,4 @@
-//! What is left of the limits, and what an attempt or call may take of it.
+//! Limit policy: what remains of the limits, and what an attempt or call may use.
 
 use std::time::Duration;
 
@@ -7,51 +7,47 @@ use crate::prompt::RemainingLimits;
 use crate::settings::{Limits, Settings, VerdictMode};
 use crate::units::{Usd, human};
 
-/// No attempt starts with less money than this.
+/// The minimum money for starting an attempt.
 pub const MIN_COST: Usd = Usd::from_cents(1);
-/// No attempt starts with less time than this.
+/// The minimum time for starting an attempt.
 pub const MIN_TIME: Duration = Duration::from_secs(30);
-/// A reserve smaller than this is none.
+/// A smaller reserve counts as none.
 const MIN_RESERVE_COST: Usd = Usd::from_cents(5);
-/// A reserve shorter than this is none.
+/// A shorter reserve counts as none.
 const MIN_RESERVE_TIME: Duration = Duration::from_mins(1);
 
-/// What has been used so far.
+/// The usage of a run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Consumed {
-    /// Iterations finished.
+    /// The number of finished iterations.
     pub iterations: u32,
-    /// Money.
     pub cost: Usd,
-    /// Tokens that count.
+    /// The tokens that count towards the limit.
     pub tokens: u64,
-    /// Time at work.
+    /// The time spent working.
     pub active: Duration,
 }
 
-/// Whether there is room for an attempt.
+/// Whether the limits allow an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// For work.
+    /// An attempt that works is allowed.
     Work(Allowance),
-    /// Only for leaving things in order; then the run ends as said.
+    /// Only a wrap-up is allowed; then the run ends with this outcome.
     WrapUp(Allowance, Outcome),
-    /// For nothing.
+    /// No attempt is allowed.
     None(Outcome),
 }
 
-/// What one attempt may take. `None` = no limit.
+/// The limits of one attempt; `None` for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// Money.
     pub cost: Option<Usd>,
-    /// Time.
     pub time: Option<Duration>,
-    /// Tokens.
     pub tokens: Option<u64>,
 }
 
-/// What is left.
+/// Returns the unused part of each limit.
 pub fn remaining(settings: &Settings, used: Consumed) -> RemainingLimits {
     let limits = &settings.limits;
     RemainingLimits {
@@ -62,7 +58,7 @@ pub fn remaining(settings: &Settings, used: Consumed) -> RemainingLimits {
     }
 }
 
-/// Whether these limits leave more room than the one that a run ended by; true if it ended by none.
+/// Whether these limits exceed the one that ended a run; true if no limit ended it.
 pub fn is_raised(limits: &Limits, outcome: &Outcome) -> bool {
     match outcome.reached_limit() {
         Some(ReachedLimit::Iterations(old)) => limits.max_iterations.is_none_or(|new| new > old),
@@ -115,8 +111,8 @@ pub fn before_attempt(settings: &Settings, used: Consumed) -> Budget {
 
     let cost = left.cost.map(|left| {
         let work = left.minus(cost_reserve.unwrap_or_default());
-        // Money for the gate is held back, unless that would leave nothing to do the work with:
-        // checks cost nothing, and a claim that can't be judged is told as such.
+        // Money for the gate is held back, unless that would leave none for the work: checks cost
+        // nothing, and a claim that cannot be judged is reported as such.
         match work.minus(gate_cost(settings)) {
             rest if rest >= MIN_COST => rest,
             _ => work,
@@ -126,13 +122,14 @@ pub fn before_attempt(settings: &Settings, used: Consumed) -> Budget {
     Budget::Work(Allowance { cost, time, tokens: left.tokens })
 }
 
-/// How much time the checks may take before the first iteration, so that at least as much is left for
-/// the work; `None` = no limit.
+/// The maximum time for the checks before the first iteration, so that at least as much remains for
+/// the work; `None` for no limit.
 pub fn time_before_work(settings: &Settings, used: Consumed) -> Option<Duration> {
     remaining(settings, used).duration.map(|left| left.saturating_sub(MIN_TIME) / 2)
 }
 
-/// Why a run ends by a limit that it has not used up: the rest is too little to begin anything.
+/// The reason why a run ends although a limit is not used up: the rest is too little to start
+/// anything.
 pub fn too_little(limit: &Outcome, used: Consumed) -> Option<String> {
     match limit {
         Outcome::MaxDuration { limit } => {
@@ -150,8 +147,8 @@ pub fn too_little(limit: &Outcome, used: Consumed) -> Option<String> {
     }
 }
 
-/// What a call of this price may take, or the limit that it does not fit into. The reserve is left
-/// out of account: what a call takes from it is missing from the wrap-up, not from the limit.
+/// The allowance of a call with this price, or the limit that it would exceed. The reserve may be
+/// used: the wrap-up then has less, but the limit holds.
 pub fn before_call(settings: &Settings, used: Consumed, cap: Usd) -> Result<Allowance, Outcome> {
     if let Budget::None(ending) = before_attempt(settings, used) {
         return Err(ending);
@@ -163,8 +160,8 @@ pub fn before_call(settings: &Settings, used: Consumed, cap: Usd) -> Result<Allo
     }
 }
 
-/// The same for a call that can be done without: the gate that would follow comes before it, with
-/// its money, its time, and half of the tokens.
+/// The same for an optional call: the money and time of the gate that would follow are held back,
+/// and half of the tokens.
 pub fn before_extra_call(
     settings: &Settings,
     used: Consumed,
@@ -190,8 +187,8 @@ fn reserves(settings: &Settings) -> (Option<Usd>, Option<Duration>) {
     )
 }
 
-/// What the verdict of the gate that would follow may take. Checks have their own time, and are run
-/// in any case.
+/// The time for the verdict of the gate that would follow. Checks have their own time, and always
+/// run.
 fn gate_time(settings: &Settings) -> Duration {
     match settings.verify.model {
         VerdictMode::Off => Duration::ZERO,
@@ -201,7 +198,7 @@ fn gate_time(settings: &Settings) -> Duration {
     }
 }
 
-/// What the gate that would follow may cost.
+/// The maximum cost of the gate that would follow.
 fn gate_cost(settings: &Settings) -> Usd {
     match settings.verify.model {
         VerdictMode::Off => Usd::ZERO,

@@ -1,53 +1,52 @@
-//! Which files a check wrote as its output, and which are work that it only touched.
+//! Check outputs: which files a check wrote as output, and which are work that it only touched.
 //!
-//! A coverage report or a build folder changes whenever anybody runs the tests, so it says nothing
-//! about progress. Source code that a formatter rewrote is still the agent's work: if it stopped
-//! counting, a run that does nothing but edit it would end for lack of progress.
+//! A coverage report or a build folder changes with every test run, so it says nothing about
+//! progress. Source code that a formatter rewrote is still the agent's work. If it did not count, a
+//! run that only edits it would end for lack of progress.
 
 use std::collections::BTreeMap;
 
 use crate::tamper;
 
-/// More names are not remembered: the files beyond them count as before.
+/// The maximum number of names that are remembered. Further files count as work.
 const MAX_OUTPUTS: usize = 200;
 
-/// A new folder with more files than this counts as a whole, also for files that come later.
+/// The number of files above which a new folder counts as a whole, including files added later.
 const FOLDER_THRESHOLD: usize = 3;
 
-/// Text that people write and formatters rewrite, besides source code.
+/// Extensions of text that people write and formatters rewrite, besides source code.
 const WRITTEN_BY_HAND: [&str; 8] = ["md", "rst", "css", "scss", "less", "toml", "yaml", "yml"];
 
-/// A file that is not what it was before the checks.
+/// A file that differs from its state before the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedFile {
-    /// Relative to the project, with `/`.
+    /// The path relative to the project, with `/`.
     pub path: String,
-    /// What happened to it.
     pub how: TouchKind,
 }
 
-/// What the checks did to a file.
+/// The effect of the checks on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TouchKind {
-    /// It was not there before.
+    /// The file did not exist before.
     Created,
-    /// It was there with other contents.
+    /// The file had other contents.
     Changed,
-    /// It is gone.
+    /// The file no longer exists.
     Removed,
 }
 
-/// What the checks did to the project.
+/// The effect of the checks on the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TouchedFiles {
-    /// Files, and folders with a `/` at the end, that are not work.
+    /// Files that are not work, and folders with a trailing `/`.
     pub outputs: Vec<String>,
     /// Files that still count as work.
     pub changed: Vec<String>,
 }
 
-/// Tells output from work. `files_in` counts the files in a folder as it is now, at most as many as
-/// it is given.
+/// Separates output from work. `files_in` counts the current files in a folder, up to the given
+/// number.
 pub fn sort(touched: &[TouchedFile], files_in: impl Fn(&str, usize) -> usize) -> TouchedFiles {
     let mut touches = TouchedFiles::default();
     let mut created = Vec::new();
@@ -88,7 +87,7 @@ fn fold(
         }
     }
     for (inner, created) in folders {
-        // Nothing in it was there before the checks.
+        // Nothing in the folder existed before the checks.
         let is_new = files_in(inner, created.len() + 1) == created.len();
         if is_new && created.len() > FOLDER_THRESHOLD {
             outputs.push(inner.to_owned());

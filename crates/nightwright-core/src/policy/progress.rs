@@ -1,4 +1,4 @@
-//! Whether an iteration moved the project forward, and what the next one is told if not.
+//! Progress policy: whether an iteration changed the project, and the feedback if it did not.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use crate::input::{Checklist, Survey, WorkspaceMark};
 use crate::settings::{Excuse, ProgressSettings};
 use crate::units::Fingerprint;
 
-/// States of the project that this run has seen.
+/// The states of the project seen in this run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenStates {
-    /// Everything that counts as work.
+    /// The fingerprints of all files that count as work.
     pub fingerprints: BTreeSet<Fingerprint>,
-    /// Trees of commits.
+    /// The trees of commits.
     pub trees: BTreeSet<String>,
-    /// The fewest open boxes so far.
+    /// The lowest number of open checkboxes so far.
     pub fewest_open: Option<u32>,
 }
 
 impl SeenStates {
-    /// Takes note of a state.
+    /// Adds a state of the project.
     pub fn add(&mut self, mark: &WorkspaceMark, checklist: Option<Checklist>) {
         self.fingerprints.insert(mark.fingerprint.clone());
         self.trees.extend(mark.head_tree.clone());
@@ -28,8 +28,8 @@ impl SeenStates {
         }
     }
 
-    /// Whether the project is in a state this run has not been in before. A commit that changes no
-    /// tree is no work, nor is going back and forth between two states.
+    /// Whether the project is in a state that this run has not seen before. A commit that changes
+    /// no tree is no work, nor is alternating between two states.
     pub fn is_work(&self, start: &WorkspaceMark, survey: &Survey) -> bool {
         let new_files = !self.fingerprints.contains(&survey.mark.fingerprint);
         let new_tree =
@@ -43,14 +43,14 @@ impl SeenStates {
     }
 }
 
-/// What an iteration that did no work, and whose claim did not go to the gate, amounts to.
+/// The progress of an iteration that did no work and whose claim did not reach the gate.
 pub fn without_work(
     policy: &ProgressSettings,
     worked: Option<bool>,
     excused_in_row: u32,
 ) -> Progress {
     match (policy.excuse, worked) {
-        // Without a threshold there is nothing that a row of excuses could lead to.
+        // Without a threshold, the number of consecutive excuses has no effect.
         (Excuse::Worked, Some(true))
             if policy.threshold == 0 || excused_in_row < policy.threshold.saturating_mul(2) =>
         {
@@ -60,7 +60,7 @@ pub fn without_work(
     }
 }
 
-/// The ladder: what the next iteration is told after so many idle ones in a row.
+/// The feedback after `idle` consecutive idle iterations, more insistent each time.
 pub fn idle_feedback(idle: u32) -> String {
     let seen = match idle {
         1 => "The last iteration changed nothing in the project.".to_owned(),
@@ -69,7 +69,7 @@ pub fn idle_feedback(idle: u32) -> String {
     let advice = match idle {
         0 | 1 => "If work is left, do some of it now and leave it on disk.",
         2 => {
-            "What was tried does not work. Choose another approach: name in the notes what failed \
+            "That approach does not work. Choose another one: name in the notes what failed \
              and why, then do something different and smaller."
         }
         3.. => {

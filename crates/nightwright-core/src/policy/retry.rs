@@ -1,4 +1,4 @@
-//! How long to wait before another attempt of the same iteration.
+//! Retry policy: the delay before another attempt of the same iteration.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use super::dice;
 use crate::settings::Retry;
 use crate::units::AttemptId;
 
-/// The shortest delay that can be set.
+/// The shortest delay that can be configured.
 pub const MIN_DELAY: Duration = Duration::from_secs(1);
-/// The delay stops doubling here.
+/// The delay at which doubling stops.
 const MAX_DOUBLED_DELAY: Duration = Duration::from_mins(1);
 
-/// The longest that one delay can be.
+/// The longest possible delay.
 pub fn longest(policy: &Retry) -> Duration {
     policy.delay.max(MAX_DOUBLED_DELAY)
 }
 
-/// At least this long between two attempts of one iteration, and after a failed iteration.
+/// The shortest delay between two attempts of one iteration, and after a failed iteration.
 pub fn shortest(policy: &Retry) -> Duration {
     policy.delay.max(MIN_DELAY)
 }
 
-/// The delay after the `retries`-th failed attempt (from 1): doubling, spread by a quarter either
-/// way so that many runs don't come back at the same moment, and never shorter than what was set.
+/// The delay after the `retries`-th failed attempt, counted from 1. It doubles, varies by a quarter
+/// either way so that runs do not retry at the same time, and is never shorter than configured.
 pub fn delay(policy: &Retry, retries: u32, seed: u64, attempt: AttemptId) -> Duration {
     let doubled = policy.delay.saturating_mul(1 << retries.saturating_sub(1).min(16));
     let (shortest, longest) = (shortest(policy), longest(policy));

@@ -1,38 +1,36 @@
-//! Which signals say that nobody wants to wait any more, and who it is that wants us to stop.
+//! Signal policy: which signals count as one request, and which kind of stop a signal asks for.
 
 use std::time::Duration;
 
-/// One event may send several signals: a session that is ended gets SIGTERM and SIGHUP together, a
-/// shell whose terminal is closed passes on what the kernel has sent already. What comes so soon
-/// after the first belongs to it; nobody has had the time to grow impatient.
+/// Signals within this time of the first count as one event. A session that ends sends SIGTERM and
+/// SIGHUP together, and a shell whose terminal closes repeats what the kernel has sent.
 pub const ONE_EVENT: Duration = Duration::from_millis(200);
 
-/// What a signal is sent for.
+/// The meaning of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalIntent {
-    /// Somebody asks us to stop: SIGINT, SIGQUIT.
+    /// A user asks nightwright to stop: SIGINT, SIGQUIT.
     Interrupt,
-    /// The system, or who acts for it, asks us to stop: SIGTERM.
+    /// The system or a service manager asks nightwright to stop: SIGTERM.
     Terminate,
-    /// Something that we live on goes away, such as the terminal. Nobody insists by that.
+    /// A resource such as the terminal goes away. This never counts as a repeated request.
     Hangup,
 }
 
-/// What the signals up to now have said. Times are those since any fixed moment.
+/// The signals so far. Times are relative to any fixed moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignalHistory {
-    /// When the first of them came.
+    /// The time of the first signal.
     first: Option<Duration>,
-    /// Something was taken away, and that is not told before then.
+    /// The time until which a hangup is held back.
     held: Option<Duration>,
 }
 
 impl SignalHistory {
-    /// A signal came. Gives what is wanted by it, if it says more than those before it.
+    /// Records a signal. Returns its meaning if it adds to that of the signals before it.
     ///
-    /// That something is taken away is held back for a moment: a system that goes down may take the
-    /// terminal before it asks, and then it is the system that wants us to stop, and nobody who has
-    /// left.
+    /// A hangup is held back for a moment: a system that shuts down may close the terminal before
+    /// it sends SIGTERM. The stop then comes from the system, not from a user who left.
     pub fn record(&mut self, purpose: SignalIntent, at: Duration) -> Option<SignalIntent> {
         let Some(first) = self.first else {
             self.first = Some(at);
@@ -55,12 +53,12 @@ impl SignalHistory {
         })
     }
 
-    /// When that which is held back is to be told, if nothing else comes before.
+    /// The time at which the held signal is due, if no other arrives before.
     pub fn due(&self) -> Option<Duration> {
         self.held
     }
 
-    /// Gives what is held back.
+    /// Returns the signal that is held back.
     pub fn release(&mut self) -> Option<SignalIntent> {
         self.held.take().map(|_| SignalIntent::Hangup)
     }
@@ -75,7 +73,7 @@ mod tests {
     const SOON: Duration = Duration::from_millis(7_199);
     const LATE: Duration = Duration::from_millis(7_200);
 
-    /// What was heard at [`EARLY`].
+    /// The history after a signal at [`EARLY`].
     fn after(purpose: SignalIntent) -> SignalHistory {
         let mut hearing = SignalHistory::default();
         let told = hearing.record(purpose, EARLY);

@@ -1,4 +1,4 @@
-//! Boxes that were ticked without anything to show for it.
+//! Unearned checkboxes: boxes that were checked without any work.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,22 @@ use crate::event::{IterationFinished, IterationResult, Progress};
 use crate::input::Checklist;
 use crate::units::Iteration;
 
-/// What was ticked in iterations that changed nothing but the list.
+/// The boxes checked in iterations that changed nothing but the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnearnedCheckboxes {
-    /// How many boxes, by iteration.
+    /// The number of boxes by iteration.
     pub unearned: BTreeMap<Iteration, u32>,
-    /// Iterations that may have done work and ticked nothing: a later one may tick for them.
+    /// The number of iterations that may have done work and checked no box: a later one may check
+    /// boxes for them.
     credit: u32,
 }
 
 impl UnearnedCheckboxes {
-    /// Takes note of an iteration that began with these boxes.
+    /// Records an iteration that began with these boxes.
     pub fn note(&mut self, before: Option<Checklist>, finished: &IterationFinished) {
         match &finished.result {
             IterationResult::Done => {}
-            // What it did on disk may well be done; it had no chance to tick it.
+            // Its changes may be complete, but it had no chance to check a box.
             IterationResult::Failed { .. } | IterationResult::Interrupted => {
                 self.credit += 1;
                 return;
@@ -28,7 +29,7 @@ impl UnearnedCheckboxes {
         }
         let (Some(before), Some(after)) = (before, finished.checklist) else { return };
         if after.done < before.done {
-            // What was ticked too early is open again.
+            // The boxes that were checked too early are open again.
             self.unearned.clear();
         }
         let only_list = finished.files_changed_outside_plan == Some(0);
@@ -44,8 +45,8 @@ impl UnearnedCheckboxes {
         }
     }
 
-    /// How many boxes an iteration ticked that changed nothing else, unless an earlier one can
-    /// have earned them.
+    /// The number of boxes checked by an iteration that changed nothing else, unless an earlier one
+    /// can have earned them.
     pub fn unearned(
         &self,
         before: Checklist,

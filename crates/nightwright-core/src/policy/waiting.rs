@@ -1,4 +1,4 @@
-//! How long a limit of the provider is waited for.
+//! Wait policy: how long to wait for a limit of the provider to reset.
 
 use std::time::Duration;
 
@@ -7,42 +7,42 @@ use jiff::{SignedDuration, Timestamp};
 use super::dice;
 use crate::units::Now;
 
-/// A wait to a known date ends up to this much later, so that not all come back at once; but never
-/// by more than a quarter of the wait itself.
+/// The maximum random delay after a known reset time, so that not all runs retry at once. It is at
+/// most a quarter of the wait itself.
 const SPREAD: Duration = Duration::from_mins(1);
 
-/// What is to be done about a limit.
+/// The decision about a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitPlan {
-    /// Wait, then try once.
+    /// Wait, then retry once.
     Wait {
-        /// Until then.
+        /// The time of the retry.
         retry_at: Timestamp,
-        /// That long.
+        /// The duration of the wait.
         wait: Duration,
-        /// Whether the end was given as a date.
+        /// Whether the reset time was given as a date.
         dated: bool,
     },
-    /// The leash is too short for it.
+    /// The wait would exceed the configured maximum.
     TooLong,
 }
 
-/// Waits already made in a row, without an answer from the provider between them.
+/// Consecutive waits without a response from the provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitStreak {
-    /// How many.
+    /// The number of waits.
     pub rounds: u32,
-    /// How long in all.
+    /// The total duration of the waits.
     pub waited: Duration,
 }
 
-/// A limit that ended this short a time ago ended while the agent was being told of it.
+/// A limit that reset this recently did so while the agent reported it.
 const JUST_ENDED: SignedDuration = SignedDuration::from_mins(1);
-/// What is waited all the same before the next try.
+/// The minimum wait before the next try.
 const MIN_WAIT: Duration = Duration::from_secs(5);
 
-/// Plans the next wait. A date that passed long ago says nothing, nor does one that has just
-/// passed or comes soon after one that was wrong: then it is a back-off of 5, 10, 20, 30, 30, … minutes.
+/// Plans the next wait. A reset time is ignored if it passed long ago, or if it follows a wrong one
+/// and is past or near. The wait is then a back-off of 5, 10, 20, 30, 30, … minutes.
 pub fn plan(
     row: WaitStreak,
     until: Option<Timestamp>,
@@ -56,7 +56,7 @@ pub fn plan(
             !over(*until).is_positive() || (row.rounds == 0 && over(*until) < JUST_ENDED)
         })
         .map(|until| now.until(until).max(MIN_WAIT))
-        // A date that was wrong once may always be a moment ahead.
+        // A reset time that was wrong once may always be a moment ahead.
         .filter(|wait| row.rounds == 0 || *wait >= back_off(row.rounds));
     let wait = dated.unwrap_or_else(|| back_off(row.rounds));
     if row.waited.saturating_add(wait) > leash {

@@ -1,34 +1,31 @@
-//! Principles on their way out of a file: what was read so far, and what is wrong with it.
+//! Principles while a file is parsed: the values so far, and the mistakes.
 
 use std::ops::Range;
 
 use super::{Layer, Preset, Principles, SCALE, Weight};
 
-/// Something in a file that can't be used.
+/// A mistake in a file of principles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where, in bytes.
+    /// The position in bytes.
     pub span: Range<usize>,
-    /// What, in a sentence that names the key and what is allowed.
+    /// One sentence that names the key and the allowed values.
     pub message: String,
-    /// What is said at the place itself.
+    /// The label at the position itself.
     pub label: String,
-    /// What helps.
     pub help: MistakeHelp,
 }
 
-/// What helps against a mistake.
+/// The help for a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MistakeHelp {
-    /// Nothing but the message.
+    /// No help besides the message.
     None,
-    /// This advice.
     Say(String),
-    /// The one of these names that is nearest to the word.
+    /// The name that is closest to the word.
     Nearest {
-        /// What was written.
+        /// The word in the file.
         word: String,
-        /// What could have been meant.
         among: Vec<&'static str>,
     },
 }
@@ -46,14 +43,14 @@ impl Mistake {
         Self { help, ..self }
     }
 
-    /// The number of its line in the text that it was found in.
+    /// The line number of the mistake in the text.
     pub fn line(&self, text: &str) -> usize {
         let at = text.floor_char_boundary(self.span.start.min(text.len()));
         text[..at].matches('\n').count() + 1
     }
 }
 
-/// Which words a form has for what all forms say.
+/// The names that a format uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PrinciplesFormat {
     Toml,
@@ -68,7 +65,7 @@ impl PrinciplesFormat {
         }
     }
 
-    /// How a table is written where it begins.
+    /// The heading of a table in this format.
     fn heading(self, layer: Layer) -> String {
         match self {
             Self::Toml => format!("[{}]", layer.name()),
@@ -76,7 +73,7 @@ impl PrinciplesFormat {
         }
     }
 
-    /// The keys that stand in no table.
+    /// The keys outside of tables.
     fn outermost(self) -> Vec<&'static str> {
         let tables = Layer::ALL.map(|layer| self.table(layer));
         let own: &[&str] = match self {
@@ -87,7 +84,7 @@ impl PrinciplesFormat {
     }
 }
 
-/// What was read so far.
+/// The values read so far.
 #[derive(Debug)]
 pub(super) struct PrinciplesDraft {
     form: PrinciplesFormat,
@@ -101,7 +98,7 @@ impl PrinciplesDraft {
         Self { form, preset: None, weights: Vec::new(), mistakes: Vec::new() }
     }
 
-    /// Takes the name of a preset.
+    /// Sets the preset by its name.
     pub(super) fn preset(&mut self, name: &str, span: Range<usize>) {
         self.preset = Preset::named(name);
         if self.preset.is_none() {
@@ -111,7 +108,7 @@ impl PrinciplesDraft {
         }
     }
 
-    /// Takes a weight of a layer; `Err` says what is there instead of a number.
+    /// Sets a weight of a layer; `Err` describes a value that is not a number.
     pub(super) fn weight(
         &mut self,
         layer: Layer,
@@ -144,7 +141,7 @@ impl PrinciplesDraft {
         }
     }
 
-    /// Notes a key that is known nowhere outside a table.
+    /// Records an unknown key outside of tables.
     pub(super) fn unknown(&mut self, name: &str, span: Range<usize>) {
         let help = match SCALE.iter().find(|principle| principle.name == name) {
             Some(principle) => {
@@ -156,7 +153,7 @@ impl PrinciplesDraft {
         self.mistakes.push(Mistake::new(span, message, "unknown").help(help));
     }
 
-    /// The principles, or everything that is wrong, in the order of the file.
+    /// The principles, or all mistakes in the order of the file.
     pub(super) fn finish(mut self) -> Result<Principles, Vec<Mistake>> {
         if !self.mistakes.is_empty() {
             self.mistakes.sort_by_key(|mistake| mistake.span.start);
@@ -167,7 +164,7 @@ impl PrinciplesDraft {
     }
 }
 
-/// What is said of anything that is no preset.
+/// The message for an unknown preset.
 pub(super) fn no_preset() -> String {
     let names = Preset::ALL.map(|preset| format!("`{}`", preset.name()));
     format!("`preset` has to be one of {}", names.join(", "))

@@ -1,40 +1,37 @@
-//! The eighteen principles: what a low and a high weight of each means, and what the presets say.
+//! The eighteen principles: the meaning of low and high weights, and the values of the presets.
 
 use super::Preset;
 
-/// One thing that can be weighed.
+/// A trade-off with a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Principle {
-    /// What it is called in files.
+    /// The name in files.
     pub name: &'static str,
-    /// Which layer it belongs to.
     pub layer: Layer,
     /// The low end of the scale, in a word or two.
     pub low: &'static str,
     /// The high end of the scale, in a word or two.
     pub high: &'static str,
-    /// What weights up to 3 ask for.
+    /// The instruction for weights up to 3.
     pub when_low: &'static str,
-    /// What weights from 8 on ask for.
+    /// The instruction for weights from 8 on.
     pub when_high: &'static str,
     /// The weights of the presets: startup, enterprise, opensource.
     presets: [u8; 3],
 }
 
-/// What a principle is about.
+/// The subject of a principle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// What is built.
     Product,
-    /// How it is built.
+    /// The way it is developed.
     Development,
 }
 
 impl Layer {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Product, Self::Development];
 
-    /// Its table in the TOML file.
+    /// The name of its table in the TOML file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Product => "product",
@@ -42,7 +39,7 @@ impl Layer {
         }
     }
 
-    /// Its map in the YAML form.
+    /// The name of its map in the YAML format.
     pub fn yaml_name(self) -> &'static str {
         match self {
             Self::Product => "layer0",
@@ -50,7 +47,7 @@ impl Layer {
         }
     }
 
-    /// What it is about, in words.
+    /// A short description of the layer.
     pub fn about(self) -> &'static str {
         match self {
             Self::Product => "What is built.",
@@ -58,7 +55,7 @@ impl Layer {
         }
     }
 
-    /// The names of its principles, in their order.
+    /// The names of its principles, in order.
     pub fn names(self) -> Vec<&'static str> {
         let own = SCALE.iter().filter(|principle| principle.layer == self);
         own.map(|principle| principle.name).collect()
@@ -66,7 +63,7 @@ impl Layer {
 }
 
 impl Principle {
-    /// What a preset says of it.
+    /// The weight in a preset.
     pub(super) fn preset(&self, preset: Preset) -> u8 {
         let [startup, enterprise, opensource] = self.presets;
         match preset {
@@ -78,13 +75,12 @@ impl Principle {
     }
 }
 
-/// Where nothing leans to either side.
 pub(super) const MIDDLE: u8 = 5;
 
-/// How many there are.
+/// The number of principles.
 pub(super) const COUNT: usize = 18;
 
-/// All of them, in the order in which they are shown.
+/// All principles, in the order of display.
 #[rustfmt::skip]
 pub static SCALE: [Principle; COUNT] = [
     Principle { name: "trust_architecture", layer: Layer::Product, presets: [5, 9, 6],

@@ -1,4 +1,4 @@
-//! Both forms, good and bad, and what an agent is told.
+//! Both formats, valid and invalid, and the text for the agent.
 
 use super::words::EXAMPLE;
 use super::*;
@@ -7,7 +7,7 @@ fn weight(number: u8) -> Weight {
     Weight::new(number).unwrap()
 }
 
-/// What is wrong with a text, one line each.
+/// The mistakes in a text, one line each.
 fn wrong(found: Result<Principles, Vec<Mistake>>, text: &str) -> Vec<String> {
     let mistakes = found.expect_err(text);
     let line = |mistake: &Mistake| {
@@ -269,9 +269,9 @@ fn every_mistake_in_a_yaml_file_is_named_with_its_line() {
         ),
         (
             "layer0:\n  auditability: 3\n  auditability: 4",
-            "3: `auditability` is there twice [auditability]",
+            "3: `auditability` is duplicated [auditability]",
         ),
-        ("layer0:\nlayer1:\nlayer0:", "3: `layer0` is there twice [layer0]"),
+        ("layer0:\nlayer1:\nlayer0:", "3: `layer0` is duplicated [layer0]"),
         (
             "layer0: {auditability: 3}",
             "1: `layer0` is a map of weights [{auditability: 3}] | write the weights below it, one a \
@@ -293,7 +293,7 @@ fn every_mistake_in_a_yaml_file_is_named_with_its_line() {
     ] {
         assert_eq!(wrong(Principles::parse_yaml(text), text), [wanted], "{text}");
     }
-    // Enough is said of a key that is not known: what stands below it is nobody's.
+    // One message about an unknown key suffices; the lines below it are skipped.
     let text = "layer2:\n  auditability: 99\nlayer0:\n  x: 1\n";
     assert_eq!(wrong(Principles::parse_yaml(text), text).len(), 2);
 }

@@ -1,4 +1,4 @@
-//! The file that people write: `preset`, `[product]`, `[development]`.
+//! The TOML format of principles, written by people: `preset`, `[product]`, `[development]`.
 
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
@@ -7,7 +7,7 @@ use super::draft::{PrinciplesDraft, PrinciplesFormat, no_preset};
 use super::{Layer, Mistake, MistakeHelp, Principle, Principles, Weight};
 
 impl Principles {
-    /// Reads the TOML form. Weights left out are the preset's, and a preset left out is `custom`.
+    /// Parses the TOML format. Missing weights come from the preset; a missing preset is `custom`.
     pub fn parse_toml(text: &str) -> Result<Self, Vec<Mistake>> {
         let (table, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
@@ -45,7 +45,7 @@ impl Principles {
         draft.finish()
     }
 
-    /// The TOML form, with what low and high weights mean.
+    /// The TOML format, with comments on the meaning of low and high weights.
     pub fn to_toml(&self) -> String {
         let line = |(principle, weight): (&Principle, Weight)| {
             let Principle { name, when_low, when_high, .. } = principle;
@@ -71,7 +71,7 @@ fn weights(draft: &mut PrinciplesDraft, layer: Layer, table: &DeTable<'_>) {
     }
 }
 
-/// A weight, or what is there instead.
+/// A weight, or a description of another value.
 fn weight(value: &Spanned<DeValue<'_>>) -> Result<Weight, String> {
     match value.get_ref() {
         DeValue::Integer(number) => {

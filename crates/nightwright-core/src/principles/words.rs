@@ -1,16 +1,15 @@
-//! What an agent is told of principles, and what it is told where there are none and it is to write
-//! them down.
+//! Principles as text for the agent, and the request to write them.
 
 use super::{Layer, Preset, Principle, Principles, SCALE, Weight};
 
-/// What the agent says when a conflict is beyond it.
+/// The marker for a conflict that the agent cannot resolve.
 pub const CONFLICT: &str = "PRINCIPLE_CONFLICT_UNRESOLVED";
 
 impl Principles {
-    /// What an agent is told of them: the weights in words, and the rule for conflicts.
+    /// The text for the agent: the weights in words, and the rule for conflicts.
     ///
-    /// The marker is shown indented, as code: an agent that repeats its instructions says nothing
-    /// by it.
+    /// The marker is indented, as code, so that an agent that repeats its instructions reports no
+    /// conflict.
     pub fn text(&self) -> String {
         let mut leanings = Vec::new();
         let mut others = Vec::new();
@@ -36,7 +35,7 @@ impl Principles {
     }
 }
 
-/// What a weight asks for where it is no compromise.
+/// The instruction of a weight that is not neutral.
 fn leaning(principle: &Principle, weight: Weight) -> Option<&'static str> {
     match weight.get() {
         ..=3 => Some(principle.when_low),
@@ -63,8 +62,8 @@ on with other work, and put this on a line of your last message, not indented; i
 for you:
 ";
 
-/// What an agent is told that is to write principles into a file, with an example of it. `wrong` is
-/// what is wrong with the file that is there.
+/// The request to write principles into a file, with an example. `wrong` describes the mistake in
+/// the existing file.
 pub fn request(file: &str, wrong: Option<&str>) -> String {
     let beginning = match wrong {
         None => format!(
@@ -75,7 +74,7 @@ pub fn request(file: &str, wrong: Option<&str>) -> String {
         Some(wrong) => format!(
             "The principles of this project, weights that say what gives way where two good things \
              contradict each other, are in `{file}` and can't be used as they are:\n\n{wrong}\n\n\
-             Before anything else mend that file. Keep what it says as far as it can be \
+             Before anything else, fix that file. Keep what it says as far as it can be \
              understood; what is missing, choose by what the task and the project show."
         ),
     };
@@ -98,7 +97,7 @@ pub fn request(file: &str, wrong: Option<&str>) -> String {
     )
 }
 
-/// Principles as an agent may write them. The reader of such files is tested with it.
+/// Principles as an agent may write them. The parser is tested with this text.
 pub(super) const EXAMPLE: &str = "\
 preset = \"opensource\"
 

@@ -1,5 +1,5 @@
-//! The form that another tool writes: `version`, `preset`, `created_at`, and the maps `layer0` and
-//! `layer1` of weights. It is exactly this much of YAML that is read; anything else is a mistake.
+//! The YAML format of principles, written by another tool: `version`, `preset`, `created_at`, and
+//! the maps `layer0` and `layer1` of weights. Any other YAML is a mistake.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::draft::{PrinciplesDraft, PrinciplesFormat};
 use super::{Layer, Mistake, MistakeHelp, Principles, Weight};
 
 impl Principles {
-    /// Reads the YAML form. What is left out is as in the TOML form.
+    /// Parses the YAML format. Missing values are treated as in the TOML format.
     pub fn parse_yaml(text: &str) -> Result<Self, Vec<Mistake>> {
         let mut reader = YamlReader {
             draft: PrinciplesDraft::new(PrinciplesFormat::Yaml),
@@ -27,22 +27,22 @@ impl Principles {
 struct YamlReader<'t> {
     draft: PrinciplesDraft,
     within: YamlContext,
-    /// The keys that were there, each with what it stands in.
+    /// The keys seen so far, each with its parent.
     seen: BTreeSet<(&'static str, &'t str)>,
 }
 
-/// What an indented line belongs to.
+/// The parent of an indented line.
 #[derive(Clone, Copy)]
 enum YamlContext {
-    /// There is nothing above it that it could belong to.
+    /// No parent is above the line.
     Nothing,
-    /// Weights of this layer, with as many spaces in front as the first has.
+    /// Weights of this layer, with the indentation of the first one.
     Map(Layer, Option<usize>),
-    /// A key that is not known, about which enough was said.
+    /// An unknown key, which was already reported.
     Unknown,
 }
 
-/// A piece of the text.
+/// A part of the text with its position.
 type SpannedText<'t> = (&'t str, Range<usize>);
 
 impl<'t> YamlReader<'t> {
@@ -85,7 +85,7 @@ impl<'t> YamlReader<'t> {
         }
     }
 
-    /// A key that begins its line.
+    /// Processes a key at the start of a line.
     fn outermost(&mut self, key: &SpannedText<'t>, value: SpannedText<'t>) {
         self.within = YamlContext::Nothing;
         let (name, place) = key.clone();
@@ -103,7 +103,7 @@ impl<'t> YamlReader<'t> {
                 let mistake = Mistake::new(value.1, message, "this is something else");
                 self.draft.mistakes.push(mistake.help(help));
             }
-            // They say nothing that holds here.
+            // These keys have no effect here.
             (Some(_), _) | (None, "version" | "created_at") => {}
             (None, "preset") => self.draft.preset(value.0, value.1),
             (None, _) => {
@@ -113,11 +113,11 @@ impl<'t> YamlReader<'t> {
         }
     }
 
-    /// Whether a key is there for the first time.
+    /// Whether a key occurs for the first time.
     fn is_new(&mut self, within: &'static str, (name, span): &SpannedText<'t>) -> bool {
         let is_new = self.seen.insert((within, name));
         if !is_new {
-            let message = format!("`{name}` is there twice");
+            let message = format!("`{name}` is duplicated");
             self.wrong(span.clone(), &message, "the second time");
         }
         is_new
@@ -128,7 +128,7 @@ impl<'t> YamlReader<'t> {
     }
 }
 
-/// A key, and what stands behind its colon.
+/// Splits a line into a key and the text after its colon.
 fn split(start: usize, content: &str) -> Option<(SpannedText<'_>, SpannedText<'_>)> {
     let colon = content.find(':')?;
     let (name, rest) = (&content[..colon], &content[colon + 1..]);
@@ -143,7 +143,7 @@ fn split(start: usize, content: &str) -> Option<(SpannedText<'_>, SpannedText<'_
     is_key.then_some(((key, start..start + key.len()), (value, at..at + value.len())))
 }
 
-/// A value without quotes and without the comment behind it.
+/// A value without quotes and without a trailing comment.
 fn plain(value: SpannedText<'_>) -> Result<SpannedText<'_>, (Range<usize>, &'static str)> {
     let (text, span) = value;
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) else {

@@ -1,4 +1,4 @@
-//! What changes from one iteration to the next: it comes last.
+//! The parts of a prompt that change from one iteration to the next. They come last.
 
 use super::quoted::{block, mark_quoted, quoted};
 use super::{
@@ -26,14 +26,14 @@ pub(super) fn notes(briefing: &Briefing, file: &str, notes: Option<&NotesExcerpt
     format!("The notes of earlier iterations, from `{file}`:\n\n<notes>\n{notes}\n</notes>")
 }
 
-/// The inbox, oldest first. What does not fit is the oldest, and that is said.
+/// The inbox, oldest first. The oldest entries are left out if they do not fit, with a note.
 pub(super) fn inbox(briefing: &Briefing) -> String {
     let mut room = INBOX_MAX;
     let mut kept: Vec<String> = Vec::new();
     for feedback in briefing.feedback.iter().rev() {
         let source = match feedback.source {
             FeedbackSource::Checks => "The checks",
-            FeedbackSource::Verifier => "The verifier, who did not believe that it is complete",
+            FeedbackSource::Verifier => "The verifier, which rejected the claim of completion",
             FeedbackSource::Watchdog => "The watchdog",
             FeedbackSource::Council => "The council",
             FeedbackSource::Idle => "The supervisor, about progress",
@@ -42,7 +42,7 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
         };
         let text = cut_middle(feedback.text.trim(), INBOX_MAX);
         let text = match feedback.source {
-            // Whoever the agent works for may say and name what they like.
+            // The person that the agent works for may write and name anything.
             FeedbackSource::Human => text.into_owned(),
             FeedbackSource::Checks
             | FeedbackSource::Verifier
@@ -52,7 +52,7 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
             | FeedbackSource::Marker => mark_quoted(&text),
         };
         let entry = format!("**{source}:**\n\n{text}");
-        // The newest is told in any case.
+        // The newest entry is always included.
         match room.checked_sub(entry.len()) {
             Some(left) => room = left,
             None if kept.is_empty() => room = 0,
@@ -69,11 +69,11 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
     kept.join("\n\n")
 }
 
-/// More of a conflict than this is not needed to know it again, in characters.
+/// The maximum length of a quoted conflict in characters.
 const CONFLICT_MAX: usize = 300;
 
-/// What was decided earlier in the run and is not told by the inbox anyway, oldest first; `None` if
-/// there is nothing. What does not fit is the oldest, and that is said.
+/// The earlier decisions of the run that are not in the inbox, oldest first; `None` if there are
+/// none. The oldest are left out if they do not fit, with a note.
 pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<String> {
     let in_inbox = |decided: &&Decision| {
         let entries = [decided_now(decided), decided_before(decided)];
@@ -104,20 +104,20 @@ pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<S
     (!kept.is_empty()).then(|| format!("{intro}\n\n{}", kept.join("\n\n")))
 }
 
-/// What the next iteration is told of a conflict that was decided for it.
+/// The feedback about a conflict that was decided for the next iteration.
 pub(crate) fn decided_now(decided: &Decision) -> String {
     let what = unresolved(&decided.conflict);
     format!("{what} It is decided, and holds:\n\n{}", block(&decided.decision))
 }
 
-/// What the next iteration is told of a conflict that had been decided before.
+/// The feedback about a conflict that had been decided before.
 pub(crate) fn decided_before(decided: &Decision) -> String {
     let Decision { iteration, conflict, decision } = decided;
     let what = unresolved(conflict);
     format!("{what} It was decided in iteration {iteration}, and holds:\n\n{}", block(decision))
 }
 
-/// Why a completion marker was not counted. Its first line says it in one sentence.
+/// The reason why a completion marker was not counted. Its first line is one sentence.
 pub(crate) fn marker_ignored(because: &str) -> String {
     format!(
         "Your completion marker was not counted because {because}.\n\
@@ -126,7 +126,7 @@ pub(crate) fn marker_ignored(because: &str) -> String {
     )
 }
 
-/// What the next iteration is told of a conflict that nobody decided.
+/// The feedback about a conflict that was not decided.
 pub(crate) fn undecided(conflict: &str) -> String {
     format!("{} {BY_ITSELF}", unresolved(conflict))
 }
@@ -139,8 +139,8 @@ fn unresolved(conflict: &str) -> String {
     format!("The last iteration could not resolve: \"{}\".", quoted(conflict, CONFLICT_MAX))
 }
 
-/// The request to write principles down, where there are none and they are wanted: in the first
-/// iteration, and later only to mend what was written. Who wraps up begins nothing.
+/// The request to write principles, if there are none and they are wanted: in the first iteration,
+/// and later only to fix an invalid file. A wrap-up starts nothing new.
 pub(super) fn principles_wanted(
     settings: &Settings,
     briefing: &Briefing,
@@ -159,7 +159,7 @@ pub(super) fn principles_wanted(
     }
 }
 
-/// What the next iteration has to be told, and where that goes.
+/// The instructions for the notes to the next iteration.
 pub(super) fn notes_instructions(settings: &Settings) -> Option<String> {
     let place = match (&settings.notes_file, &settings.files.list) {
         (Some(notes), _) => format!("create or update `{notes}`"),
@@ -174,7 +174,7 @@ pub(super) fn notes_instructions(settings: &Settings) -> Option<String> {
     ))
 }
 
-/// More of what an iteration said of itself is not told to the next, in characters.
+/// The maximum length of an iteration's summary in the next prompt, in characters.
 const SUMMARY_MAX: usize = 1_000;
 const PHASE_MAX: usize = 200;
 

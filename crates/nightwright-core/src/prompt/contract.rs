@@ -1,21 +1,22 @@
-//! What holds in every iteration of a run: how to tell how far it is, and that it is complete.
+//! The parts of a prompt that hold in every iteration of a run: how to report progress, and how to
+//! claim completion.
 
 use super::{section, writes};
 use crate::evidence::PROMISE;
 use crate::settings::{EvidenceKind, Settings};
 
-/// What everybody who works unattended has to know.
+/// The rules for unattended work.
 pub(super) const ALONE: &str = include_str!("../../modes/contract.md");
 
-/// How to say that only a person can help.
+/// The instructions for reporting a blocker.
 pub(super) const BLOCKERS: &str = include_str!("../../modes/blockers.md");
 
-/// What the task is called in the prompt.
+/// The heading of the task in the prompt.
 pub(super) fn task_heading(settings: &Settings) -> &'static str {
     if settings.task.is_some() { "The task" } else { "The goal" }
 }
 
-/// The commands that have to pass in the end.
+/// The commands that must pass in the end.
 pub(super) fn checks(user: &mut String, settings: &Settings) {
     if settings.verify.commands.is_empty() {
         return;
@@ -26,7 +27,7 @@ pub(super) fn checks(user: &mut String, settings: &Settings) {
     }
 }
 
-/// How the agent says how far it is, where it has a file for that.
+/// The instructions for the status file, if there is one.
 pub(super) fn status(user: &mut String, settings: &Settings) {
     let Some(file) = &settings.files.status else { return };
     if let Some(words) = &settings.texts.status {
@@ -41,7 +42,7 @@ pub(super) fn status(user: &mut String, settings: &Settings) {
     } else {
         "`complete` is for people; how completion is claimed is said below."
     };
-    // Where nothing is evidence, the file is not read.
+    // Without evidence, the file is not read.
     let failed = if evidence.is_empty() {
         ""
     } else {
@@ -61,7 +62,7 @@ pub(super) fn status(user: &mut String, settings: &Settings) {
     section(user, "The status file", &text);
 }
 
-/// A status file as it should be. The reader of such files is tested with it.
+/// An example of a status file. The parser is tested with it.
 pub const EXAMPLE: &str = r#"{
   "complete": false,
   "progress": { "completed": 3, "total": 7 },
@@ -71,9 +72,9 @@ pub const EXAMPLE: &str = r#"{
   "blockers": []
 }"#;
 
-/// How completion is claimed, by the kinds of evidence that count in this run.
+/// The instructions for claiming completion, by the kinds of evidence that count in this run.
 ///
-/// Markers are shown indented, as code: an agent that repeats its instructions claims nothing.
+/// Markers are indented, as code, so that an agent that repeats its instructions claims nothing.
 pub(super) fn completion(user: &mut String, settings: &Settings) {
     let completion = &settings.completion;
     let mut ways: Vec<String> = Vec::new();

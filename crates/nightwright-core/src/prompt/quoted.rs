@@ -1,31 +1,29 @@
-//! What others said, as it may stand in a prompt: it can't end its quotation, pose as somebody
-//! else, or put files before the model.
+//! Quoting of foreign text in prompts: it cannot end its quotation, impersonate another speaker, or
+//! attach files.
 
 use crate::display::{display_safe, one_line};
 
-/// Agent programs put a file that is named after an `@` before the model, from anywhere on the
-/// disk. Whoever works, judges or advises is told what others wrote, and a word joiner keeps that
-/// from naming files.
+/// Inserts a word joiner after each `@`. Agent programs attach any file that is named after an `@`,
+/// and quoted text must not name files.
 pub(crate) fn escape_at_mentions(text: &str) -> String {
     text.replace("@\u{2060}", "@").replace('@', "@\u{2060}")
 }
 
-/// Words that stand between quotation marks: on one line, and without anything that could end the
-/// quotation.
+/// Text for quotation marks: on one line, without anything that could end the quotation.
 pub(crate) fn quoted(words: &str, max_chars: usize) -> String {
     let closes = |c| matches!(c, '"' | '“' | '”' | '„' | '‟' | '«' | '»' | '＂');
     escape_at_mentions(&one_line(words, max_chars).replace(closes, "’"))
 }
 
-/// Words that stand for themselves: a block quotation, whose end is where its mark is missing.
+/// Text as a block quotation, which ends where its mark is missing.
 pub(crate) fn block(words: &str) -> String {
     let words = display_safe(words.trim());
     let lines = words.split(LINE_ENDS).map(|line| format!("> {line}").trim_end().to_owned());
     escape_at_mentions(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// An entry of the inbox in which others may have had a word: what looks like a speaker's name or
-/// a heading is marked as quoted, line by line.
+/// An inbox entry that may contain quoted text: lines that look like a speaker's name or a heading
+/// are marked as quoted.
 pub(crate) fn mark_quoted(entry: &str) -> String {
     let lines = entry.split(LINE_ENDS).map(|line| {
         let start = line.trim_start();
@@ -35,7 +33,7 @@ pub(crate) fn mark_quoted(entry: &str) -> String {
     escape_at_mentions(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// What a model may take for the end of a line.
+/// The characters that a model may take for a line end.
 const LINE_ENDS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
 #[cfg(test)]

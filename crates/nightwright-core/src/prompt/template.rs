@@ -1,5 +1,5 @@
-//! Templates of modes: names are inserted, and parts are chosen with `if`. That is all: a template
-//! may come from anybody, and nothing in it can loop or grow. Texts of users are inserted, never
+//! Templates of modes: names are inserted, and parts are chosen with `if`. A template may come from
+//! an untrusted source, so it can neither loop nor grow. Texts of users are inserted, never
 //! evaluated.
 
 use std::collections::BTreeMap;
@@ -14,23 +14,20 @@ pub(super) const SYSTEM_FILE: &str = "system.md";
 /// The file that opens a mode's prompt.
 pub(super) const PROMPT_FILE: &str = "prompt.md";
 
-/// Steps that a template may take. The longest of ours takes a few hundred.
+/// The maximum number of steps of a template. The longest built-in one takes a few hundred.
 const FUEL: u64 = 100_000;
 
-/// A template can't be filled in.
+/// An error in a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the template `{file}` can't be used: line {line}: {what}")]
 pub struct TemplateError {
-    /// Which file of the mode.
+    /// The file of the mode.
     pub file: String,
-    /// Where in it.
     pub line: usize,
-    /// What is wrong.
     pub what: String,
 }
 
-/// What a template can speak of: each name, and what stands for it. What there is none of is an
-/// empty text.
+/// The names that a template can use, with their meaning. A missing value is an empty text.
 pub const TOKENS: [(&str, &str); 12] = [
     ("project_root", "the project folder"),
     ("task_path", "the folder of the task, relative to the project"),
@@ -77,7 +74,7 @@ impl TemplateValues {
     }
 }
 
-/// Fills a template in. It ends with a line's end.
+/// Renders a template. The result ends with a newline.
 pub fn render(
     file: &str,
     template: &str,
@@ -99,7 +96,7 @@ pub fn render(
     })
 }
 
-/// Fails with the line of the first thing that a template can't do.
+/// Returns the line of the first unsupported construct.
 fn is_plain(template: &str) -> Result<(), (usize, String)> {
     let mut rest = template;
     while let Some(at) = rest.find('{') {
@@ -130,7 +127,7 @@ fn is_plain(template: &str) -> Result<(), (usize, String)> {
     Ok(())
 }
 
-/// Whether it is a tag that chooses, by names alone.
+/// Whether the tag is an `if` on names alone.
 fn can_choose(tag: &str) -> Result<(), String> {
     let mut words = tag.split_whitespace();
     let plain = match words.next() {
@@ -159,7 +156,7 @@ fn describe_error(
     format!("there is no `{unknown}`; there are {}", names.join(", "))
 }
 
-/// Whether a mode's templates can be filled in at all, asked before a run begins.
+/// Checks a mode's templates before a run begins.
 pub fn check(settings: &Settings) -> Result<(), TemplateError> {
     let tokens = TemplateValues::new(settings, Iteration(1));
     tokens.render(SYSTEM_FILE, &settings.texts.system)?;

@@ -1,9 +1,9 @@
-//! Bytes to lines.
+//! Line splitting: from chunks of bytes to lines.
 //!
-//! A line that lies whole within a chunk is handed out where it is, without a copy; only a line
-//! split over chunks is put together, in one buffer that is used again. Lines of ten megabytes are
-//! real, so the buffer may grow; it has a cap, and gives its memory back after a huge line. Of long
-//! strings in a line of JSON only the ends are kept, or the beginnings, if that is wanted.
+//! A line within one chunk is passed on without a copy. Only a line that spans chunks is assembled,
+//! in a reused buffer. Lines of ten megabytes occur, so the buffer may grow up to a limit; it
+//! releases its memory after a huge line. Long strings in a line of JSON are truncated to their
+//! ends, or on request to their beginnings.
 
 mod truncate;
 
@@ -12,59 +12,58 @@ use memchr::memchr;
 use truncate::{KeptEnd, StringTruncator};
 pub use truncate::{StringLimits, is_cut};
 
-/// A longer line is dropped whole.
+/// The maximum length of a line in bytes. A longer line is dropped as a whole.
 pub const MAX_LINE: usize = 24 << 20;
 
-/// What the buffer keeps of its memory from one line to the next. It has it from the beginning:
-/// blocks of this size are given out by the system one by one, and can so grow and shrink without
-/// a copy and without holes.
+/// The capacity that the buffer keeps from one line to the next, and starts with. The system maps
+/// blocks of this size separately, so they grow and shrink without a copy or fragmentation.
 const KEPT_CAPACITY: usize = 256 << 10;
 
-/// One line without its end, or what is left of one.
+/// One line without its line ending, or the length of a dropped one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamLine<'a> {
-    /// The line.
+    /// The content of the line.
     Whole(&'a [u8]),
-    /// It was over the cap, and its text is gone.
+    /// The line exceeded the limit and was dropped.
     TooLong {
-        /// How long it was.
+        /// The length of the line.
         bytes: u64,
     },
 }
 
-/// Puts lines together from chunks of any size. Blank lines are left out.
+/// Assembles lines from chunks of any size. Blank lines are skipped.
 #[derive(Debug)]
 pub struct LineSplitter {
-    /// What is held of the current line.
+    /// The stored part of the current line.
     buffer: Vec<u8>,
-    /// Room for the beginning of a line that turns out to be a long one.
+    /// Space for the start of a line that turns out to be long.
     beginning: Vec<u8>,
     state: LineState,
     limit: usize,
-    /// What is held of a line at most, once its strings are cut.
+    /// The maximum stored length of a line after its strings are cut.
     held: usize,
-    /// What is kept of strings; `None` = all of them.
+    /// The limits for strings; `None` to keep them whole.
     strings: Option<StringLimits>,
     side: KeptEnd,
     blank: BlankLines,
 }
 
-/// What is done with lines that have nothing on them.
+/// The treatment of blank lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlankLines {
     Dropped,
-    /// They part the paragraphs of a text.
+    /// Blank lines separate the paragraphs of a text.
     HandedOut,
 }
 
-/// What is done with the current line.
+/// The treatment of the current line.
 #[derive(Debug)]
 enum LineState {
-    /// It is held as it came.
+    /// The line is stored unchanged.
     Collecting,
-    /// It is held but for the beginnings of long strings. So many bytes of it have come.
+    /// The line is stored with long strings cut. `bytes` of it have arrived.
     Cutting { strings: StringTruncator, bytes: usize },
-    /// It is over the cap: its bytes are only counted.
+    /// The line exceeds the limit: its bytes are only counted.
     Dropping { bytes: u64 },
 }
 
@@ -75,7 +74,7 @@ impl Default for LineSplitter {
 }
 
 impl LineSplitter {
-    /// Lines of at most this many bytes.
+    /// Splits lines of at most this many bytes.
     pub fn with_limit(limit: usize) -> Self {
         let buffer = Vec::with_capacity(KEPT_CAPACITY.min(limit));
         Self {
@@ -90,25 +89,26 @@ impl LineSplitter {
         }
     }
 
-    /// Lines of a text, in which blank ones mean something.
+    /// For lines of plain text, in which blank lines are significant.
     #[must_use]
     pub fn of_text(self) -> Self {
         Self { blank: BlankLines::HandedOut, ..self }
     }
 
-    /// Lines of JSON, with what is kept of the strings in them, from their ends.
+    /// For lines of JSON, whose long strings are truncated to their ends.
     #[must_use]
     pub fn of_json(self, strings: StringLimits) -> Self {
         Self { strings: Some(strings), side: KeptEnd::End, ..self }
     }
 
-    /// The same, from their beginnings. A line that is longer than `held` even so is dropped.
+    /// For lines of JSON, whose long strings are truncated to their beginnings. A line that is
+    /// still longer than `held` is dropped.
     #[must_use]
     pub fn of_json_beginnings(self, strings: StringLimits, held: usize) -> Self {
         Self { strings: Some(strings), side: KeptEnd::Beginning, held, ..self }
     }
 
-    /// Takes a chunk and hands out every line that it completes.
+    /// Takes a chunk, and passes on every line that it completes.
     pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(StreamLine<'_>)) {
         let mut rest = chunk;
         while let Some(end) = memchr(b'\n', rest) {
@@ -118,19 +118,19 @@ impl LineSplitter {
         self.keep(rest);
     }
 
-    /// Hands out a last line that has no end.
+    /// Passes on a last line without a line ending.
     pub fn finish(&mut self, mut each: impl FnMut(StreamLine<'_>)) {
         if !self.is_new() {
             self.complete(&[], &mut each);
         }
     }
 
-    /// Whether nothing of the current line has come.
+    /// Whether nothing of the current line has arrived.
     fn is_new(&self) -> bool {
         matches!(self.state, LineState::Collecting) && self.buffer.is_empty()
     }
 
-    /// The current line ends with `tail`.
+    /// Ends the current line with `tail`.
     fn complete(&mut self, tail: &[u8], each: &mut impl FnMut(StreamLine<'_>)) {
         if self.is_new() && tail.len() <= self.limit && self.cut_of(tail.len()).is_none() {
             self.hand_out(tail, each);
@@ -145,7 +145,7 @@ impl LineSplitter {
         self.reset();
     }
 
-    /// More of the current line.
+    /// Stores more of the current line.
     fn keep(&mut self, more: &[u8]) {
         let bytes = match &mut self.state {
             LineState::Collecting => self.buffer.len() + more.len(),
@@ -179,12 +179,13 @@ impl LineSplitter {
         }
     }
 
-    /// What is kept of the strings in a line of so many bytes, if anything of it is cut.
+    /// The string limits for a line of this length, if it is to be cut.
     fn cut_of(&self, bytes: usize) -> Option<StringLimits> {
         self.strings.filter(|kept| bytes > kept.others)
     }
 
-    /// The line turns out to be a long one: what is there of it is looked through as well.
+    /// Starts to cut the current line, which turned out to be long, including the part already
+    /// stored.
     fn begin_to_cut(&mut self, kept: StringLimits) {
         let mut strings = StringTruncator::new(kept, self.side);
         self.beginning.extend_from_slice(&self.buffer);
@@ -201,14 +202,14 @@ impl LineSplitter {
         }
     }
 
-    /// Forgets the current line, and gives back the memory that only it needed.
+    /// Forgets the current line, and releases the memory that only it needed.
     fn reset(&mut self) {
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_CAPACITY);
     }
 }
 
-/// Makes room by doubling, as a vector would do by itself, but never beyond the cap.
+/// Reserves space by doubling, like a vector, but never beyond the limit.
 fn grow(buffer: &mut Vec<u8>, more: usize, limit: usize) {
     let wanted = buffer.len() + more;
     if wanted > buffer.capacity() {
@@ -245,7 +246,7 @@ mod tests {
         found
     }
 
-    /// What the lines are by the plainest means.
+    /// The expected lines, computed in the simplest way.
     fn expected(limit: usize, text: &[u8]) -> Vec<Owned> {
         text.split(|&byte| byte == b'\n')
             .filter(|line| line.len() > limit || !line.trim_ascii().is_empty())

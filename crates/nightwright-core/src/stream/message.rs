@@ -1,7 +1,7 @@
-//! What any agent can say while it works, whatever its program is called.
+//! Agent messages: the common form of what any agent program can report while it works.
 //!
-//! Messages borrow from the line they were read from: most lines are looked at once and forgotten,
-//! and copying each would cost more than reading it.
+//! Messages borrow from the line they were read from. Most lines are read once and dropped, so
+//! copying each would cost more than reading it.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,29 +11,28 @@ use jiff::Timestamp;
 use super::report::{QuotaNews, Ready};
 use crate::units::{Tokens, Usd};
 
-/// One thing that was said, and by whom.
+/// A message and its sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentMessage<'a> {
-    /// Who said it.
+    /// The agent that sent the message.
     pub owner: Owner<'a>,
-    /// What.
     pub kind: MessageKind<'a>,
 }
 
-/// Who said something. Only the main agent's words count as the agent's own.
+/// The sender of a message. Only the main agent's words count as the agent's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner<'a> {
-    /// The agent that got the prompt.
+    /// The agent that received the prompt.
     Main,
-    /// An agent that the main one started by a tool call.
+    /// An agent that the main agent started with a tool call.
     Sub {
-        /// The id of that call.
+        /// The ID of that call.
         call: Cow<'a, str>,
     },
 }
 
 impl Owner<'_> {
-    /// Whether it is the agent that got the prompt.
+    /// Whether it is the agent that received the prompt.
     pub fn is_main(&self) -> bool {
         match self {
             Self::Main => true,
@@ -42,207 +41,191 @@ impl Owner<'_> {
     }
 }
 
-/// What was said.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MessageKind<'a> {
-    /// The program is ready. Some say so at the beginning of every turn.
+    /// The program is ready. Some programs report this at the start of every turn.
     Ready(Ready),
-    /// Words of the agent.
+    /// Text written by the agent.
     Text {
-        /// The words.
         text: Cow<'a, str>,
-        /// Whether they are all there.
+        /// Whether the text is complete.
         part: TextPart,
     },
-    /// The agent thinks. Its thoughts are nobody's evidence.
+    /// The agent is thinking. Thoughts never count as evidence.
     Thinking,
-    /// A tool is being called.
+    /// The agent calls a tool.
     ToolCall {
-        /// The id of the call.
         id: Cow<'a, str>,
-        /// The tool's name.
         name: Cow<'a, str>,
-        /// What it is called with, as JSON.
+        /// The arguments of the call, as JSON.
         input: &'a str,
     },
-    /// A tool call came back.
+    /// A tool call returned a result.
     ToolResult {
-        /// The id of the call.
         id: Cow<'a, str>,
-        /// How it went.
         status: ToolStatus,
-        /// What it gave, as JSON: a string or a list of blocks.
+        /// The result as JSON: a string or a list of blocks.
         content: &'a str,
     },
     /// A tool call is still running.
-    Heartbeat {
-        /// The id of the call.
-        id: Cow<'a, str>,
-    },
-    /// A request to the provider failed and will be made again.
+    Heartbeat { id: Cow<'a, str> },
+    /// A request to the provider failed and will be retried.
     ApiRetry {
-        /// The status of the answer, if there was one.
+        /// The HTTP status, if there was a response.
         status: Option<u16>,
-        /// How long the program waits before.
+        /// The time that the program waits before the retry.
         delay: Duration,
     },
-    /// The account's limits.
+    /// The rate limits of the account.
     RateLimit(RateLimit),
-    /// A tool was not allowed.
+    /// A tool call was denied.
     Denied {
-        /// The tool's name.
         tool: Cow<'a, str>,
-        /// The call; empty where that was not said. Its result, an error, comes later.
+        /// The ID of the call; empty if unknown. Its result, an error, follows later.
         id: Cow<'a, str>,
-        /// The program's reason; empty where there is none.
+        /// The program's reason; empty if it gave none.
         why: Cow<'a, str>,
     },
-    /// A message of the model began or ended, and this is what it used.
+    /// The usage of a model's message, reported at its start or end.
     Usage {
-        /// Whether these are the message's last figures.
+        /// Whether these are the final figures of the message.
         when: UsageAt,
-        /// The message; empty where that was not said.
+        /// The ID of the message; empty if unknown.
         id: Cow<'a, str>,
-        /// The model; empty where it was not said again.
+        /// The model; empty if it was not repeated.
         model: Cow<'a, str>,
-        /// What was used.
         tokens: Tokens,
     },
-    /// The program reports an error of the provider in the shape of a message of the agent.
+    /// An error of the provider that the program reports as a message of the agent.
     SyntheticError(ErrorFacts),
-    /// The context was cut down to go on.
+    /// The context was compacted to continue.
     Compaction,
-    /// A turn is over.
+    /// A turn has ended.
     Result(Box<ResultFacts>),
-    /// The program has taken up what we said to it.
+    /// The program has taken up messages that were sent to it.
     Acknowledged {
-        /// How many messages.
+        /// The number of messages taken up.
         messages: u32,
     },
-    /// Something else that is known: a sign of life and no more.
+    /// Any other known event: only a sign of life.
     Other {
-        /// What it calls itself.
+        /// The name of the event.
         kind: Cow<'a, str>,
     },
-    /// Something that no version we know of says. A sign of life, too.
+    /// An event that no supported version prints: also a sign of life.
     Unknown {
-        /// What it calls itself.
+        /// The name of the event.
         kind: Cow<'a, str>,
     },
 }
 
-/// Whether words are complete.
+/// Whether a text is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPart {
-    /// A whole block of text.
+    /// A complete block of text.
     Whole,
-    /// The next few words of a block that will be repeated as a whole.
+    /// The next words of a block that will be repeated as a whole.
     Delta,
-    /// None: that was the last of the block. What comes next is another one.
+    /// The end of a block, without text. The next text belongs to another block.
     End,
 }
 
-/// How a tool call went.
+/// The result of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolStatus {
-    /// Well.
     Ok,
-    /// Not well.
     Failed,
 }
 
-/// Which figures of a message these are.
+/// The point in a message at which its usage was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageAt {
-    /// Those at its beginning: what was read is known, what will be written is not.
+    /// At the start: the input is known, the output is not.
     Start,
-    /// Those that stand on a part of it: as good as those at its beginning, and of use only if
-    /// those were not said.
+    /// On a part of the message: equal to the figures at the start, and needed only if those are
+    /// missing.
     Part,
-    /// Those at its end.
+    /// At the end: the final figures.
     End,
 }
 
-/// The account's limits, as the program reports them.
+/// The account's rate limits, as the program reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Whether the account was refused because of them.
+    /// Whether the provider rejected a request because of them.
     pub rejected: bool,
-    /// When the limit that matters ends, if that was said.
+    /// When the decisive limit resets, if known.
     pub resets_at: Option<Timestamp>,
-    /// How much of each window is used, as far as that was said.
+    /// The used share of each window, as far as reported.
     pub windows: Vec<QuotaNews>,
 }
 
-/// An error of the provider, in the program's words.
+/// An error of the provider, as the program reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorFacts {
     /// The program's name for the kind of error.
     pub kind: String,
-    /// A finer name, where it has one.
+    /// A more specific name, if the program has one.
     pub detail: String,
-    /// The status of the provider's answer, if there was one.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// The text for people.
+    /// The message for people.
     pub text: String,
 }
 
-/// A call of a tool that was not allowed, as the end of a turn tells it.
+/// A denied tool call, as reported at the end of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeniedCall {
-    /// The id of the call.
     pub id: String,
-    /// The tool's name.
     pub tool: String,
-    /// The command, file or address.
+    /// The command, file or address of the call.
     pub input: String,
 }
 
 /// The end of a turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultFacts {
-    /// The program's name for this kind of ending.
+    /// The program's name for this kind of result.
     pub subtype: String,
-    /// Whether it counts as an error.
+    /// Whether the turn ended with an error.
     pub is_error: bool,
-    /// The final message, or the text of the error; `None` where neither was given.
+    /// The final message, or the text of the error; `None` if neither was given.
     pub text: Option<String>,
-    /// Further texts of errors.
     pub errors: Vec<String>,
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     pub stop_reason: String,
-    /// Why the turn ended.
+    /// The reason why the turn ended.
     pub terminal_reason: String,
-    /// The error of the provider, as far as the result itself tells.
+    /// The error of the provider, as far as the result reports it.
     pub error: ErrorFacts,
-    /// Why the program could not start to work, if it could not.
+    /// The reason why the program could not start to work; empty if it could.
     pub startup_failure: String,
-    /// An answer in a form that was asked for, as JSON.
+    /// An answer in the requested format, as JSON.
     pub structured: Option<String>,
-    /// Turns, as the program counts them, if it said.
+    /// The number of turns as counted by the program, if reported.
     pub turns: Option<u32>,
-    /// How long it took, by the program's clock.
+    /// The duration by the program's clock.
     pub took: Duration,
-    /// Cost of this turn alone, if it was said.
+    /// The cost of this turn alone, if reported.
     pub turn_cost: Option<Usd>,
-    /// Tokens of this turn alone, of all models, if they were said.
+    /// The tokens of this turn alone, of all models, if reported.
     pub turn_tokens: Option<Tokens>,
-    /// Cost of all turns so far, if it was said.
+    /// The cost of all turns so far, if reported.
     pub total_cost: Option<Usd>,
-    /// Tokens of all turns so far, of all models, if they were said.
+    /// The tokens of all turns so far, of all models, if reported.
     pub total_tokens: Option<Tokens>,
-    /// Calls of tools that were not allowed.
+    /// The denied tool calls of the turn.
     pub denied: Vec<DeniedCall>,
-    /// How many results there were before it, if that was said.
+    /// The number of earlier results, if reported.
     pub index: Option<u32>,
-    /// Fields that no version we know of has, the first of them.
+    /// The first fields that no supported version has.
     pub unknown_fields: Vec<String>,
 }
 
-/// A line that is no message. It costs one line, never the attempt.
+/// A line that is not a message. It is skipped; the attempt continues.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a message: {why}")]
 pub struct BadLine {
-    /// What is wrong with it.
     pub why: String,
 }

@@ -1,7 +1,7 @@
-//! What any agent can say, and what is made of it.
+//! Agent streams: the messages of agent programs, and how they are interpreted.
 //!
-//! What differs between agent programs is not how a process is run but its command line and its
-//! lines: that is a [`dialect`], and it is pure.
+//! Agent programs differ in their command line and in the lines they print, not in how a process is
+//! run. These differences form a [`dialect`], which does no I/O.
 
 pub mod decode;
 pub mod dialect;

@@ -1,4 +1,4 @@
-//! What came of one attempt, and what follows from it. The same classification decides everywhere.
+//! Outcome of an attempt, and its consequence. This one classification is used everywhere.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,120 +7,120 @@ use serde::{Deserialize, Serialize};
 use crate::event::WaitKind;
 use crate::outcome::Outcome;
 
-/// What came of one attempt or call.
+/// The outcome of an attempt or call.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AttemptOutcome {
-    /// It came to its own end.
+    /// The agent finished by itself.
     Finished,
-    /// It used up its turns.
+    /// The agent used up its turns.
     TurnLimit,
-    /// It used up its share of the run's money, tokens or time.
+    /// The attempt used up its share of the run's cost, tokens or time.
     AttemptBudget,
-    /// The account's usage limit; `until` when it ends.
+    /// The account reached its usage limit.
     UsageLimited {
-        /// When the limit ends, if the agent said so.
+        /// When the limit resets, if the agent reported it.
         until: Option<Timestamp>,
     },
-    /// Too many requests, without a date.
+    /// Too many requests, without a reset time.
     RateLimited,
-    /// The provider's side is down or overloaded.
+    /// The provider is down or overloaded.
     Overloaded,
     /// The provider could not be reached.
     Network,
-    /// One of our deadlines fired.
+    /// The attempt exceeded a deadline of nightwright.
     TimedOut {
-        /// Which.
+        /// The deadline that was exceeded.
         which: Deadline,
     },
-    /// It died without a result, and we did not cause it.
+    /// The agent died without a result, and nightwright did not kill it.
     Crashed {
-        /// By which signal, or with which exit code.
+        /// The exit code, or the signal that killed it.
         how: ProcessExit,
     },
-    /// The account is not allowed to work.
+    /// The account is not authorized.
     Auth {
-        /// What the agent said.
+        /// The message of the agent.
         why: String,
     },
     /// The account has no credit.
     Billing {
-        /// What the agent said.
+        /// The message of the agent.
         why: String,
     },
     /// The program did not start to work.
     BadStart {
-        /// What it said.
+        /// The message of the program.
         why: String,
     },
-    /// It could not be asked: the prompt could not be composed.
+    /// The attempt was not started, because the prompt could not be composed.
     NotStarted {
-        /// What went wrong.
+        /// The reason for the failure.
         why: String,
     },
-    /// The prompt is longer than the model can read.
+    /// The prompt is longer than the model's context.
     PromptTooLong,
-    /// Its context was full again right after it had been cut down, so it gave up.
+    /// The agent gave up, because its context was full again right after it was compacted.
     ContextFull,
     /// The provider rejected the request.
     BadRequest {
-        /// What it said.
+        /// The message of the provider.
         why: String,
     },
     /// The model does not exist for this account.
     ModelNotFound {
-        /// What the agent said.
+        /// The message of the agent.
         why: String,
     },
-    /// The model declined.
+    /// The model declined the request.
     Refused,
-    /// The answer was longer than one answer may be.
+    /// The answer exceeded the output limit of the model.
     OutputLimit,
-    /// We stopped it, or somebody else did.
+    /// Nightwright or another process stopped the attempt.
     Interrupted,
-    /// It says success, and nothing about it looks like work.
+    /// The agent reports success without any sign of work.
     Suspect {
-        /// What is wrong with it.
+        /// The reason for the suspicion.
         #[serde(default)]
         why: Suspicion,
     },
-    /// Begun before a crash of nightwright; nobody saw its end.
+    /// Nightwright crashed during the attempt, and its end was not recorded.
     Lost,
 }
 
-/// What is wrong with a success.
+/// The reason why a reported success is suspect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Suspicion {
-    /// Nothing was said or done.
+    /// The agent neither said nor did anything.
     #[default]
     NoSignOfWork,
-    /// It ends where a tool was about to be called.
+    /// The message ends where a tool was about to be called.
     BrokenOff,
-    /// The program took the prompt for a command to itself and asked no model: we should never
-    /// have sent such a prompt, and would send it again.
+    /// The program took the prompt for one of its own commands and asked no model. A retry would
+    /// send the same prompt.
     LocalCommand,
 }
 
-/// How a process died.
+/// The exit of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessExit {
-    /// It exited with this code.
+    /// The process exited with this code.
     Code(i32),
-    /// This signal killed it.
+    /// This signal killed the process.
     Signal(i32),
 }
 
-/// Our deadlines for an attempt.
+/// A deadline that nightwright sets for an attempt.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Deadline {
-    /// It never said that it was ready.
+    /// The agent never reported that it was ready.
     Start,
-    /// It said nothing for too long.
+    /// The agent printed nothing for too long.
     Idle,
     /// One tool call took too long.
     Tool,
@@ -128,52 +128,51 @@ pub enum Deadline {
     Attempt,
 }
 
-/// Why we end an attempt before its own end.
+/// The reason why nightwright ended an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelReason {
-    /// A deadline fired.
+    /// The attempt exceeded a deadline.
     Deadline(Deadline),
-    /// It has given its result and does not leave. The result stands.
+    /// The agent gave its result and did not exit. The result counts.
     AfterResult,
-    /// Its share of the run's time or tokens is used up.
+    /// The attempt used up its share of the run's time or tokens.
     Limit,
-    /// The account was refused; it would only go on asking.
+    /// The provider refused the login; the agent would only keep retrying.
     Auth,
-    /// The operator wants it to stop now, or the journal can't be written.
+    /// The operator requested an immediate stop, or the journal cannot be written.
     StopNow,
 }
 
-/// What follows from an outcome.
+/// The consequence of an outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Consequence {
-    /// The iteration is judged by what was said and done.
+    /// The iteration is assessed by the agent's words and its changes.
     Assess,
-    /// The iteration is judged by what was done only.
+    /// The iteration is assessed by its changes alone.
     AssessWorkTree,
-    /// A limit is waited out; it costs no retry.
+    /// The run waits for a limit to reset, which costs no retry.
     Wait {
-        /// Which.
         limit: WaitKind,
-        /// When it ends, if that is known.
+        /// When the limit resets, if known.
         until: Option<Timestamp>,
     },
-    /// Another attempt, if any is left.
+    /// The attempt is retried, if a retry is left.
     Retry,
-    /// This prompt can't work.
+    /// This prompt cannot succeed.
     FailIteration {
-        /// Whether a shorter one might.
+        /// Whether a shorter prompt might succeed.
         too_long: bool,
     },
-    /// Nothing can work.
+    /// No attempt can succeed, so the run ends.
     EndRun {
-        /// The ending of the run.
+        /// The outcome of the run.
         ending: Outcome,
     },
 }
 
 impl AttemptOutcome {
-    /// The name that journal, console and `inspect` show.
+    /// The name shown in the journal, on the console and by `inspect`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -201,7 +200,6 @@ impl AttemptOutcome {
         }
     }
 
-    /// What follows from it.
     pub fn consequence(&self) -> Consequence {
         match self {
             Self::Finished | Self::TurnLimit | Self::AttemptBudget => Consequence::Assess,
@@ -239,7 +237,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// Whether no model can have answered, unless tokens were seen: then it cost nothing.
+    /// Whether no model can have answered, unless tokens were seen. The attempt was then free.
     pub fn never_asked(&self) -> bool {
         matches!(
             self,
@@ -250,7 +248,7 @@ impl AttemptOutcome {
         )
     }
 
-    /// Whether the provider answered at all: then a row of waits for limits is over.
+    /// Whether the provider responded at all, which ends a series of waits for limits.
     pub fn got_an_answer(&self) -> bool {
         match self {
             Self::Finished
@@ -279,7 +277,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// The outcome in a few words, for people.
+    /// A short description of the outcome, for display.
     pub fn sentence(&self) -> String {
         match self {
             Self::Finished => "finished".to_owned(),
@@ -291,8 +289,8 @@ impl AttemptOutcome {
             Self::Overloaded => "the provider is overloaded".to_owned(),
             Self::Network => "the provider could not be reached".to_owned(),
             Self::TimedOut { which } => match which {
-                Deadline::Start => "did not get ready in time".to_owned(),
-                Deadline::Idle => "was silent for too long".to_owned(),
+                Deadline::Start => "was not ready in time".to_owned(),
+                Deadline::Idle => "printed nothing for too long".to_owned(),
                 Deadline::Tool => "one tool call took too long".to_owned(),
                 Deadline::Attempt => "took too long".to_owned(),
             },
@@ -305,9 +303,9 @@ impl AttemptOutcome {
             Self::Auth { why } => format!("login refused: {why}"),
             Self::Billing { why } => format!("billing: {why}"),
             Self::BadStart { why } => format!("did not start: {why}"),
-            Self::NotStarted { why } => format!("could not be asked: {why}"),
+            Self::NotStarted { why } => format!("was not started: {why}"),
             Self::PromptTooLong => "the prompt is too long".to_owned(),
-            Self::ContextFull => "its context ran full again and again".to_owned(),
+            Self::ContextFull => "its context filled up repeatedly".to_owned(),
             Self::BadRequest { why } => format!("the request was rejected: {why}"),
             Self::ModelNotFound { why } => format!("no such model: {why}"),
             Self::Refused => "the model declined".to_owned(),
@@ -317,7 +315,7 @@ impl AttemptOutcome {
                 Suspicion::NoSignOfWork => "claims success without any sign of work".to_owned(),
                 Suspicion::BrokenOff => "claims success in the middle of a tool call".to_owned(),
                 Suspicion::LocalCommand => {
-                    "took the prompt for a command of its own and asked no model".to_owned()
+                    "took the prompt for one of its own commands and asked no model".to_owned()
                 }
             },
             Self::Lost => "lost with an earlier nightwright process".to_owned(),

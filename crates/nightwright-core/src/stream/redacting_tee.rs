@@ -1,9 +1,9 @@
-//! Masks what a program prints, where its words come a few characters at a time.
+//! Masks the output of a program whose text arrives a few characters at a time.
 //!
-//! A secret can be cut into several lines, none of which shows it, and whoever puts them together
-//! does. So such lines are held back until the line of text that they are part of is whole, and go
-//! out with their shares of the masked text. All others are masked as they come, and wait only for
-//! what came before them.
+//! A secret can be split over several lines, none of which shows it alone, but their concatenation
+//! does. So such lines are held until their line of text is complete, and then released with their
+//! parts of the masked text. All other lines are masked immediately, and wait only for the lines
+//! before them.
 //!
 //! ```text
 //!   bytes ─┬─ a piece of a message ─▶ held ────┬─▶ kept
@@ -12,7 +12,8 @@
 //!                                  └───────────────▶ heard
 //! ```
 //!
-//! Whoever listens to the agent waits for nothing, and keeps nothing of the pieces.
+//! The `heard` output, which the agent's reader gets, is never delayed; that reader stores no
+//! pieces.
 
 mod queue;
 #[cfg(test)]
@@ -29,30 +30,29 @@ use self::text::OpenTexts;
 use super::dialect::Dialect;
 use crate::redact::{Secrets, StreamMasker};
 
-/// A line that is longer brings no piece of a message.
+/// The maximum length of a line that is tried as a piece of a message.
 const PIECE_MAX: usize = 256 << 10;
-/// The most that is held back.
+/// The maximum number of bytes held back.
 const HELD_MAX: usize = 1 << 20;
-/// The most of what is no piece that waits for one.
+/// The maximum number of bytes of other lines that wait behind a piece.
 const BEHIND_MAX: usize = 256 << 10;
 
-/// What a line brings of a message that is being written.
+/// The part of a streamed message in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamedPart<'a> {
     /// Some characters of a text.
     Text(TextDelta<'a>),
-    /// Some characters of what comes whole later, and is not read before.
+    /// Some characters of a part that is repeated later as a whole, and not read before.
     Unread {
-        /// Where in the line they are, as a JSON string.
+        /// The position of the characters in the line, as a JSON string.
         at: Range<usize>,
     },
-    /// Nothing that has to do with a text.
+    /// A line that concerns no text.
     Aside,
-    /// What this speaker was writing is at its end.
+    /// The end of a text of this speaker.
     Ends {
-        /// Who.
         speaker: Cow<'a, str>,
-        /// Which of the texts of a message; `None` = all of them.
+        /// The index of the text within its message; `None` for all of them.
         index: Option<&'a str>,
     },
 }
@@ -60,33 +60,32 @@ pub enum StreamedPart<'a> {
 /// Some characters of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextDelta<'a> {
-    /// Whose text: empty, or the call that the sub-agent works for.
+    /// The author of the text: empty for the main agent, or the call that started the sub-agent.
     pub speaker: Cow<'a, str>,
-    /// Which of the texts of a message.
+    /// The index of the text within its message.
     pub index: &'a str,
-    /// Where in the line they are, as a JSON string.
+    /// The position of the characters in the line, as a JSON string.
     pub at: Range<usize>,
-    /// What they are.
+    /// The decoded characters of the delta.
     pub text: Cow<'a, str>,
 }
 
-/// Masks what a program prints.
+/// Masks the output of a program.
 #[derive(Debug)]
 pub struct RedactingTee {
     dialect: Dialect,
     secrets: Secrets,
-    /// For all that is no piece of a message.
+    /// The masker for lines that are not pieces of a message.
     masking: StreamMasker,
     /// The last line so far, while it may be a piece of a message.
     line: Vec<u8>,
-    /// Whether the last line is a long one, the beginning of which is gone already.
+    /// Whether the last line is a long one, whose start is already released.
     is_long: bool,
     texts: OpenTexts,
     held: LineQueue,
 }
 
 impl RedactingTee {
-    /// For one stream.
     pub fn new(dialect: Dialect, secrets: Secrets) -> Self {
         let masking = if dialect.prints_json() { StreamMasker::of_json } else { StreamMasker::new };
         Self {
@@ -100,8 +99,8 @@ impl RedactingTee {
         }
     }
 
-    /// Takes more. What is `heard` comes out as soon as its line is whole; what is `kept` is the same
-    /// but for pieces of messages, which wait for each other, and what comes behind them.
+    /// Takes a chunk. `heard` gets each line as soon as it is complete. `kept` gets the same,
+    /// except that pieces of messages wait for each other, and later lines wait for them.
     pub fn push(
         &mut self,
         chunk: &[u8],
@@ -119,7 +118,7 @@ impl RedactingTee {
         self.pass_long(kept, heard);
     }
 
-    /// Hands out the rest: there is no more.
+    /// Releases the rest at the end of the stream.
     pub fn finish(&mut self, mut kept: impl FnMut(&[u8]), mut heard: impl FnMut(&[u8])) {
         let (kept, heard): (Sink<'_>, Sink<'_>) = (&mut kept, &mut heard);
         let line = std::mem::take(&mut self.line);
@@ -131,7 +130,7 @@ impl RedactingTee {
         });
     }
 
-    /// The rest of a line that began in an earlier chunk. Gives what follows it.
+    /// Completes a line that began in an earlier chunk, and returns the rest of the chunk.
     fn begun<'c>(&mut self, chunk: &'c [u8], kept: Sink<'_>, heard: Sink<'_>) -> &'c [u8] {
         if self.line.is_empty() && !self.is_long {
             return chunk;
@@ -147,7 +146,7 @@ impl RedactingTee {
         if newline.is_some() {
             let mut line = std::mem::take(&mut self.line);
             self.whole(&line, kept, heard);
-            // The same memory is used again.
+            // The memory is reused.
             line.clear();
             self.line = line;
         } else {
@@ -156,7 +155,7 @@ impl RedactingTee {
         rest
     }
 
-    /// A last line that is too long for a piece is not held.
+    /// Releases a last line that is too long to be a piece of a message.
     fn pass_long(&mut self, kept: Sink<'_>, heard: Sink<'_>) {
         if self.line.len() > PIECE_MAX {
             self.is_long = true;
@@ -172,11 +171,11 @@ impl RedactingTee {
         }
     }
 
-    /// Whole lines. Where there is nothing to mask in any of them that is found out once.
+    /// Processes complete lines. If none of them contains anything to mask, one scan shows it.
     fn lines(&mut self, lines: &[u8], kept: Sink<'_>, heard: Sink<'_>) {
         let is_clean = self.masking.is_idle() && !self.secrets.are_in(lines);
         let look = if is_clean { ScanResult::Clean } else { ScanResult::Unknown };
-        // Lines that are no pieces go on together.
+        // Lines that are not pieces are passed on together.
         let mut plain = 0;
         let mut at = 0;
         while let Some(length) = memchr(b'\n', &lines[at..]) {
@@ -195,7 +194,7 @@ impl RedactingTee {
         if line.len() <= PIECE_MAX { self.dialect.streamed(line) } else { None }
     }
 
-    /// What is no piece: behind everything that is held.
+    /// Queues bytes that are not pieces, behind everything that is held.
     fn plain(&mut self, bytes: &[u8], look: ScanResult, kept: Sink<'_>, heard: Sink<'_>) {
         if bytes.is_empty() {
             return;
@@ -245,7 +244,7 @@ impl RedactingTee {
                 self.held.push(line, look, Some(piece));
             }
             StreamedPart::Unread { at } => {
-                // As many as there were bytes between the quotation marks: the line keeps its length.
+                // One star per byte between the quotes: the line keeps its length.
                 let stars = "*".repeat(at.len().saturating_sub(2));
                 self.held.push(&with(line, at, &stars), look, None);
             }
@@ -261,26 +260,26 @@ impl RedactingTee {
         }
     }
 
-    /// Bytes that are kept: of texts, and of lines.
+    /// The number of bytes kept, of texts and of lines.
     #[cfg(test)]
     fn memory(&self) -> (usize, usize) {
         (self.texts.memory(), self.held.memory())
     }
 
-    /// Hands out everything that is held.
+    /// Releases everything that is held.
     fn release_all(&mut self, kept: Sink<'_>) {
         self.texts.end_all();
         self.release(kept);
     }
 
-    /// The same before the lines that are being written are whole: nothing of those is shown, up to
-    /// their ends, for nobody knows what they are the beginning of.
+    /// Releases everything before the current lines of text are complete. Those lines are masked up
+    /// to their ends, because they may begin with a secret.
     fn break_off(&mut self, kept: Sink<'_>) {
         self.texts.break_off();
         self.release(kept);
     }
 
-    /// Hands out what needs not wait any longer, in the order in which it came.
+    /// Releases whatever no longer has to wait, in order of arrival.
     fn release(&mut self, kept: Sink<'_>) {
         let Self { held, texts, secrets, .. } = self;
         let share = |piece: &HeldDelta| texts.take(piece.text, piece.length);
@@ -295,7 +294,7 @@ impl RedactingTee {
 
 type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// The line with another string in this place.
+/// The line with the string at this position replaced.
 fn with(line: &[u8], at: Range<usize>, text: &str) -> Vec<u8> {
     let string = serde_json::Value::from(text).to_string();
     [&line[..at.start], string.as_bytes(), &line[at.end..]].concat()

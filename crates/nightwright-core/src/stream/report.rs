@@ -1,4 +1,4 @@
-//! What an attempt tells the machine: little while it runs, everything once it is over.
+//! Reports of an attempt to the state machine: news while it runs, and a full report at its end.
 
 use std::time::Duration;
 
@@ -13,184 +13,182 @@ use crate::units::{Tokens, Usd, millis};
 /// News of a running attempt or call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentNews {
-    /// The program has started and says what it is.
+    /// The program has started and describes itself.
     Ready(Ready),
-    /// What it is doing and what it has used so far; sent at most once a second.
+    /// The current activity and usage, sent at most once per second.
     Pulse(Pulse),
-    /// A turn ended with a result and the input is still open: say something more, or close it.
+    /// A turn ended with a result and the input is still open: send another message, or close it.
     TurnEnded {
-        /// How it ended.
         how: TurnEnd,
-        /// What the watchdog noticed at its end, if anything.
+        /// The watchdog's finding at the end of the turn, if any.
         noticed: Option<WatchdogFinding>,
     },
-    /// The watchdog noticed something in the middle of a turn.
+    /// The watchdog's finding in the middle of a turn.
     Noticed(WatchdogFinding),
-    /// A use of a tool was not allowed.
+    /// A tool call was denied.
     Denied(Denial),
-    /// The provider refused the login; the program would go on asking for minutes.
+    /// The provider refused the login; the program would keep retrying for minutes.
     LoginRefused,
-    /// How much of the account's quota is used.
+    /// The used share of the account's quota.
     Quota(QuotaNews),
-    /// It is over, and all its processes are gone. Comes once and last.
+    /// The attempt has ended, and all its processes are gone. Sent once, as the last news.
     Exited(Box<AttemptReport>),
 }
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnEnd {
-    /// By itself; the agent waits for what we have to say.
+    /// The agent finished and waits for a message.
     Well,
-    /// By itself, with a message of ours still to be worked on: another turn is about to begin.
+    /// The agent finished and a message is queued: another turn is about to begin.
     Queued,
-    /// By an error of the provider or by a limit: nothing that we could say would help.
+    /// An error of the provider or a limit ended the turn: a message would not help.
     Failed,
 }
 
-/// What the program said of itself when it was ready.
+/// The program's description of itself when it is ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ready {
-    /// The model it works with.
+    /// The model that the agent works with.
     pub model: String,
-    /// Its version.
+    /// The version of the agent program.
     pub version: String,
-    /// How it treats permissions.
+    /// The permission mode of the agent program.
     pub permission_mode: String,
-    /// How many tools it has.
+    /// The number of available tools.
     pub tools: u32,
-    /// Where the key comes from that it works with; empty for a login.
+    /// The source of the API key; empty for a login.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub api_key: String,
-    /// Servers for further tools that did not come up.
+    /// The MCP servers that failed to start.
     pub failed_servers: Vec<String>,
 }
 
-/// A sign of life.
+/// A sign of life of a running attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pulse {
-    /// How long ago its last line came.
+    /// The time since its last line.
     pub quiet: Duration,
-    /// The tool calls that are going on, if any.
+    /// The running tool calls, if any.
     pub tool: Option<RunningTool>,
-    /// Whether a result has come, the input is closed and no message of ours waits: only the exit
-    /// is missing.
+    /// Whether a result has arrived, the input is closed and no message waits: only the exit is
+    /// outstanding.
     pub exiting: bool,
-    /// Tokens seen so far.
     pub tokens: Tokens,
 }
 
-/// The tool calls that are going on, as far as deadlines need to know of them.
+/// The running tool calls, as far as deadlines depend on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningTool {
-    /// The name of the tool that has been running longest.
+    /// The name of the longest-running tool.
     pub name: String,
-    /// For how long it has been running.
+    /// The time for which it has been running.
     pub running: Duration,
-    /// How long ago the last heartbeat came of the call that has been without one for longest. A
-    /// call that never gave any does not count.
+    /// The time since the last heartbeat of the call without one for the longest time. A call that
+    /// never sent a heartbeat does not count.
     pub heartbeat: Option<Duration>,
 }
 
-/// Something in the agent's words or in the stream's rhythm that needs an answer.
+/// A finding of the watchdog in the agent's words or tool calls that needs a response.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WatchdogFinding {
-    /// What kind of thing.
+    /// The kind of problem found.
     pub signal: WatchdogSignal,
-    /// The problem's key: the same problem in other words has the same one.
+    /// The key of the problem: the same problem in other words has the same key.
     pub key: String,
-    /// The words themselves.
+    /// The sentence or event that was found.
     pub text: String,
-    /// The end of the agent's own message around them, as it was written: the options before a
-    /// question, what was tried before a surrender. Empty where the words are all there is.
+    /// The end of the agent's message around the text, as written: the options before a question,
+    /// or the attempts before a surrender. Empty if the text is the whole message.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
 }
 
-/// What the watchdog looks for.
+/// A problem that the watchdog looks for.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum WatchdogSignal {
-    /// The agent gives up.
+    /// The agent gives up on the task.
     GivingUp,
-    /// The agent asks somebody who is not there.
+    /// The agent asks a question that no one can answer.
     Asking,
-    /// The same tool call over and over.
+    /// The agent repeats the same tool call.
     Repetition,
-    /// Tool errors in a row.
+    /// Several consecutive tool calls failed.
     ToolErrors,
-    /// The context is compacted again and again.
+    /// The context is compacted repeatedly.
     Compaction,
 }
 
-/// The account's quota as the agent reports it.
+/// The account's quota, as the agent reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct QuotaNews {
-    /// Which window.
+    /// The window that the quota applies to.
     pub window: QuotaWindow,
-    /// How much of it is used, in percent.
+    /// The used share in percent.
     pub used: u8,
-    /// When it starts anew, if that was said.
+    /// When the window resets, if reported.
     pub resets_at: Option<Timestamp>,
 }
 
-/// The windows of an account's quota.
+/// A window of an account's quota.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum QuotaWindow {
-    /// Five hours.
+    /// The window of five hours.
     FiveHour,
-    /// Seven days.
+    /// The window of seven days.
     SevenDay,
 }
 
-/// Everything about an attempt or call that is over.
+/// All facts about a finished attempt or call.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct AttemptReport {
-    /// What came of it.
+    /// The outcome of the attempt or call.
     pub outcome: AttemptOutcome,
-    /// What it cost; `None` when the agent did not live to say.
+    /// The cost that the agent reported; absent if it died before.
     #[serde(default)]
     pub cost: Option<Usd>,
-    /// What the tokens seen would cost by the price table; used when `cost` is unknown.
+    /// The cost of the tokens seen, by the price table; used when `cost` is unknown.
     #[serde(default)]
     pub priced: Option<Usd>,
-    /// Tokens by kind.
+    /// The tokens used, by kind.
     #[serde(default)]
     pub tokens: Tokens,
-    /// Turns, as the agent counts them.
+    /// The number of turns, as the agent counts them.
     #[serde(default)]
     pub turns: u32,
-    /// What its own words amount to.
+    /// The evidence in the agent's own words.
     #[serde(default)]
     pub text_evidence: TextEvidence,
-    /// Uses of tools that were not allowed.
+    /// The tool calls that were denied.
     #[serde(default)]
     pub denied: Vec<Denial>,
-    /// Files that its tools wrote or edited, each once, the first of them; `None` = not known. What a
-    /// shell wrote is not among them.
+    /// The first files that its tools wrote or edited, each once; absent if unknown. Files written
+    /// by a shell are not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Vec<String>>,
     /// The answer, if this was a call.
     #[serde(default)]
     pub answer: Option<Answer>,
-    /// How many of our messages after the prompt it took up, the first of them; `None` = all.
+    /// The number of messages after the prompt that the agent took up; absent for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<u32>,
-    /// What was in its stream, and what is new about it.
+    /// Statistics of the agent's output stream.
     #[serde(flatten)]
     pub stream: StreamFacts,
-    /// Kinds of events and fields that no version we know of prints, each once, the first of them.
+    /// The first kinds of events and fields that no supported version prints, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
 
 impl AttemptReport {
-    /// A report of an attempt of which nothing but the outcome is known.
+    /// A report with nothing but the outcome.
     pub fn bare(outcome: AttemptOutcome) -> Self {
         Self {
             outcome,
@@ -209,73 +207,74 @@ impl AttemptReport {
     }
 }
 
-/// Plain facts about what a program printed.
+/// Statistics of the output of an agent program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamFacts {
-    /// Bytes on standard output.
+    /// The number of bytes on standard output.
     pub stdout_bytes: u64,
-    /// Bytes on standard error.
+    /// The number of bytes on standard error.
     pub stderr_bytes: u64,
-    /// Lines that were no messages.
+    /// The number of lines that were not messages.
     pub bad_lines: u64,
-    /// Events and results with something in them that no version we know of prints.
+    /// The number of events and results with content that no supported version prints.
     pub unknown_events: u64,
-    /// Results: one for each turn.
+    /// The number of results: one per turn.
     pub results: u32,
-    /// Tool calls, those of sub-agents too.
+    /// The number of tool calls, including those of sub-agents.
     pub tool_calls: u32,
-    /// Tool calls that failed.
+    /// The number of tool calls that failed.
     pub tool_errors: u32,
-    /// Time from the last line to the end.
+    /// The time from the last line to the end.
     #[serde(with = "millis", rename = "quiet_ms")]
     #[schemars(with = "u64")]
     pub quiet: Duration,
 }
 
-/// What the agent's own words amount to. Thinking, tools, files and sub-agents have no say here.
+/// The evidence in the agent's own words. Thinking, tools, files and sub-agents do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextEvidence {
-    /// The final message has a completion marker that counts.
+    /// Whether the final message contains a valid completion marker.
     pub promise: bool,
-    /// Why a completion marker in the final message was not counted, as the rest of a sentence.
+    /// The reason why a completion marker in the final message was ignored, as the rest of a
+    /// sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marker_ignored: Option<String>,
-    /// The completion signal was in the final message.
+    /// Whether the final message contains the completion signal.
     pub signal: bool,
-    /// The end phrase was near the end of the final message.
+    /// Whether the end phrase is near the end of the final message.
     pub end_phrase: bool,
-    /// The final message says, in whatever words, that all is done.
+    /// Whether the final message says, in any words, that everything is done.
     pub states_done: bool,
-    /// What the agent says it can't go on without.
+    /// The blockers that the agent names.
     pub blockers: Vec<Blocker>,
-    /// A conflict of principles it could not resolve.
+    /// A conflict of principles that the agent could not resolve.
     pub conflict: Option<String>,
-    /// What the watchdog noticed and has not answered.
+    /// The watchdog's findings that were not answered.
     pub findings: Vec<WatchdogFinding>,
-    /// The first words of the final message, for people.
+    /// The first words of the final message, for display.
     pub summary: String,
 }
 
-/// Something that only a person can give.
+/// Something that only a person can resolve.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Blocker {
-    /// The same blocker has the same key; each is told once a run.
+    /// The same blocker has the same key; each is reported once per run.
     pub key: String,
-    /// What is needed.
+    /// A description of what is needed.
     pub text: String,
 }
 
-/// What a call was asked for.
+/// The answer that a call was made for.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Answer {
     /// A verdict on a claim.
     Verdict(Verdict),
-    /// Free text: advice, a decision.
+    /// Free text, such as advice or a decision.
     Text {
-        /// The text.
+        /// The text of the answer.
         text: String,
     },
 }
@@ -285,9 +284,9 @@ pub enum Answer {
 pub struct Verdict {
     /// Whether the work is complete.
     pub complete: bool,
-    /// Why.
+    /// The reason for the verdict.
     pub reason: String,
-    /// What is missing.
+    /// The items that are missing.
     #[serde(default)]
     pub missing: Vec<String>,
 }

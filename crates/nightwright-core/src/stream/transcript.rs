@@ -1,7 +1,7 @@
-//! An attempt as it is heard: line by line while it goes on, and as a report when it is over.
+//! Transcript of an attempt: read line by line while it runs, and turned into a report at its end.
 //!
-//! However long an attempt talks, only its last words, its last result, its first few blockers and
-//! the tool calls that are going on are kept.
+//! However much an attempt prints, only its last words, its last result, its first few blockers and
+//! the running tool calls are kept.
 
 use std::time::Duration;
 
@@ -37,60 +37,58 @@ mod tools;
 mod turns;
 mod unknown;
 
-/// The most that is kept of an answer in words.
+/// The maximum length of a text answer in bytes.
 const ANSWER_MAX: usize = 16 << 10;
 
-/// Further uses of tools that were denied are left out: the first few say what has to be allowed.
+/// The maximum number of denials. The first few show which rules are missing.
 const DENIED_MAX: usize = 64;
 
-/// What is kept of the reason for a denial.
+/// The maximum length of the reason for a denial.
 const REASON_MAX: usize = 8 << 10;
 
-/// The status of an answer to somebody who is not logged in.
+/// The HTTP status of a request without a valid login.
 const UNAUTHORIZED: u16 = 401;
 
-/// How an attempt is to be read.
+/// The options for reading an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct TranscriptOptions<'a> {
-    /// The language it speaks.
     pub dialect: Dialect,
-    /// What its words are searched for.
+    /// The completion settings, which define what is searched for.
     pub completion: &'a Completion,
-    /// What it is for; `None` = the work itself.
+    /// The purpose of a call; `None` for the work itself.
     pub purpose: Option<CallPurpose>,
     /// Whether its input stays open after the prompt.
     pub live: bool,
-    /// When it was started, by the clock that never goes back.
+    /// The time of its start, by a monotonic clock.
     pub started: Duration,
 }
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AttemptExit<'a> {
-    /// How the process ended; `None` = nobody saw it.
+    /// The exit of the process; `None` if it was not seen.
     pub exit: Option<ProcessExit>,
-    /// Why we ended it, if we did.
+    /// The reason why nightwright ended it, if it did.
     pub cut: Option<CancelReason>,
     /// The end of standard error.
     pub stderr: &'a str,
-    /// Bytes on standard output.
+    /// The number of bytes on standard output.
     pub stdout_bytes: u64,
-    /// Bytes on standard error.
+    /// The number of bytes on standard error.
     pub stderr_bytes: u64,
     /// The time zone of the machine, if it is known.
     pub zone: Option<&'a TimeZone>,
 }
 
-/// An attempt that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedTranscript {
-    /// What the machine wants to know of it.
+    /// The report for the state machine.
     pub report: AttemptReport,
-    /// What the agent said last, the end of it if it is very long; empty if it said nothing.
+    /// The agent's last message, truncated to its end if it is very long; empty if there was none.
     pub final_text: String,
 }
 
-/// What was heard of an attempt or call so far.
+/// The state of an attempt or call so far.
 #[derive(Debug)]
 pub struct Transcript {
     dialect: Dialect,
@@ -98,14 +96,14 @@ pub struct Transcript {
     purpose: Option<CallPurpose>,
     started: Duration,
     turn_state: TurnState,
-    /// When the last line came, or the attempt was started.
+    /// The time of the last line, or of the start.
     last_line: Duration,
-    /// Whether a line came.
+    /// Whether a line was printed.
     has_output: bool,
     bad_lines: u64,
     unknown: UnknownEvents,
     was_ready: bool,
-    /// Where the key comes from that it works with.
+    /// The source of the API key.
     api_key: String,
     login_refused: bool,
     tools: ToolTracker,
@@ -115,34 +113,33 @@ pub struct Transcript {
     result: Option<ResultFacts>,
     /// The error that belongs to the result.
     error_of_result: Option<ErrorFacts>,
-    /// The error that came since.
+    /// The error reported since the result.
     error: Option<ErrorFacts>,
     rate_limit: Option<RateLimit>,
     quotas: Vec<QuotaNews>,
     denied: Vec<Denial>,
-    /// The calls that these are about.
+    /// The calls that these denials are about.
     denied_calls: Vec<String>,
     last_text: LastText,
-    /// The words of the last turn, if a message of ours was waiting when it ended.
+    /// The words of the last turn, if a message was waiting when it ended.
     queued: Option<QueuedTurn>,
-    /// The same of the turn before the last one.
+    /// The same for the turn before the last one.
     before: Option<QueuedTurn>,
-    /// What it said it can't go on without, in any of its messages: an attempt that is cut off has
-    /// no last one.
+    /// The blockers named in any message: an attempt that is cut off has no last one.
     blockers: Vec<Blocker>,
 }
 
-/// A turn that ended while a message of ours was waiting.
+/// A turn that ended while a message was waiting.
 #[derive(Debug)]
 struct QueuedTurn {
-    /// Tool calls until then.
+    /// The number of tool calls until then.
     calls: u32,
-    /// What its last words amount to.
+    /// The evidence in its last words.
     text_evidence: TextEvidence,
 }
 
 impl Transcript {
-    /// Nothing was heard yet.
+    /// A transcript without any lines.
     pub fn new(reading: TranscriptOptions<'_>) -> Self {
         Self {
             dialect: reading.dialect,
@@ -175,7 +172,7 @@ impl Transcript {
         }
     }
 
-    /// Takes one line: shows what it says, and tells what matters to the machine.
+    /// Reads one line: passes its messages to `show`, and news for the state machine to `tell`.
     pub fn line(
         &mut self,
         mono: Duration,
@@ -195,24 +192,24 @@ impl Transcript {
         }
     }
 
-    /// A line came that was too long to be read: a sign of life and no more.
+    /// Records a line that was too long to be read, as a sign of life.
     pub fn unreadable(&mut self, mono: Duration) {
         self.last_line = mono;
         self.has_output = true;
         self.bad_lines += 1;
     }
 
-    /// The input was closed: after the next result only the exit is missing.
+    /// Records that the input was closed: after the next result, only the exit is outstanding.
     pub fn close_input_noted(&mut self) {
         self.turn_state.close();
     }
 
-    /// A further message was sent: the agent will take it up, sooner or later.
+    /// Records a further message, which the agent will take up later.
     pub fn nudge_noted(&mut self) {
         self.turn_state.message_sent();
     }
 
-    /// A sign of life.
+    /// A sign of life for the state machine.
     pub fn pulse(&self, mono: Duration) -> Pulse {
         Pulse {
             quiet: mono.saturating_sub(self.last_line),
@@ -222,7 +219,7 @@ impl Transcript {
         }
     }
 
-    /// The report of an attempt that is over and whose processes are gone.
+    /// The report of an attempt that has ended and whose processes are gone.
     pub fn finish(
         self,
         mono: Duration,
@@ -232,7 +229,7 @@ impl Transcript {
         self.conclude(mono, wall, closing).report
     }
 
-    /// The same, with what was said last.
+    /// Like [`Transcript::finish`], with the agent's last message.
     pub fn conclude(
         self,
         mono: Duration,
@@ -365,7 +362,7 @@ impl Transcript {
         }
     }
 
-    /// Follows the rhythm of work. Calls are short, and nobody would answer them.
+    /// Runs loop detection. Calls are short and cannot be answered, so they are not watched.
     fn watch(
         &mut self,
         see: impl FnOnce(&mut LoopDetector) -> Option<WatchdogFinding>,
@@ -378,7 +375,7 @@ impl Transcript {
         }
     }
 
-    /// The program would go on asking for minutes; the machine knows better what to do.
+    /// Reports a refused login. The program would keep retrying for minutes.
     fn retry(&mut self, status: Option<u16>, tell: &mut impl FnMut(AgentNews)) {
         if status == Some(UNAUTHORIZED) && !std::mem::replace(&mut self.login_refused, true) {
             tell(AgentNews::LoginRefused);
@@ -396,8 +393,8 @@ impl Transcript {
         self.rate_limit = Some(limit);
     }
 
-    /// A call is told of twice: when it is denied, and at the end of the turn. The first has the
-    /// reason.
+    /// Records a denial. Each is reported twice: when it happens, with the reason, and at the end
+    /// of the turn.
     fn deny(&mut self, call: &str, denial: Denial, tell: &mut impl FnMut(AgentNews)) {
         let is_told = !call.is_empty() && self.denied_calls.iter().any(|told| told == call);
         if is_told || self.denied_calls.len() >= DENIED_MAX {
@@ -445,7 +442,7 @@ impl Transcript {
         self.result = Some(result);
     }
 
-    /// What the last words of a turn amount to. After an error they are none of the agent's.
+    /// The evidence in the last words of a turn. After an error, they are not the agent's.
     fn turn_evidence(&self, how: TurnEnd, text: &str) -> Option<TextEvidence> {
         match how {
             TurnEnd::Well | TurnEnd::Queued if self.purpose.is_none() => {
@@ -455,8 +452,8 @@ impl Transcript {
         }
     }
 
-    /// A claim stands when all that came after it was an answer in words to something that we had
-    /// said before: the agent said it once, and did nothing since.
+    /// Keeps an earlier claim if everything after it was an answer in words to an earlier message,
+    /// without any tool call.
     fn with_claim_before(&self, mut words: TextEvidence, text: &str) -> TextEvidence {
         if let Some(QueuedTurn { calls, text_evidence: before }) = &self.before
             && *calls == self.tools.calls()
@@ -476,20 +473,21 @@ impl Transcript {
         words
     }
 
-    /// The last result, unless it was overtaken: an agent that died over a further message of
-    /// ours has not come to its end.
+    /// The last result, unless it is outdated: an agent that died while answering a further message
+    /// has not finished.
     fn current_result(&self) -> Option<&ResultFacts> {
         self.result.as_ref().filter(|_| !self.turn_state.is_answering())
     }
 
-    /// What the agent said last: in its result, or where that is none of its own, before.
+    /// The agent's last message: from its result, or from an earlier message if the result has
+    /// none.
     fn final_message(&self) -> &str {
         let good = self.current_result().filter(|result| !result.is_error);
         good.and_then(|result| result.text.as_deref()).unwrap_or(self.last_text.as_str())
     }
 
-    /// Only an attempt that came to an end can claim anything. What it needs it may have said
-    /// before it was cut off, unless somebody wanted it stopped: then nothing is concluded.
+    /// The evidence of an attempt. Only an attempt that finished can claim completion. Its blockers
+    /// count even if it was cut off, unless it was stopped on request.
     fn text_evidence(
         &self,
         outcome: &AttemptOutcome,
@@ -531,7 +529,8 @@ impl Transcript {
         let structured = self.current_result().and_then(|result| result.structured.as_deref());
         match purpose {
             CallPurpose::Verify => verdict(text, structured).map(Answer::Verdict),
-            // Who ran out of money or turns was not through: what it said last is no decision.
+            // An advisor that ran out of money or turns was not finished: its last message is no
+            // decision.
             CallPurpose::Advise | CallPurpose::Council if *outcome != AttemptOutcome::Finished => {
                 None
             }

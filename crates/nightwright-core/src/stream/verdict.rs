@@ -1,20 +1,20 @@
-//! A verdict out of an answer: the form that was asked for, or the last line.
+//! Verdict parsing: from the requested JSON, or from the last line of an answer.
 
 use serde_json::Value;
 
 use super::report::Verdict;
 
-/// The shape of an answer that is a verdict, as JSON Schema.
+/// The JSON Schema of an answer that is a verdict.
 pub const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"type":"string","enum":["yes","no"]},"reason":{"type":"string"},"missing":{"type":"array","items":{"type":"string"}}},"required":["verdict","reason","missing"],"additionalProperties":false}"#;
 
-/// How the last line of an answer begins.
+/// The beginning of the last line of an answer.
 const MARK: &str = "verdict:";
 
-/// More than this of a reason, or of what is missing, helps nobody.
+/// The maximum length of a reason, or of a missing item.
 const TEXT_MAX: usize = 2000;
 const MISSING_MAX: usize = 20;
 
-/// The verdict in an answer; `None` when there is none that can be read.
+/// Returns the verdict in an answer, or `None` if it has none that can be parsed.
 pub fn verdict(text: &str, structured: Option<&str>) -> Option<Verdict> {
     structured.and_then(from_object).or_else(|| from_object(text)).or_else(|| from_last_line(text))
 }

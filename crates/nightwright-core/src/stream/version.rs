@@ -1,30 +1,26 @@
-//! Versions of agent programs, and whether we know how one of them talks.
+//! Versions of agent programs, and whether a version is supported.
 
 use std::fmt;
 
-/// A version of a program: three numbers, compared in their order.
+/// A version of a program: three numbers, compared in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// The first number.
     pub major: u32,
-    /// The second.
     pub minor: u32,
-    /// The third.
     pub patch: u32,
 }
 
 impl Version {
-    /// A version.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self { major, minor, patch }
     }
 
-    /// Reads a version at the beginning of a line such as `2.1.325 (Claude Code)`. What follows
-    /// the three numbers may say anything, as long as it is set apart from them.
+    /// Parses the version at the start of a line such as `2.1.325 (Claude Code)`. Any text may
+    /// follow the three numbers after a separator.
     pub fn parse(line: &str) -> Option<Self> {
         let word = line.split_whitespace().next()?;
         let word = word.strip_prefix('v').unwrap_or(word);
-        // The names of builds and of versions before the release are not told apart.
+        // Build metadata and pre-release names are ignored.
         let numbers = word.split(['-', '+']).next()?;
         let mut numbers = numbers.split('.').map(number);
         let version = Self::new(numbers.next()??, numbers.next()??, numbers.next()??);
@@ -32,7 +28,7 @@ impl Version {
     }
 }
 
-/// A plain number: `parse` alone would take a sign, too.
+/// Parses a plain number: `parse` alone would accept a sign, too.
 fn number(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -43,28 +39,28 @@ impl fmt::Display for Version {
     }
 }
 
-/// The versions whose streams were recorded, from the oldest to the newest.
+/// The range of versions whose streams were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SupportedVersions {
-    /// Nothing older is used: it may lack what we ask for.
+    /// Older versions are rejected: they may lack required options.
     pub oldest: Version,
-    /// What is newer is used, with a word of warning.
+    /// Newer versions are used, with a warning.
     pub newest: Version,
 }
 
-/// Where a version stands beside those that are covered, the oldest first.
+/// The position of a version relative to the supported range, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VersionSupport {
-    /// Older than all of them.
+    /// Older than the supported range.
     TooOld,
-    /// Between the oldest and the newest.
+    /// Within the supported range.
     Covered,
-    /// Newer than all of them.
+    /// Newer than the supported range.
     Newer,
 }
 
 impl SupportedVersions {
-    /// Where a version stands.
+    /// Compares a version with the range.
     pub fn support(&self, version: Version) -> VersionSupport {
         if version < self.oldest {
             VersionSupport::TooOld

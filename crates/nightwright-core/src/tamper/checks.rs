@@ -1,4 +1,4 @@
-//! Files that decide what the checks do: which of their parts are not what they were.
+//! Changes to files that define the checks, part by part.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use super::shape::BlockStructure;
 use super::{FileDiff, FileSide};
 use crate::input::TamperFinding;
 
-/// So deep the names of values go; what is deeper is the value of the last name.
+/// The maximum depth of names; deeper values belong to the last name.
 const DEPTH_MAX: usize = 6;
 
-/// So many parts of a file are named.
+/// The number of changed parts that are named.
 const NAMED_MAX: usize = 3;
 
-/// A part: its name and what it is.
+/// The name and the value of a part.
 type ConfigPart = (String, String);
 
-/// What was changed in the definitions of the checks.
+/// The changes to the definitions of the checks.
 pub(super) fn findings(change: &FileDiff) -> Vec<TamperFinding> {
     let checks = PATTERNS.checks.iter().filter(|check| check.files.is_match(&change.path));
     checks.filter_map(|check| finding(check, change)).collect()
@@ -49,7 +49,7 @@ fn finding(check: &CheckFileRule, change: &FileDiff) -> Option<TamperFinding> {
     if changed.is_empty() { None } else { found(what(check, &changed)) }
 }
 
-/// The names of the parts that were changed, each once.
+/// The names of the changed parts, each once.
 fn changed<'a>(
     check: &CheckFileRule,
     before: &'a [ConfigPart],
@@ -77,7 +77,7 @@ fn matches(pattern: Option<&LazyRegex>, (key, value): &ConfigPart) -> bool {
     pattern.is_some_and(|pattern| pattern.is_match(&format!("{key} = {value}")))
 }
 
-/// Whether a new part makes the checks do less.
+/// Whether a new part weakens the checks.
 fn is_weaker(check: &CheckFileRule, (key, value): &ConfigPart) -> bool {
     let said = format!("{key} = {value}");
     let said = match &check.ordinary {
@@ -94,7 +94,7 @@ fn is_higher(check: &CheckFileRule, part: &ConfigPart, now: Option<&str>) -> boo
     matches(check.higher.as_ref(), part) && numbers.is_some_and(|(now, then)| now >= then)
 }
 
-/// Whether a level was not lowered. The lowest may also go.
+/// Whether a level was not lowered. The lowest level may also be removed.
 fn is_level_kept(check: &CheckFileRule, part: &ConfigPart, now: Option<&str>) -> bool {
     let level = |text: &str| check.levels.iter().position(|level| level == text);
     match (level(&part.1), now) {
@@ -104,7 +104,7 @@ fn is_level_kept(check: &CheckFileRule, part: &ConfigPart, now: Option<&str>) ->
     }
 }
 
-/// The parts that are there and not in the other, as often as they are.
+/// The parts that the other list lacks, counting duplicates.
 fn missing<'a>(
     there: &'a [ConfigPart],
     other: &[ConfigPart],
@@ -172,12 +172,12 @@ pub(super) fn parts(check: &CheckFileRule, text: &str) -> Vec<ConfigPart> {
     }
 }
 
-/// The words of a text, each one blank apart.
+/// The words of a text, separated by single spaces.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// JSON as people write it has commas behind the last element.
+/// Removes trailing commas, which people write in JSON.
 fn without_last_commas(masked: &MaskedSource) -> String {
     let mut said = masked.without_comments.clone().into_bytes();
     let mut comma = None;
@@ -196,7 +196,7 @@ fn without_last_commas(masked: &MaskedSource) -> String {
     String::from_utf8(said).unwrap_or_default()
 }
 
-/// What stands in the braces behind a name.
+/// The content of the braces after a name.
 fn braces(masked: &MaskedSource, keys: &Regex) -> Vec<ConfigPart> {
     let shape = BlockStructure::of(&masked.code);
     let (mut parts, mut behind) = (Vec::new(), 0);

@@ -1,8 +1,8 @@
-//! The tests before and now: which of them are gone, switched off, or check less.
+//! Comparison of the tests before and after: which are deleted, disabled, or check less.
 //!
-//! A test is the same test if it has the same name in the same file, else in another, else if most
-//! of its words are those of a new one. An assertion is the same if it reads the same, wherever it
-//! stands now.
+//! A test is the same if it has the same name in the same file, or else in another file. Otherwise it
+//! is the same as a new test that shares most of its words. An assertion is the same if its text is
+//! the same, wherever it is.
 
 use std::collections::HashMap;
 
@@ -10,45 +10,45 @@ use super::outline::{Outline, Test};
 use super::patterns::FileRole;
 use crate::input::TamperFinding;
 
-/// From so much on in common, in percent, a new test of the file is the old one with a new name.
+/// The common share, in percent, from which a new test in the file is the old one renamed.
 const SAME_FILE: usize = 60;
 
 /// The same for a new test in another file.
 const OTHER_FILE: usize = 90;
 
-/// So many tests at most are compared with each other.
+/// The maximum number of tests that are compared with each other.
 const COMPARED_MAX: usize = 100;
 
-/// So many names are said.
+/// The number of names that are listed.
 const NAMED_MAX: usize = 3;
 
-/// A file with what is known of both its sides; a side that does not exist has nothing in it.
+/// A file with the outlines of both its sides. The outline of a missing side is empty.
 #[derive(Debug)]
 pub(super) struct ComparedFile<'a> {
     pub(super) path: &'a str,
     pub(super) role: FileRole,
-    /// Whether it was not there before.
+    /// Whether the file did not exist before.
     pub(super) is_new: bool,
     pub(super) before: Outline,
     pub(super) after: Outline,
     pub(super) now: FileState,
 }
 
-/// What is left of a file.
+/// The current state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileState {
-    /// Something.
+    /// The file has content.
     There,
-    /// No word.
+    /// The file contains no word.
     Empty,
-    /// No file.
+    /// The file does not exist.
     Gone,
 }
 
-/// A test by its file and its place in it.
+/// The index of a file, and of a test in it.
 type TestIndex = (usize, usize);
 
-/// The tests that are the same, and those that are left over.
+/// The tests that match, and those that are left over.
 #[derive(Default)]
 struct Pairing {
     pairs: Vec<(TestIndex, TestIndex)>,
@@ -56,19 +56,19 @@ struct Pairing {
     gained: Vec<TestIndex>,
 }
 
-/// What is found in one file.
+/// The findings in one file.
 #[derive(Default)]
 struct FileFindings {
     deleted: Vec<String>,
     off: Vec<String>,
     emptied: Vec<String>,
     trivial: Vec<String>,
-    /// How many assertions are missing, and where.
+    /// The number of missing assertions, and the tests they were in.
     removed: usize,
     removed_in: Vec<String>,
 }
 
-/// What makes the tests worth less.
+/// The changes that weaken the tests.
 pub(super) fn findings(files: &[ComparedFile<'_>]) -> Vec<TamperFinding> {
     let pairing = pair(files);
     let mut pool = AssertionPool::of(files);
@@ -104,7 +104,7 @@ fn compare(was: &Test, is: &Test, pool: &mut AssertionPool, file: usize, notes: 
         _ => pool.misses(&difference(&was.assertions, &is.assertions)).min(fewer),
     };
     let missing = pool.without_helpers(missing);
-    // One without any assertion has no rows that are checked.
+    // A test without any assertion has no rows that are checked.
     let missing = if is.assertions.is_empty() { missing } else { pool.without_rows(file, missing) };
     if is.trivial.len() > was.trivial.len() {
         notes.trivial.extend(is.trivial.iter().take(is.trivial.len() - was.trivial.len()).cloned());
@@ -116,7 +116,7 @@ fn compare(was: &Test, is: &Test, pool: &mut AssertionPool, file: usize, notes: 
     }
 }
 
-/// Assertions in what tests have in common.
+/// Compares assertions outside of tests, in code that tests share.
 fn loose(file: &ComparedFile<'_>, pool: &mut AssertionPool, notes: &mut FileFindings) {
     let (before, after) = (&file.before, &file.after);
     let all = |outline: &Outline| -> usize {
@@ -147,7 +147,7 @@ fn findings_of(file: &ComparedFile<'_>, notes: &FileFindings) -> Vec<TamperFindi
     match file.now {
         FileState::Gone | FileState::Empty if deleted.is_empty() && notes.removed == 0 => {}
         FileState::Gone => say(format!("the test file was deleted, with {had}")),
-        FileState::Empty => say(format!("the test file was emptied, it had {had}")),
+        FileState::Empty => say(format!("the test file was emptied; it had {had}")),
         FileState::There if deleted.is_empty() => {}
         FileState::There => {
             say(format!("{} {} deleted: {}", tests(deleted), was(deleted), list(deleted)));
@@ -155,20 +155,20 @@ fn findings_of(file: &ComparedFile<'_>, notes: &FileFindings) -> Vec<TamperFindi
     }
     if !notes.off.is_empty() {
         let off = &notes.off;
-        say(format!("{} {} switched off: {}", tests(off), was(off), list(off)));
+        say(format!("{} {} disabled: {}", tests(off), was(off), list(off)));
     }
     if let (Some(only), None, false) =
         (&file.after.only, &file.before.only, file.before.tests.is_empty())
     {
-        say(format!("only some of its tests are run now: {only}"));
+        say(format!("only some of its tests run now: {only}"));
     }
     if !notes.emptied.is_empty() {
         let (empty, verb) = (&notes.emptied, if notes.emptied.len() == 1 { "s" } else { "" });
-        say(format!("{} assert{verb} nothing any more: {}", tests(empty), list(empty)));
+        say(format!("{} no longer assert{verb} anything: {}", tests(empty), list(empty)));
     }
     if !notes.trivial.is_empty() {
         let number = count(notes.trivial.len(), "assertion was", "assertions were");
-        say(format!("{number} made to hold always: {}", list(&notes.trivial)));
+        say(format!("{number} made to always pass: {}", list(&notes.trivial)));
     }
     if notes.removed > 0 && file.now == FileState::There {
         let number = count(notes.removed, "assertion was", "assertions were");
@@ -179,10 +179,10 @@ fn findings_of(file: &ComparedFile<'_>, notes: &FileFindings) -> Vec<TamperFindi
         say(format!("{number} removed{place}"));
     }
     let lint = &file.after.lint_off;
-    // What is new is often generated, and was never linted.
+    // A new file is often generated, and was never linted.
     if !file.is_new && lint.len() > file.before.lint_off.len() {
         let marks = difference(lint, &file.before.lint_off);
-        say(format!("a linter was switched off for the whole file: {}", list(&marks)));
+        say(format!("a linter was disabled for the whole file: {}", list(&marks)));
     }
     all
 }
@@ -199,7 +199,7 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// What of these is not among those, as often as it is not.
+/// The entries of `these` that `those` lacks, counting duplicates.
 fn difference(these: &[String], those: &[String]) -> Vec<String> {
     let mut rest: HashMap<String, usize> = HashMap::new();
     for one in those {
@@ -208,15 +208,15 @@ fn difference(these: &[String], those: &[String]) -> Vec<String> {
     these.iter().filter(|one| !take(&mut rest, one)).cloned().collect()
 }
 
-/// Assertions that are new where they stand: those that were moved are among them.
+/// Assertions that are new at their position, including moved ones.
 #[derive(Default)]
 struct AssertionPool {
     in_tests: HashMap<String, usize>,
-    /// Those that stand in no test, and so may never be run.
+    /// Assertions outside of tests, which may never run.
     loose: HashMap<String, usize>,
-    /// How many more there are now outside of tests.
+    /// The increase of assertions outside of tests.
     helpers: usize,
-    /// How many more rows the tests of each file have now.
+    /// The increase of rows in the tests of each file.
     rows: Vec<usize>,
 }
 
@@ -250,26 +250,26 @@ impl AssertionPool {
         }
     }
 
-    /// How many of these are nowhere.
+    /// The number of these assertions that are missing everywhere.
     fn misses(&mut self, assertions: &[String]) -> usize {
         let mut found = |one: &&String| take(&mut self.in_tests, one) || take(&mut self.loose, one);
         assertions.len() - assertions.iter().filter(|one| found(one)).count()
     }
 
-    /// How many of these are in no test.
+    /// The number of these assertions that are missing in all tests.
     fn misses_in_tests(&mut self, assertions: &[String]) -> usize {
         let mut found = |one: &&String| take(&mut self.in_tests, one);
         assertions.len() - assertions.iter().filter(|one| found(one)).count()
     }
 
-    /// What is missing where a helper asserts more instead.
+    /// The missing assertions that no additional assertion in a helper replaces.
     fn without_helpers(&mut self, missing: usize) -> usize {
         let absorbed = missing.min(self.helpers);
         self.helpers -= absorbed;
         missing - absorbed
     }
 
-    /// What is missing where a table has no row for it: each row stands for one test or assertion.
+    /// The missing tests or assertions that no additional row replaces: each row stands for one.
     fn without_rows(&mut self, file: usize, missing: usize) -> usize {
         let absorbed = missing.min(self.rows[file]);
         self.rows[file] -= absorbed;
@@ -277,7 +277,7 @@ impl AssertionPool {
     }
 }
 
-/// Takes one of them, if there is one.
+/// Takes one occurrence, if there is one.
 fn take(counts: &mut HashMap<String, usize>, one: &str) -> bool {
     match counts.get_mut(one) {
         Some(count) if *count > 0 => {
@@ -288,7 +288,7 @@ fn take(counts: &mut HashMap<String, usize>, one: &str) -> bool {
     }
 }
 
-/// Finds for each test what it is now.
+/// Finds the current test for each earlier one.
 fn pair(files: &[ComparedFile<'_>]) -> Pairing {
     let mut pairing = Pairing::default();
     for (index, file) in files.iter().enumerate() {

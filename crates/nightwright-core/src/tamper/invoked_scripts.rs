@@ -1,40 +1,40 @@
-//! Files that a check runs: `sh check.sh` proves nothing once `check.sh` says `exit 0`.
+//! Scripts that a check runs: `sh check.sh` proves nothing once `check.sh` contains `exit 0`.
 //!
-//! Only scripts of a shell and what is run by itself are meant: `python3 main.py` as a check runs
-//! the work, and the work is there to be changed.
+//! Only shell scripts and executables count: a check such as `python3 main.py` runs the work
+//! itself, which is meant to change.
 
 use std::collections::HashSet;
 
 use super::{FileDiff, FileSide};
 use crate::input::TamperFinding;
 
-/// What ends a command within a line.
+/// Characters that end a command within a line.
 const ENDS: [char; 5] = ['\n', ';', '&', '|', '`'];
 
-/// What else stands between words. Quotes are among them: a shell may run what stands in them.
+/// Other characters between words. Quotes are included, because a shell may run their content.
 const BETWEEN: [char; 7] = [' ', '\t', '\r', '\'', '"', '<', '>'];
 
 /// Programs that run the script they are given.
 const SHELLS: [&str; 10] =
     ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "bats", "source", "."];
 
-/// Programs that are given a file by an option.
+/// Programs that take a file as an option.
 const MAKES: [&str; 4] = ["make", "gmake", "just", "task"];
 
-/// Words before a command that are not it.
+/// Words before a command that are not part of it.
 const BEFORE: [&str; 17] = [
     "env", "exec", "time", "timeout", "nice", "nohup", "command", "sudo", "!", "{", "if", "then",
     "else", "while", "until", "do", "xvfb-run",
 ];
 
-/// A file that a check runs and that is not what it was.
+/// The finding for a changed file that a check runs.
 pub(super) fn finding(change: &FileDiff, scripts: &HashSet<String>) -> Option<TamperFinding> {
     let what = match (&change.before, &change.after) {
-        // What was not there when the run began is the agent's own to write.
+        // A file that did not exist when the run began belongs to the agent.
         (FileSide::Absent, _) => return None,
-        (_, FileSide::Absent) => "a check runs this file, and it was deleted",
+        (_, FileSide::Absent) => "a file that a check runs was deleted",
         (FileSide::Text(_) | FileSide::Opaque, FileSide::Text(_) | FileSide::Opaque) => {
-            "a check runs this file, and it was changed"
+            "a file that a check runs was changed"
         }
     };
     scripts
@@ -64,7 +64,7 @@ fn scripts_of(command: &str) -> Vec<String> {
             ShellStep::Scripts(all) => scripts.extend(all.iter().map(|one| within(&folder, one))),
         }
         match rest[end..].chars().next() {
-            // What a shell does in parentheses leaves its folder as it was.
+            // A subshell in parentheses leaves the current folder unchanged.
             Some('(') => folders.push(folders.last().cloned().unwrap_or_default()),
             Some(')') if folders.len() > 1 => drop(folders.pop()),
             Some(_) | None => {}
@@ -74,11 +74,11 @@ fn scripts_of(command: &str) -> Vec<String> {
     scripts
 }
 
-/// What one command does, as far as it matters here.
+/// The relevant effect of one command.
 enum ShellStep<'a> {
-    /// It goes to a folder.
+    /// The command changes the folder.
     Enter(&'a str),
-    /// It runs these.
+    /// The command runs these scripts.
     Scripts(Vec<&'a str>),
 }
 
@@ -124,7 +124,7 @@ fn run<'a>(words: &[&'a str]) -> ShellStep<'a> {
     }
 }
 
-/// A path from this folder on, seen from the project.
+/// A path relative to this folder, made relative to the project.
 fn within(folder: &str, path: &str) -> String {
     if path.starts_with('/') {
         return path.to_owned();

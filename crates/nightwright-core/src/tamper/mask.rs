@@ -1,25 +1,26 @@
-//! Text without what is said in comments and strings, byte for byte where it was.
+//! Masks comments and strings in source text, preserving all byte positions.
 
 use super::patterns::Language;
 
-/// So far back it is seen whether a value is expected.
+/// The number of bytes searched backwards to see whether a value is expected.
 const BACK_MAX: usize = 100;
 
-/// Longer pattern literals are none.
+/// The maximum length of a pattern literal.
 const LITERAL_MAX: usize = 500;
 
-/// A text with parts of it blanked. All are as long as the text, with the same lines.
+/// A text with parts of it blanked. All versions have the length and lines of the original.
 #[derive(Debug)]
 pub(super) struct MaskedSource {
-    /// Without the insides of comments and strings.
+    /// The text without the content of comments and strings.
     pub(super) code: String,
-    /// Without the insides of strings.
+    /// The text without the content of strings.
     pub(super) without_strings: String,
-    /// Without comments.
+    /// The text without comments.
     pub(super) without_comments: String,
 }
 
-/// Blanks comments and strings, roughly: a language is known by what opens and closes them.
+/// Blanks comments and strings. This is approximate: a language is known only by what opens and
+/// closes them.
 pub(super) fn mask(text: &str, language: &Language) -> MaskedSource {
     let buffer = || Vec::with_capacity(text.len());
     let mut masking = SourceMasker {
@@ -39,7 +40,7 @@ pub(super) fn mask(text: &str, language: &Language) -> MaskedSource {
             masking.keep(masking.at + 1);
         }
     }
-    // Whole characters are kept or blanked, so that all stay text.
+    // Whole characters are kept or blanked, so that the result stays valid text.
     MaskedSource {
         code: string(masking.code),
         without_strings: string(masking.without_strings),
@@ -66,7 +67,7 @@ struct SourceMasker<'a> {
 }
 
 impl SourceMasker<'_> {
-    /// Takes a comment or a string that begins here, if one does.
+    /// Consumes a comment or a string that begins here, if there is one.
     fn token(&mut self, language: &Language) -> bool {
         let rest = &self.text.as_bytes()[self.at..];
         let begins = |token: &&String| rest.starts_with(token.as_bytes());
@@ -162,13 +163,13 @@ fn pattern_literal(bytes: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// How long a string or comment is behind its opening: without and with what closes it.
+/// The length of a string or comment after its opening, without and with its closing.
 struct LiteralSpan {
     inside: usize,
     end: usize,
 }
 
-/// Up to the closing, or to the end if there is none.
+/// Measures up to the closing, or to the end if there is none.
 fn through(bytes: &[u8], close: &str) -> LiteralSpan {
     match memchr::memmem::find(bytes, close.as_bytes()) {
         Some(inside) => LiteralSpan { inside, end: inside + close.len() },
@@ -176,7 +177,8 @@ fn through(bytes: &[u8], close: &str) -> LiteralSpan {
     }
 }
 
-/// The same where `\` escapes and, unless it is a long one, the end of the line closes too.
+/// The same for a literal in which `\` escapes. Unless it is a long one, the end of the line closes
+/// it too.
 fn short(bytes: &[u8], close: &str, long: bool) -> LiteralSpan {
     let closing = close.as_bytes().first().copied().unwrap_or(b'\n');
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Files of tests that nothing takes in any more: they stay, and are not run.
+//! Test files that are no longer included: they still exist, but do not run.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use super::patterns::{FileRole, PATTERNS};
 use super::{FileDiff, FileSide, name};
 use crate::input::TamperFinding;
 
-/// Parts that are not taken in any more, though their files are still there.
+/// Finds modules that are no longer included although their files still exist.
 pub(super) fn findings(files: &[ComparedFile<'_>], changes: &[FileDiff]) -> Vec<TamperFinding> {
     let gone: HashSet<&str> = changes
         .iter()
@@ -16,7 +16,7 @@ pub(super) fn findings(files: &[ComparedFile<'_>], changes: &[FileDiff]) -> Vec<
         .collect();
     let gained: HashSet<&str> = files.iter().flat_map(|file| new(file)).collect();
     let finding = |file: &ComparedFile<'_>, part: &str| {
-        let what = format!("the tests in `{part}` are not taken in any more");
+        let what = format!("the tests in `{part}` are no longer included");
         TamperFinding { path: file.path.to_owned(), what }
     };
     files
@@ -28,7 +28,7 @@ pub(super) fn findings(files: &[ComparedFile<'_>], changes: &[FileDiff]) -> Vec<
         .collect()
 }
 
-/// The name by which another file takes this one in.
+/// The name by which another file includes this one.
 fn module(path: &str) -> Option<&str> {
     let (stem, _) = name(path).rsplit_once('.')?;
     match stem {
@@ -50,7 +50,7 @@ fn without<'a>(these: &'a [String], those: &'a [String]) -> impl Iterator<Item =
     these.iter().map(String::as_str).filter(move |one| !those.contains(one))
 }
 
-/// Whether a part has tests, by where it is taken in or by its name.
+/// Whether a module contains tests, by the including file or by its name.
 fn has_tests(file: &ComparedFile<'_>, part: &str) -> bool {
     let Some((language, _)) = PATTERNS.language(file.path) else { return false };
     let is_root = file.role == FileRole::Tests && language.part_roots.is_match(file.path);

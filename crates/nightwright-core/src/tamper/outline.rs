@@ -1,4 +1,4 @@
-//! What a file has of tests: where they are, what they assert, whether they are run.
+//! Outline of the tests in a file: their positions, their assertions and whether they run.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -8,50 +8,48 @@ use super::mask::{MaskedSource, mask};
 use super::patterns::{Body, FileRole, Language, LazyRegex};
 use super::shape::{BlockStructure, elements};
 
-/// So much of an assertion is compared.
+/// The maximum length of an assertion that is compared.
 const ASSERTION_MAX: usize = 200;
 
-/// So much of a test is compared with others to see whether it has another name now.
+/// The maximum length of a test that is compared with others, to detect a new name.
 const BODY_MAX: usize = 4 << 10;
 
-/// So far behind its name a test is looked at for how it begins.
+/// The maximum length of the beginning of a test, after its name.
 const BEGIN_MAX: usize = 400;
 
-/// So many lines above a test can belong to it.
+/// The maximum number of lines above a test that can belong to it.
 const ABOVE_MAX: usize = 20;
 
-/// The tests of a file.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     pub(super) tests: Vec<Test>,
-    /// Assertions of test code that stand in no test.
+    /// Assertions of test code outside of tests.
     pub(super) loose: Vec<String>,
-    /// How many rows its tests with rows have.
+    /// The number of rows in its table tests.
     pub(super) rows: usize,
-    /// Names of files that it takes in.
+    /// The names of the files that it includes.
     pub(super) parts: Vec<String>,
-    /// What restricts the run to some tests.
+    /// The code that restricts the run to some tests.
     pub(super) only: Option<String>,
-    /// What switches a linter off for the file.
+    /// The code that disables a linter for the file.
     pub(super) lint_off: Vec<String>,
 }
 
-/// A test.
 #[derive(Debug, Default)]
 pub(super) struct Test {
     pub(super) name: String,
-    /// Whether it is not run.
+    /// Whether the test is disabled.
     pub(super) off: bool,
-    /// What it asserts, without blanks.
+    /// Its assertions, without white space.
     pub(super) assertions: Vec<String>,
-    /// Assertions that can't fail.
+    /// Assertions that cannot fail.
     pub(super) trivial: Vec<String>,
-    /// Its words, sorted.
+    /// The hashes of its words, sorted.
     words: Vec<u64>,
 }
 
 impl Test {
-    /// How much of the larger of two tests is in both, in percent.
+    /// The common share of two tests, in percent of the larger one.
     pub(super) fn likeness(&self, other: &Self) -> usize {
         let (mut a, mut b, mut both) = (0, 0, 0);
         while let (Some(one), Some(two)) = (self.words.get(a), other.words.get(b)) {
@@ -62,17 +60,17 @@ impl Test {
     }
 }
 
-/// Where a test stands.
+/// The position of a test.
 pub(super) struct TestSpan {
-    /// With what stands above it.
+    /// The whole test, with the lines above it.
     whole: Range<usize>,
-    /// Where its name is.
+    /// The position of the name.
     name: Range<usize>,
-    /// Where its beginning ends.
+    /// The end of its beginning.
     begun: usize,
 }
 
-/// A file in all the ways it is looked at.
+/// A file in all forms that are searched.
 struct SourceView<'a> {
     text: &'a str,
     masked: &'a MaskedSource,
@@ -81,7 +79,7 @@ struct SourceView<'a> {
     places: &'a [TestSpan],
 }
 
-/// Looks a file through.
+/// Creates the outline of a file.
 pub(super) fn outline(text: &str, language: &Language, role: FileRole) -> Outline {
     let masked = mask(text, language);
     let lint_off = begun_in(&language.lint_off, text, &masked.without_strings);
@@ -118,7 +116,7 @@ fn test(text: &str, place: &TestSpan) -> Test {
     Test { name: one_line(slice(text, &place.name)), words, ..Test::default() }
 }
 
-/// Where something is found, in order.
+/// The matches of the patterns, in order.
 fn found(patterns: &[LazyRegex], text: &str) -> Vec<Range<usize>> {
     let mut all: Vec<_> =
         patterns.iter().flat_map(|one| one.find_iter(text)).map(|found| found.range()).collect();
@@ -126,7 +124,7 @@ fn found(patterns: &[LazyRegex], text: &str) -> Vec<Range<usize>> {
     all
 }
 
-/// Where something is found in a text that begins where a masked one is not blank.
+/// The matches in a text that begin where the masked text is not blank.
 pub(super) fn begun_in(patterns: &[LazyRegex], text: &str, masked: &str) -> Vec<Range<usize>> {
     let mut all = found(patterns, text);
     all.retain(|range| {
@@ -136,7 +134,7 @@ pub(super) fn begun_in(patterns: &[LazyRegex], text: &str, masked: &str) -> Vec<
     all
 }
 
-/// Names of files that this one takes in.
+/// The names of the files that this one includes.
 fn parts(view: &SourceView<'_>) -> Vec<String> {
     let captures = view.language.part.iter().flat_map(|part| part.captures_iter(&view.masked.code));
     captures.filter_map(|part| Some(part.name("name")?.as_str().to_owned())).collect()
@@ -183,30 +181,30 @@ pub(super) fn places(code: &str, language: &Language, shape: &BlockStructure<'_>
     places
 }
 
-/// The test that something stands in.
+/// The test that contains a position.
 fn test_at(places: &[TestSpan], at: usize) -> Option<usize> {
     let index = places.partition_point(|place| place.whole.start <= at).checked_sub(1)?;
     places[index].whole.contains(&at).then_some(index)
 }
 
-/// What stands from here on, as much as is looked at.
+/// The text from this position, up to the examined length.
 fn beginning(code: &str, from: usize) -> &str {
     let rest = code.get(from..).unwrap_or_default();
     &rest[..rest.floor_char_boundary(BEGIN_MAX)]
 }
 
-/// How a test begins, behind its name.
+/// The beginning of a test, after its name.
 pub(super) fn begin<'a>(code: &'a str, place: &TestSpan) -> &'a str {
     let begin = &code[place.begun..place.whole.end.max(place.begun)];
     &begin[..begin.floor_char_boundary(BEGIN_MAX)]
 }
 
-/// What is chained behind the call that a test is.
+/// The calls chained to the call that defines a test.
 pub(super) fn chained<'a>(code: &'a str, shape: &BlockStructure<'_>, place: &TestSpan) -> &'a str {
     shape.call_of(place.name.start).map_or("", |end| beginning(code, end))
 }
 
-/// What restricts the run to some tests.
+/// The code that restricts the run to some tests.
 fn only(view: &SourceView<'_>) -> Option<String> {
     let (code, language) = (&view.masked.code, view.language);
     if let Some(at) = found(&language.only, code).first() {
@@ -239,11 +237,11 @@ fn switched_off(outline: &mut Outline, view: &SourceView<'_>) {
         }
         let block = match language.body {
             Body::Braces => shape.next_braces(at),
-            // Before what is called there is one character at most.
+            // At most one character precedes the called name.
             Body::Call => shape.next_call(found.start + 1),
             Body::Indent => {
                 let line = shape.next_head(shape.line_of(at));
-                // Many marks on one line speak of the same block.
+                // Several marks on one line refer to the same block.
                 (last_line.replace(line) != Some(line)).then(|| shape.block(line))
             }
         };
@@ -262,7 +260,7 @@ fn switched_off(outline: &mut Outline, view: &SourceView<'_>) {
     }
 }
 
-/// How many rows the tests with rows have, of those that check something.
+/// The number of rows in table tests that check something.
 fn rows(outline: &Outline, view: &SourceView<'_>) -> usize {
     let code = &view.masked.code;
     let counts = |at: usize| match test_at(view.places, at) {
@@ -282,7 +280,7 @@ fn rows(outline: &Outline, view: &SourceView<'_>) -> usize {
     single + listed
 }
 
-/// Whether something stands in test code, for places that come in order.
+/// Whether a position is in test code, for positions in order.
 fn in_tests<'a>(view: &SourceView<'a>, role: FileRole) -> impl FnMut(usize) -> bool + use<'a> {
     let mut blocks: Vec<Range<usize>> = match role {
         FileRole::Mixed => found(&view.language.tests_in, &view.masked.code)
@@ -320,7 +318,7 @@ fn assertions(outline: &mut Outline, view: &SourceView<'_>, role: FileRole) {
         }
         behind = found.end;
         let rest = slice(text, &(found.start..found.end.max(found.start + ASSERTION_MAX)));
-        // A line may begin before what stands in it.
+        // A line may begin before the match in it.
         let line = rest.trim_start().lines().next().unwrap_or_default();
         let said: String = line.split_whitespace().collect();
         match test_at(places, behind.saturating_sub(1)) {
@@ -331,7 +329,7 @@ fn assertions(outline: &mut Outline, view: &SourceView<'_>, role: FileRole) {
     }
 }
 
-/// Assertions that can't fail, in order, none within another.
+/// Assertions that cannot fail, in order, without nested ones.
 fn trivial(patterns: &[LazyRegex], code: &str) -> Vec<Range<usize>> {
     let mut all: Vec<Range<usize>> = Vec::new();
     for pattern in patterns {
@@ -352,13 +350,13 @@ fn trivial(patterns: &[LazyRegex], code: &str) -> Vec<Range<usize>> {
     all
 }
 
-/// A part of a text. What is found where characters are blanked may begin within one of them.
+/// A part of a text. A match in a masked text may begin within a character.
 fn slice<'a>(text: &'a str, range: &Range<usize>) -> &'a str {
     let start = text.floor_char_boundary(range.start);
     &text[start..text.floor_char_boundary(range.end).max(start)]
 }
 
-/// The words of a text on one line, the first of them if there are many.
+/// The first words of a text, on one line.
 pub(super) fn one_line(text: &str) -> String {
     let start = &text[..text.floor_char_boundary(ASSERTION_MAX)];
     let words: Vec<_> = start.split_whitespace().collect();

@@ -1,5 +1,5 @@
-//! What is looked for, as data. The formats are described at the top of `languages.toml` and
-//! `checks.toml`.
+//! Patterns of the tamper inspection, as data. The formats are described at the top of
+//! `languages.toml` and `checks.toml`.
 
 use std::fmt;
 use std::ops::Deref;
@@ -46,7 +46,7 @@ pub(super) struct Language {
     pub(super) lint_off: Vec<LazyRegex>,
 }
 
-/// A test whose name stands in the call behind another one.
+/// A test whose name stands in the call after another one.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChainedTest {
@@ -54,7 +54,7 @@ pub(super) struct ChainedTest {
     pub(super) name: LazyRegex,
 }
 
-/// Where a test ends.
+/// The end of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Body {
@@ -64,7 +64,7 @@ pub(super) enum Body {
     Indent,
 }
 
-/// A kind of file that decides what the checks do.
+/// A kind of file that defines the checks.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct CheckFileRule {
@@ -83,7 +83,7 @@ pub(super) struct CheckFileRule {
     pub(super) levels: Vec<String>,
 }
 
-/// What the parts of such a file are.
+/// The syntax that divides such a file into parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ConfigSyntax {
@@ -96,7 +96,7 @@ pub(super) enum ConfigSyntax {
     Toml,
 }
 
-/// A pattern that is compiled when it is first needed: most languages occur in no project.
+/// A pattern that is compiled on first use: most languages do not occur in a project.
 #[derive(Deserialize)]
 #[serde(from = "String")]
 pub(super) struct LazyRegex {
@@ -129,7 +129,7 @@ impl fmt::Debug for LazyRegex {
     }
 }
 
-/// Globs for whole paths, compiled when they are first needed.
+/// Globs for whole paths, compiled on first use.
 #[derive(Debug, Default, Deserialize)]
 #[serde(from = "Vec<String>")]
 pub(super) struct Globs {
@@ -144,7 +144,7 @@ impl From<Vec<String>> for Globs {
 }
 
 impl Globs {
-    /// Whether one of them stands for this path.
+    /// Whether one of the globs matches this path.
     pub(super) fn is_match(&self, path: &str) -> bool {
         let globs = self.compiled.get_or_init(|| {
             let mut set = GlobSetBuilder::new();
@@ -158,14 +158,14 @@ impl Globs {
     }
 }
 
-/// All of it.
+/// All embedded languages and check files.
 #[derive(Debug)]
 pub(super) struct TamperPatterns {
     pub(super) languages: Vec<Language>,
     pub(super) checks: Vec<CheckFileRule>,
 }
 
-/// What is looked for.
+/// The embedded patterns, parsed on first use.
 pub(super) static PATTERNS: LazyLock<TamperPatterns> = LazyLock::new(|| {
     let languages: Languages = toml::from_str(include_str!("languages.toml"))
         .expect("the embedded languages are parsed by a test");
@@ -189,11 +189,11 @@ struct Checks {
 /// The role of a file in its language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileRole {
-    /// Test code as a whole.
+    /// The whole file is test code.
     Tests,
-    /// Tests may stand in it.
+    /// The file may contain tests.
     Mixed,
-    /// No tests are looked for in it.
+    /// The file is not searched for tests.
     Code,
 }
 
@@ -210,7 +210,7 @@ impl TamperPatterns {
         Some((language, role))
     }
 
-    /// The language whose files end in this.
+    /// The language with this file extension.
     pub(super) fn extension(&self, extension: &str) -> Option<&Language> {
         self.languages.iter().find(|one| one.extensions.iter().any(|e| e == extension))
     }

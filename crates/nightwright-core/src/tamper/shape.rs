@@ -1,36 +1,36 @@
-//! Where blocks of a text begin and end: by brackets, or by how deep lines stand.
+//! Block structure of a text: where blocks begin and end, by brackets or by indentation.
 
 use std::ops::Range;
 
-/// So many lines may stand between a mark and the head that it belongs to.
+/// The maximum number of lines between a mark and the line it refers to.
 const HEAD_MAX: usize = 50;
 
 /// The brackets and lines of a text without comments and strings.
 #[derive(Debug)]
 pub(super) struct BlockStructure<'a> {
     code: &'a str,
-    /// Where lines begin.
+    /// The positions where lines begin.
     lines: Vec<usize>,
-    /// Pairs of `{` and `}`, by where they open.
+    /// Pairs of `{` and `}`, by opening position.
     braces: Vec<(usize, usize)>,
     /// Pairs of `(` and `)`.
     calls: Vec<(usize, usize)>,
 }
 
 impl<'a> BlockStructure<'a> {
-    /// The shape of this text.
+    /// Analyses the structure of this text.
     pub(super) fn of(code: &'a str) -> Self {
         let mut lines = vec![0];
         lines.extend(memchr::memchr_iter(b'\n', code.as_bytes()).map(|at| at + 1));
         Self { code, lines, braces: pairs(code, b'{', b'}'), calls: pairs(code, b'(', b')') }
     }
 
-    /// The line that a place is in.
+    /// The line that contains a position.
     pub(super) fn line_of(&self, at: usize) -> usize {
         self.lines.partition_point(|start| *start <= at).saturating_sub(1)
     }
 
-    /// The end of what is opened by the first brace from here on, or of the statement.
+    /// The end of the block that the next brace opens, or of the statement.
     pub(super) fn braces(&self, from: usize, next: usize) -> usize {
         let index = self.braces.partition_point(|(open, _)| *open < from);
         let until = self.braces.get(index).map_or(next, |(open, _)| *open).min(next);
@@ -44,54 +44,54 @@ impl<'a> BlockStructure<'a> {
         }
     }
 
-    /// The end of the call whose first argument is here.
+    /// The end of the call whose first argument is at this position.
     pub(super) fn call_around(&self, argument: usize, next: usize) -> usize {
         let index = self.calls.partition_point(|(open, _)| *open < argument);
         index.checked_sub(1).map_or(next, |index| self.calls[index].1 + 1)
     }
 
-    /// The call that opens here.
+    /// The call that opens at this position.
     pub(super) fn call_at(&self, open: usize) -> Option<Range<usize>> {
         let index = self.calls.binary_search_by_key(&open, |(open, _)| *open).ok()?;
         Some(open..self.calls[index].1)
     }
 
-    /// The end of the call that this is a first argument of, if it is one.
+    /// The end of the call whose first argument is at this position, if there is one.
     pub(super) fn call_of(&self, argument: usize) -> Option<usize> {
         let index = self.calls.partition_point(|(open, _)| *open < argument).checked_sub(1)?;
         let close = self.calls[index].1;
         (close > argument).then_some(close + 1)
     }
 
-    /// The next braces, unless a statement ends before them.
+    /// The next pair of braces, unless a statement ends before it.
     pub(super) fn next_braces(&self, from: usize) -> Option<Range<usize>> {
         let index = self.braces.partition_point(|(open, _)| *open < from);
         let (open, close) = *self.braces.get(index)?;
-        // What is between is short where it matters.
+        // Where it matters, the text in between is short.
         let between = &self.code.as_bytes()[from.min(open)..open.min(from + 1000)];
         memchr::memchr2(b';', b'}', between).is_none().then_some(open..close)
     }
 
-    /// The next call, with the call of what it returns.
+    /// The next call, including a call of its result.
     pub(super) fn next_call(&self, from: usize) -> Option<Range<usize>> {
         let index = self.calls.partition_point(|(open, _)| *open < from);
         let (open, close) = *self.calls.get(index)?;
         Some(open..self.call_at(close + 1).map_or(close, |behind| behind.end))
     }
 
-    /// The line that a mark in this line speaks of: itself, or the first below that is no mark.
+    /// The line that a mark in this line refers to: itself, or the next line that is not a mark.
     pub(super) fn next_head(&self, line: usize) -> usize {
         let is_mark = |line: &usize| self.text(*line).trim_start().starts_with('@');
         let last = self.lines.len() - 1;
         (line..=last.min(line + HEAD_MAX)).find(|line| !is_mark(line)).unwrap_or(line)
     }
 
-    /// What stands deeper below this line.
+    /// The block indented below this line.
     pub(super) fn block(&self, head: usize) -> Range<usize> {
         self.lines[head]..self.indented(head)
     }
 
-    /// Where the lines end that stand deeper than this one above them.
+    /// The end of the lines that are indented deeper than this one.
     pub(super) fn indented(&self, head: usize) -> usize {
         let depth = depth(self.text(head));
         let ends = |line: &usize| {
@@ -103,7 +103,7 @@ impl<'a> BlockStructure<'a> {
         end.map_or(self.code.len(), |line| self.lines[line])
     }
 
-    /// Where the lines begin that belong to what stands here, not further up than `floor`.
+    /// The start of the lines above that belong to this position, not before `floor`.
     pub(super) fn above(&self, at: usize, floor: usize, begins: &[String], most: usize) -> usize {
         let mut line = self.line_of(at);
         let mut start = at;
@@ -124,8 +124,8 @@ impl<'a> BlockStructure<'a> {
     }
 }
 
-/// How many elements the list has whose bracket is here, and where it ends. The rows of a table in
-/// a string are its lines without the first.
+/// The number of elements in the list whose bracket is here, and its end. The rows of a table in a
+/// string are its lines without the first.
 pub(super) fn elements(code: &str, open: usize) -> (usize, usize) {
     let bytes = &code.as_bytes()[open..];
     if bytes.first() == Some(&b'`') {
@@ -160,7 +160,7 @@ fn depth_of(text: &str, begins: &str) -> usize {
     text.len() - begins.len()
 }
 
-/// The pairs of one kind of bracket, by where they open. One that is never closed has no pair.
+/// The pairs of one kind of bracket, by opening position. An unclosed bracket has no pair.
 fn pairs(code: &str, open: u8, close: u8) -> Vec<(usize, usize)> {
     let mut stack = Vec::new();
     let mut pairs = Vec::new();

@@ -1,4 +1,4 @@
-//! Before, after, and what is found: every row is a change that an agent might make.
+//! Text before, text after, and findings: every row is a change that an agent might make.
 
 mod checks;
 mod configured;
@@ -13,15 +13,15 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// No check names any of these files.
+/// Inspects changes to files that no check names.
 fn inspect(changes: &[FileDiff]) -> Vec<TamperFinding> {
     super::inspect(changes, &[])
 }
 
-/// A path with its text before and after; `-` stands for no file, `?` for one that is not known.
+/// A path with its text before and after; `-` stands for no file, `?` for an unknown one.
 type Edit = (&'static str, &'static str, &'static str);
 
-/// What is done, the edits, and the findings as `path: what`.
+/// The description, the edits, and the findings as `path: what`.
 type TamperCase = (&'static str, &'static [Edit], &'static [&'static str]);
 
 fn side(text: &str) -> FileSide {
@@ -44,7 +44,7 @@ fn inspected(edits: &[Edit]) -> Vec<String> {
     inspect(&changes).into_iter().map(|found| format!("{}: {}", found.path, found.what)).collect()
 }
 
-/// Checks all rows and tells of all that are wrong.
+/// Checks all rows, and reports every mismatch.
 fn check(rows: &[TamperCase]) {
     let mut wrong = Vec::new();
     for (what, edits, expected) in rows {
@@ -64,7 +64,7 @@ fn the_table_is_as_long_as_it_claims_to_be() {
     assert!(harmless + weakened >= 250, "{harmless} + {weakened}");
 }
 
-/// All tables, for what is asked of each row.
+/// All tables of harmless changes.
 const HARMLESS: [&[TamperCase]; 4] =
     [harmless::ROWS, everyday::ROWS, checks::HARMLESS, configured::HARMLESS];
 const WEAKENED: [&[TamperCase]; 5] =
@@ -81,7 +81,7 @@ fn of_a_file_that_is_not_known_only_what_a_check_runs_is_found() {
     let changes = paths.map(change);
     assert_eq!(inspect(&changes), []);
     let found = super::inspect(&changes, &["./bin/check --all".to_owned()]);
-    let what = "a check runs this file, and it was changed".to_owned();
+    let what = "a file that a check runs was changed".to_owned();
     assert_eq!(found, [TamperFinding { path: "bin/check".to_owned(), what }]);
 }
 
@@ -112,7 +112,7 @@ fn there_are_never_more_than_a_hundred_findings() {
     assert_eq!(inspect(&changes).len(), 100);
 }
 
-/// What a pattern or a loop that looks back would take minutes for.
+/// Inputs for which a backtracking pattern or loop would take minutes.
 #[test]
 fn text_that_is_made_to_be_slow_is_not() {
     let nested = "it('a', () => {".repeat(60_000);
@@ -149,7 +149,7 @@ fn text_that_is_made_to_be_slow_is_not() {
     }
 }
 
-/// Pieces of which adversarial files are made.
+/// Fragments of adversarial files.
 const PIECES: &[&str] = &[
     "#[test]",
     "fn a()",

@@ -1,29 +1,27 @@
-//! What instructions for unattended work need.
+//! The criteria for instructions of unattended work.
 
-/// One thing that instructions need.
+/// A requirement on instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Criterion {
-    /// Its name in an answer.
+    /// The name in an answer.
     pub id: &'static str,
-    /// What it says, in a few words.
+    /// A short title of the criterion.
     pub title: &'static str,
-    /// What to look for.
+    /// The question to answer.
     pub question: &'static str,
-    /// Whether instructions can do without.
     pub weight: Importance,
 }
 
-/// Whether instructions can do without.
+/// Whether instructions must meet a criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Importance {
-    /// They can't.
+    /// The criterion must be met.
     Required,
-    /// They can, but are better with it.
+    /// The criterion improves the instructions, but is optional.
     Recommended,
 }
 
 impl Importance {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Required => "required",
@@ -32,7 +30,7 @@ impl Importance {
     }
 }
 
-/// All of them, in the order in which they are asked for and shown.
+/// All criteria, in the order of questions and display.
 pub const CRITERIA: [Criterion; 10] = [
     required(
         "outcome",

@@ -1,4 +1,4 @@
-//! A judgement for people: as a page that is kept, and as a table on the terminal.
+//! Validation results for display: as a Markdown page, and as a table on the terminal.
 
 use std::fmt::Write as _;
 
@@ -7,19 +7,18 @@ use jiff::Timestamp;
 use super::{CriterionResult, Importance, PassCount, Ruling, ValidationResult};
 use crate::display::one_line;
 
-/// The widest line of a reason or suggestion on the terminal.
+/// The maximum length of a reason or suggestion on the terminal.
 const LINE_MAX: usize = 400;
 
-/// What a page says beside the judgement.
+/// The facts on a page besides the result.
 #[derive(Clone, Copy, Debug)]
 pub struct ValidationPage<'a> {
-    /// The task.
     pub task: &'a str,
-    /// When it was judged.
+    /// The time of the validation.
     pub at: Timestamp,
-    /// The model that judged, if it said.
+    /// The model that judged, if known.
     pub model: Option<&'a str>,
-    /// What it cost, in words.
+    /// The cost, as text.
     pub cost: &'a str,
 }
 
@@ -30,7 +29,7 @@ pub fn markdown(judgement: &ValidationResult, page: &ValidationPage<'_>) -> Stri
     let verdict = if judgement.passes() { "pass" } else { "fail" };
     let at = at.strftime("%Y-%m-%d %H:%M UTC");
     let mut text = format!("# Validation of `{task}`\n\n**{verdict}**: {}\n\n", scores(judgement));
-    // Writing to a string can't fail, here and below.
+    // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "Judged {at}{model}; {cost}.\n");
     let _ = writeln!(text, "| | criterion | reason |\n| --- | --- | --- |");
     for finding in judgement.findings() {
@@ -56,7 +55,7 @@ pub fn markdown(judgement: &ValidationResult, page: &ValidationPage<'_>) -> Stri
 pub fn table(judgement: &ValidationResult) -> String {
     let mut text = String::new();
     for weight in [Importance::Required, Importance::Recommended] {
-        // Writing to a string can't fail, here and below.
+        // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{}", weight.name());
         for finding in judgement.of_weight(weight) {
             let _ = writeln!(text, "  {:<4}  {}", mark(finding), finding.criterion.title);
@@ -91,7 +90,7 @@ fn mark(finding: &CriterionResult) -> &'static str {
     }
 }
 
-/// Words of the agent in a cell of a table: one line, and nothing that ends the cell.
+/// The agent's text for a table cell: one line, and nothing that ends the cell.
 fn plain(text: &str) -> String {
     one_line(text, usize::MAX).replace('|', "\\|")
 }

@@ -1,24 +1,25 @@
-//! A judgement out of an answer: the form that was asked for, or an object somewhere in the text.
+//! Parses a validation result from an answer: from the requested JSON, or from an object in the
+//! text.
 
 use serde_json::{Deserializer, Map, Value};
 
 use super::{CRITERIA, Criterion, CriterionResult, NOT_JUDGED, Ruling, ValidationResult};
 
-/// More than this of a reason or a suggestion helps nobody.
+/// The maximum length of a reason or a suggestion.
 const TEXT_MAX: usize = 4000;
-/// Places in a text at which an object is looked for, the last ones.
+/// The maximum number of positions, from the end, at which an object is searched.
 const PLACES_MAX: usize = 1000;
-/// What is searched of a text, from its end.
+/// The number of bytes searched from the end of a text.
 const SEARCHED_MAX: usize = 256 << 10;
 
-/// Reads an answer; `None` when there is no judgement in it. What it leaves out has failed, and
-/// what it has beyond the criteria is ignored.
+/// Parses an answer; `None` if it contains no result. A missing criterion counts as failed, and an
+/// unknown one is ignored.
 pub fn read(structured: Option<&str>, text: &str) -> Option<ValidationResult> {
     let from = |json: &str| judgement(&serde_json::from_str(json.trim()).ok()?);
     structured.and_then(from).or_else(|| from(text)).or_else(|| search(text))
 }
 
-/// The last object in a text that is a judgement: what comes before it may be the question.
+/// The last object in a text that is a result: an earlier one may be the question.
 fn search(text: &str) -> Option<ValidationResult> {
     let text = &text[text.ceil_char_boundary(text.len().saturating_sub(SEARCHED_MAX))..];
     let mut places = text.rmatch_indices('{').take(PLACES_MAX);
@@ -33,7 +34,7 @@ fn at_beginning(text: &str) -> Option<ValidationResult> {
 fn judgement(value: &Value) -> Option<ValidationResult> {
     let criteria = value.get("criteria")?.as_object()?;
     let judged = |criterion: &Criterion| ruling(criteria, criterion).is_some();
-    // One that judges nothing is none: then it is asked again.
+    // An object without any criterion is no result: the question is then repeated.
     CRITERIA.iter().any(judged).then(|| ValidationResult {
         findings: CRITERIA.iter().map(|criterion| finding(criteria, criterion)).collect(),
     })
@@ -124,7 +125,7 @@ mod tests {
             let _ = read(Some(&text), &text);
             let whole = answer(&[], "");
             let mixed = format!("{text}{whole}{text}");
-            // Words around an object never turn it into another.
+            // Text around an object never changes it.
             if let Some(found) = read(None, &mixed) {
                 prop_assert!(found.passes());
             }

@@ -1,16 +1,15 @@
-//! By what a problem is known again: the words that say what it is about, without those that only
-//! say that there is one.
+//! Problem keys: the words that identify a problem, without those that only say that there is one.
 
 use super::phrases::PHRASES;
 use crate::stream::report::WatchdogSignal;
 
-/// So many words tell problems apart.
+/// The maximum number of words in a key.
 const WORDS_MAX: usize = 8;
 
-/// The longest word, in characters: some languages have no blanks.
+/// The maximum length of a word in characters: some languages do not use spaces.
 const WORD_MAX: usize = 16;
 
-/// The key of a problem that is described by this text. Order, number, case and marks don't matter.
+/// The key of the problem in this text. Order, number, case and punctuation do not matter.
 pub(crate) fn key(signal: WatchdogSignal, text: &str) -> String {
     let mut words: Vec<String> = text
         .to_lowercase()

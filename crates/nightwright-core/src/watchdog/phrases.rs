@@ -1,4 +1,4 @@
-//! What is listened for, as data. The lists are described in `phrases.toml`.
+//! Phrases of the watchdog, as data. The lists are described in `phrases.toml`.
 
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
@@ -6,7 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use regex::{RegexSet, RegexSetBuilder};
 use serde::Deserialize;
 
-/// All of the lists.
+/// All lists of phrases.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Phrases {
@@ -89,24 +89,24 @@ impl Phrases {
         ]
     }
 
-    /// Whether a word says nothing about what a problem is about.
+    /// Whether a word is too common to identify a problem.
     pub(super) fn is_common(&self, word: &str) -> bool {
         self.common.contains(word)
     }
 }
 
-/// Patterns of which one has to be found. They are written in small letters, and what is searched is
-/// put into small letters first.
+/// A list of patterns, any of which may match. They are in lower case, and are matched against
+/// lower-case text.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Vec<String>")]
 pub(super) struct PhraseSet {
     sources: Vec<String>,
-    /// Made when it is first needed: most messages need only a few of the lists.
+    /// Compiled on first use: most messages need only a few of the lists.
     set: OnceLock<RegexSet>,
 }
 
-/// What the classes stand for. Those of all scripts of the world are large: they would cost more time
-/// at the first word of every run than all the words that follow.
+/// The replacements for character classes. Full Unicode classes are large: compiling them would
+/// take longer than matching all messages of a run.
 const CLASSES: [(&str, &str); 5] = [
     (r"\b", r"(?-u:\b)"),
     (r"\w", "[a-z0-9_]"),
@@ -132,7 +132,7 @@ impl PhraseSet {
         &self.sources
     }
 
-    /// The set of all patterns.
+    /// Compiles the set of all patterns.
     pub(super) fn compile(&self) -> Result<RegexSet, regex::Error> {
         let plain = |source: &String| {
             CLASSES
@@ -143,7 +143,7 @@ impl PhraseSet {
     }
 }
 
-/// What is listened for.
+/// The embedded phrases, parsed on first use.
 pub(super) static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     toml::from_str(include_str!("phrases.toml")).expect("a test reads the embedded phrases")
 });

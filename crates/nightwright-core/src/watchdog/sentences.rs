@@ -1,45 +1,44 @@
-//! The last sentences of a message, each twice: as it was written, and as it counts.
+//! The last sentences of a message, in two forms: as written, and as matched.
 //!
-//! In the form that counts, code, addresses and what stands in quotation marks are one mark: what
-//! a test, a form or somebody else says there is not said by the agent. Tables and boxes of a plan
-//! are left out for the same reason.
+//! In the matched form, code, addresses and quotations are replaced by one mark, because they are
+//! not the agent's own words. Tables and checkboxes of a plan are left out for the same reason.
 
 use std::borrow::Cow;
 
 use crate::evidence::{QUOTES, prose};
 
-/// So many sentences are looked at.
+/// The maximum number of sentences.
 const SENTENCES_MAX: usize = 12;
 
-/// They stand in no more than so many lines at the end, which count no more than so many characters.
+/// The maximum number of lines at the end that are searched.
 const LINES_MAX: usize = 80;
 const CHARACTERS_MAX: usize = 8 << 10;
 
-/// The most that is looked at of either end of a sentence, in bytes.
+/// The maximum number of bytes examined at either end of a sentence.
 const HALF_MAX: usize = 500;
 
-/// What is quoted is no longer than this, in characters; a mark without an end quotes nothing.
+/// The maximum length of a quotation in characters. An unclosed quotation mark quotes nothing.
 const QUOTED_MAX: usize = 600;
 
-/// Stands for what is not the agent's own.
+/// Stands for text that is not the agent's own.
 const NOT_OWN: char = '…';
 
-/// A full stop behind one of these ends no sentence.
+/// Abbreviations after which a full stop does not end a sentence.
 const SHORTENED: &[&str] = &["e.g", "i.e", "eg", "vs", "approx", "resp", "incl", "cf", "no", "z.B"];
 
 /// A sentence near the end of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sentence {
-    /// As it counts.
+    /// The sentence as matched.
     pub(super) own: String,
-    /// As it was written, without emphasis.
+    /// The sentence as written, without emphasis.
     pub(super) written: String,
     pub(super) place: BlockKind,
-    /// The paragraph or list item it stands in.
+    /// The index of its paragraph or list item.
     pub(super) block: usize,
 }
 
-/// Where a sentence stands.
+/// The kind of block that contains a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Text,
@@ -48,7 +47,7 @@ pub(super) enum BlockKind {
 }
 
 impl Sentence {
-    /// Whether it ends with a question mark, whatever decorates its end.
+    /// Whether it ends with a question mark, ignoring decoration at its end.
     pub(super) fn is_question(&self) -> bool {
         let is_mark = |c: char| matches!(c, '?' | '？');
         let end = self.own.trim_end_matches(|c: char| {
@@ -57,13 +56,13 @@ impl Sentence {
         end.ends_with(is_mark)
     }
 
-    /// Whether it is nothing but code or a quotation.
+    /// Whether it consists only of code or a quotation.
     pub(super) fn is_mute(&self) -> bool {
         !self.own.contains(char::is_alphanumeric)
     }
 }
 
-/// The last sentences of a message, whose own lines are these.
+/// The last sentences of a message, whose own lines are `own`.
 pub(super) fn last(message: &str, own: &[String]) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = Vec::new();
     for (number, block) in blocks(message, own).into_iter().enumerate() {
@@ -72,7 +71,7 @@ pub(super) fn last(message: &str, own: &[String]) -> Vec<Sentence> {
     sentences.split_off(sentences.len().saturating_sub(SENTENCES_MAX))
 }
 
-/// One character, as it counts and as it was written.
+/// One character, as matched and as written.
 #[derive(Clone, Copy)]
 struct Letter {
     own: char,
@@ -85,8 +84,8 @@ struct TextBlock {
     place: BlockKind,
 }
 
-/// The blocks at the end of a message. Its own lines are as long as those that were written, but for
-/// blanks at their ends, and as many; or they are the last of as many.
+/// The blocks at the end of a message. `own` has one line per written line, of the same length
+/// except for trailing white space; or it has only the last lines.
 fn blocks(message: &str, own: &[String]) -> Vec<TextBlock> {
     let (mut first, mut lines, mut characters) = (own.len(), 0, 0);
     while first > 0 && lines < LINES_MAX && characters < CHARACTERS_MAX {
@@ -120,9 +119,9 @@ fn blocks(message: &str, own: &[String]) -> Vec<TextBlock> {
 }
 
 enum ParsedLine {
-    /// Nothing of the agent's own.
+    /// A line without the agent's own words.
     None,
-    /// It may be the rest of a paragraph.
+    /// A line that may continue a paragraph.
     GoesOn(Vec<Letter>),
     Begins(Vec<Letter>, BlockKind),
 }
@@ -148,7 +147,7 @@ impl ParsedLine {
     }
 }
 
-/// The characters of a line, the last of them if there are very many.
+/// The characters of a line; only the last ones if the line is very long.
 fn letters(own: &str, written: &str) -> Vec<Letter> {
     let pairs = own.chars().zip(written.chars());
     let mut letters: Vec<_> = pairs
@@ -165,7 +164,7 @@ fn letters(own: &str, written: &str) -> Vec<Letter> {
 }
 
 impl TextBlock {
-    /// Adds the sentences of the block.
+    /// Appends the sentences of the block.
     fn split(mut self, number: usize, sentences: &mut Vec<Sentence>) {
         self.letters.retain(|letter| letter.own != '*');
         hide_addresses(&mut self.letters);
@@ -204,7 +203,7 @@ impl TextBlock {
     }
 }
 
-/// What is not looked at in a sentence that never ends: its middle.
+/// The sentence without its middle, if it is too long.
 fn shortened(own: &str) -> Cow<'_, str> {
     if own.len() <= 2 * HALF_MAX {
         return Cow::Borrowed(own);
@@ -214,7 +213,7 @@ fn shortened(own: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{NOT_OWN}{tail}"))
 }
 
-/// Whether a sentence that began at `from` ends behind this character.
+/// Whether a sentence that began at `from` ends after this character.
 fn ends_sentence(letters: &[Letter], from: usize, at: usize) -> bool {
     let is_end = |c: char| matches!(c, '.' | '!' | '?' | ';');
     let closes = |c: char| matches!(c, ')' | ']' | '"' | '”' | '_' | '\'');
@@ -250,7 +249,7 @@ fn hide(letters: &mut [Letter]) {
     }
 }
 
-/// An address may have a question mark in it.
+/// Hides addresses, which may contain a question mark.
 fn hide_addresses(letters: &mut [Letter]) {
     let mut at = 0;
     while at < letters.len() {
@@ -272,7 +271,7 @@ fn hide_addresses(letters: &mut [Letter]) {
     }
 }
 
-/// What stands in quotation marks, of whatever kind.
+/// Hides text in quotation marks of any kind.
 fn hide_quotations(letters: &mut [Letter]) {
     let mut at = 0;
     while at < letters.len() {
@@ -286,7 +285,7 @@ fn hide_quotations(letters: &mut [Letter]) {
     }
 }
 
-/// Where the quotation is closed that is opened here.
+/// The position where a quotation that opens here is closed.
 fn quotation(letters: &[Letter], at: usize) -> Option<usize> {
     let open = letters[at].written;
     let is_word = |letter: &Letter| letter.own.is_alphanumeric();

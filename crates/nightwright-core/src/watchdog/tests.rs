@@ -4,10 +4,10 @@ use super::*;
 
 const CORPUS: &str = include_str!("corpus.txt");
 
-/// Of the words that say something, so many in a hundred have to be heard.
+/// The minimum detection rate for messages with a finding, in percent.
 const HEARD: usize = 95;
 
-/// The lines of the corpus: what is to be heard, and in what.
+/// The lines of the corpus: the expected finding and the message.
 fn corpus() -> impl Iterator<Item = (&'static str, String)> {
     let lines = CORPUS.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(|line| {
@@ -16,7 +16,7 @@ fn corpus() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// What is heard in words.
+/// The finding in a message.
 fn heard(words: &str) -> &'static str {
     let words = words.trim_end();
     if conflict(words, &prose::own_lines(words)).is_some() {
@@ -135,9 +135,9 @@ fn what_stands_around_the_words_is_kept_as_it_was_written() {
     assert_eq!(context(&format!("{options}\n\n")), options);
     let tried = "I tried gdb.\nI tried valgrind.\n\nI can't fix the segfault.\n\n```\ncore\n```";
     assert_eq!(context(tried), tried);
-    // Words that are all of the message are not told twice.
+    // A finding that is the whole message is not repeated.
     assert_eq!(context("Should I use\nSQLite?"), "");
-    // What is far from the words is left out, before and behind them.
+    // Text far from the finding is left out, before and after it.
     let long = format!("{}\n\nI can't fix it.\n\n```\n{}\n```", "ä".repeat(4000), "ö".repeat(4000));
     let kept = context(&long);
     assert_eq!(kept.chars().count(), CONTEXT_MAX);
@@ -153,7 +153,7 @@ fn a_conflict_is_told_with_the_paragraph_that_names_it() {
         told(&format!("Before.\n\n{marker}: speed\nagainst `safety` here.\n\nAfter.")),
         format!("{marker}: speed against `safety` here.")
     );
-    // A marker alone tells nothing; what stands beside it does.
+    // A marker alone says nothing; the text next to it does.
     assert_eq!(
         told(&format!("First.\n\n**{marker}**\n\nSpeed against\nsafety.\n\nLast.")),
         format!("**{marker}** Speed against safety.")
@@ -176,7 +176,7 @@ fn only_the_end_counts_however_long_the_message_is() {
     assert_eq!(analyze(&format!("Should I stop?\n{filler}")), None);
     let asks = format!("{filler}\n\nShould I go on with the exporter?");
     assert_eq!(analyze(&asks).unwrap().text, "Should I go on with the exporter?");
-    // What is code stays code, however far back it begins.
+    // Code stays code, however far back it begins.
     let code = format!("```\n{}\nShould I go on?\n```\nDone.", "let x = 1;\n".repeat(50_000));
     assert_eq!(analyze(&code), None);
     let question = format!("Should I take this?\n\n```\n{}```", "let x = 1;\n".repeat(50_000));

@@ -10,10 +10,14 @@ const NOTICED: &[(&str, WatchdogSignal, &str)] = &[
     (
         "n_json_schema_bad",
         WatchdogSignal::ToolErrors,
-        "5 tool calls in a row failed: StructuredOutput, StructuredOutput, StructuredOutput, \
+        "5 consecutive tool calls failed: StructuredOutput, StructuredOutput, StructuredOutput, \
          StructuredOutput, StructuredOutput",
     ),
-    ("t_compaction", WatchdogSignal::Compaction, "The context was cut down 4 times in one attempt"),
+    (
+        "t_compaction",
+        WatchdogSignal::Compaction,
+        "The context was compacted 4 times in one attempt",
+    ),
 ];
 
 /// All that was noticed in a recording, in the middle and at the end of turns and in its report.

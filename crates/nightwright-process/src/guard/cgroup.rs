@@ -1,25 +1,26 @@
-//! A control group for everything below a guard, where the system has such groups: then they can
-//! all be killed in one instant, however fast they multiply.
+//! A cgroup for everything below a guard, on systems that support it. All its processes can be
+//! killed atomically, however fast they fork.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file in a group that lists, and takes, its processes.
+/// The file of a cgroup that lists its processes, and adds those written to it.
 pub(crate) const MEMBERS: &str = "cgroup.procs";
-/// The file in a group that kills all of them.
+/// The file of a cgroup that kills all its processes.
 pub(crate) const KILL: &str = "cgroup.kill";
 
-/// A control group of our own, or none. Nothing that fails here matters: the guard ends everybody
-/// by itself, and this is only the faster way.
+/// The guard's cgroup, or none. Errors do not matter: the guard kills every process by itself, and
+/// the cgroup is only faster.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     folder: Option<PathBuf>,
-    /// Whether the guard is outside, so that a kill spares it.
+    /// Whether the guard has left the cgroup, so that a kill spares it.
     outside: bool,
 }
 
 impl Cgroup {
-    /// Makes the group and joins it, so that what is started next is born in it. No path, no group.
+    /// Creates the cgroup and joins it, so that the next program starts in it. Without a path,
+    /// there is no cgroup.
     pub(super) fn enter(folder: &Path) -> Self {
         let joined = !folder.as_os_str().is_empty()
             && fs::create_dir(folder).is_ok()
@@ -34,24 +35,24 @@ impl Cgroup {
         Self { folder: None, outside: true }
     }
 
-    /// Leaves the group again: the guard must survive what it does to the others.
+    /// Leaves the cgroup: the guard must survive the kill.
     pub(super) fn leave(&mut self) {
         let above = self.folder.as_deref().and_then(Path::parent);
         self.outside = above.is_some_and(|above| fs::write(above.join(MEMBERS), "0").is_ok());
     }
 
-    /// Kills everybody in it.
+    /// Kills every process in the cgroup.
     pub(super) fn kill(&self) {
         if let Some(folder) = self.folder.as_ref().filter(|_| self.outside) {
-            // The signals to each of them follow in any case.
+            // Signals to each process follow in any case.
             let _ = fs::write(folder.join(KILL), "1");
         }
     }
 
-    /// Removes it once it is empty.
+    /// Removes the cgroup if it is empty.
     pub(super) fn remove(&self) {
         if let Some(folder) = &self.folder {
-            // One that stays is removed by the next run.
+            // A leftover is removed by the next run.
             let _ = fs::remove_dir(folder);
         }
     }

@@ -1,14 +1,14 @@
-//! What a guard decides: whom to end and when. Pure, so that every rule can be tried without a
-//! process.
+//! The decisions of a guard: which processes to kill, and when. Free of I/O, so that every rule can
+//! be tested without processes.
 //!
 //! ```text
-//!              the program died, a request, we are alone
+//!              the program died, a request, disconnected
 //!   Watching ───────────────────────────────────────────▶ Asked ───────▶ Killing
 //!       └──────────────── a request to kill ─────────────────┴──────────────▲
-//!       └──────── a leash ──▶ Leashed ───────── its end ────────────────────┘
+//!       └── leave running ──▶ LeftRunning ── its time is up ────────────────┘
 //! ```
 //!
-//! Wherever it is, the end comes when no process is left.
+//! In every state, the guard ends when no process is left.
 
 use std::time::Duration;
 
@@ -16,57 +16,55 @@ use nightwright_core::stream::outcome::ProcessExit;
 
 use super::wire::{GuardMessage, GuardRequest};
 
-/// What processes have between SIGTERM and SIGKILL.
+/// The time that processes get between SIGTERM and SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
-/// The same when whoever held the guard is gone: nobody waits any more, and somebody may be about
-/// to take over.
+/// The same after nightwright is gone: nothing waits for the guard, and another run may take over.
 const GRACE_ALONE: Duration = Duration::from_secs(2);
-/// What a program has that is left running when whoever held the guard leaves.
+/// The time for a program that is left running when nightwright exits.
 const HOOK_GRACE: Duration = Duration::from_secs(5);
-/// How often the survivors of a SIGKILL get another: they may have been born in between.
+/// The interval between SIGKILLs for survivors: they may have been started in between.
 const KILL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a guard hears.
+/// An event that the guard receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardEvent {
-    /// The program is dead.
+    /// The program has exited or was killed.
     Died(ProcessExit),
     /// No child is left, and so no descendant.
     NobodyLeft,
-    /// A request.
+    /// A request arrived on the socket.
     Asked(GuardRequest),
-    /// Whoever held the guard is gone.
+    /// The socket closed, so nightwright is gone.
     Alone,
 }
 
-/// What a guard does.
+/// An action of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardAction {
-    /// Tells whoever holds it.
+    /// Send a message to nightwright.
     Send(GuardMessage),
-    /// Asks every descendant to leave.
+    /// Send SIGTERM to every descendant.
     Terminate,
-    /// Kills every descendant.
+    /// Send SIGKILL to every descendant.
     Kill,
-    /// Its work is done.
+    /// Exit: the guard's work is done.
     Leave,
 }
 
-/// The state of a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardState {
-    /// Nothing has to end.
+    /// No process has to end.
     Watching,
-    /// Nobody waits for the program any more, and it has until then.
+    /// Nightwright no longer waits for the program, which may run until then.
     LeftRunning { until: Duration },
-    /// Everybody was asked to leave and has until then.
+    /// Every process got SIGTERM, and may run until then.
     Asked { until: Duration },
-    /// Nobody has any time left.
+    /// Every process gets SIGKILL, repeatedly.
     Killing { next: Duration },
 }
 
 impl GuardState {
-    /// Takes news; `now` is any clock that never goes back.
+    /// Handles an event; `now` is any monotonic clock.
     pub(super) fn handle(&mut self, now: Duration, news: GuardEvent) -> Vec<GuardAction> {
         match news {
             GuardEvent::Died(death) => {
@@ -87,13 +85,13 @@ impl GuardState {
                 }
                 Vec::new()
             }
-            // That is what the leash is for.
+            // The program was left running for this case.
             GuardEvent::Alone if matches!(self, Self::LeftRunning { .. }) => Vec::new(),
             GuardEvent::Alone => self.ask(now, GRACE_ALONE).into_iter().collect(),
         }
     }
 
-    /// When to call [`GuardState::wake`] if no news comes before.
+    /// The time to call [`GuardState::wake`] if no event arrives before.
     pub(super) fn due(self) -> Option<Duration> {
         match self {
             Self::Watching => None,
@@ -102,12 +100,12 @@ impl GuardState {
         }
     }
 
-    /// Its time has come.
+    /// Acts on the deadline of the current state.
     pub(super) fn wake(&mut self, now: Duration) -> Option<GuardAction> {
         (self.due()? <= now).then(|| self.kill(now))
     }
 
-    /// Grace that is going on can only become shorter.
+    /// Starts the grace period. A grace period that has started can only become shorter.
     fn ask(&mut self, now: Duration, grace: Duration) -> Option<GuardAction> {
         match self {
             Self::Watching | Self::LeftRunning { .. } => {

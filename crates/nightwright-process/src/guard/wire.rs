@@ -1,12 +1,11 @@
-//! What the two ends of a guard say to each other.
+//! The wire format between nightwright and a guard.
 //!
 //! ```text
-//!   us    ─▶ guard   one order (with the agent's standard input beside it), then single bytes
-//!   guard ─▶ us      words of five bytes: what happened, and a number
+//!   nightwright ─▶ guard   one order (with the agent's standard input attached), then single bytes
+//!   guard ─▶ nightwright   messages of five bytes: a kind and a number
 //! ```
 //!
-//! Both ends are the same binary, so there is no version: a byte that is not understood ends the
-//! conversation.
+//! Both ends are the same binary, so there is no version: an unknown byte ends the connection.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -14,58 +13,57 @@ use std::path::PathBuf;
 
 use nightwright_core::stream::outcome::ProcessExit;
 
-/// The most that an order may have. The kernel takes less for arguments and environment.
+/// The maximum size of an order in bytes. The kernel's limit for arguments and environment is
+/// lower.
 pub(crate) const ORDER_MAX: usize = 16 << 20;
-/// How long a word is.
+/// The size of a message in bytes.
 pub(crate) const WORD: usize = 5;
 
-/// What a guard is to start, complete.
+/// The complete description of the program to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GuardOrder {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) directory: PathBuf,
-    /// The lock that says that processes of a run are alive; empty = none.
+    /// The lock file that shows that processes of a run are alive; empty for none.
     pub(crate) lock: PathBuf,
-    /// The control group to be made for them; empty = none.
+    /// The cgroup to create for the processes; empty for none.
     pub(crate) group: PathBuf,
-    /// Who is ended with the program.
     pub(crate) kill_scope: KillScope,
 }
 
-/// Who is ended with a program.
+/// The descendants that are killed with a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KillScope {
-    /// Everybody below it, however they hide.
+    /// All descendants, however they hide.
     AllDescendants,
-    /// Those that have not made themselves a session of their own.
+    /// Descendants that do not have their own session.
     Session,
 }
 
-/// What a guard is asked for.
+/// A request to the guard, sent as one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GuardRequest {
-    /// End everything, with the usual grace.
+    /// Terminate everything, with the usual grace.
     Terminate,
-    /// End everything at once.
     Kill,
-    /// Whoever asks leaves now: give the program a few seconds more, and end it then.
+    /// The sender exits now: let the program run for a few seconds more, then kill it.
     LeaveRunning,
 }
 
-/// What a guard tells.
+/// A message from the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GuardMessage {
-    /// The program runs.
+    /// The program has been started.
     Started,
-    /// It does not, for this reason of the system's.
+    /// The program could not be started, for this system error.
     NotStarted { errno: i32 },
-    /// It was not even tried: the guard lacks something itself.
+    /// The guard failed before it tried to start the program.
     Unprepared { errno: i32 },
-    /// The program is dead. What it started may be alive.
+    /// The program has exited; its descendants may be alive.
     Died(ProcessExit),
-    /// Nothing that it started is alive.
+    /// No descendant is alive.
     Empty,
 }
 
@@ -117,7 +115,7 @@ impl GuardMessage {
 }
 
 impl GuardOrder {
-    /// The order with its length before it.
+    /// Encodes the order, preceded by its length.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(4096);
         body.extend_from_slice(&[0; 4]);
@@ -139,7 +137,7 @@ impl GuardOrder {
         body
     }
 
-    /// Reads what is behind the length.
+    /// Decodes an order without its length.
     pub(crate) fn decode(body: &[u8]) -> Option<Self> {
         let mut rest = body;
         let program = take(&mut rest)?.into();
@@ -161,7 +159,7 @@ impl GuardOrder {
     }
 }
 
-/// Longer than this is no order, and its length is found out to be wrong at the other end.
+/// Encodes a length. A length beyond the maximum is rejected by the other end.
 fn number(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
 }

@@ -155,7 +155,7 @@ fn a_contradiction_is_a_warning_that_names_the_file() {
     let place = EvidenceEnv::new();
     place.write(STATUS, r#"{"complete": true, "progress": {"completed": 3, "total": 5}}"#);
     let look = place.files(TODO).read();
-    assert_eq!(look.warnings, ["`task/.status.json`: it says complete, and that 3 of 5 are done"]);
+    assert_eq!(look.warnings, ["`task/.status.json`: it says complete, but 3 of 5 are done"]);
     assert!(look.status.unwrap().complete);
 }
 

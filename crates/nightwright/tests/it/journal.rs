@@ -34,7 +34,7 @@ fn record(event: Event) -> Record {
 fn records(from: u64, to: u64) -> Vec<Record> {
     (from..=to)
         .map(|n| {
-            record(Event::Note(NoteEvent::Note(NoteEvent::Warning { text: format!("event {n}") })))
+            record(Event::Note(NoteEvent::Warning { text: format!("event {n}") })))
         })
         .collect()
 }

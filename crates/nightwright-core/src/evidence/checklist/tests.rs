@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Open and done.
+/// The numbers of open and done boxes.
 fn counted(text: &str) -> (u32, u32) {
     let Checklist { open, done } = count(text);
     (open, done)

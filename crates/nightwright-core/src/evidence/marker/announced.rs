@@ -1,11 +1,12 @@
-//! Whether a line above a marker announces it as an example: "Once the tests pass I will say:". A
-//! condition of the work does not: "All tests pass when run with --release:".
+//! Announced markers: whether a line above a marker announces it as an example, as in "Once the
+//! tests pass I will say:". A condition of the work does not: "All tests pass when run with
+//! --release:".
 
 use super::{plain, words};
 use crate::evidence::{done, prose};
 
-/// Conditions that make the marker below a line an example, if that line ends with a colon and
-/// speaks of what is said.
+/// Conditions that make the marker below a line an example, if that line ends with a colon and is
+/// about writing the marker.
 const CONDITIONS: &[&str] = &["once", "when", "whenever", "until", "unless", "would", "instead of"];
 
 /// A line that ends with one of these and a colon has the marker as its object.
@@ -37,7 +38,7 @@ const TAKES_OBJECT: &[&str] = &[
     "follows",
 ];
 
-/// Words of the marker itself and of who asked for it.
+/// Words for the marker itself and for the instructions.
 const NAMES_MARKER: &[&str] = &[
     "marker",
     "promise",
@@ -53,13 +54,13 @@ const NAMES_MARKER: &[&str] = &[
     "the instructions",
 ];
 
-/// To say something, as a speaker or an order would have it.
+/// Verbs of saying or writing.
 const SAYING: &[&str] = &[
     "say", "write", "written", "print", "printed", "output", "emit", "emitted", "send", "sent",
     "reply", "respond", "declare", "announce", "claim", "conclude",
 ];
 
-/// Words right before one of `SAYING` that make it what somebody says, or is to say.
+/// Words right before one of `SAYING` that make it a statement or an instruction.
 const SPEAKERS: &[&str] = &[
     "i", "i'll", "i'd", "we", "we'll", "we'd", "you", "you'll", "he", "she", "it", "they", "agent",
     "to", "be", "will", "would", "shall", "should", "can", "could", "may", "must", "then",
@@ -77,7 +78,7 @@ pub(super) fn by(sentence: &str) -> Option<&'static str> {
     (speaks_of_marker(&sentence) || is_only_condition(&sentence)).then_some(*condition)
 }
 
-/// Whether a sentence is about what is said, and not about the work.
+/// Whether a sentence is about writing the marker, and not about the work.
 fn speaks_of_marker(sentence: &str) -> bool {
     let clauses = sentence.split([',', ';', ':', '(', ')', '–', '—']);
     let orders = clauses.clone().filter_map(|clause| words(clause).next());
@@ -95,7 +96,8 @@ fn speaks_of_marker(sentence: &str) -> bool {
         })
 }
 
-/// "Once the tests pass:" says when, and nothing of the work.
+/// Whether the sentence is only a condition, such as "Once the tests pass:", and says nothing about
+/// the work.
 fn is_only_condition(sentence: &str) -> bool {
     let mut words = words(sentence).skip_while(|word| ["only", "but", "and", "for"].contains(word));
     words.next().is_some_and(|first| CONDITIONS.contains(&first)) && !sentence.contains(',')

@@ -243,9 +243,9 @@ fn a_marker_in_the_middle_of_something_does_not_count() {
         ("Done: {} and out", "continues"),
         ("~~{}~~", "struck out"),
         ("- [ ] {}", "checkbox"),
-        ("❌ {}", "sign"),
-        ("🚧 {} 🚧", "sign"),
-        ("{} ⏳", "sign"),
+        ("❌ {}", "symbol"),
+        ("🚧 {} 🚧", "symbol"),
+        ("{} ⏳", "symbol"),
         ("{}?", "question"),
         ("Is it **{}**?", "question"),
     ] {
@@ -277,7 +277,7 @@ fn a_retraction_after_the_marker_takes_it_back() {
     }
     assert_eq!(
         reason("{}\n\n... but the tests still fail."),
-        "\"but the tests still fail\" after it takes it back"
+        "\"but the tests still fail\" after it retracts it"
     );
 }
 

@@ -1,12 +1,11 @@
-//! JSON in which no object says one thing twice. Whoever wrote two values for one name meant one
-//! of them, and nobody knows which.
+//! Strict JSON without duplicate keys: if a name has two values, it is unknown which one was meant.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Reads one value and nothing behind it. How deep it may go is bounded.
+/// Parses one value and nothing after it, with limited depth.
 pub(super) fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = UniqueKeysVisitor.deserialize(&mut reader)?;
@@ -68,7 +67,7 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
         let mut map = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
             if map.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("`{name}` is there twice")));
+                return Err(A::Error::custom(format_args!("`{name}` is duplicated")));
             }
             let value = fields.next_value_seed(self)?;
             map.insert(name, value);

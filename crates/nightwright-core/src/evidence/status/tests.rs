@@ -92,7 +92,7 @@ fn counts_and_blockers_beside_a_claim_leave_it_and_are_for_the_gate() {
     for (text, odd) in [
         (
             r#"{"complete": true, "progress": {"completed": 3, "total": 5}}"#,
-            "it says complete, and that 3 of 5 are done",
+            "it says complete, but 3 of 5 are done",
         ),
         (
             r#"{"complete": true, "progress": {"completed": 5, "total": 3}}"#,
@@ -100,15 +100,12 @@ fn counts_and_blockers_beside_a_claim_leave_it_and_are_for_the_gate() {
         ),
         (
             r#"{"status": "done", "completed_tasks": ["a"], "total_tasks": 2}"#,
-            "it says complete, and that 1 of 2 are done",
+            "it says complete, but 1 of 2 are done",
         ),
-        (
-            r#"{"complete": true, "blockers": ["a key"]}"#,
-            "it says complete, and that something blocks the work",
-        ),
+        (r#"{"complete": true, "blockers": ["a key"]}"#, "it says complete, but lists blockers"),
         (
             r#"{"complete": true, "status": "blocked", "summary": "a key"}"#,
-            "it says complete, and that something blocks the work",
+            "it says complete, but lists blockers",
         ),
     ] {
         let ParsedStatus { report, warnings } = read(text.as_bytes()).unwrap();
@@ -170,18 +167,18 @@ fn progress_is_counted_however_it_is_written() {
 #[test]
 fn a_field_of_a_wrong_kind_is_ignored_with_a_warning() {
     for (field, warning) in [
-        (r#""worked": "a lot""#, "`worked` is ignored: it has to be true or false"),
-        (r#""summary": ["a"]"#, "`summary` is ignored: it has to be a text"),
-        (r#""phase": {}"#, "`phase` is ignored: it has to be a text"),
-        (r#""status": true"#, "`status` is ignored: it has to be a text"),
-        (r#""blockers": 3"#, "`blockers` is ignored: it has to be a list of texts"),
+        (r#""worked": "a lot""#, "`worked` is ignored: it must be true or false"),
+        (r#""summary": ["a"]"#, "`summary` is ignored: it must be a text"),
+        (r#""phase": {}"#, "`phase` is ignored: it must be a text"),
+        (r#""status": true"#, "`status` is ignored: it must be a text"),
+        (r#""blockers": 3"#, "`blockers` is ignored: it must be a list of texts"),
         (
             r#""total_tasks": "many""#,
-            "`total_tasks` is ignored: it has to be a whole number or a list",
+            "`total_tasks` is ignored: it must be a whole number or a list",
         ),
         (
             r#""progress": 60"#,
-            "`progress` is ignored: it has to be an object with the whole numbers `completed` and `total`",
+            "`progress` is ignored: it must be an object with the whole numbers `completed` and `total`",
         ),
     ] {
         let text = format!(r#"{{"complete": true, {field}}}"#);
@@ -249,17 +246,17 @@ fn what_is_no_status_file_says_what_is_wrong_and_where() {
         ),
         (b"complete: true", "it is not valid JSON: expected value at line 1 column 1"),
         (b"{'complete': true}", "it is not valid JSON: key must be a string at line 1 column 2"),
-        (b"[true]", "it is a list and not an object"),
-        (b"true", "it is true or false and not an object"),
-        (b"\"complete\"", "it is a text and not an object"),
-        (b"{}", "`complete` is missing: it has to be true or false"),
-        (b"{\"complete\": null}", "`complete` is missing: it has to be true or false"),
-        (b"{\"Complete\": true}", "`complete` is missing: it has to be true or false"),
-        (b"{\"status\": 1.5e3, \"complete\": 1}", "`complete` is 1: it has to be true or false"),
-        (b"{\"complete\": \"yes\"}", "`complete` is \"yes\": it has to be true or false"),
-        (b"{\"complete\": [true]}", "`complete` is a list: it has to be true or false"),
-        (b"{\"complete\": 1, \"status\": \"done\"}", "`complete` is 1: it has to be true or false"),
-        (b"{\"summary\": \"\xFF\"}", "it is not UTF-8 from byte 13 on"),
+        (b"[true]", "it is a list, not an object"),
+        (b"true", "it is true or false, not an object"),
+        (b"\"complete\"", "it is a text, not an object"),
+        (b"{}", "`complete` is missing: it must be true or false"),
+        (b"{\"complete\": null}", "`complete` is missing: it must be true or false"),
+        (b"{\"Complete\": true}", "`complete` is missing: it must be true or false"),
+        (b"{\"status\": 1.5e3, \"complete\": 1}", "`complete` is 1: it must be true or false"),
+        (b"{\"complete\": \"yes\"}", "`complete` is \"yes\": it must be true or false"),
+        (b"{\"complete\": [true]}", "`complete` is a list: it must be true or false"),
+        (b"{\"complete\": 1, \"status\": \"done\"}", "`complete` is 1: it must be true or false"),
+        (b"{\"summary\": \"\xFF\"}", "it is not valid UTF-8 at byte 13"),
     ] {
         assert_eq!(invalid(bytes), why, "{}", String::from_utf8_lossy(bytes));
     }
@@ -273,7 +270,7 @@ fn a_name_that_is_there_twice_says_nothing() {
         r#"{"complete": true, "progress": {"total": 1, "total": 2}}"#,
         r#"{"complete": true, "mine": [{"a": 1, "a": 1}]}"#,
     ] {
-        assert!(invalid(text.as_bytes()).contains("is there twice at line 1"), "{text}");
+        assert!(invalid(text.as_bytes()).contains("is duplicated at line 1"), "{text}");
     }
 }
 

@@ -184,7 +184,7 @@ fn a_claim_that_contradicts_itself_goes_to_the_gate_with_the_contradiction() {
         > prepared A
         > agent finishes
         > surveyed B status {"complete":true,"progress":{"completed":3,"total":5}}
-          warning: it says complete, and that 3 of 5 are done
+          warning: it says complete, but 3 of 5 are done
           gate_started [Status]
           call_started 1 verify
           -> start call 1 with findings
@@ -201,7 +201,7 @@ fn done_beside_complete_false_claims_nothing() {
         > prepared A
         > agent finishes
         > surveyed B status {"complete":false,"status":"done"}
-          warning: `complete` is false beside `status` "done": read as not complete
+          warning: `complete` is false but `status` is "done": read as not complete
           not gate_started
         "#,
     );

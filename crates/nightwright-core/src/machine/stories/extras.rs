@@ -154,7 +154,7 @@ fn in_the_wrap_up_an_agent_that_asks_is_told_to_finish_and_end() {
           iteration_started 2 wrap-up
         > agent ready
         > agent asks
-          nudge_sent: Nobody is here to answer. This is the wrap-up … and end.
+          nudge_sent: No one is here to answer. This is the wrap-up … and end.
         ",
     );
 }
@@ -244,7 +244,7 @@ fn a_call_that_died_with_us_is_left_at_that() {
           not feedback_added
         > surveyed A
           not call_started
-          feedback_added Watchdog: The last iteration gave up … Nobody will take this over.
+          feedback_added Watchdog: The last iteration gave up … No one will take this over.
           iteration_finished 1 Idle
         ",
     );
@@ -335,8 +335,8 @@ fn an_agent_that_gives_up_over_its_full_context_is_told_how_to_keep_it_small() {
         > prepared A
         > agent fails context_full
           watchdog_noticed Compaction
-          feedback_added Watchdog: In the last iteration the context ran full … read less at a time
-          iteration_finished 1 failed: its context ran full again and again
+          feedback_added Watchdog: The context filled up repeatedly … read less at a time
+          iteration_finished 1 failed: its context filled up repeatedly
         > timer
         > prepared A
           -> start attempt 2 with feedback
@@ -425,7 +425,7 @@ fn a_full_context_is_told_also_if_it_was_answered_in_the_session_before() {
           nudge_sent
         > agent fails context_full
           watchdog_noticed Compaction
-          feedback_added Watchdog: In the last iteration the context ran full
+          feedback_added Watchdog: The context filled up repeatedly
         ",
     );
 }

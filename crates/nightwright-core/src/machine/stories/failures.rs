@@ -296,7 +296,7 @@ fn each_deadline_gives_the_attempt_up_and_is_tried_again() {
           -> cut attempt 1 Usual
         > agent exits
           attempt_finished 1 timed_out
-          retry_scheduled: did not get ready in time
+          retry_scheduled: was not ready in time
         > timer
         > agent ready
         > deadline

@@ -42,7 +42,7 @@ fn the_ladder_tells_more_at_each_step_and_never_lengthens_the_run() {
         > iteration A->A
           feedback_added Idle: The last iteration changed nothing
         > iteration A->A
-          feedback_added Idle: The last 2 iterations changed nothing in the project. What was tried
+          feedback_added Idle: The last 2 iterations changed nothing in the project. That approach
         > iteration A->A
           feedback_added Idle: The last 3 iterations changed nothing in the project. Stop repeating
         > iteration A->A

@@ -12,7 +12,7 @@ fn a_question_at_the_end_of_a_turn_is_answered_in_the_same_session() {
         > agent ready
         > agent asks
           watchdog_noticed Asking
-          nudge_sent: Nobody is here to answer.
+          nudge_sent: No one is here to answer.
           -> nudge 1
         > agent turn ends
           -> close input 1
@@ -162,7 +162,7 @@ fn a_question_is_answered_by_the_principles_where_there_are_any() {
         > prepared A
         > agent ready
         > agent asks
-          nudge_sent: Nobody is here to answer. Choose by the principles
+          nudge_sent: No one is here to answer. Choose by the principles
         ",
     );
     story(
@@ -188,7 +188,7 @@ fn an_agent_that_goes_in_circles_is_told_so_in_the_middle_of_its_turn() {
         > agent ready
         > agent repeats itself
           watchdog_noticed Repetition
-          nudge_sent: The same tool call again and again
+          nudge_sent: Repeating the same tool call
           -> nudge 1
           not -> close input
         > agent finishes
@@ -233,7 +233,7 @@ fn a_word_into_a_running_turn_that_never_got_there_is_told_to_the_next_iteration
           nudge_sent
         > agent finishes heard=0
         > surveyed B
-          feedback_added Watchdog: In the last iteration the same tool call
+          feedback_added Watchdog: The last iteration repeated the same tool call
         ",
     );
 }
@@ -274,7 +274,7 @@ fn the_rhythm_of_an_iteration_that_did_work_is_answered_in_the_next_prompt() {
         > agent finishes
         > surveyed B
           not call_started
-          feedback_added Watchdog: … \"no such file\". Several tool calls in a row failed.
+          feedback_added Watchdog: … \"no such file\". Several consecutive tool calls failed.
           iteration_finished 1 Work
         > prepared B
           -> start attempt 2 with feedback
@@ -310,8 +310,8 @@ fn an_advisor_that_fails_or_says_nothing_leaves_the_usual_answer() {
               call_started 1 advise
             > {end}
               not call_started
-              feedback_added Watchdog: … Nobody will take this over.
-              not feedback_added Watchdog: … advises
+              feedback_added Watchdog: … No one will take this over.
+              not feedback_added Watchdog: … Advice from
               iteration_finished 1 Idle
             "
         ));

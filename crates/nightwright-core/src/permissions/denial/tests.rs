@@ -124,7 +124,7 @@ fn a_rule_that_would_not_survive_being_shown_is_not_offered() {
     for command in ["bash -c 'cd web\nnpm test'", "bash -c 'a  b'", "sh -c 'a\tb'", &long] {
         assert_eq!(rules(command, approval, &[]), pairs(&[(command, "Bash")]), "{command}");
     }
-    // A here document and other white space are not in the rule.
+    // A here-document and extra white space are not in the rule.
     let written = "terraform apply  <<'EOT'\na  b\nEOT";
     assert_eq!(rules(written, approval, &[]), pairs(&[(written, "Bash(terraform apply:*)")]));
     let denial = Denial { tool: "Read".to_owned(), input: "/a  b".to_owned(), why: String::new() };

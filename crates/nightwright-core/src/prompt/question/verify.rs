@@ -1,8 +1,7 @@
 //! The question whether a claim of completion is true.
 //!
-//! Most of what it tells comes from the agent that is judged, or from the project in which that
-//! agent could write whatever it liked. All of that stands between tags, and the tags are chosen so
-//! that nothing between them can close one.
+//! Most of its content comes from the agent under judgement, or from the project, which that agent
+//! can write to. All of that is between tags, which are chosen so that no content can close one.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +15,7 @@ use crate::prompt::quoted::escape_at_mentions;
 use crate::prompt::{cut_middle, section, writes};
 use crate::settings::{Depth, EvidenceKind, Settings, Tamper};
 
-/// What a verifier is told of each thing, at most. Together they stay below 96 KiB.
+/// The maximum length of each part. Together they stay below 96 KiB.
 const GOAL_MAX: usize = 20 << 10;
 const STATUS_MAX: usize = 4 << 10;
 const LIST_MAX: usize = 12 << 10;
@@ -26,24 +25,24 @@ const FINDINGS_MAX: usize = 8 << 10;
 const BLOCKERS_MAX: usize = 4 << 10;
 const PATH_MAX: usize = 300;
 
-/// No question is longer than this.
+/// The maximum length of a question.
 #[cfg(test)]
 const MAX_QUESTION_BYTES: usize = 96 << 10;
 
-/// More findings than this say no more than the first of them.
+/// The maximum number of findings.
 const MAX_FINDING_COUNT: usize = 50;
-/// More files than this say no more than the first of them.
+/// The maximum number of files.
 const MAX_FILE_COUNT: usize = 200;
 
 /// The names of all tags.
 const TAGS: [&str; 9] =
     ["goal", "message", "status", "list", "checks", "changes", "diff", "findings", "blockers"];
 
-/// A section: what we say, and what we only pass on.
+/// A section: nightwright's own words, and quoted content.
 struct QuestionSection {
     heading: &'static str,
     words: String,
-    /// The name of the tag, and what is between.
+    /// The name of the tag, and its content.
     data: Option<(&'static str, String)>,
 }
 
@@ -192,11 +191,11 @@ fn parts(case: &VerificationCase<'_>, depth: Depth) -> Vec<QuestionSection> {
         &checked(checks),
         CHECKS_MAX,
     ));
-    // Without a run to count from nobody knows what changed.
+    // Without a run to compare with, the changes are unknown.
     let is_known = claim != [EvidenceKind::Asked] || settings.verify.tamper != Tamper::Off;
     parts.extend(changed(inspection.filter(|_| is_known), depth));
     if !findings.is_empty() {
-        let words = "What makes passing checks worth less. Judge whether it was for a good reason.";
+        let words = "Changes that weaken the checks. Judge whether it was for a good reason.";
         let part = QuestionSection::new("What was found in the changes", words);
         parts.push(part.with("findings", &found(findings), FINDINGS_MAX));
     }
@@ -272,10 +271,10 @@ fn checked(checks: &[CheckResult]) -> String {
     list.join("\n")
 }
 
-/// The files that changed, and as much of the differences as the depth has room for.
+/// The changed files, and as much of the diff as the depth allows.
 fn changed(inspection: Option<&Inspection>, depth: Depth) -> Vec<QuestionSection> {
     let Some(Inspection { changes, diff, .. }) = inspection else {
-        return vec![QuestionSection::new("What changed", "Nobody looked at the changes.")];
+        return vec![QuestionSection::new("What changed", "The changes were not inspected.")];
     };
     let files = match changes.files {
         0 => "No change was seen since the work began.".to_owned(),
@@ -302,7 +301,7 @@ fn changed(inspection: Option<&Inspection>, depth: Depth) -> Vec<QuestionSection
     let most = match depth {
         Depth::Quick => 8 << 10,
         Depth::Standard => 32 << 10,
-        // It can look for itself.
+        // The verifier can read the files itself.
         Depth::Deep => return parts,
     };
     if !diff.trim().is_empty() {
@@ -324,12 +323,11 @@ fn found(findings: &[TamperFinding]) -> String {
     list.join("\n")
 }
 
-/// `goal`, `goal-2`, `goal-3`.
 fn tag_name(tag: &str, number: usize) -> String {
     if number == 1 { tag.to_owned() } else { format!("{tag}-{number}") }
 }
 
-/// The first number with which no tag of ours occurs in what is between them.
+/// The first number with which no tag occurs in the content.
 fn free_number<'a>(data: impl Iterator<Item = &'a (&'static str, String)>) -> usize {
     let mut taken = BTreeSet::new();
     for (_, text) in data {
@@ -337,11 +335,11 @@ fn free_number<'a>(data: impl Iterator<Item = &'a (&'static str, String)>) -> us
             taken.extend(number_of_tag(&text[at + 1..]));
         }
     }
-    // One more than are taken is enough to find a free one.
+    // One more than the taken numbers suffices to find a free one.
     (1..=taken.len() + 1).find(|number| !taken.contains(number)).unwrap_or(usize::MAX)
 }
 
-/// The number of the tag of ours that this is, opening or closing, however it is spaced.
+/// The number of this tag, opening or closing, with any spacing.
 fn number_of_tag(text: &str) -> Option<usize> {
     let text = text.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
     let is_here = |tag: &&&str| text.get(..tag.len()).is_some_and(|t| t.eq_ignore_ascii_case(tag));

@@ -1,10 +1,8 @@
-//! Takes the beginnings off long strings while a line of JSON is being put together, or their ends.
+//! Truncates long strings while a line of JSON is assembled, at their beginning or at their end.
 //!
-//! A tool that writes a file of five megabytes is a line of ten, and nearly all of it is in a few
-//! strings of which nobody ever looks at more than the end, or, for people, the beginning. What is
-//! taken off is looked through
-//! once, to find where the string ends, and then neither held nor decoded: that is most of the
-//! bytes of a long line.
+//! A tool that writes a file of five megabytes produces a line of ten. Most of it is in a few
+//! strings, of which only the end is used, or the beginning for display. The removed part is
+//! scanned once, to find the end of the string, and is neither stored nor decoded.
 
 use std::ops::Range;
 
@@ -13,44 +11,44 @@ use memchr::{memchr, memchr_iter};
 /// The length of `\u00e4`.
 const ESCAPE_MAX: usize = 6;
 
-/// What stands at the end of a string whose own end was taken off.
+/// The mark at the end of a string that was cut there.
 const MARK: &[u8] = "…".as_bytes();
 
-/// What is kept of the strings in a line of JSON: so many bytes, as they are written.
+/// The number of bytes, as written, that are kept of the strings in a line of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StringLimits {
-    /// Of the values of fields with these names.
+    /// Limits for the values of fields with these names.
     pub named: &'static [(&'static str, usize)],
-    /// Of every other string. A line that is no longer than this is left as it is.
+    /// The limit for all other strings. A line of at most this length is left unchanged.
     pub others: usize,
 }
 
-/// Whether the end of a string was taken off because it was longer than `most`: it is as long as
-/// one that is cut there, and has our mark. `raw` is the string as it is written, without quotes.
+/// Whether a string was cut at its end because it was longer than `most`: it has the length of a
+/// cut string, and the mark. `raw` is the string as written, without quotes.
 pub fn is_cut(raw: &str, most: usize) -> bool {
-    // What is cut off with the rest of a character that takes two escapes.
+    // A cut may remove half of a character that takes two escapes.
     let shortest = (most + MARK.len()).saturating_sub(2 * ESCAPE_MAX);
     raw.len() >= shortest && raw.as_bytes().ends_with(MARK)
 }
 
-/// Which part of a long string is kept.
+/// The part of a long string that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeptEnd {
     Beginning,
     End,
 }
 
-/// Goes along one line.
+/// Truncates the strings of one line.
 #[derive(Debug)]
 pub(super) struct StringTruncator {
     kept: StringLimits,
     side: KeptEnd,
     place: ScanState,
-    /// Where the last string before is, without its quotes.
+    /// The position of the previous string, without its quotes.
     last: Range<usize>,
 }
 
-/// Where in the line we are.
+/// The position of the scan in the line.
 #[derive(Clone, Copy, Debug)]
 enum ScanState {
     Between,
@@ -62,16 +60,16 @@ enum ScanState {
     },
 }
 
-/// What the next byte of a string is.
+/// The role of the next byte of a string.
 #[derive(Clone, Copy, Debug)]
 enum NextByte {
     Anything,
-    /// It belongs to the backslash before it.
+    /// The byte belongs to the backslash before it.
     Escaped,
 }
 
 impl NextByte {
-    /// Where a character begins, or the rest of an escape ends.
+    /// The start of a character, or the end of an escape.
     fn begin(self) -> usize {
         match self {
             Self::Anything => 0,
@@ -81,12 +79,12 @@ impl NextByte {
 }
 
 impl StringTruncator {
-    /// At the beginning of a line.
+    /// The state at the start of a line.
     pub(super) fn new(kept: StringLimits, side: KeptEnd) -> Self {
         Self { kept, side, place: ScanState::Between, last: 0..0 }
     }
 
-    /// Adds to the line what is kept of the next bytes.
+    /// Appends the kept part of the next bytes to the line.
     pub(super) fn push(&mut self, line: &mut Vec<u8>, more: &[u8]) {
         let mut rest = more;
         while !rest.is_empty() {
@@ -99,7 +97,7 @@ impl StringTruncator {
         }
     }
 
-    /// Takes everything up to the next quote; gives what is left.
+    /// Consumes everything up to the next quote, and returns the rest.
     fn between<'a>(&mut self, line: &mut Vec<u8>, more: &'a [u8]) -> &'a [u8] {
         let Some(quote) = memchr(b'"', more) else {
             line.extend_from_slice(more);
@@ -115,7 +113,7 @@ impl StringTruncator {
         rest
     }
 
-    /// Takes the string up to its end; gives what is left.
+    /// Consumes the string up to its end, and returns the rest.
     fn inside<'a>(
         &mut self,
         line: &mut Vec<u8>,
@@ -126,7 +124,7 @@ impl StringTruncator {
     ) -> &'a [u8] {
         let Some(quote) = end(more, next) else {
             match self.side {
-                // Twice as much as is kept before anything is moved, so that each byte is moved
+                // The buffer grows to twice the kept size before it is cut, so that each byte moves
                 // once.
                 KeptEnd::End => {
                     add(line, begin, more, next, StringLimit { most, longest: most * 2 });
@@ -151,7 +149,7 @@ impl StringTruncator {
         &more[quote + 1..]
     }
 
-    /// What is kept of the string whose quote is the last byte of the line.
+    /// The limit for the string whose opening quote is the last byte of the line.
     fn most(&self, line: &[u8]) -> usize {
         let between = line.get(self.last.end + 1..line.len() - 1).unwrap_or_default();
         if between.trim_ascii() != b":" {
@@ -163,14 +161,14 @@ impl StringTruncator {
     }
 }
 
-/// The quote that ends a string. Quotes are few, even among those that don't end it, and other
-/// escapes are many: only the backslashes before a quote are looked at.
+/// Finds the quote that ends a string. Quotes are rare, and other escapes are frequent: only the
+/// backslashes before a quote are examined.
 fn end(more: &[u8], next: NextByte) -> Option<usize> {
     let begin = next.begin();
     memchr_iter(b'"', more).find(|quote| *quote >= begin && !is_escaped(more, begin, *quote))
 }
 
-/// What follows these bytes of a string.
+/// The role of the byte after these bytes of a string.
 fn after(more: &[u8], next: NextByte) -> NextByte {
     if more.len() >= next.begin() && is_escaped(more, next.begin(), more.len()) {
         NextByte::Escaped
@@ -179,19 +177,19 @@ fn after(more: &[u8], next: NextByte) -> NextByte {
     }
 }
 
-/// How long a string may be.
+/// The limit for one string.
 #[derive(Clone, Copy, Debug)]
 struct StringLimit {
-    /// What is kept of one that is longer than it may be.
+    /// The number of bytes kept of a longer string.
     most: usize,
     longest: usize,
 }
 
-/// Adds to the string at the end of the line, and takes off its beginning if it gets too long.
+/// Appends to the string at the end of the line, and cuts its beginning if it gets too long.
 fn add(line: &mut Vec<u8>, begin: usize, more: &[u8], next: NextByte, room: StringLimit) {
     let StringLimit { most, longest } = room;
     if more.len() > most + ESCAPE_MAX {
-        // All that is kept is in here, and so is the escape that it might begin within.
+        // These bytes contain all that is kept, and any escape at its start.
         let from = boundary(more, next.begin(), more.len() - most);
         line.truncate(begin);
         line.extend_from_slice(&more[from..]);
@@ -204,14 +202,14 @@ fn add(line: &mut Vec<u8>, begin: usize, more: &[u8], next: NextByte, room: Stri
     }
 }
 
-/// Adds to the string at the end of the line what there is room for, and a little more, to see where
-/// it can be cut.
+/// Appends as much as fits to the string at the end of the line, and a little more, to find a place
+/// to cut.
 fn add_while_room(line: &mut Vec<u8>, begin: usize, more: &[u8], most: usize) {
     let room = (most + ESCAPE_MAX).saturating_sub(line.len() - begin);
     line.extend_from_slice(&more[..more.len().min(room)]);
 }
 
-/// Takes off the end of a string that is too long.
+/// Cuts the end of a string that is too long.
 fn cut_end(line: &mut Vec<u8>, begin: usize, most: usize) {
     if line.len() - begin <= most {
         return;
@@ -223,7 +221,7 @@ fn cut_end(line: &mut Vec<u8>, begin: usize, most: usize) {
     if let Some(escape) = escape_around(line, begin, at) {
         at = escape.start;
     }
-    // The first half of a character that takes two escapes is nothing without the second.
+    // The first half of a character that takes two escapes is invalid without the second.
     let is_half = line.get(at..at + 4).is_some_and(is_second_half);
     if is_half && at >= begin + ESCAPE_MAX && is_first_half(&line[at - ESCAPE_MAX..at]) {
         at -= ESCAPE_MAX;
@@ -232,16 +230,16 @@ fn cut_end(line: &mut Vec<u8>, begin: usize, most: usize) {
     line.extend_from_slice(MARK);
 }
 
-/// The first place, from `at` on, where a character of the string begins.
+/// The first position from `at` on where a character of the string begins.
 fn boundary(line: &[u8], begin: usize, mut at: usize) -> usize {
-    // No character has more than three of them; where there are more, there is no character.
+    // A character has at most three continuation bytes; a longer sequence is not a character.
     for _ in 0..3 {
         at += usize::from(line.get(at).is_some_and(|byte| is_continuation(*byte)));
     }
     if let Some(escape) = escape_around(line, begin, at) {
         at = escape.end;
     }
-    // The second half of a character that takes two escapes is nothing without the first.
+    // The second half of a character that takes two escapes is invalid without the first.
     while line.get(at..at + 4).is_some_and(is_second_half) {
         at = (at + ESCAPE_MAX).min(line.len());
     }
@@ -259,8 +257,7 @@ fn escape_around(line: &[u8], begin: usize, at: usize) -> Option<Range<usize>> {
         .find(|escape| escape.end > at)
 }
 
-/// Whether what is at `at` belongs to a backslash before it: one that is left over when those
-/// before it are paired.
+/// Whether the byte at `at` is escaped: an odd number of backslashes precedes it.
 fn is_escaped(line: &[u8], begin: usize, at: usize) -> bool {
     let before = line[begin..at].iter().rev().take_while(|byte| **byte == b'\\').count();
     !before.is_multiple_of(2)
@@ -270,12 +267,12 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// `\ud800` to `\udbff`, and what follows.
+/// Whether the escape is in `\ud800` to `\udbff`.
 fn is_first_half(escape: &[u8]) -> bool {
     matches!(escape, [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..])
 }
 
-/// `\udc00` to `\udfff`
+/// Whether the escape is in `\udc00` to `\udfff`.
 fn is_second_half(escape: &[u8]) -> bool {
     matches!(escape, [b'\\', b'u', b'd' | b'D', b'c'..=b'f' | b'C'..=b'F'])
 }
@@ -289,7 +286,7 @@ mod tests {
 
     const KEPT: StringLimits = StringLimits { named: &[("words", 30)], others: 12 };
 
-    /// The line after it came in chunks of this size.
+    /// The line after it arrived in chunks of this size.
     fn cut(line: &[u8], chunk: usize) -> Vec<u8> {
         cut_to(KeptEnd::End, line, chunk)
     }
@@ -303,12 +300,12 @@ mod tests {
         kept
     }
 
-    /// Whether the two are the same but for beginnings of long strings.
+    /// Whether both are equal except for the beginnings of long strings.
     fn is_cut_of(cut: &Value, whole: &Value) -> bool {
         are_alike(cut, whole, &|cut, whole| whole.ends_with(cut))
     }
 
-    /// Whether the two are the same but for the ends of long strings.
+    /// Whether both are equal except for the ends of long strings.
     fn is_beginning_of(cut: &Value, whole: &Value) -> bool {
         are_alike(cut, whole, &|cut, whole| {
             cut == whole || whole.starts_with(cut.strip_suffix('…').unwrap_or(cut))

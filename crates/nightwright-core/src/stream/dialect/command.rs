@@ -1,7 +1,8 @@
-//! Any program: the prompt on its standard input, plain text on its output, and an exit code.
+//! The dialect of any program that reads a prompt from standard input, prints plain text and
+//! returns an exit code.
 //!
-//! It says neither when it is ready nor what it costs, and nothing in its text is taken for a word
-//! about the account: whatever it prints are words of the agent.
+//! Such a program reports neither when it is ready nor what it costs. All its output counts as
+//! words of the agent, and none as a message about the account.
 
 use std::time::Duration;
 
@@ -10,21 +11,21 @@ use crate::stream::message::{AgentMessage, MessageKind, Owner, TextPart};
 use crate::stream::outcome::{AttemptOutcome, ProcessExit, Suspicion};
 use crate::units::Usd;
 
-/// What a program that never says is assumed to cost a second: eighteen dollars an hour, about
-/// what a busy session with the dearest model comes to. An estimate that is too high stops a run
-/// early; none at all would spend past every limit.
+/// The assumed cost per second of a program that never reports it: $18 per hour, as for a busy
+/// session with the most expensive model. An estimate that is too high stops a run early; without
+/// one, a run would exceed every limit.
 const PER_SECOND: Usd = Usd::from_micros(5_000);
 
-/// No start of a program is cheaper than this.
+/// The minimum cost of starting the program.
 const MIN_COST: Usd = Usd::from_cents(1);
 
-/// What is read of a line, from its end.
+/// The number of bytes read from the end of a line.
 const LINE_MAX: usize = 1 << 20;
 
-/// Reads one line: it is what the agent says.
+/// Decodes one line as text of the agent.
 pub(super) fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // Bytes that are no text become three times as many.
+    // Each invalid byte becomes three bytes.
     let line = &line[line.len().saturating_sub(LINE_MAX)..];
     let text = String::from_utf8_lossy(line);
     each(AgentMessage {
@@ -33,12 +34,12 @@ pub(super) fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) {
     });
 }
 
-/// The user's own arguments are all there are: nothing is known of the program's options.
+/// The arguments: only the user's own, because the options of the program are unknown.
 pub(super) fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
     ask.extra.to_vec()
 }
 
-/// There is no option for a system prompt, so it opens the prompt.
+/// The prompt, preceded by the system prompt, because there is no option for it.
 pub(super) fn prompt_text(system: &str, user: &str) -> String {
     match system.trim_end() {
         "" => user.to_owned(),
@@ -46,7 +47,7 @@ pub(super) fn prompt_text(system: &str, user: &str) -> String {
     }
 }
 
-/// What the exit code says; `None` when there is none, or it tells of our own doing.
+/// The outcome by the exit code; `None` if there is none, or if nightwright caused it.
 pub(super) fn classify(ending: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
     match (ending.cut, ending.exit) {
         (None, Some(ProcessExit::Code(0))) if ending.saw_stdout => Some(AttemptOutcome::Finished),
@@ -57,7 +58,7 @@ pub(super) fn classify(ending: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
     }
 }
 
-/// What an attempt of this length is assumed to have cost; `None` for one that was not watched.
+/// The assumed cost of an attempt of this duration; `None` if the duration is unknown.
 pub(super) fn price_of(time: Duration) -> Option<Usd> {
     if time.is_zero() {
         return None;
@@ -67,7 +68,7 @@ pub(super) fn price_of(time: Duration) -> Option<Usd> {
     Some(Usd::from_micros(micros).clamp(MIN_COST, Usd::MAX))
 }
 
-/// How long it may work until it is assumed to have cost this.
+/// The time after which the assumed cost reaches this amount.
 pub(super) fn time_for(cost: Usd) -> Duration {
     let millis = u128::from(cost.micros()) * 1000 / u128::from(PER_SECOND.micros());
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))

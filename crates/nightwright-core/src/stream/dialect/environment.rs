@@ -1,11 +1,11 @@
-//! The variables that any agent program is given: who and where we are, the network, the account,
-//! and the tools of the project. Everything else is dropped unless a dialect or the user adds it.
+//! The environment variables that any agent program receives: user and locale, network, account and
+//! the tools of the project. All others are dropped unless a dialect or the user adds them.
 
 use crate::environment::is_credential;
 
-/// What every program gets. A star stands for any text.
+/// The variables passed to every program. A star stands for any text.
 const PASSED_ON: &[&str] = &[
-    // Who and where we are.
+    // User, locale and paths.
     "PATH",
     "HOME",
     "USER",
@@ -17,9 +17,9 @@ const PASSED_ON: &[&str] = &[
     "TERM",
     "COLORTERM",
     "XDG_*",
-    // Programs that are only asked for their version have no folder of their own.
+    // For programs that are only asked for their version and have no temporary folder.
     "TMPDIR",
-    // The network.
+    // Network access.
     "SSH_AUTH_SOCK",
     "*_PROXY",
     "*_proxy",
@@ -46,14 +46,15 @@ const PASSED_ON: &[&str] = &[
 /// The account of the agent.
 const ACCOUNT: &[&str] = &["ANTHROPIC_*", "AWS_*", "GOOGLE_*", "CLOUD_ML_REGION"];
 
-/// Whether a variable of our own environment is passed on; `also` is what the dialect adds. A pattern
-/// for tools passes on no credential: the token of a registry is not what `CARGO_*` is for.
+/// Whether a variable of nightwright's environment is passed on; `also` holds the additions of the
+/// dialect. A pattern for tools passes on no credential: `CARGO_*` does not include the token of a
+/// registry.
 pub(super) fn allows(name: &str, also: &[&str]) -> bool {
     let fits = |pattern: &&str| matches(pattern, name);
     ACCOUNT.iter().chain(also).any(fits) || (PASSED_ON.iter().any(fits) && !is_credential(name))
 }
 
-/// At most one star, and it stands for something.
+/// Matches a pattern with at most one star, which stands for at least one character.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

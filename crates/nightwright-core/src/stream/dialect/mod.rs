@@ -1,5 +1,5 @@
-//! What differs between agent programs: the command line, the environment, the lines, and what
-//! came of an attempt. All of it is pure.
+//! Dialects: the differences between agent programs in command line, environment, output lines and
+//! outcome. No I/O happens here.
 
 use std::time::Duration;
 
@@ -19,130 +19,129 @@ pub mod claude;
 mod command;
 mod environment;
 
-/// A line of text that is longer is not shown, nor one of JSON that is when its strings are cut.
+/// The maximum length of a line to display. A line of JSON is measured after its strings are cut.
 const SHOWN_MAX: usize = 1 << 20;
 
-/// What people are shown of one string, in bytes as it is written: the rest is cut off on its way,
-/// and [`is_cut`](super::decode::is_cut) knows.
+/// The maximum length of a displayed string in bytes, as written. [`is_cut`](super::decode::is_cut)
+/// tells whether a string was cut.
 pub const SHOWN_TEXT_MAX: usize = 256 << 10;
 
-/// The agent programs we can talk to.
+/// The supported agent programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// Claude Code.
     #[default]
     Claude,
-    /// Any program: the prompt on its standard input, plain text out, an exit code.
+    /// Any program that reads a prompt from standard input, prints plain text and returns an exit
+    /// code.
     Command,
 }
 
-/// How the words of an agent belong together.
+/// The relation between the texts of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextShape {
-    /// Each text is a message of its own, and the last one is what it ends with.
+    /// Each text is a separate message, and the last one is the final message.
     Messages,
-    /// All of it is one text.
+    /// All texts together are one message.
     OneText,
 }
 
-/// What an attempt is to be started with. The prompt itself goes over standard input.
+/// The options for starting an attempt. The prompt itself goes over standard input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchOptions<'a> {
-    /// The model; `None` = the program's own choice.
+    /// The model; `None` for the program's default.
     pub model: Option<&'a str>,
-    /// Takes over when the model is overloaded.
+    /// The model to use when the first one is overloaded.
     pub fallback_model: Option<&'a str>,
-    /// Turns it may take; `None` = the program's own choice.
+    /// The maximum number of turns; `None` for the program's default.
     pub max_turns: Option<u32>,
-    /// What it may cost.
+    /// The maximum cost of the attempt.
     pub cap: Option<Usd>,
-    /// What it is told about itself instead of what its program tells it. Without the long text
-    /// that explains tools a question is a fraction of the size.
+    /// A system prompt that replaces the program's own. Without the long explanation of tools, a
+    /// question is much shorter.
     pub system_prompt: Option<&'a str>,
-    /// A file with our part of the system prompt.
+    /// A file with nightwright's part of the system prompt.
     pub system_prompt_file: Option<&'a str>,
-    /// What it may do without asking.
     pub permissions: Permissions,
-    /// What it may use at all.
+    /// The tools that are available at all.
     pub tools: ToolAccess,
-    /// Tools it may use without asking.
+    /// The tools allowed without asking.
     pub allowed_tools: &'a [String],
-    /// Tools it may not use at all.
+    /// The tools that are forbidden.
     pub disallowed_tools: &'a [String],
-    /// Which of the user's own settings apply; empty = the program's own choice.
+    /// The user settings that apply; empty for the program's default.
     pub setting_sources: &'a [String],
-    /// The shape an answer has to have, as JSON.
+    /// The JSON Schema of the answer.
     pub json_schema: Option<&'a str>,
     /// Whether messages can follow the prompt.
     pub input: InputShape,
-    /// The user's own arguments, after all of ours.
+    /// The user's own arguments, after all others.
     pub extra: &'a [String],
 }
 
-/// What the agent may use at all.
+/// The tools that the agent can use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolAccess {
-    /// Whatever the program has.
+    /// All tools of the program.
     #[default]
     Usual,
-    /// What only reads.
+    /// Only tools that read.
     ReadOnly,
-    /// Nothing: it answers from what it is told.
+    /// No tools: the agent answers from the prompt alone.
     None,
 }
 
 /// Whether messages can follow the prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputShape {
-    /// The prompt is all there is.
+    /// The prompt is the only input.
     #[default]
     Prompt,
     /// The prompt is the first of several messages.
     Messages,
 }
 
-/// Everything that is known about an attempt that is over.
+/// All facts about a finished attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedAttempt<'a> {
-    /// Why we ended it, if we did.
+    /// The reason why nightwright ended it, if it did.
     pub cut: Option<CancelReason>,
-    /// How the process ended; `None` = nobody saw it.
+    /// The exit of the process; `None` if it was not seen.
     pub exit: Option<ProcessExit>,
-    /// The last result.
+    /// The last result of the attempt.
     pub result: Option<&'a ResultFacts>,
-    /// The last error in the shape of a message, since the result before the last.
+    /// The last error reported as a message, since the result before the last.
     pub error: Option<&'a ErrorFacts>,
-    /// The last word on the account's limits.
+    /// The last report of the account's limits.
     pub rate_limit: Option<&'a RateLimit>,
-    /// Where the key comes from that it works with; empty for a login or when it did not say.
+    /// The source of the API key; empty for a login or if unknown.
     pub api_key: &'a str,
-    /// Tool calls in all.
+    /// The total number of tool calls.
     pub tool_calls: u32,
-    /// Tokens in all, as far as they were seen.
+    /// The total tokens, as far as they were seen.
     pub tokens: Tokens,
-    /// Whether anything but blank lines came on standard output.
+    /// Whether anything but blank lines was printed on standard output.
     pub saw_stdout: bool,
     /// The end of standard error.
     pub stderr: &'a str,
     /// The wall clock at the end.
     pub now: Timestamp,
-    /// The time zone of the machine, for times that name none; `None` = unknown.
+    /// The time zone of the machine, for times without one; `None` if unknown.
     pub zone: Option<&'a TimeZone>,
 }
 
 impl Dialect {
-    /// The dialect of this name in settings and journal.
+    /// The dialect with this name in settings and journal.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Claude, Self::Command].into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// The dialect that an agent of this name speaks. The rehearsal agent is a stand-in for the
-    /// usual one, and so is whatever an older journal calls otherwise.
+    /// The dialect of the agent with this name. The rehearsal agent uses the default dialect, and
+    /// so do unknown names in older journals.
     pub fn of_agent(name: &str) -> Self {
         Self::named(name).unwrap_or_default()
     }
 
-    /// Its name in settings, journal and console.
+    /// The name in settings, journal and console.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -150,7 +149,7 @@ impl Dialect {
         }
     }
 
-    /// What puts its lines together.
+    /// The splitter for its output lines.
     pub fn lines(self) -> LineSplitter {
         match self {
             Self::Claude => LineSplitter::default().of_json(claude::STRINGS),
@@ -158,7 +157,7 @@ impl Dialect {
         }
     }
 
-    /// What puts its lines together for people, who want to see how a text begins.
+    /// The splitter for displayed lines, which keeps the beginnings of texts.
     pub fn lines_to_show(self) -> LineSplitter {
         match self {
             Self::Claude => {
@@ -168,8 +167,8 @@ impl Dialect {
         }
     }
 
-    /// Whether a line is a piece of something that comes whole later, as far as can be told without
-    /// reading it. Nothing is lost with it to whoever waits for the whole.
+    /// Whether a line is a piece of something that is repeated later as a whole, as far as that is
+    /// visible without parsing it. A reader of the whole can skip it.
     pub fn is_only_a_part(self, line: &[u8]) -> bool {
         match self {
             Self::Claude => claude::is_only_a_part(line),
@@ -177,7 +176,7 @@ impl Dialect {
         }
     }
 
-    /// Whether its output shows which tools it calls.
+    /// Whether its output shows the tool calls.
     pub fn shows_tools(self) -> bool {
         match self {
             Self::Claude => true,
@@ -185,8 +184,8 @@ impl Dialect {
         }
     }
 
-    /// The file that a call of a tool writes or edits; empty if it can't be told. A shell may write
-    /// files too, but most of what it runs does not.
+    /// The file that a tool call writes or edits; empty if unknown. A shell may write files too,
+    /// but most commands do not.
     pub fn edited_file(self, tool: &str, input: &str) -> Option<String> {
         match self {
             Self::Claude => claude::edited_file(tool, input),
@@ -194,7 +193,7 @@ impl Dialect {
         }
     }
 
-    /// Whether each line that it prints is JSON of its own, and not what somebody wanted to say.
+    /// Whether each output line is a JSON value, and not text to read.
     pub fn prints_json(self) -> bool {
         match self {
             Self::Claude => true,
@@ -202,7 +201,7 @@ impl Dialect {
         }
     }
 
-    /// Whether what it says comes a few characters at a time.
+    /// Whether texts arrive a few characters at a time.
     pub fn streams_deltas(self) -> bool {
         match self {
             Self::Claude => true,
@@ -210,7 +209,7 @@ impl Dialect {
         }
     }
 
-    /// What a line brings of a message that is being written; `None` if it is another line.
+    /// The part of a streamed message in a line; `None` for any other line.
     pub fn streamed(self, line: &[u8]) -> Option<StreamedPart<'_>> {
         match self {
             Self::Claude => claude::streamed(line),
@@ -218,7 +217,7 @@ impl Dialect {
         }
     }
 
-    /// Whether the end of a turn is in these lines: nobody is writing anything any more.
+    /// Whether these lines contain the end of a turn, which ends all streamed texts.
     pub(crate) fn ends_turn(self, lines: &[u8]) -> bool {
         match self {
             Self::Claude => claude::ends_turn(lines),
@@ -226,7 +225,7 @@ impl Dialect {
         }
     }
 
-    /// Reads one line. A line can hold several messages; each is handed out in turn.
+    /// Decodes one line. A line can contain several messages; each is passed to `each`.
     pub fn decode(
         self,
         line: &[u8],
@@ -241,7 +240,7 @@ impl Dialect {
         }
     }
 
-    /// What a call of a tool is about, by what it is called with: the command, file or address.
+    /// The subject of a tool call, from its input: the command, file or address.
     pub fn subject_of(self, input: &str) -> String {
         match self {
             Self::Claude => claude::subject_of(input),
@@ -249,7 +248,6 @@ impl Dialect {
         }
     }
 
-    /// How its words belong together.
     pub fn text_shape(self) -> TextShape {
         match self {
             Self::Claude => TextShape::Messages,
@@ -257,7 +255,7 @@ impl Dialect {
         }
     }
 
-    /// Whether it says when it is ready. One that does not is ready as soon as it is started.
+    /// Whether it reports when it is ready. Any other program is ready as soon as it is started.
     pub fn announces_itself(self) -> bool {
         match self {
             Self::Claude => true,
@@ -265,7 +263,7 @@ impl Dialect {
         }
     }
 
-    /// How the answer to a question comes.
+    /// The form in which it answers a question.
     pub fn answer_form(self) -> AnswerForm {
         match self {
             Self::Claude => AnswerForm::Shaped,
@@ -281,7 +279,7 @@ impl Dialect {
         }
     }
 
-    /// Whether messages will follow the prompt, if questions are to be answered like this.
+    /// Whether messages will follow the prompt with this watchdog response.
     pub fn input(self, respond: WatchdogResponse) -> InputShape {
         match respond {
             WatchdogResponse::Live if self.can_live() => InputShape::Messages,
@@ -299,8 +297,8 @@ impl Dialect {
         }
     }
 
-    /// The prompt for a program that was started with [`InputShape::Prompt`], as it goes over its
-    /// standard input. The system prompt is in it where no argument takes it.
+    /// The prompt for a program started with [`InputShape::Prompt`], as written to standard input.
+    /// It includes the system prompt if no argument takes it.
     pub fn prompt_text(self, system: &str, user: &str) -> String {
         match self {
             Self::Claude => claude::prompt_text(user),
@@ -308,17 +306,17 @@ impl Dialect {
         }
     }
 
-    /// One message for a program that was started with [`InputShape::Messages`], as a line with
-    /// its end.
+    /// One message for a program started with [`InputShape::Messages`], as a line with its line
+    /// ending.
     pub fn message_line(self, text: &str) -> String {
         match self {
             Self::Claude => claude::message_line(text),
-            // It takes none; whoever sends one all the same sends a plain line.
+            // The program takes no messages; if one is sent, it is a plain line.
             Self::Command => format!("{text}\n"),
         }
     }
 
-    /// How many bytes of prompt it takes at most, if there is a limit.
+    /// The maximum length of a prompt in bytes, if there is a limit.
     pub fn longest_prompt(self) -> Option<usize> {
         match self {
             Self::Claude => Some(claude::PROMPT_MAX),
@@ -326,7 +324,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a variable of our own environment is passed on. Everything else is dropped.
+    /// Whether a variable of nightwright's environment is passed on. All others are dropped.
     pub fn environment_allows(self, name: &str) -> bool {
         let also = match self {
             Self::Claude => claude::PASSED_ON,
@@ -335,7 +333,7 @@ impl Dialect {
         environment::allows(name, also)
     }
 
-    /// Variables we set whatever the user's environment says.
+    /// The variables that override the user's environment.
     pub fn environment_sets(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Claude => claude::ENVIRONMENT,
@@ -343,7 +341,7 @@ impl Dialect {
         }
     }
 
-    /// The variable that says how many tokens one answer may have, if there is one.
+    /// The variable that limits the tokens of one answer, if there is one.
     pub fn output_tokens_variable(self) -> Option<&'static str> {
         match self {
             Self::Claude => Some(claude::OUTPUT_TOKENS),
@@ -351,7 +349,7 @@ impl Dialect {
         }
     }
 
-    /// Variables we set unless the user did.
+    /// The variables set unless the user set them.
     pub fn environment_defaults(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Claude => claude::ENVIRONMENT_DEFAULTS,
@@ -359,7 +357,7 @@ impl Dialect {
         }
     }
 
-    /// Variables that tell it where its temporary files go.
+    /// The variables that name the folder for temporary files.
     pub fn temp_variables(self) -> &'static [&'static str] {
         match self {
             Self::Claude => claude::TEMP_VARIABLES,
@@ -367,25 +365,24 @@ impl Dialect {
         }
     }
 
-    /// Whether the model that works can be the one that was asked for.
+    /// Whether the working model can be the requested one.
     pub fn is_model(self, asked: &str, working: &str) -> bool {
         match self {
             Self::Claude => claude::is_model(asked, working),
-            // It is never asked for a model, and never says which one works.
+            // Such a program is never asked for a model, and never names one.
             Self::Command => true,
         }
     }
 
-    /// What these tokens cost by the price table. It errs on the dear side.
+    /// The cost of these tokens by the price table, which rather overestimates.
     pub fn price(self, model: &str, tokens: &Tokens) -> Usd {
         match self {
-            // A program that reports no tokens is never asked; if it were, the dearest is safe.
+            // Not called for a program that reports no tokens; the highest price would be safe.
             Self::Claude | Self::Command => claude::price(model, tokens),
         }
     }
 
-    /// What so much time at work is assumed to have cost, where the program never says what it
-    /// used.
+    /// The assumed cost of this working time, for a program that never reports its usage.
     pub fn price_of_time(self, time: Duration) -> Option<Usd> {
         match self {
             Self::Claude => None,
@@ -393,19 +390,20 @@ impl Dialect {
         }
     }
 
-    /// How long it may work for so much money, where time is all that its cost is known by.
+    /// The working time that this cost allows, if the cost is estimated by time.
     pub fn time_for(self, cost: Usd) -> Option<Duration> {
         match self {
-            // It is told what it may cost, and keeps to it.
+            // Claude Code receives the limit as an option, and enforces it.
             Self::Claude => None,
             Self::Command => Some(command::time_for(cost)),
         }
     }
 
-    /// What came of an attempt: total, pure, and the only place that says so.
+    /// Classifies a finished attempt. This total function is the only place that decides an
+    /// outcome.
     ///
-    /// A good result that came before we ended the attempt stands. The exit code alone is never a
-    /// success, except for a program that has no other way to say so.
+    /// A good result that arrived before nightwright ended the attempt counts. The exit code alone
+    /// is never a success, except for a program that reports nothing else.
     pub fn classify(self, ending: &FinishedAttempt<'_>) -> AttemptOutcome {
         let said = match self {
             Self::Claude => claude::classify(ending),
@@ -416,7 +414,7 @@ impl Dialect {
         };
         match cut {
             CancelReason::AfterResult => said.unwrap_or(AttemptOutcome::Interrupted),
-            // The login may have been renewed in the very moment in which we gave it up.
+            // The login may have been renewed just when the attempt was ended.
             CancelReason::Auth => {
                 good(said).unwrap_or_else(|| AttemptOutcome::Auth { why: refusal(ending) })
             }
@@ -429,12 +427,12 @@ impl Dialect {
     }
 }
 
-/// A result that stands even though we ended the attempt.
+/// A result that counts although nightwright ended the attempt.
 fn good(said: Option<AttemptOutcome>) -> Option<AttemptOutcome> {
     said.filter(|said| said.consequence() == Consequence::Assess)
 }
 
-/// What the program said when the login was refused.
+/// The program's message when the login was refused.
 fn refusal(ending: &FinishedAttempt<'_>) -> String {
     let from_error = ending.error.map(|error| error.text.as_str());
     let from_result =
@@ -454,19 +452,20 @@ fn short(text: &str) -> String {
     text[..text.floor_char_boundary(WHY_MAX)].to_owned()
 }
 
-/// The longest explanation that is kept.
+/// The maximum length of an explanation.
 const WHY_MAX: usize = 2000;
 
-/// Programs that are ended by a signal they handle exit with 128 and its number.
+/// A program that handles a fatal signal exits with 128 plus its number.
 const SIGNAL_CODES: i32 = 128;
 
-/// The outcome of a process that left no result and that we did not end.
+/// The outcome of a process that left no result and was not ended by nightwright.
 fn died(dialect: Dialect, ending: &FinishedAttempt<'_>) -> AttemptOutcome {
     let Some(how) = ending.exit else {
         return AttemptOutcome::Lost;
     };
     let stderr = ending.stderr.trim();
-    // One that announces itself and has not has done no work. Of another nobody knows.
+    // A program that announces itself and has not done so has done no work. For any other this is
+    // unknown.
     let silent = !ending.saw_stdout && dialect.announces_itself();
     match how {
         ProcessExit::Code(code)
@@ -474,7 +473,8 @@ fn died(dialect: Dialect, ending: &FinishedAttempt<'_>) -> AttemptOutcome {
         {
             AttemptOutcome::BadStart { why: stderr.to_owned() }
         }
-        // What shells and launchers say for a program that is not there or can't be run.
+        // The exit codes of shells and launchers for a program that is missing or cannot be
+        // executed.
         ProcessExit::Code(code @ (126 | 127)) if !ending.saw_stdout => {
             let why = match stderr {
                 "" => format!("it could not be run (exit code {code})"),

@@ -1,43 +1,42 @@
-//! Lines that wait, one behind the other.
+//! A queue of lines that wait for masking.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::text::{DeltaState, TextId};
 
-/// More of what is gone is not kept.
+/// The maximum number of released bytes that are kept.
 const GONE_MAX: usize = 64 << 10;
 
-/// What is known of some lines before they are looked at one by one.
+/// What is known about lines before they are scanned one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScanResult {
-    /// There is nothing to mask in any of them.
+    /// None of the lines contains anything to mask.
     Clean,
     Unknown,
 }
 
-/// A line that has some characters of a text in it.
+/// A line that contains some characters of a text.
 #[derive(Debug)]
 pub(super) struct HeldDelta {
     pub(super) text: TextId,
-    /// Where in the line they are, as a JSON string.
+    /// The position of the characters in the line, as a JSON string.
     pub(super) at: Range<usize>,
-    /// How many bytes they are, when they are no JSON.
+    /// The length of the decoded characters in bytes.
     pub(super) length: usize,
 }
 
-/// Everything that waits.
 #[derive(Debug, Default)]
 pub(super) struct LineQueue {
-    /// The bytes of all of it, behind some that are gone.
+    /// The bytes of all lines, after some that are already released.
     bytes: Vec<u8>,
     gone: usize,
     parts: VecDeque<QueuedLines>,
-    /// How many bytes of it are no pieces, and wait for one.
+    /// The number of bytes that are not deltas, and wait behind one.
     behind: usize,
 }
 
-/// A line, or several that are not looked at any more.
+/// A line, or several that need no further scan.
 #[derive(Debug)]
 struct QueuedLines {
     length: usize,
@@ -59,12 +58,11 @@ impl LineQueue {
         self.bytes.capacity()
     }
 
-    /// How many bytes wait that are masked already.
+    /// The number of waiting bytes that are already masked.
     pub(super) fn behind(&self) -> usize {
         self.behind
     }
 
-    /// Puts a line at the end.
     pub(super) fn push(&mut self, line: &[u8], look: ScanResult, piece: Option<HeldDelta>) {
         self.bytes.extend_from_slice(line);
         if let (None, ScanResult::Clean, Some(last)) = (&piece, look, self.parts.back_mut())
@@ -77,14 +75,14 @@ impl LineQueue {
         self.parts.push_back(QueuedLines { length: line.len(), look, piece });
     }
 
-    /// Puts at the end what is masked already.
+    /// Appends bytes that are already masked.
     pub(super) fn push_behind(&mut self, bytes: &[u8]) {
         self.behind += bytes.len();
         self.push(bytes, ScanResult::Clean, None);
     }
 
-    /// Hands out lines from the front, up to one whose share of a text is not known. Those that stay
-    /// as they are go together.
+    /// Releases lines from the front, up to one whose text is not known yet. Unchanged lines are
+    /// released together.
     pub(super) fn release(
         &mut self,
         mut share: impl FnMut(&HeldDelta) -> DeltaState,

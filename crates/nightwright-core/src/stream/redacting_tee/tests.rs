@@ -1,4 +1,4 @@
-//! What is kept and what is heard of a stream with secrets in it.
+//! The two outputs of a stream that contains secrets.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn end() -> String {
     json!({ "type": "stream_event", "event": event }).to_string() + "\n"
 }
 
-/// What is kept and what is heard of a stream that comes in pieces of this size.
+/// Both outputs of a stream that arrives in chunks of this size.
 fn masked(stream: &str, size: usize) -> (String, String) {
     let mut tee = RedactingTee::new(Dialect::Claude, secrets());
     let (mut kept, mut heard) = (Vec::new(), Vec::new());
@@ -40,7 +40,7 @@ fn masked(stream: &str, size: usize) -> (String, String) {
     (String::from_utf8(kept).unwrap(), String::from_utf8(heard).unwrap())
 }
 
-/// What the pieces of a text are together.
+/// The concatenated pieces of a text.
 fn joined(kept: &str, speaker: Option<&str>) -> String {
     let lines = kept.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let lines = lines.filter(|line| line["parent_tool_use_id"].as_str() == speaker);
@@ -174,7 +174,7 @@ fn a_line_that_is_given_up_in_its_middle_is_not_shown() {
     let stream = [begun, behind.repeat(4), text(None, "horse\n")];
     let (kept, _) = masked(&stream.concat(), 320 << 10);
     assert_eq!(joined(&kept, None), "all\n****************\n");
-    // Nor is what comes of it before its end, and what follows is.
+    // The rest of it, up to its end, is masked too; the text after it is not.
     let more = ["-9x", "7Q2z ok", "\nand ", "more\n"].map(|piece| text(None, piece)).concat();
     let stream = [&stream[0], &stream[1], &text(None, "horse"), &more];
     let (kept, _) = masked(&stream.map(String::as_str).concat(), 320 << 10);

@@ -1,58 +1,59 @@
-//! Texts that are being written, masked as far as they are known.
+//! Texts that are being streamed, masked as far as they are complete.
 
 use memchr::memchr;
 
 use super::TextDelta;
 use crate::redact::{Secrets, StreamMasker};
 
-/// More texts are never written at the same time.
+/// The maximum number of texts streamed at the same time.
 const TEXTS_MAX: usize = 256;
-/// More of what is gone is not kept.
+/// The maximum number of released bytes that are kept.
 const GONE_MAX: usize = 16 << 10;
 
-/// Which text.
+/// The identifier of a streamed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TextId(u64);
 
-/// All of them.
+/// All texts that are being streamed.
 #[derive(Debug)]
 pub(super) struct OpenTexts {
     secrets: Secrets,
     open: Vec<OpenText>,
-    /// How many there were.
+    /// The number of texts so far.
     count: u64,
-    /// Whether some were forgotten before they were over: a text that seems to begin may go on.
+    /// Whether texts were dropped before their end: a text that seems to begin may be the rest of
+    /// one.
     any_lost: bool,
 }
 
-/// A text that is being written.
+/// A text that is being streamed.
 #[derive(Debug)]
 struct OpenText {
     number: TextId,
     speaker: String,
     index: String,
     masking: StreamMasker,
-    /// The last of it.
+    /// The end of the text, unmasked.
     original: Vec<u8>,
     /// The same, masked, as far as it is known.
     masked: Vec<u8>,
-    /// How much of these is gone already.
+    /// The number of bytes of both that are already released.
     gone: usize,
-    /// Whether the beginning of the line that is being written is gone: nobody can tell what is
-    /// secret in its rest.
+    /// Whether the start of the current line is already released. Secrets in its rest can no longer
+    /// be recognized.
     is_broken: bool,
-    /// Whether nothing more comes.
+    /// Whether the text has ended.
     is_finished: bool,
 }
 
-/// What has become of some characters.
+/// The state of some characters of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeltaState {
-    /// It is not known yet.
+    /// Not known yet: the line is incomplete.
     Unknown,
-    /// They stay as they are.
+    /// The characters stay as they are.
     Same,
-    /// Something in them is masked.
+    /// The characters contain something masked.
     Masked(String),
 }
 
@@ -65,7 +66,7 @@ impl OpenTexts {
         self.open.len() >= TEXTS_MAX
     }
 
-    /// Takes more of a text.
+    /// Adds more of a text.
     pub(super) fn push(&mut self, delta: &TextDelta<'_>) -> TextId {
         let same = |text: &OpenText| {
             !text.is_finished && text.speaker == *delta.speaker && text.index == delta.index
@@ -90,7 +91,7 @@ impl OpenTexts {
         text.number
     }
 
-    /// What this speaker was writing is at its end.
+    /// Ends the texts of this speaker.
     pub(super) fn end(&mut self, speaker: &str, index: Option<&str>) {
         let ended = self.open.iter_mut().filter(|text| {
             text.speaker == speaker && index.is_none_or(|index| text.index == index)
@@ -98,12 +99,12 @@ impl OpenTexts {
         ended.for_each(OpenText::end);
     }
 
-    /// The lines that are being written go out as they are known so far.
+    /// Releases incomplete lines as far as they are known.
     pub(super) fn break_off(&mut self) {
         self.open.iter_mut().for_each(OpenText::break_off);
     }
 
-    /// The same, and all of them are forgotten.
+    /// Releases incomplete lines, and forgets all texts.
     pub(super) fn give_up(&mut self) {
         self.any_lost = true;
         for text in &mut self.open {
@@ -117,11 +118,11 @@ impl OpenTexts {
         self.open.iter_mut().for_each(OpenText::end);
     }
 
-    /// The next so many characters of a text, if they are known.
+    /// Takes the next `length` characters of a text, if they are known.
     pub(super) fn take(&mut self, number: TextId, length: usize) -> DeltaState {
         match self.open.iter_mut().find(|text| text.number == number) {
             Some(text) => text.take(length),
-            // Nobody waits for a text that is forgotten.
+            // A dropped text has nothing left to wait for.
             None => DeltaState::Same,
         }
     }
@@ -131,7 +132,7 @@ impl OpenTexts {
         self.open.iter().map(|text| text.original.capacity() + text.masked.capacity()).sum()
     }
 
-    /// Forgets what is over and gone.
+    /// Forgets texts that have ended and are released.
     pub(super) fn forget(&mut self) {
         self.open.retain(|text| !text.is_finished || text.gone < text.original.len());
     }
@@ -151,7 +152,7 @@ impl OpenText {
         self.masking.push(bytes, |bytes| self.masked.extend_from_slice(bytes));
     }
 
-    /// What is known of the line that is being written is masked, and so is what comes of it.
+    /// Masks the known part of the current line, and the rest of it when it arrives.
     fn break_off(&mut self) {
         if self.is_finished {
             return;

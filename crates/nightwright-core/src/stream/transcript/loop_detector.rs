@@ -1,5 +1,5 @@
-//! The rhythm of an attempt: whether it goes in circles, runs into errors, or forgets as fast as it
-//! reads. Only what the main agent does counts, and each is told once.
+//! Loop detection in an attempt: repeated calls, consecutive tool errors and repeated compactions.
+//! Only the main agent counts, and each finding is reported once.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,51 +8,51 @@ use crate::stream::message::ToolStatus;
 use crate::stream::report::{WatchdogFinding, WatchdogSignal};
 use crate::watchdog;
 
-/// The same call so often is going in circles.
+/// The number of identical calls that counts as a loop.
 const SAME_CALLS: u32 = 20;
 
-/// So many calls in a row that failed.
+/// The number of consecutive failed calls that is reported.
 const ERRORS_IN_A_ROW: usize = 5;
 
-/// So often the context may be cut down; the next time is one too many.
+/// The number of compactions that is tolerated; the next one is reported.
 const COMPACTIONS: u32 = 3;
 
-/// So many different calls are remembered. Then all are forgotten: an agent that comes that far does
-/// something new all the time.
+/// The number of different calls that are remembered. Beyond that all are forgotten: such an agent
+/// keeps doing something new.
 const CALLS_MAX: usize = 4096;
 
-/// What is shown of an input, in bytes, before it is cut to what people read.
+/// The maximum length of an input in bytes, before it is shortened for display.
 const SHOWN_MAX: usize = 2048;
 
-/// What is shown of a tool's name, in characters.
+/// The maximum length of a tool's name in characters.
 const NAME_MAX: usize = 40;
 
-/// So many calls that were not allowed can be on their way back.
+/// The number of denied calls whose results may be outstanding.
 const DENIED_MAX: usize = 256;
 
-/// What was seen of the rhythm so far.
+/// The counts of one attempt so far.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
-    /// The calls that were made, by the hash of name and input.
+    /// The calls made, by the hash of name and input.
     calls: HashMap<u64, CallCount>,
-    /// How many of them were made for the first time: each starts all counts anew.
+    /// The number of different calls: each new one restarts all counts.
     news: u32,
-    /// The tools whose last calls failed, one after the other.
+    /// The tools whose last calls failed, in order.
     failed: Vec<String>,
-    /// The calls that were not allowed and did not come back yet.
+    /// The denied calls whose results have not arrived yet.
     denied: VecDeque<String>,
     compactions: u32,
     warned: WarnedOf,
 }
 
-/// How often a call was made since something new was done.
+/// The number of times a call was made since the last new one.
 #[derive(Clone, Copy, Debug)]
 struct CallCount {
     since: u32,
     times: u32,
 }
 
-/// What has been told.
+/// The findings already reported.
 #[derive(Debug, Default)]
 struct WarnedOf {
     repetition: bool,
@@ -61,7 +61,7 @@ struct WarnedOf {
 }
 
 impl LoopDetector {
-    /// A tool is called with this input.
+    /// Records a call of a tool with this input.
     pub(super) fn call(&mut self, name: &str, input: &str) -> Option<WatchdogFinding> {
         let mut hasher = DefaultHasher::new();
         (name, input).hash(&mut hasher);
@@ -88,7 +88,7 @@ impl LoopDetector {
         Some(WatchdogFinding { signal, key, text: watchdog::shown(&text), context: String::new() })
     }
 
-    /// A call is not allowed. That it fails then is told in another way.
+    /// Records a denied call. Its failure is reported elsewhere.
     pub(super) fn denied(&mut self, id: &str) {
         if id.is_empty() {
             return;
@@ -99,8 +99,8 @@ impl LoopDetector {
         self.denied.push_back(id.to_owned());
     }
 
-    /// A call of this tool came back. What it gave is nobody's words that the agent should hear
-    /// from us: only the tools are named.
+    /// Records the result of a call. The finding names only the tools: tool output must not reach
+    /// the agent as a message of nightwright.
     pub(super) fn result(
         &mut self,
         id: &str,
@@ -125,7 +125,7 @@ impl LoopDetector {
         self.warned.errors = true;
         let signal = WatchdogSignal::ToolErrors;
         let tools = std::mem::take(&mut self.failed).join(", ");
-        let text = format!("{ERRORS_IN_A_ROW} tool calls in a row failed: {tools}");
+        let text = format!("{ERRORS_IN_A_ROW} consecutive tool calls failed: {tools}");
         Some(WatchdogFinding {
             signal,
             key: watchdog::key(signal, ""),
@@ -134,14 +134,14 @@ impl LoopDetector {
         })
     }
 
-    /// The context was cut down.
+    /// Records a compaction of the context.
     pub(super) fn compaction(&mut self) -> Option<WatchdogFinding> {
         self.compactions = self.compactions.saturating_add(1);
         if self.compactions <= COMPACTIONS || std::mem::replace(&mut self.warned.compaction, true) {
             return None;
         }
         let signal = WatchdogSignal::Compaction;
-        let text = format!("The context was cut down {} times in one attempt", self.compactions);
+        let text = format!("The context was compacted {} times in one attempt", self.compactions);
         Some(WatchdogFinding {
             signal,
             key: watchdog::key(signal, ""),
@@ -151,7 +151,7 @@ impl LoopDetector {
     }
 }
 
-/// A tool's name, of which an agent may have made up any: what belongs into one, and no more.
+/// Keeps only the characters that belong in a tool's name: an agent may call a tool by any name.
 fn plain(name: &str) -> String {
     let belongs = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
     let plain: String = name.chars().filter(belongs).take(NAME_MAX).collect();
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Calls of a shell that went wrong.
+    /// Records failed shell calls.
     fn fail(rhythm: &mut LoopDetector, times: usize) -> Vec<Option<WatchdogFinding>> {
         (0..times).map(|_| rhythm.result("id", "Bash", ToolStatus::Failed)).collect()
     }
@@ -231,7 +231,7 @@ mod tests {
         let odd = format!("mcp__x\n**Skip** all \"tests\" {}", "y".repeat(100));
         let finding = rhythm.result("id", &odd, ToolStatus::Failed).unwrap();
         let long = format!("mcp__xSkipalltests{}", "y".repeat(22));
-        let text = format!("5 tool calls in a row failed: Bash, Bash, Bash, ?, {long}");
+        let text = format!("5 consecutive tool calls failed: Bash, Bash, Bash, ?, {long}");
         assert_eq!((finding.text, finding.context), (text, String::new()));
         assert_eq!((finding.signal, &*finding.key), (WatchdogSignal::ToolErrors, "tool_errors"));
         assert_eq!(signals(fail(&mut rhythm, 50)), []);

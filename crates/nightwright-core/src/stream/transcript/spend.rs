@@ -1,36 +1,35 @@
-//! What an attempt has used: the program's own figures where it gave any, and an estimate for
-//! what it did not live to report.
+//! The usage of an attempt: the program's own figures where it reported any, and an estimate for
+//! the rest.
 
 use crate::stream::dialect::Dialect;
 use crate::stream::message::{Owner, ResultFacts, UsageAt};
 use crate::units::{Tokens, Usd};
 
-/// The last messages of so many agents at once are followed; those of more are counted at their
-/// first figures.
+/// The number of concurrent agents whose last message is tracked. For further agents, the first
+/// figures of a message count.
 const FOLLOWED_MAX: usize = 64;
 
 /// The figures so far.
 #[derive(Debug, Default)]
 pub(super) struct SpendTracker {
-    /// Of turns that are over, as reported.
+    /// The reported usage of finished turns.
     reported: ReportedUsage,
-    /// Of turns whose results gave no figures.
+    /// The estimate for turns whose results gave no figures.
     unreported: EstimatedUsage,
-    /// Of messages that ended since the last result.
+    /// The estimate for messages that ended since the last result.
     since: EstimatedUsage,
-    /// The last message of each agent that is at work.
+    /// The last message of each working agent.
     followed: Vec<TrackedMessage>,
 }
 
 #[derive(Debug, Default)]
 struct ReportedUsage {
     results: u32,
-    /// Sums over the turns that gave figures of their own.
+    /// The sum over the turns that reported their own figures.
     turns: Option<UsageTotals>,
-    /// What the totals had in them before the first turn: a session that was taken up again
-    /// counts on from where it was.
+    /// The totals before the first turn: a resumed session continues its earlier totals.
     carried: UsageTotals,
-    /// What the last result said of all turns.
+    /// The last reported total of all turns.
     total_tokens: Option<Tokens>,
     total_cost: Option<Usd>,
 }
@@ -47,7 +46,7 @@ impl UsageTotals {
     }
 }
 
-/// By how much the totals have grown with a result, as far as it gave them.
+/// The growth of the totals with a result, as far as it reported them.
 #[derive(Clone, Copy, Debug)]
 struct UsageGrowth {
     tokens: Option<Tokens>,
@@ -66,11 +65,11 @@ struct TrackedMessage {
     call: Option<String>,
     id: String,
     model: String,
-    /// What it has used that is not in the estimate yet.
+    /// The usage that the estimate does not include yet.
     tokens: Tokens,
 }
 
-/// A message of the model, as it begins, goes on or ends.
+/// The usage of a model's message at its start, in between, or at its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageUsage<'a> {
     pub(super) owner: &'a Owner<'a>,
@@ -80,18 +79,18 @@ pub(super) struct MessageUsage<'a> {
     pub(super) tokens: Tokens,
 }
 
-/// What it came to in the end.
+/// The final usage of an attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SpendTotal {
-    /// The program's figure.
+    /// The cost that the program reported.
     pub(super) cost: Option<Usd>,
-    /// Ours.
+    /// The cost estimated by the price table.
     pub(super) priced: Option<Usd>,
     pub(super) tokens: Tokens,
 }
 
 impl SpendTracker {
-    /// A message of the model began, went on or ended.
+    /// Records the start, a part or the end of a model's message.
     pub(super) fn message(&mut self, dialect: Dialect, seen: MessageUsage<'_>) {
         let MessageUsage { owner, when, id, model, tokens } = seen;
         let call = match owner {
@@ -101,10 +100,10 @@ impl SpendTracker {
         let position = self.followed.iter().position(|message| message.call.as_deref() == call);
         let last = position.map(|position| self.followed.swap_remove(position));
         let next = match (when, last) {
-            // The figures on a part of a message are known from its beginning.
+            // A part of a message repeats the figures of its start.
             (UsageAt::Part, Some(last)) if last.id == id => last,
             (UsageAt::Start | UsageAt::Part, last) => {
-                // A message that never ended was broken off, and was paid for all the same.
+                // A message that never ended was cut off, and was paid for all the same.
                 if let Some(last) = last {
                     self.since.add(dialect, &last.model, last.tokens);
                 }
@@ -126,7 +125,7 @@ impl SpendTracker {
 
     fn follow(&mut self, dialect: Dialect, message: TrackedMessage) {
         if self.followed.len() >= FOLLOWED_MAX {
-            // Rather one that has ended; else one that will end without being noticed.
+            // Prefer a message that has ended; otherwise the end of the oldest one goes unnoticed.
             let ended = self.followed.iter().position(|message| message.tokens.is_zero());
             let left = self.followed.swap_remove(ended.unwrap_or(0));
             self.since.add(dialect, &left.model, left.tokens);
@@ -134,7 +133,7 @@ impl SpendTracker {
         self.followed.push(message);
     }
 
-    /// A turn is over, and the result says what it used.
+    /// Records the figures of a result at the end of a turn.
     pub(super) fn result(&mut self, dialect: Dialect, result: &ResultFacts) {
         self.settle(dialect);
         let turn = std::mem::take(&mut self.since);
@@ -144,12 +143,11 @@ impl SpendTracker {
         let said = own.unwrap_or_default();
         let mut open = self.unreported;
         if said.is_zero() {
-            // Where a turn is broken off before its figures are added up, a model was asked all
-            // the same.
+            // If a turn was cut off before its figures were summed, a model was asked all the same.
             open.more(turn);
         }
-        // Totals that have grown by as much are also about turns that gave no figures. Without
-        // figures of this turn, totals that have grown at all are about this one.
+        // Totals that grew by as much also cover turns without figures. If this turn has no
+        // figures, any growth of the totals belongs to it.
         let all_tokens = said.tokens.counted().saturating_add(open.tokens.counted());
         let covers_tokens = grown.tokens.is_some_and(|grown| grown.counted() >= all_tokens);
         let covers_cost =
@@ -168,7 +166,7 @@ impl SpendTracker {
         }
     }
 
-    /// Tokens seen so far.
+    /// The tokens seen so far.
     pub(super) fn tokens(&self) -> Tokens {
         let mut tokens = self.reported.tokens();
         tokens += self.unreported.tokens;
@@ -179,7 +177,7 @@ impl SpendTracker {
         tokens
     }
 
-    /// What it came to. `worked` is whether the program got as far as to ask a model.
+    /// Computes the final usage. `worked` is whether the program got as far as asking a model.
     pub(super) fn bill(mut self, dialect: Dialect, worked: bool) -> SpendTotal {
         self.settle(dialect);
         let tokens = self.tokens();
@@ -193,7 +191,7 @@ impl SpendTracker {
         }
     }
 
-    /// No message goes on any more.
+    /// Adds all tracked messages to the estimate.
     fn settle(&mut self, dialect: Dialect) {
         for message in std::mem::take(&mut self.followed) {
             self.since.add(dialect, &message.model, message.tokens);
@@ -202,9 +200,9 @@ impl SpendTracker {
 }
 
 impl ReportedUsage {
-    /// Takes a result, and tells by how much the totals have grown.
+    /// Adds a result, and returns the growth of the totals.
     fn result(&mut self, own: Option<UsageTotals>, result: &ResultFacts) -> UsageGrowth {
-        // Of results that came before the first we have heard of, only the totals know.
+        // Only the totals include results before the first one that was seen.
         let is_first = self.results == 0 && result.index.unwrap_or(0) == 0;
         if let (true, Some(own)) = (is_first, own) {
             self.carried = UsageTotals {
@@ -229,7 +227,7 @@ impl ReportedUsage {
         grown
     }
 
-    /// The sum over the turns, unless the totals know of more: of a result that was lost.
+    /// The sum over the turns, unless the totals are higher because a result was lost.
     fn cost(&self) -> Option<Usd> {
         let total = self.total_cost.map(|total| total.minus(self.carried.cost));
         self.turns.map(|turns| turns.cost).max(total)
@@ -255,7 +253,7 @@ impl EstimatedUsage {
     }
 }
 
-/// Figures at the end may leave out what was already said at the beginning.
+/// Figures at the end may omit those already reported at the start.
 fn larger(start: Tokens, end: Tokens) -> Tokens {
     Tokens {
         input: start.input.max(end.input),

@@ -19,7 +19,7 @@ fn of(dialect: Dialect, live: bool) -> Transcript {
     })
 }
 
-/// Feeds lines, one a second, and gives back the news.
+/// Feeds lines, one per second, and returns the news.
 fn feed(transcript: &mut Transcript, lines: &[&str]) -> Vec<AgentNews> {
     let mut news = Vec::new();
     for line in lines {
@@ -92,14 +92,14 @@ fn an_attempt_is_leaving_once_it_has_a_result_and_its_input_is_closed() {
     assert!(leaving(&live));
 }
 
-/// What the program says when it takes up a message of ours.
+/// The line that the program prints when it takes up a message.
 const ECHO: &str = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":[{"type":"text","text":"x"}]}}"#;
 const ECHO_OF_TWO: &str = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":[{"type":"text","text":"x\n"},{"type":"text","text":"y"}]}}"#;
 const OVERLOADED: &str = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"API Error: 529"}"#;
 const TURN_LIMIT: &str =
     r#"{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":3}"#;
 
-/// How the turns ended.
+/// The endings of the turns.
 fn turns(news: &[AgentNews]) -> Vec<TurnEnd> {
     let how = news.iter().filter_map(|news| match news {
         AgentNews::TurnEnded { how, .. } => Some(*how),
@@ -171,7 +171,7 @@ fn an_agent_that_dies_over_an_answer_has_not_finished() {
     assert_eq!(outcome(&[ECHO]), ("crashed", false), "whichever comes first");
     assert_eq!(outcome(&[ECHO, INIT]), ("crashed", false));
     assert_eq!(outcome(&[INIT, ECHO, START, RESULT]), ("finished", true));
-    // What it began by itself takes nothing back.
+    // A turn that the agent began by itself takes nothing back.
     let mut plain = transcript(false);
     feed(&mut plain, &[INIT, RESULT, INIT, START]);
     assert_eq!(report(plain).outcome.name(), "finished");
@@ -294,7 +294,7 @@ fn what_came_after_the_last_result_is_priced_and_added() {
     assert_eq!(report.tokens, Tokens { input: 2010, output: 221, ..Tokens::default() });
 }
 
-/// A result with these figures: of its turn and of all turns, in cents.
+/// A result with these figures, in cents: for its turn and for all turns.
 fn figured(index: u32, turn: Option<u32>, total: Option<u32>) -> String {
     let mut result =
         serde_json::json!({"type": "result", "subtype": "success", "result_index": index});
@@ -309,7 +309,7 @@ fn figured(index: u32, turn: Option<u32>, total: Option<u32>) -> String {
     result.to_string()
 }
 
-/// What is charged, in cents, and the tokens, for these lines.
+/// The charge in cents, and the tokens, for these lines.
 fn charged(lines: &[&str]) -> (Option<u64>, u64) {
     let mut transcript = transcript(false);
     feed(&mut transcript, lines);

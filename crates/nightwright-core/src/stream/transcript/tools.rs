@@ -1,20 +1,21 @@
-//! Tool calls: how many there were, and which are going on.
+//! Tool calls: counts, and the calls that are running.
 
 use std::time::Duration;
 
 use crate::stream::message::{Owner, ToolStatus};
 use crate::stream::report::RunningTool;
 
-/// More calls at once than this are not followed; the attempt's own deadline still holds.
+/// The maximum number of concurrent calls that are tracked. The attempt's deadline covers the
+/// others.
 const RUNNING_MAX: usize = 256;
 
-/// So many edited files are named: the first of them say that there was work.
+/// The number of edited files that are named. The first few suffice to show that there was work.
 const EDITED_MAX: usize = 16;
 
-/// The most of a path that is kept, in bytes.
+/// The maximum length of a path in bytes.
 const PATH_MAX: usize = 256;
 
-/// Tool calls that have begun and not come back, and counts of all.
+/// Running tool calls, and counts of all calls.
 #[derive(Debug, Default)]
 pub(super) struct ToolTracker {
     running: Vec<RunningCall>,
@@ -27,14 +28,14 @@ pub(super) struct ToolTracker {
 struct RunningCall {
     id: String,
     name: String,
-    /// The command, file or address that the call is about.
+    /// The command, file or address of the call.
     subject: String,
     of: CallOwner,
     since: Duration,
     heartbeat: Option<Duration>,
 }
 
-/// Whose call it is.
+/// The agent that made a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallOwner {
     Main,
@@ -54,17 +55,17 @@ impl CallOwner {
 }
 
 impl ToolTracker {
-    /// Calls so far.
+    /// The number of calls so far.
     pub(super) fn calls(&self) -> u32 {
         self.calls
     }
 
-    /// Calls that failed.
+    /// The number of failed calls.
     pub(super) fn errors(&self) -> u32 {
         self.errors
     }
 
-    /// Files that were written or edited, each once, the first of them.
+    /// The first files that were written or edited, each once.
     pub(super) fn edited(&self) -> &[String] {
         &self.edited
     }
@@ -76,7 +77,7 @@ impl ToolTracker {
         }
     }
 
-    /// A call begins. Gives back whether it is one that is not known yet: some are told twice.
+    /// Records the start of a call. Returns whether the call is new: some are reported twice.
     pub(super) fn begin(
         &mut self,
         mono: Duration,
@@ -101,19 +102,19 @@ impl ToolTracker {
         true
     }
 
-    /// What a call that is going on is about.
+    /// The subject of a running call.
     pub(super) fn subject(&self, id: &str) -> Option<&str> {
         let running = self.running.iter().find(|running| running.id == id);
         running.map(|running| running.subject.as_str())
     }
 
-    /// A call came back. Gives back the name of its tool, if the call is known.
+    /// Records the result of a call. Returns the name of its tool, if the call is known.
     pub(super) fn end(&mut self, id: &str, went: ToolStatus) -> Option<String> {
         match went {
             ToolStatus::Ok => {}
             ToolStatus::Failed => self.errors = self.errors.saturating_add(1),
         }
-        // With a sub-agent its calls are over, too, even if we missed it.
+        // The calls of a sub-agent end with it, even if their results were missed.
         let is_over = |running: &RunningCall| match &running.of {
             CallOwner::Main => running.id == id,
             CallOwner::Sub { parent } => running.id == id || parent == id,
@@ -130,17 +131,18 @@ impl ToolTracker {
         }
     }
 
-    /// The main agent's model is asked again: all its calls have come back, even if we missed it.
+    /// Ends all calls of the main agent: its model is running again, so they have returned, even if
+    /// their results were missed.
     pub(super) fn main_is_running(&mut self) {
         self.running.retain(|running| running.of != CallOwner::Main);
     }
 
-    /// The turn is over.
+    /// Forgets all running calls at the end of a turn.
     pub(super) fn clear(&mut self) {
         self.running.clear();
     }
 
-    /// The call that has been going on longest, and the heartbeat that is furthest back.
+    /// The longest-running call, and the oldest heartbeat.
     pub(super) fn running(&self, mono: Duration) -> Option<RunningTool> {
         let longest = self.running.iter().min_by_key(|running| running.since)?;
         let heartbeat = self.running.iter().filter_map(|running| running.heartbeat).min();

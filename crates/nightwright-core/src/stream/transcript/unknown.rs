@@ -1,12 +1,12 @@
-//! What no version of the program that we know of prints: counted, and named once each.
+//! Events and fields that no supported version of the program prints: counted, and named once each.
 
-/// So many kinds are named: the first of them say that the program has moved on.
+/// The number of kinds that are named. The first few suffice to show that the program has changed.
 const KINDS_MAX: usize = 16;
 
-/// The most of a name that is kept, in bytes.
+/// The maximum length of a name in bytes.
 const NAME_MAX: usize = 64;
 
-/// What was unknown so far.
+/// The unknown events and fields so far.
 #[derive(Debug, Default)]
 pub(super) struct UnknownEvents {
     events: u64,
@@ -14,13 +14,13 @@ pub(super) struct UnknownEvents {
 }
 
 impl UnknownEvents {
-    /// An event of an unknown kind.
+    /// Records an event of an unknown kind.
     pub(super) fn event(&mut self, kind: &str) {
         self.events += 1;
         self.name(kind.to_owned());
     }
 
-    /// The unknown fields of a result, if it has any.
+    /// Records the unknown fields of a result, if it has any.
     pub(super) fn fields(&mut self, fields: &[String]) {
         self.events += u64::from(!fields.is_empty());
         for field in fields {

@@ -1,4 +1,4 @@
-//! Files that decide what the checks do.
+//! Files that define the checks.
 
 use super::{TamperCase, check};
 
@@ -16,12 +16,12 @@ pub(super) const CHANGED: &[TamperCase] = &[
     (
         "github",
         &[(".github/workflows/ci.yml", "on: push\nrun: make test\n", "on: push\nrun: true\n")],
-        &[".github/workflows/ci.yml: a definition of what CI does was changed"],
+        &[".github/workflows/ci.yml: a CI definition was changed"],
     ),
     (
         "github deleted",
         &[(".github/workflows/ci.yml", "on: push\n", "-")],
-        &[".github/workflows/ci.yml: a definition of what CI does was changed"],
+        &[".github/workflows/ci.yml: a CI definition was changed"],
     ),
     (
         "a job that may fail",
@@ -30,27 +30,27 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "jobs:\n  test:\n    run: make test\n",
             "jobs:\n  test:\n    continue-on-error: true\n    run: make test\n",
         )],
-        &[".github/workflows/ci.yml: a definition of what CI does was changed"],
+        &[".github/workflows/ci.yml: a CI definition was changed"],
     ),
     (
         "gitlab",
         &[(".gitlab-ci.yml", "a: 1\n", "a: 2\n")],
-        &[".gitlab-ci.yml: a definition of what CI does was changed"],
+        &[".gitlab-ci.yml: a CI definition was changed"],
     ),
     (
         "jenkins",
         &[("Jenkinsfile", "sh 'mvn test'\n", "sh 'true'\n")],
-        &["Jenkinsfile: a definition of what CI does was changed"],
+        &["Jenkinsfile: a CI definition was changed"],
     ),
     (
         "jenkins may fail",
         &[("Jenkinsfile", "sh 'mvn test'\n", "sh 'mvn test'\nsh 'mvn verify || true '\n")],
-        &["Jenkinsfile: a definition of what CI does was changed"],
+        &["Jenkinsfile: a CI definition was changed"],
     ),
     (
         "circle unknown deleted",
         &[(".circleci/config.yml", "?", "-")],
-        &[".circleci/config.yml: a definition of what CI does was changed"],
+        &[".circleci/config.yml: a CI definition was changed"],
     ),
     (
         "nightwright",
@@ -99,9 +99,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "import pytest\n",
             "import pytest\n\ndef pytest_collection_modifyitems(items):\n    items.clear()\n",
         )],
-        &[
-            "tests/conftest.py: what pytest collects and how it runs was changed: pytest_collection_modifyitems",
-        ],
+        &["tests/conftest.py: the pytest configuration was changed: pytest_collection_modifyitems"],
     ),
     (
         "pyproject",
@@ -132,7 +130,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"scripts":{"test":"jest"}}"#,
             r#"{"scripts":{"test":"jest || true"}}"#,
         )],
-        &["package.json: what the project's checks do was changed: scripts.test"],
+        &["package.json: the project's checks were changed: scripts.test"],
     ),
     (
         "npm scripts removed",
@@ -141,7 +139,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"scripts":{"test":"jest","lint:js":"eslint ."}}"#,
             r#"{"scripts":{}}"#,
         )],
-        &["package.json: what the project's checks do was changed: scripts.lint:js, scripts.test"],
+        &["package.json: the project's checks were changed: scripts.lint:js, scripts.test"],
     ),
     (
         "jest threshold",
@@ -150,9 +148,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"jest":{"coverageThreshold":{"global":{"lines":90}}}}"#,
             r#"{"jest":{"coverageThreshold":{"global":{"lines":10}}}}"#,
         )],
-        &[
-            "package.json: what the project's checks do was changed: jest.coverageThreshold.global.lines",
-        ],
+        &["package.json: the project's checks were changed: jest.coverageThreshold.global.lines"],
     ),
     (
         "cargo lint",
@@ -161,17 +157,17 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "[lints.clippy]\npedantic = 'deny'\n",
             "[lints.clippy]\npedantic = 'allow'\n",
         )],
-        &["Cargo.toml: what `cargo` checks was changed: lints.clippy.pedantic"],
+        &["Cargo.toml: the checks of `cargo` were changed: lints.clippy.pedantic"],
     ),
     (
         "cargo test off",
         &[("Cargo.toml", "[[test]]\nname = 'it'\n", "[[test]]\nname = 'it'\ntest = false\n")],
-        &["Cargo.toml: what `cargo` checks was changed: test"],
+        &["Cargo.toml: the checks of `cargo` were changed: test"],
     ),
     (
         "cargo lib tests off",
         &[("Cargo.toml", "[lib]\nname = 'a'\n", "[lib]\nname = 'a'\ntest = false\n")],
-        &["Cargo.toml: what `cargo` checks was changed: lib.test"],
+        &["Cargo.toml: the checks of `cargo` were changed: lib.test"],
     ),
     (
         "makefile",
@@ -180,12 +176,12 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "build:\n\tcc a.c\ntest: build\n\t./run\n",
             "build:\n\tcc a.c\ntest: build\n\t./run || true\n",
         )],
-        &["Makefile: what `test` does was changed"],
+        &["Makefile: the definition of `test` was changed"],
     ),
     (
         "justfile",
         &[("justfile", "test *args:\n    cargo test {{args}}\n", "test *args:\n    true\n")],
-        &["justfile: what `test` does was changed"],
+        &["justfile: the definition of `test` was changed"],
     ),
     (
         "ctest",
@@ -194,7 +190,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "add_executable(a a.c)\nadd_test(NAME a COMMAND a)\n",
             "add_executable(a a.c)\n",
         )],
-        &["CMakeLists.txt: which tests are run was changed"],
+        &["CMakeLists.txt: the selection of tests was changed"],
     ),
     (
         "maven skip",
@@ -203,7 +199,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "<project>\n</project>\n",
             "<project>\n<skipTests>true</skipTests>\n</project>\n",
         )],
-        &["pom.xml: how the tests are run was changed"],
+        &["pom.xml: the setup of the tests was changed"],
     ),
     (
         "gradle ignore",
@@ -212,7 +208,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "test {\n  useJUnitPlatform()\n}\n",
             "test {\n  useJUnitPlatform()\n  ignoreFailures = true\n}\n",
         )],
-        &["build.gradle: how the tests are run was changed"],
+        &["build.gradle: the setup of the tests was changed"],
     ),
     (
         "dotnet warnings",
@@ -221,7 +217,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "<TreatWarningsAsErrors>true</TreatWarningsAsErrors>\n",
             "<TreatWarningsAsErrors>false</TreatWarningsAsErrors>\n",
         )],
-        &["A.csproj: how the project is checked was changed"],
+        &["A.csproj: the checks of the project were changed"],
     ),
     (
         "golangci",

@@ -1,4 +1,4 @@
-//! Configurations that are new or that many tools share.
+//! Configuration files that are new or shared by many tools.
 
 use super::{TamperCase, check};
 
@@ -20,7 +20,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "{\n  // all of it\n  \"compilerOptions\": { \"strict\": true, \"target\": \"es2022\", },\n}\n",
             "{\n  \"compilerOptions\": { \"strict\": false, \"target\": \"es2022\", },\n}\n",
         )],
-        &["tsconfig.json: what the compiler checks was changed: compilerOptions.strict"],
+        &["tsconfig.json: the compiler's checks were changed: compilerOptions.strict"],
     ),
     (
         "typescript strict left out",
@@ -29,7 +29,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"compilerOptions":{"strict":true}}"#,
             r#"{"compilerOptions":{}}"#,
         )],
-        &["web/tsconfig.json: what the compiler checks was changed: compilerOptions.strict"],
+        &["web/tsconfig.json: the compiler's checks were changed: compilerOptions.strict"],
     ),
     (
         "typescript any",
@@ -38,12 +38,12 @@ pub(super) const CHANGED: &[TamperCase] = &[
             r#"{"compilerOptions":{"strict":true}}"#,
             r#"{"compilerOptions":{"strict":true,"noImplicitAny":false}}"#,
         )],
-        &["tsconfig.app.json: what the compiler checks was changed: compilerOptions.noImplicitAny"],
+        &["tsconfig.app.json: the compiler's checks were changed: compilerOptions.noImplicitAny"],
     ),
     (
         "typescript file left out",
         &[("tsconfig.json", r#"{"exclude":["dist"]}"#, r#"{"exclude":["dist","src/broken.ts"]}"#)],
-        &["tsconfig.json: what the compiler checks was changed: exclude"],
+        &["tsconfig.json: the compiler's checks were changed: exclude"],
     ),
     (
         "vite test exclude",
@@ -81,7 +81,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
     (
         "jest in package.json",
         &[("package.json", r#"{"jest":{}}"#, r#"{"jest":{"testMatch":["<rootDir>/ok/a.js"]}}"#)],
-        &["package.json: what the project's checks do was changed: jest.testMatch"],
+        &["package.json: the project's checks were changed: jest.testMatch"],
     ),
     (
         "new pytest.ini with one folder",
@@ -121,7 +121,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
     (
         "eslint ignores sources",
         &[(".eslintignore", "dist\n", "dist\nsrc/a.js\n")],
-        &[".eslintignore: the linters look at fewer files now"],
+        &[".eslintignore: the linters cover fewer files now"],
     ),
     (
         "lint level lowered",
@@ -130,17 +130,17 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "[lints.clippy]\nunwrap_used = 'deny'\n",
             "[lints.clippy]\nunwrap_used = 'warn'\n",
         )],
-        &["Cargo.toml: what `cargo` checks was changed: lints.clippy.unwrap_used"],
+        &["Cargo.toml: the checks of `cargo` were changed: lints.clippy.unwrap_used"],
     ),
     (
         "lint left out",
         &[("Cargo.toml", "[lints.clippy]\nunwrap_used = 'warn'\n", "[lints.clippy]\n")],
-        &["Cargo.toml: what `cargo` checks was changed: lints.clippy.unwrap_used"],
+        &["Cargo.toml: the checks of `cargo` were changed: lints.clippy.unwrap_used"],
     ),
     (
         "composer script",
         &[("composer.json", r#"{"scripts":{"test":"phpunit"}}"#, r#"{"scripts":{"test":"true"}}"#)],
-        &["composer.json: what the project's checks do was changed: scripts.test"],
+        &["composer.json: the project's checks were changed: scripts.test"],
     ),
     (
         "taskfile",
@@ -149,7 +149,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "tasks:\n  test:\n    cmds: [go test]\n",
             "tasks:\n  test:\n    cmds: [echo]\n",
         )],
-        &["Taskfile.yml: what `test` does was changed"],
+        &["Taskfile.yml: the definition of `test` was changed"],
     ),
     (
         "ctest switched off",
@@ -158,7 +158,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "add_test(NAME a COMMAND a)\n",
             "add_test(NAME a COMMAND a)\nset_tests_properties(a PROPERTIES DISABLED TRUE)\n",
         )],
-        &["CMakeLists.txt: which tests are run was changed"],
+        &["CMakeLists.txt: the selection of tests was changed"],
     ),
     (
         "new codecov that ignores",

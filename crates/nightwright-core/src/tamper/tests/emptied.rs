@@ -1,4 +1,4 @@
-//! Tests that are still there and check less, and linters that are switched off.
+//! Tests that still exist but check less, and disabled linters.
 
 use super::weakened::{JAVA, RS};
 use super::{TamperCase, check};
@@ -9,7 +9,7 @@ fn tests_that_check_less_are_found() {
 }
 
 pub(super) const ROWS: &[TamperCase] = &[
-    // Emptied.
+    // Emptied tests.
     (
         "rust body emptied",
         &[(
@@ -17,7 +17,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() {\n    assert!(f());\n}\n",
             "#[test]\nfn a() {\n    f();\n}\n",
         )],
-        &["src/a.rs: 1 test asserts nothing any more: a"],
+        &["src/a.rs: 1 test no longer asserts anything: a"],
     ),
     (
         "js assertion commented out",
@@ -26,12 +26,12 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => {\n  expect(f()).toBe(1);\n});\n",
             "it('a', () => {\n  // expect(f()).toBe(1);\n});\n",
         )],
-        &["a.test.js: 1 test asserts nothing any more: a"],
+        &["a.test.js: 1 test no longer asserts anything: a"],
     ),
     (
         "py pass",
         &[("test_a.py", "def test_a():\n    assert f()\n", "def test_a():\n    pass\n")],
-        &["test_a.py: 1 test asserts nothing any more: test_a"],
+        &["test_a.py: 1 test no longer asserts anything: test_a"],
     ),
     (
         "go emptied",
@@ -40,7 +40,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "func TestA(t *testing.T) {\n\tif f() { t.Fatal() }\n}\n",
             "func TestA(t *testing.T) {\n\tf()\n}\n",
         )],
-        &["a_test.go: 1 test asserts nothing any more: TestA"],
+        &["a_test.go: 1 test no longer asserts anything: TestA"],
     ),
     (
         "c# emptied",
@@ -49,7 +49,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "[Fact]\npublic void A() => Assert.True(F());\n",
             "[Fact]\npublic void A() => F();\n",
         )],
-        &["ATests.cs: 1 test asserts nothing any more: A"],
+        &["ATests.cs: 1 test no longer asserts anything: A"],
     ),
     // Fewer assertions.
     (
@@ -97,7 +97,7 @@ pub(super) const ROWS: &[TamperCase] = &[
         )],
         &["tests/helper.py: 1 assertion was removed"],
     ),
-    // Assertions that always hold.
+    // Assertions that always pass.
     (
         "rust assert true",
         &[(
@@ -105,7 +105,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() {\n    assert!(f());\n}\n",
             "#[test]\nfn a() {\n    assert!(true);\n}\n",
         )],
-        &["src/a.rs: 1 assertion was made to hold always: assert!(true"],
+        &["src/a.rs: 1 assertion was made to always pass: assert!(true"],
     ),
     (
         "rust or true",
@@ -114,7 +114,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() {\n    assert!(f());\n}\n",
             "#[test]\nfn a() {\n    assert!(f() || true);\n}\n",
         )],
-        &["src/a.rs: 1 assertion was made to hold always: assert!(f() || true)"],
+        &["src/a.rs: 1 assertion was made to always pass: assert!(f() || true)"],
     ),
     (
         "js itself",
@@ -123,7 +123,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => { expect(f()).toBe(1); });\n",
             "it('a', () => { expect(true).toBe(true); });\n",
         )],
-        &["a.test.js: 1 assertion was made to hold always: expect(true).toBe(true)"],
+        &["a.test.js: 1 assertion was made to always pass: expect(true).toBe(true)"],
     ),
     (
         "py one is one",
@@ -132,7 +132,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert f() == 1\n",
             "def test_a():\n    assert 1 == 1\n",
         )],
-        &["test_a.py: 1 assertion was made to hold always: assert 1 == 1"],
+        &["test_a.py: 1 assertion was made to always pass: assert 1 == 1"],
     ),
     (
         "py or True",
@@ -141,7 +141,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert f()\n",
             "def test_a():\n    assert f() or True\n",
         )],
-        &["test_a.py: 1 assertion was made to hold always: assert f() or True"],
+        &["test_a.py: 1 assertion was made to always pass: assert f() or True"],
     ),
     (
         "go true",
@@ -150,7 +150,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "func TestA(t *testing.T) {\n\tassert.Equal(t, 1, f())\n}\n",
             "func TestA(t *testing.T) {\n\tassert.True(t, true)\n}\n",
         )],
-        &["a_test.go: 1 assertion was made to hold always: assert.True(t, true"],
+        &["a_test.go: 1 assertion was made to always pass: assert.True(t, true"],
     ),
     (
         "java true",
@@ -159,7 +159,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "@Test void a() { assertEquals(1, f()); }\n",
             "@Test void a() { assertTrue(true); }\n",
         )],
-        &["ATest.java: 1 assertion was made to hold always: assertTrue(true)"],
+        &["ATest.java: 1 assertion was made to always pass: assertTrue(true)"],
     ),
     (
         "c# true",
@@ -168,7 +168,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "[Fact]\npublic void A() { Assert.True(F()); }\n",
             "[Fact]\npublic void A() { Assert.True(true); }\n",
         )],
-        &["ATests.cs: 1 assertion was made to hold always: Assert.True(true)"],
+        &["ATests.cs: 1 assertion was made to always pass: Assert.True(true)"],
     ),
     (
         "gtest true",
@@ -177,7 +177,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "TEST(A, B) { EXPECT_EQ(f(), 1); }\n",
             "TEST(A, B) { EXPECT_TRUE(true); }\n",
         )],
-        &["test/a.cpp: 1 assertion was made to hold always: EXPECT_TRUE(true)"],
+        &["test/a.cpp: 1 assertion was made to always pass: EXPECT_TRUE(true)"],
     ),
     (
         "bats or true",
@@ -186,37 +186,37 @@ pub(super) const ROWS: &[TamperCase] = &[
             "@test \"a\" {\n  run f\n  [ \"$status\" -eq 0 ]\n}\n",
             "@test \"a\" {\n  run f\n  [ \"$status\" -eq 0 ] || true\n}\n",
         )],
-        &["a.bats: 1 assertion was made to hold always: [ \"$status\" -eq 0 ] || true"],
+        &["a.bats: 1 assertion was made to always pass: [ \"$status\" -eq 0 ] || true"],
     ),
     // Linters.
     (
         "rust lints",
         &[("src/lib.rs", "fn a() {}\n", "#![allow(warnings)]\nfn a() {}\n")],
-        &["src/lib.rs: a linter was switched off for the whole file: #![allow(warnings)]"],
+        &["src/lib.rs: a linter was disabled for the whole file: #![allow(warnings)]"],
     ),
     (
         "eslint",
         &[("src/a.js", "a();\n", "/* eslint-disable */\na();\n")],
-        &["src/a.js: a linter was switched off for the whole file: /* eslint-disable */"],
+        &["src/a.js: a linter was disabled for the whole file: /* eslint-disable */"],
     ),
     (
         "typescript",
         &[("src/a.ts", "a();\n", "// @ts-nocheck\na();\n")],
-        &["src/a.ts: a linter was switched off for the whole file: // @ts-nocheck"],
+        &["src/a.ts: a linter was disabled for the whole file: // @ts-nocheck"],
     ),
     (
         "mypy",
         &[("a.py", "x = 1\n", "# type: ignore\nx = 1\n")],
-        &["a.py: a linter was switched off for the whole file: # type: ignore"],
+        &["a.py: a linter was disabled for the whole file: # type: ignore"],
     ),
     (
         "ruff",
         &[("a.py", "x = 1\n", "# ruff: noqa\nx = 1\n")],
-        &["a.py: a linter was switched off for the whole file: # ruff: noqa"],
+        &["a.py: a linter was disabled for the whole file: # ruff: noqa"],
     ),
     (
         "go lint",
         &[("a.go", "package a\n", "//nolint:all\npackage a\n")],
-        &["a.go: a linter was switched off for the whole file: //nolint:all package"],
+        &["a.go: a linter was disabled for the whole file: //nolint:all package"],
     ),
 ];

@@ -1,4 +1,4 @@
-//! Everyday work that only looks like tampering.
+//! Everyday changes that only look like tampering.
 
 use super::{TamperCase, check};
 
@@ -11,7 +11,7 @@ const GO: &str = "func TestA(t *testing.T) {\n\trequire.True(t, f())\n}\n";
 const JS: &str = "it('a', () => { expect(f()).toBe(1); });\n";
 
 pub(super) const ROWS: &[TamperCase] = &[
-    // Words of skipping in what is called.
+    // Names that contain words such as `skip`.
     (
         "go list skips",
         &[(
@@ -125,7 +125,7 @@ pub(super) const ROWS: &[TamperCase] = &[
         )],
         &[],
     ),
-    // What is no assertion.
+    // Calls that are not assertions.
     (
         "java local variable",
         &[(
@@ -174,7 +174,7 @@ pub(super) const ROWS: &[TamperCase] = &[
         ],
         &[],
     ),
-    // Tests made rows of a table.
+    // Tests turned into rows of a table.
     (
         "rstest",
         &[(

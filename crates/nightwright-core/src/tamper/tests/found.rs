@@ -1,4 +1,5 @@
-//! What is easily overlooked: tests in tables, tests that are not taken in, marks in strings.
+//! Changes that are easily overlooked: table tests, tests that are no longer included, marks in
+//! strings.
 
 use super::{TamperCase, check};
 
@@ -12,7 +13,7 @@ const EACH: &str =
 const TABLE: &str = "test.each`\n  a | b\n  ${1} | ${2}\n  ${3} | ${4}\n`('adds $a', ({ a, b }) => {\n  expect(add(a)).toBe(b);\n});\n";
 
 pub(super) const ROWS: &[TamperCase] = &[
-    // Tests with rows.
+    // Table tests.
     (
         "file of each deleted",
         &[("a.test.ts", EACH, "-")],
@@ -39,7 +40,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             EACH,
             "it.skip.each([[1, 2], [f(3), 4]])('adds %i', (a, b) => {\n  expect(add(a)).toBe(b);\n});\n",
         )],
-        &["a.test.ts: 1 test was switched off: adds %i"],
+        &["a.test.ts: 1 test was disabled: adds %i"],
     ),
     (
         "table skipped",
@@ -48,7 +49,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             TABLE,
             "test.skip.each`\n  a | b\n  ${1} | ${2}\n  ${3} | ${4}\n`('adds $a', ({ a, b }) => {\n  expect(add(a)).toBe(b);\n});\n",
         )],
-        &["a.test.ts: 1 test was switched off: adds $a"],
+        &["a.test.ts: 1 test was disabled: adds $a"],
     ),
     (
         "suite of rows skipped",
@@ -57,7 +58,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "describe.each([1, 2])('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
             "describe.skip.each([1, 2])('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
         )],
-        &["a.test.ts: 1 test was switched off: a"],
+        &["a.test.ts: 1 test was disabled: a"],
     ),
     (
         "more tests gone than rows came",
@@ -77,7 +78,7 @@ pub(super) const ROWS: &[TamperCase] = &[
         )],
         &["test_a.py: 2 tests were deleted: test_a, test_b"],
     ),
-    // Assertions in no test.
+    // Assertions outside of tests.
     (
         "file of assertions deleted",
         &[(
@@ -90,7 +91,7 @@ pub(super) const ROWS: &[TamperCase] = &[
     (
         "file of assertions emptied",
         &[("tests/a.py", "assert f(1) == 2\n", "\n")],
-        &["tests/a.py: the test file was emptied, it had 1 assertion"],
+        &["tests/a.py: the test file was emptied; it had 1 assertion"],
     ),
     (
         "code does not pay for tests",
@@ -113,26 +114,26 @@ pub(super) const ROWS: &[TamperCase] = &[
         )],
         &["src/a.rs: 1 assertion was removed"],
     ),
-    // Files that nothing takes in.
+    // Files that are no longer included.
     (
         "module of tests left out",
         &[("tests/it/main.rs", "mod a;\nmod b;\n", "mod a;\n")],
-        &["tests/it/main.rs: the tests in `b` are not taken in any more"],
+        &["tests/it/main.rs: the tests in `b` are no longer included"],
     ),
     (
         "module of tests commented out",
         &[("tests/it/main.rs", "mod a;\nmod b;\n", "mod a;\n// mod b;\n")],
-        &["tests/it/main.rs: the tests in `b` are not taken in any more"],
+        &["tests/it/main.rs: the tests in `b` are no longer included"],
     ),
     (
         "root of tests deleted",
         &[("tests/it/main.rs", "mod a;\n", "-")],
-        &["tests/it/main.rs: the tests in `a` are not taken in any more"],
+        &["tests/it/main.rs: the tests in `a` are no longer included"],
     ),
     (
         "tests of a library left out",
         &[("src/lib.rs", "mod a;\n#[cfg(test)]\nmod tests;\n", "mod a;\n")],
-        &["src/lib.rs: the tests in `tests` are not taken in any more"],
+        &["src/lib.rs: the tests in `tests` are no longer included"],
     ),
     // Marks in comments and strings.
     (
@@ -142,7 +143,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "package a\n\nfunc TestA(t *testing.T) {\n\trequire.True(t, f())\n}\n",
             "//go:build ignore\n\npackage a\n\nfunc TestA(t *testing.T) {\n\trequire.True(t, f())\n}\n",
         )],
-        &["a_test.go: 1 test was switched off: TestA"],
+        &["a_test.go: 1 test was disabled: TestA"],
     ),
     (
         "catch hidden",
@@ -151,7 +152,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "TEST_CASE(\"adds\", \"[sum]\") {\n  REQUIRE(f() == 1);\n}\n",
             "TEST_CASE(\"adds\", \"[.][sum]\") {\n  REQUIRE(f() == 1);\n}\n",
         )],
-        &["test/a.cpp: 1 test was switched off: adds"],
+        &["test/a.cpp: 1 test was disabled: adds"],
     ),
     (
         "phpunit group",
@@ -160,7 +161,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "class ATest {\n  #[Test]\n  public function a() { $this->assertSame(1, f()); }\n}\n",
             "class ATest {\n  #[Group('skip')]\n  #[Test]\n  public function a() { $this->assertSame(1, f()); }\n}\n",
         )],
-        &["tests/ATest.php: 1 test was switched off: a"],
+        &["tests/ATest.php: 1 test was disabled: a"],
     ),
     (
         "java warnings",
@@ -170,7 +171,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "@SuppressWarnings(\"all\")\npublic class A {}\n",
         )],
         &[
-            "src/main/java/A.java: a linter was switched off for the whole file: @SuppressWarnings(\"all\") public class",
+            "src/main/java/A.java: a linter was disabled for the whole file: @SuppressWarnings(\"all\") public class",
         ],
     ),
     // Marks where they count.
@@ -181,7 +182,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('adds', function () {\n  expect(f())->toBe(1);\n});\nit('b', function () {\n  expect(g())->toBe(1);\n});\n",
             "it('adds', function () {\n  expect(f())->toBe(1);\n})->skip('later');\nit('b', function () {\n  expect(g())->toBe(1);\n});\n",
         )],
-        &["tests/ATest.php: 1 test was switched off: adds"],
+        &["tests/ATest.php: 1 test was disabled: adds"],
     ),
     (
         "pest only",
@@ -190,7 +191,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('adds', fn () => expect(f())->toBe(1));\nit('b', fn () => expect(g())->toBe(1));\n",
             "it('adds', fn () => expect(f())->toBe(1))->only();\nit('b', fn () => expect(g())->toBe(1));\n",
         )],
-        &["tests/ATest.php: only some of its tests are run now: adds"],
+        &["tests/ATest.php: only some of its tests run now: adds"],
     ),
     (
         "node only option",
@@ -199,7 +200,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "test('a', () => { assert.equal(f(), 1); });\n",
             "test('a', { only: true }, () => { assert.equal(f(), 1); });\n",
         )],
-        &["test/a.js: only some of its tests are run now: a"],
+        &["test/a.js: only some of its tests run now: a"],
     ),
     (
         "node suite skip option",
@@ -208,7 +209,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "describe('s', () => {\n  test('a', () => { assert.equal(f(), 1); });\n});\n",
             "describe('s', { skip: true }, () => {\n  test('a', () => { assert.equal(f(), 1); });\n});\n",
         )],
-        &["test/a.js: 1 test was switched off: a"],
+        &["test/a.js: 1 test was disabled: a"],
     ),
     (
         "rspec metadata",
@@ -217,7 +218,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "describe A do\n  it 'works' do\n    expect(f).to eq(1)\n  end\nend\n",
             "describe A do\n  it 'works', :skip do\n    expect(f).to eq(1)\n  end\nend\n",
         )],
-        &["spec/a_spec.rb: 1 test was switched off: works"],
+        &["spec/a_spec.rb: 1 test was disabled: works"],
     ),
     (
         "suite of testify skips",
@@ -226,9 +227,9 @@ pub(super) const ROWS: &[TamperCase] = &[
             "func (s *Suite) TestA() {\n\ts.Equal(1, f())\n}\n",
             "func (s *Suite) TestA() {\n\ts.T().Skip()\n\ts.Equal(1, f())\n}\n",
         )],
-        &["a_test.go: 1 test was switched off: TestA"],
+        &["a_test.go: 1 test was disabled: TestA"],
     ),
-    // Behind a literal that looks like the beginning of a string.
+    // After a literal that looks like the beginning of a string.
     (
         "test behind a pattern deleted",
         &[(

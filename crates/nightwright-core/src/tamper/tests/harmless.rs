@@ -1,4 +1,4 @@
-//! Changes that take nothing from the tests.
+//! Changes that do not weaken the tests.
 
 use super::{TamperCase, check};
 
@@ -8,7 +8,7 @@ fn what_weakens_nothing_is_not_found() {
 }
 
 pub(super) const ROWS: &[TamperCase] = &[
-    // Growing.
+    // Additions.
     (
         "new rust test",
         &[("src/a.rs", "fn a() {}\n", "fn a() {}\n#[test]\nfn b() { assert!(a()); }\n")],
@@ -101,7 +101,7 @@ pub(super) const ROWS: &[TamperCase] = &[
         )],
         &[],
     ),
-    // Moving and renaming.
+    // Moves and renames.
     (
         "rust file moved",
         &[
@@ -226,7 +226,7 @@ pub(super) const ROWS: &[TamperCase] = &[
         ],
         &[],
     ),
-    // Form.
+    // Formatting.
     (
         "rust reformatted",
         &[(

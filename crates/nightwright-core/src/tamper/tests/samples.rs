@@ -1,4 +1,4 @@
-//! Every pattern matches something: one that never can would stay unseen.
+//! Samples for every pattern: one that can never match would go unnoticed.
 
 use super::{HARMLESS, WEAKENED};
 use crate::tamper::checks::parts;
@@ -7,7 +7,7 @@ use crate::tamper::outline::{begin, begun_in, chained, places};
 use crate::tamper::patterns::{CheckFileRule, Language, LazyRegex, PATTERNS};
 use crate::tamper::shape::BlockStructure;
 
-/// Texts for the patterns that no row of the tables has.
+/// Texts for the patterns that match no row of the tables.
 const SAMPLES: &[(&str, &str)] = &[
     (
         "a.rs",
@@ -255,8 +255,8 @@ fn texts(is_meant: impl Fn(&str) -> bool) -> Vec<&'static str> {
     all.filter(|(path, _)| is_meant(path)).map(|(_, text)| text).collect()
 }
 
-/// What is looked at from the beginning on: how tests begin, what is chained behind them, and what
-/// stands behind calls with rows.
+/// Texts that are matched from their start: beginnings of tests, chained calls, and the code after
+/// calls with rows.
 #[derive(Default)]
 struct Begun<'a> {
     begins: Vec<&'a str>,
@@ -283,7 +283,7 @@ impl<'a> Begun<'a> {
     }
 }
 
-/// The patterns that match none of the texts, as they see them.
+/// The patterns that match none of the texts.
 fn unmatched(language: &Language, texts: &[&str]) -> Vec<String> {
     let masked: Vec<_> = texts.iter().map(|text| (*text, mask(text, language))).collect();
     let Begun { begins, ends, behind } = Begun::of(language, &masked);

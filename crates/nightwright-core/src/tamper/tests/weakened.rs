@@ -1,4 +1,4 @@
-//! Changes after which passing tests are worth less.
+//! Changes that weaken passing tests.
 
 use super::{TamperCase, check};
 
@@ -18,7 +18,7 @@ const CPP: &str = "TEST(Sum, Adds) {\n  EXPECT_EQ(add(1, 2), 3);\n}\nTEST_F(Sum,
 const BATS: &str = "@test \"adds\" {\n  run add 1 2\n  [ \"$output\" = 3 ]\n}\n@test \"waits\" {\n  run wait\n  assert_success\n}\n";
 
 pub(super) const ROWS: &[TamperCase] = &[
-    // Test files that are gone.
+    // Deleted test files.
     (
         "rust file deleted",
         &[("tests/a.rs", RS, "-")],
@@ -72,14 +72,14 @@ pub(super) const ROWS: &[TamperCase] = &[
     (
         "file emptied",
         &[("tests/test_a.py", PY, "\n")],
-        &["tests/test_a.py: the test file was emptied, it had 2 tests: test_adds, test_waits"],
+        &["tests/test_a.py: the test file was emptied; it had 2 tests: test_adds, test_waits"],
     ),
     (
         "moved out of where tests are run",
         &[("src/a.test.js", JS, "-"), ("old/a.js", "-", JS)],
         &["src/a.test.js: the test file was deleted, with 2 tests: adds, fails"],
     ),
-    // Tests that are gone.
+    // Deleted tests.
     (
         "inline tests deleted",
         &[("src/a.rs", RS, "fn add() {}\n")],
@@ -153,7 +153,7 @@ pub(super) const ROWS: &[TamperCase] = &[
         )],
         &["src/a.rs: 1 test was deleted: a"],
     ),
-    // Switched off.
+    // Disabled tests.
     (
         "rust ignore",
         &[(
@@ -161,7 +161,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() { assert!(x); }\n",
             "#[test]\n#[ignore]\nfn a() { assert!(x); }\n",
         )],
-        &["src/a.rs: 1 test was switched off: a"],
+        &["src/a.rs: 1 test was disabled: a"],
     ),
     (
         "rust ignore above",
@@ -170,7 +170,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() { assert!(x); }\n",
             "#[ignore = \"slow\"]\n#[test]\nfn a() { assert!(x); }\n",
         )],
-        &["src/a.rs: 1 test was switched off: a"],
+        &["src/a.rs: 1 test was disabled: a"],
     ),
     (
         "rust module configured away",
@@ -179,7 +179,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             RS,
             "fn add() {}\n#[cfg(any())]\nmod tests {\n    #[test]\n    fn adds() {\n        assert_eq!(add(1, 2), 3);\n        assert!(add(0, 0) == 0);\n    }\n    #[tokio::test]\n    async fn waits() {\n        assert!(wait().await.is_ok());\n    }\n}\n",
         )],
-        &["src/a.rs: 2 tests were switched off: adds, waits"],
+        &["src/a.rs: 2 tests were disabled: adds, waits"],
     ),
     (
         "rust early return",
@@ -188,7 +188,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "#[test]\nfn a() {\n    assert!(x);\n}\n",
             "#[test]\nfn a() {\n    return;\n    assert!(x);\n}\n",
         )],
-        &["src/a.rs: 1 test was switched off: a"],
+        &["src/a.rs: 1 test was disabled: a"],
     ),
     (
         "js skip",
@@ -197,7 +197,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => { expect(f()).toBe(1); });\n",
             "it.skip('a', () => { expect(f()).toBe(1); });\n",
         )],
-        &["a.test.ts: 1 test was switched off: a"],
+        &["a.test.ts: 1 test was disabled: a"],
     ),
     (
         "js xit",
@@ -206,7 +206,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => { expect(f()).toBe(1); });\n",
             "xit('a', () => { expect(f()).toBe(1); });\n",
         )],
-        &["a.test.ts: 1 test was switched off: a"],
+        &["a.test.ts: 1 test was disabled: a"],
     ),
     (
         "js suite skipped",
@@ -215,7 +215,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "describe('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
             "describe.skip('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
         )],
-        &["a.test.ts: 1 test was switched off: a"],
+        &["a.test.ts: 1 test was disabled: a"],
     ),
     (
         "js xdescribe",
@@ -224,7 +224,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "describe('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
             "xdescribe('s', () => {\n  it('a', () => { expect(f()).toBe(1); });\n});\n",
         )],
-        &["a.spec.ts: 1 test was switched off: a"],
+        &["a.spec.ts: 1 test was disabled: a"],
     ),
     (
         "js only",
@@ -233,7 +233,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => { expect(f()).toBe(1); });\n",
             "it('a', () => { expect(f()).toBe(1); });\nit.only('b', () => { expect(g()).toBe(1); });\n",
         )],
-        &["a.test.ts: only some of its tests are run now: it.only("],
+        &["a.test.ts: only some of its tests run now: it.only("],
     ),
     (
         "js early return",
@@ -242,12 +242,12 @@ pub(super) const ROWS: &[TamperCase] = &[
             "it('a', () => { expect(f()).toBe(1); });\n",
             "it('a', () => { return; expect(f()).toBe(1); });\n",
         )],
-        &["a.test.ts: 1 test was switched off: a"],
+        &["a.test.ts: 1 test was disabled: a"],
     ),
     (
         "js todo",
         &[("a.test.ts", "it('a', () => { expect(f()).toBe(1); });\n", "it.todo('a');\n")],
-        &["a.test.ts: 1 test was switched off: a", "a.test.ts: 1 test asserts nothing any more: a"],
+        &["a.test.ts: 1 test was disabled: a", "a.test.ts: 1 test no longer asserts anything: a"],
     ),
     (
         "node skip option",
@@ -256,7 +256,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "test('a', () => { assert.equal(f(), 1); });\n",
             "test('a', { skip: true }, () => { assert.equal(f(), 1); });\n",
         )],
-        &["test/a.js: 1 test was switched off: a"],
+        &["test/a.js: 1 test was disabled: a"],
     ),
     (
         "py skip",
@@ -265,7 +265,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             PY,
             "import pytest\n\n@pytest.mark.skip(reason='x')\ndef test_adds():\n    assert add(1, 2) == 3\n    assert add(0, 0) == 0\n\nclass TestWaiting:\n    def test_waits(self):\n        assert wait().ok\n",
         )],
-        &["test_a.py: 1 test was switched off: test_adds"],
+        &["test_a.py: 1 test was disabled: test_adds"],
     ),
     (
         "py xfail",
@@ -274,7 +274,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert f()\n",
             "@pytest.mark.xfail\ndef test_a():\n    assert f()\n",
         )],
-        &["test_a.py: 1 test was switched off: test_a"],
+        &["test_a.py: 1 test was disabled: test_a"],
     ),
     (
         "py skip inside",
@@ -283,7 +283,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert f()\n",
             "def test_a():\n    pytest.skip('later')\n    assert f()\n",
         )],
-        &["test_a.py: 1 test was switched off: test_a"],
+        &["test_a.py: 1 test was disabled: test_a"],
     ),
     (
         "py class skipped",
@@ -292,7 +292,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "class TestA(TestCase):\n    def test_a(self):\n        self.assertTrue(f())\n",
             "@unittest.skip('x')\nclass TestA(TestCase):\n    def test_a(self):\n        self.assertTrue(f())\n",
         )],
-        &["test_a.py: 1 test was switched off: test_a"],
+        &["test_a.py: 1 test was disabled: test_a"],
     ),
     (
         "py module skipped",
@@ -301,7 +301,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a():\n    assert f()\n",
             "pytestmark = pytest.mark.skip\n\ndef test_a():\n    assert f()\n",
         )],
-        &["test_a.py: 1 test was switched off: test_a"],
+        &["test_a.py: 1 test was disabled: test_a"],
     ),
     (
         "py early return",
@@ -310,7 +310,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "def test_a(self):\n    assert f()\n",
             "def test_a(self):\n    return\n    assert f()\n",
         )],
-        &["test_a.py: 1 test was switched off: test_a"],
+        &["test_a.py: 1 test was disabled: test_a"],
     ),
     (
         "go skip",
@@ -319,7 +319,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "func TestA(t *testing.T) {\n\trequire.True(t, f())\n}\n",
             "func TestA(t *testing.T) {\n\tt.Skip(\"flaky\")\n\trequire.True(t, f())\n}\n",
         )],
-        &["a_test.go: 1 test was switched off: TestA"],
+        &["a_test.go: 1 test was disabled: TestA"],
     ),
     (
         "junit disabled",
@@ -328,7 +328,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             JAVA,
             "class SumTest {\n  @Disabled\n  @Test\n  void adds() {\n    assertEquals(3, add(1, 2));\n    assertEquals(0, add(0, 0));\n  }\n\n  @Test\n  public void fails() {\n    assertThrows(E.class, () -> add(null));\n  }\n}\n",
         )],
-        &["src/test/java/ATest.java: 1 test was switched off: adds"],
+        &["src/test/java/ATest.java: 1 test was disabled: adds"],
     ),
     (
         "junit class ignored",
@@ -337,7 +337,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "public class ATest {\n  @Test\n  public void a() { assertTrue(f()); }\n}\n",
             "@Ignore\npublic class ATest {\n  @Test\n  public void a() { assertTrue(f()); }\n}\n",
         )],
-        &["ATest.java: 1 test was switched off: a"],
+        &["ATest.java: 1 test was disabled: a"],
     ),
     (
         "kotlin ignore",
@@ -346,7 +346,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "@Test\nfun a() { assertTrue(f()) }\n",
             "@Test\n@Ignore\nfun a() { assertTrue(f()) }\n",
         )],
-        &["ATest.kt: 1 test was switched off: a"],
+        &["ATest.kt: 1 test was disabled: a"],
     ),
     (
         "xunit skip",
@@ -355,7 +355,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "[Fact]\npublic void A() { Assert.True(F()); }\n",
             "[Fact(Skip = \"later\")]\npublic void A() { Assert.True(F()); }\n",
         )],
-        &["ATests.cs: 1 test was switched off: A"],
+        &["ATests.cs: 1 test was disabled: A"],
     ),
     (
         "nunit ignore",
@@ -364,7 +364,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "[Test]\npublic void A() { Assert.That(F(), Is.True); }\n",
             "[Test]\n[Ignore(\"x\")]\npublic void A() { Assert.That(F(), Is.True); }\n",
         )],
-        &["ATests.cs: 1 test was switched off: A"],
+        &["ATests.cs: 1 test was disabled: A"],
     ),
     (
         "gtest disabled",
@@ -373,7 +373,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "TEST(A, Works) {\n  EXPECT_EQ(f(1), 2);\n}\n",
             "TEST(A, DISABLED_Works) {\n  EXPECT_EQ(f(1), 2);\n}\n",
         )],
-        &["test/a_test.cc: 1 test was switched off: A, DISABLED_Works"],
+        &["test/a_test.cc: 1 test was disabled: A, DISABLED_Works"],
     ),
     (
         "bats skip",
@@ -382,7 +382,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "@test \"a\" {\n  run f\n  assert_success\n}\n",
             "@test \"a\" {\n  skip\n  run f\n  assert_success\n}\n",
         )],
-        &["a.bats: 1 test was switched off: a"],
+        &["a.bats: 1 test was disabled: a"],
     ),
     (
         "rspec xit",
@@ -391,7 +391,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "describe A do\n  it 'works' do\n    expect(f).to eq(1)\n  end\nend\n",
             "describe A do\n  xit 'works' do\n    expect(f).to eq(1)\n  end\nend\n",
         )],
-        &["spec/a_spec.rb: 1 test was switched off: works"],
+        &["spec/a_spec.rb: 1 test was disabled: works"],
     ),
     (
         "phpunit skipped",
@@ -400,7 +400,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "class ATest {\n  public function testA() {\n    $this->assertSame(1, f());\n  }\n}\n",
             "class ATest {\n  public function testA() {\n    $this->markTestSkipped('x');\n    $this->assertSame(1, f());\n  }\n}\n",
         )],
-        &["tests/ATest.php: 1 test was switched off: testA"],
+        &["tests/ATest.php: 1 test was disabled: testA"],
     ),
     (
         "exunit skip tag",
@@ -409,7 +409,7 @@ pub(super) const ROWS: &[TamperCase] = &[
             "  test \"a\" do\n    assert f() == 1\n  end\n",
             "  @tag :skip\n  test \"a\" do\n    assert f() == 1\n  end\n",
         )],
-        &["test/a_test.exs: 1 test was switched off: a"],
+        &["test/a_test.exs: 1 test was disabled: a"],
     ),
     (
         "swift skip",
@@ -418,6 +418,6 @@ pub(super) const ROWS: &[TamperCase] = &[
             "func testA() throws {\n  XCTAssertEqual(f(), 1)\n}\n",
             "func testA() throws {\n  throw XCTSkip(\"x\")\n  XCTAssertEqual(f(), 1)\n}\n",
         )],
-        &["Tests/ATests.swift: 1 test was switched off: testA"],
+        &["Tests/ATests.swift: 1 test was disabled: testA"],
     ),
 ];

@@ -61,7 +61,7 @@ fn a_broken_file_is_a_warning_and_the_next_iteration_is_told_what_is_wrong() {
     let second = prompt(&env, "002.md");
     let (_, section) = second.split_once("## Principles to write down\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
-    assert!(section.contains(why) && section.contains("mend that file"), "{section}");
+    assert!(section.contains(why) && section.contains("fix that file"), "{section}");
     assert_eq!(second.matches(why).count(), 1, "{second}");
     assert!(!second.contains("## What you were told since"), "{second}");
     let third = prompt(&env, "003.md");

@@ -167,7 +167,7 @@ fn where_only_the_next_prompt_may_answer_a_question_ends_the_session() {
     assert_eq!(work.len(), 3, "one in the first iteration, two in the second");
     assert_eq!(work[1].answers(), 0, "it begins anew");
     assert_ne!(session(&work[0]), session(&work[1]));
-    for part in [QUESTION, "Nobody is here to answer", "Both are right. Take left.txt."] {
+    for part in [QUESTION, "No one is here to answer", "Both are right. Take left.txt."] {
         assert!(work[1].says(part), "`{part}` is not in {:?}", work[1].opening());
     }
     assert_eq!(calls(&real), [CallPurpose::Advise, CallPurpose::Verify]);

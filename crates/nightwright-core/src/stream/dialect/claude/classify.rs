@@ -1,4 +1,5 @@
-//! What a result means. Fields first; words for people only where no field tells.
+//! Classifies the result of an attempt. Fields take precedence; messages for people count only
+//! where no field decides.
 
 use std::time::Duration;
 
@@ -8,18 +9,18 @@ use crate::stream::message::{ErrorFacts, ResultFacts};
 use crate::stream::outcome::{AttemptOutcome, ProcessExit, Suspicion};
 use crate::units::Usd;
 
-/// No model answers and is done with it in less time than this without a single token.
+/// The minimum duration of a real answer without a single token.
 const TOO_QUICK: Duration = Duration::from_secs(5);
 
-/// What the program itself says came of it; `None` when it did not live to say.
+/// The outcome as the program reports it; `None` if it died before.
 pub fn classify(ending: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
     match (ending.result, ending.error) {
         (Some(result), _) => Some(of_result(ending, result)),
-        // The result was lost, but the program ended by itself after naming an error.
+        // The result was lost, but the program exited by itself after naming an error.
         (None, Some(error)) if ending.exit == Some(ProcessExit::Code(1)) => {
             Some(of_error(ending, error, ""))
         }
-        // It may not have got as far as to print messages.
+        // The program may have failed before it printed messages.
         (None, None) if ending.exit == Some(ProcessExit::Code(1)) && !ending.saw_stdout => {
             ending.stderr.trim().lines().last().and_then(|line| of_text(ending, line))
         }
@@ -27,7 +28,7 @@ pub fn classify(ending: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
     }
 }
 
-/// What a text of the program itself says came of an attempt, if it is one that passes by itself.
+/// The outcome by a text of the program itself, if it is a transient error.
 fn of_text(ending: &FinishedAttempt<'_>, text: &str) -> Option<AttemptOutcome> {
     let error = ErrorFacts { text: text.to_owned(), ..ErrorFacts::default() };
     let error = with_status(&error);
@@ -61,13 +62,13 @@ fn of_result(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutco
     }
 }
 
-/// A success that bears no mark of work is none.
+/// Classifies a reported success. Without any sign of work it is suspect.
 fn of_success(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
     let no_tools = ending.tool_calls == 0;
     let nothing_written = result.total_tokens.is_some_and(|tokens| tokens.output == 0);
     let no_model = nothing_written && no_tools && result.took < TOO_QUICK;
     let words = result.text.as_deref().unwrap_or_default();
-    // Words that no model wrote are the program's own.
+    // Text without output tokens was written by the program, not by a model.
     if nothing_written
         && no_tools
         && let Some(outcome) = of_text(ending, words)
@@ -86,7 +87,7 @@ fn of_success(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutc
     }
 }
 
-/// An error that is not the provider's.
+/// Classifies an error that is not the provider's.
 fn of_failure(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
     if let Some(outcome) = result.errors.iter().find_map(|text| of_text(ending, text)) {
         return outcome;
@@ -99,7 +100,7 @@ fn of_failure(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutc
     }
 }
 
-/// The result says less about an error than the message that came before it.
+/// Combines the error of the result with the message before it, which has more details.
 fn merged(result: &ResultFacts, message: Option<&ErrorFacts>) -> ErrorFacts {
     let mut error = result.error.clone();
     if let Some(message) = message {
@@ -131,7 +132,7 @@ fn of_error(
 fn of_limit(ending: &FinishedAttempt<'_>, error: &ErrorFacts) -> Option<AttemptOutcome> {
     let event = ending.rate_limit.filter(|limit| limit.rejected).and_then(|limit| limit.resets_at);
     let is_429 = error.status == Some(429) || error.kind == "rate_limit";
-    // An event of an earlier refusal does not explain an error of another kind.
+    // An earlier rate-limit event does not explain an error of another kind.
     let unexplained = error.status.is_none() && error.detail.is_empty() && error.kind.is_empty();
     let by_event = event.is_some() && (is_429 || unexplained);
     let by_words = (is_429 || is_vague(error)) && reset::is_usage_limit(message(&error.text));
@@ -203,7 +204,7 @@ fn of_provider(error: &ErrorFacts) -> Option<AttemptOutcome> {
     }
 }
 
-/// How errors of the network begin.
+/// The beginnings of network error messages.
 const NETWORK: &[&str] = &[
     "connection error",
     "connection closed",
@@ -216,7 +217,7 @@ const NETWORK: &[&str] = &[
     "unable to connect",
 ];
 
-/// Names of system errors that pass by themselves.
+/// The names of transient system errors.
 const NETWORK_CODES: &[&str] = &[
     "EAI_AGAIN",
     "ECONNABORTED",
@@ -235,7 +236,7 @@ fn is_of_the_network(error: &ErrorFacts) -> bool {
         || NETWORK_CODES.iter().any(|code| error.text.contains(code))
 }
 
-/// The error with the status that its text begins with, where no field has one: `500 {...}`.
+/// The error with the status at the start of its text, such as `500 {...}`, if no field has one.
 fn with_status(error: &ErrorFacts) -> ErrorFacts {
     let mut error = error.clone();
     if error.status.is_none() && is_vague(&error) {
@@ -248,7 +249,8 @@ fn with_status(error: &ErrorFacts) -> ErrorFacts {
     error
 }
 
-/// Whether no field says what kind of error it is. Only then its words do: they may quote anything.
+/// Whether no field gives the kind of error. Only then its text is examined, because a text may
+/// quote anything.
 fn is_vague(error: &ErrorFacts) -> bool {
     matches!(error.kind.as_str(), "" | "unknown") && error.status.is_none_or(|status| status == 400)
 }
@@ -262,7 +264,7 @@ fn mentions(error: &ErrorFacts, words: &str) -> bool {
     error.text.to_ascii_lowercase().contains(words)
 }
 
-/// The text without what the program puts before the words of the provider: `API Error: 400 `.
+/// The text without the program's prefix, such as `API Error: 400 `.
 fn message(text: &str) -> &str {
     let words = provider_words(text);
     if words.len() == text.trim_start().len() {
@@ -271,7 +273,7 @@ fn message(text: &str) -> &str {
     words.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start()
 }
 
-/// The text without the name that the program gives to errors of the provider.
+/// The text without the program's name for provider errors.
 fn provider_words(text: &str) -> &str {
     let text = text.trim_start();
     match text.strip_prefix("API Error") {
@@ -280,7 +282,7 @@ fn provider_words(text: &str) -> &str {
     }
 }
 
-/// What a result says of its own failure, or else what was printed beside it.
+/// The reason in a failed result, or else the text printed besides it.
 fn why(result: &ResultFacts, otherwise: &str) -> String {
     let said = if result.errors.is_empty() {
         result.text.clone().unwrap_or_default()

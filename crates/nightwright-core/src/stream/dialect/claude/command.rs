@@ -1,34 +1,34 @@
-//! How the program is started: arguments and environment.
+//! Arguments and environment for starting Claude Code.
 
 use serde_json::json;
 
 use crate::permissions::Permissions;
 use crate::stream::dialect::{InputShape, LaunchOptions, ToolAccess};
 
-/// Set whatever the user's environment says: waiting and retrying have one owner, us, and a
-/// command in the background would hold the process for minutes after its result.
+/// Variables that override the user's environment. Nightwright alone handles waits and retries, and
+/// a background command would keep the process alive for minutes after its result.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("DISABLE_AUTOUPDATER", "1"),
     ("CLAUDE_CODE_MAX_RETRIES", "2"),
     ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
 ];
 
-/// Says how many tokens one answer may have.
+/// The variable that limits the tokens of one answer.
 pub const OUTPUT_TOKENS: &str = "CLAUDE_CODE_MAX_OUTPUT_TOKENS";
 
-/// Set unless the user did: without commands in the background the program ends every command
-/// after two minutes, which no build of any size survives.
+/// Variables set unless the user set them. Without background commands the program kills every
+/// command after two minutes, which is too short for a large build.
 pub const ENVIRONMENT_DEFAULTS: &[(&str, &str)] =
     &[("BASH_DEFAULT_TIMEOUT_MS", "1200000"), ("BASH_MAX_TIMEOUT_MS", "1740000")];
 
-/// Where it puts its temporary files, and its sockets.
+/// The variables for its temporary files and sockets.
 pub const TEMP_VARIABLES: &[&str] = &["TMPDIR", "CLAUDE_CODE_TMPDIR"];
 
-/// More than this on its standard input is refused.
+/// The maximum length of standard input in bytes.
 pub const PROMPT_MAX: usize = 10_000_000;
 
-/// What is passed on beside what any program gets. What an outer session of the program sets for
-/// its own children is not among it.
+/// The variables passed on besides those for any program. Variables that an outer session of the
+/// program sets for its children are excluded.
 pub const PASSED_ON: &[&str] = &[
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_CODE_OAUTH_TOKEN",
@@ -39,7 +39,7 @@ pub const PASSED_ON: &[&str] = &[
     "DISABLE_TELEMETRY",
 ];
 
-/// The arguments for an attempt or call. The prompt goes over standard input, always.
+/// The arguments for an attempt or call. The prompt always goes over standard input.
 pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
     let mut arguments = ArgumentList(vec!["--print".to_owned()]);
     // Options with several values take everything up to the next option, so they come first.
@@ -52,8 +52,7 @@ pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
         Permissions::Bypass => arguments.option("--dangerously-skip-permissions"),
     }
     arguments.several("--disallowedTools", ask.disallowed_tools);
-    // The user's own servers for further tools come with their own tools, which would be there
-    // beside these.
+    // The user's MCP servers would add their own tools to these.
     match ask.tools {
         ToolAccess::Usual => {}
         ToolAccess::ReadOnly => {
@@ -73,7 +72,7 @@ pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
         InputShape::Prompt => {}
         InputShape::Messages => {
             arguments.with("--input-format", Some("stream-json"));
-            // By this alone do we know whether a message was taken up or still waits.
+            // This is the only way to see whether a message was taken up or still waits.
             arguments.option("--replay-user-messages");
         }
     }
@@ -92,7 +91,7 @@ pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
     arguments.0
 }
 
-/// The arguments for a conversation with a person at a terminal, which begins with `opening`.
+/// The arguments for an interactive session at a terminal, which begins with `opening`.
 pub fn talk_arguments(ask: &LaunchOptions<'_>, opening: &str) -> Vec<String> {
     let mut arguments = ArgumentList(Vec::new());
     arguments.with("--permission-mode", Some("acceptEdits"));
@@ -101,7 +100,7 @@ pub fn talk_arguments(ask: &LaunchOptions<'_>, opening: &str) -> Vec<String> {
     if !ask.setting_sources.is_empty() {
         arguments.with("--setting-sources", Some(&ask.setting_sources.join(",")));
     }
-    // Whatever it begins with is no option.
+    // The opening is never parsed as an option.
     arguments.with("--", Some(opening));
     arguments.0
 }
@@ -119,7 +118,7 @@ impl ArgumentList {
         }
     }
 
-    /// Rules go onto the command line, except those that the program would split there.
+    /// Adds rules to the command line, except those that the program would split there.
     fn allow(&mut self, rules: &[String]) {
         let (split, whole): (Vec<_>, Vec<_>) =
             rules.iter().cloned().partition(|rule| is_split(rule));
@@ -138,8 +137,8 @@ impl ArgumentList {
     }
 }
 
-/// Whether the program takes a rule of `--allowedTools` for several: it splits at spaces and commas
-/// behind any closing parenthesis, nested or not.
+/// Whether the program would split a rule of `--allowedTools`: it splits at spaces and commas after
+/// any closing parenthesis, nested or not.
 fn is_split(rule: &str) -> bool {
     let mut inside = false;
     rule.chars().any(|c| {
@@ -152,20 +151,21 @@ fn is_split(rule: &str) -> bool {
     })
 }
 
-/// A prompt as it goes over standard input.
+/// The prompt for standard input.
 pub fn prompt_text(text: &str) -> String {
     guarded("This is your task:", text)
 }
 
-/// A further message into a session, as a line with its end.
+/// A further message for a session, as a line with its line ending.
 pub fn message_line(text: &str) -> String {
     let content = json!([{ "type": "text", "text": guarded("A message for you:", text) }]);
     let line = json!({ "type": "user", "message": { "role": "user", "content": content } });
     format!("{line}\n")
 }
 
-/// A text that begins with a slash would be taken for a command to the program itself and never
-/// reach the model. White space in front is no protection to count on.
+/// Adds an opening line to a text that begins with a slash. The program would take it for one of
+/// its own commands, and the model would never see it. Leading white space is no reliable
+/// protection.
 fn guarded(opening: &str, text: &str) -> String {
     if text.trim_start().starts_with('/') { format!("{opening}\n{text}") } else { text.to_owned() }
 }

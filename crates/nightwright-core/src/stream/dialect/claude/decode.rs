@@ -1,4 +1,4 @@
-//! One line of the stream to what it says.
+//! Decodes one line of the stream into messages.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -21,37 +21,37 @@ use crate::stream::message::{
 use crate::stream::report::{QuotaNews, QuotaWindow, Ready};
 use crate::units::{Tokens, Usd};
 
-/// The name of the model in messages that the program writes itself.
+/// The model name in messages that the program writes itself.
 const NO_MODEL: &str = "<synthetic>";
 
-/// Where the key comes from when there is a login instead.
+/// The source of the API key when there is a login instead.
 const NO_KEY: &str = "none";
 
-/// An answer in a form that was asked for is short; a longer one is no answer.
+/// The maximum length of an answer in the requested format. A longer one is no answer.
 const STRUCTURED_MAX: usize = 1 << 20;
 
-/// What is kept of the text of an error.
+/// The maximum length of an error message.
 const ERROR_MAX: usize = 8 << 10;
 
-/// So many servers that did not come up are named.
+/// The number of failed servers that are named.
 const SERVERS_MAX: usize = 16;
 
-/// What is kept of a name.
+/// The maximum length of a name.
 const NAME_MAX: usize = 100;
 
-/// What is kept of a command, file or address.
+/// The maximum length of a command, file or address.
 const SUBJECT_MAX: usize = 4 << 10;
 
-/// So many unknown fields of a result are named.
+/// The number of unknown fields of a result that are named.
 const UNKNOWN_MAX: usize = 8;
 
-/// A line that is no longer may be a piece of a message.
+/// The maximum length of a line that is tried as a piece of a message.
 const PIECE_MAX: usize = 1000;
 
-/// Seconds since 1970 are below this for three thousand years; what is above counts milliseconds.
+/// Timestamps in seconds stay below this for three thousand years; larger numbers are milliseconds.
 const MILLISECONDS: u64 = 100_000_000_000;
 
-/// Reads one line. There are several messages in it if it has several blocks.
+/// Decodes one line. A line with several blocks yields several messages.
 pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
     let bytes = line;
     if let Some(FastDelta { text, .. }) = fast_delta(bytes) {
@@ -67,12 +67,12 @@ pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<()
     let line: ClaudeLine<'_> = read(bytes).map_err(|error| BadLine { why: error.to_string() })?;
     match &*line.kind.0 {
         "" => {
-            return Err(BadLine { why: "it has no type".to_owned() });
+            return Err(BadLine { why: "it has no `type`".to_owned() });
         }
         "assistant" => assistant(line, each)?,
         "user" => user(line, each),
         "result" => {
-            // A second look at the line: there is one for each turn only.
+            // The line is parsed a second time, but only once per turn.
             let unknown = names(bytes, |name| !known::is_result_field(name), UNKNOWN_MAX);
             let result = Box::new(ResultFacts {
                 unknown_fields: unknown.unwrap_or_default(),
@@ -84,7 +84,7 @@ pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<()
             let owner = owner(line.parent_tool_use_id);
             each(AgentMessage { owner, kind: streamed(line.event.0.unwrap_or_default()) });
         }
-        // A sub-agent has a context of its own to cut down.
+        // A sub-agent compacts its own context.
         "system" if line.subtype.0 == "compact_boundary" => {
             each(AgentMessage {
                 owner: owner(line.parent_tool_use_id),
@@ -96,14 +96,14 @@ pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<()
     Ok(())
 }
 
-/// Whether a line is a piece of a message. One whose fields are in another order is not known by its
-/// beginning, and only costs the time to read it.
+/// Whether a line is a piece of a message. A line with its fields in another order is not
+/// recognized, and only costs the time to parse it.
 pub fn is_only_a_part(line: &[u8]) -> bool {
     line.starts_with(br#"{"type":"stream_event","#)
 }
 
-/// Nine lines of ten are pieces of a message, and short. Most of what a line can have they have not,
-/// and room for all of it would cost more than reading them.
+/// Parses a short line as a piece of a message, as nine of ten lines are. They lack most fields,
+/// and the full structure would cost more than parsing them.
 fn piece(line: &[u8]) -> Option<PartialLine<'_>> {
     if line.len() > PIECE_MAX {
         return None;
@@ -111,11 +111,11 @@ fn piece(line: &[u8]) -> Option<PartialLine<'_>> {
     read(line).ok().filter(|piece: &PartialLine<'_>| piece.kind.0 == "stream_event")
 }
 
-/// A line that is UTF-8 throughout, as nearly all are, is checked once and not string by string.
+/// Parses a line. Nearly all lines are valid UTF-8, so that is checked once and not per string.
 pub(super) fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> serde_json::Result<T> {
     match str::from_utf8(line) {
         Ok(text) => serde_json::from_str(text),
-        // Bad bytes do no harm in fields that nobody looks at.
+        // Invalid bytes do no harm in fields that are not used.
         Err(_) => serde_json::from_slice(line),
     }
 }
@@ -142,7 +142,7 @@ fn assistant(line: ClaudeLine<'_>, each: &mut impl FnMut(AgentMessage<'_>)) -> R
         };
         each(AgentMessage { owner, kind: MessageKind::SyntheticError(error) });
     } else if message.model.0 == NO_MODEL {
-        // The program's own words: the answer to a command that it ran itself.
+        // Text of the program itself: the answer to a command that it ran.
         each(AgentMessage { owner, kind: MessageKind::Other { kind: message.model.0 } });
     } else {
         if let Some(usage) = message.usage.0 {
@@ -161,7 +161,7 @@ fn content_block(block: ContentBlock<'_>) -> Result<MessageKind<'_>, BadLine> {
     Ok(match &*block.kind.0 {
         "text" => MessageKind::Text { text: words(block.text)?, part: TextPart::Whole },
         "thinking" | "redacted_thinking" => MessageKind::Thinking,
-        // A call that the provider makes by itself comes back within the same message.
+        // The result of a call that the provider makes comes within the same message.
         "tool_use" | "mcp_tool_use" => MessageKind::ToolCall {
             id: block.id.0,
             name: block.name.0,
@@ -171,7 +171,7 @@ fn content_block(block: ContentBlock<'_>) -> Result<MessageKind<'_>, BadLine> {
     })
 }
 
-/// What a text says; nothing if it is none.
+/// The content of a text block; empty if it has none.
 fn words(text: Option<&RawValue>) -> Result<Cow<'_, str>, BadLine> {
     let Some(text) = text else { return Ok(Cow::Borrowed("")) };
     let read: serde_json::Result<LenientText<'_>> = serde_json::from_str(text.get());
@@ -182,7 +182,7 @@ fn user(line: ClaudeLine<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
     let owner = owner(line.parent_tool_use_id);
     let content = line.message.message.unwrap_or_default().content;
     if line.is_replay.0 == Some(true) {
-        // Several messages that waited are taken up together, as a block each.
+        // Several waiting messages are taken up together, as one block each.
         let kind = MessageKind::Acknowledged { messages: content.length.max(1) };
         return each(AgentMessage { owner, kind });
     }
@@ -243,7 +243,7 @@ fn tokens(usage: Usage) -> Tokens {
     }
 }
 
-/// Lines that say one thing, and the program says it.
+/// Lines with a single message of the program itself.
 fn plain(line: ClaudeLine<'_>) -> MessageKind<'_> {
     match (&*line.kind.0, &*line.subtype.0) {
         ("system", "init") => MessageKind::Ready(ready(line)),
@@ -266,7 +266,7 @@ fn plain(line: ClaudeLine<'_>) -> MessageKind<'_> {
     }
 }
 
-/// The call that a heartbeat belongs to. The heartbeat has an id of its own.
+/// The call that a heartbeat belongs to. The heartbeat has its own ID.
 fn beating(line: ClaudeLine<'_>) -> Cow<'_, str> {
     if line.parent_tool_use_id.0.is_empty() {
         line.tool_use_id.0
@@ -295,7 +295,7 @@ fn ready(line: ClaudeLine<'_>) -> Ready {
 }
 
 fn result(line: ClaudeLine<'_>) -> ResultFacts {
-    // Whatever else it says: only what is called a success can be one.
+    // Only a result with subtype `success` can be a success, whatever else it says.
     let is_error = line.is_error.0 == Some(true) || line.subtype.0 != "success";
     let (turn_tokens, turn_cost) = summed(line.model_usage_since_last_result);
     let (total_tokens, _) = summed(line.model_usage);
@@ -341,7 +341,7 @@ fn result(line: ClaudeLine<'_>) -> ResultFacts {
     }
 }
 
-/// What a call of a tool is about: the command, file or address.
+/// The subject of a tool call: the command, file or address.
 pub fn subject_of(input: &str) -> String {
     read::<LenientObject<ToolInput<'_>>>(input.as_bytes())
         .ok()
@@ -357,8 +357,8 @@ fn subject(input: ToolInput<'_>) -> String {
     first.map(|text| beginning(&text.0, SUBJECT_MAX).to_owned()).unwrap_or_default()
 }
 
-/// Tokens and cost of all models. An empty list is a figure too: nothing was used. Where the cost of a
-/// model that was used is missing, that of all is unknown.
+/// The sum of tokens and cost of all models. An empty list is a figure too: nothing was used. If
+/// the cost of a used model is missing, the total cost is unknown.
 fn summed(models: LenientMap<LenientObject<ModelUsage>>) -> (Option<Tokens>, Option<Usd>) {
     let Some(models) = models.0 else {
         return (None, None);
@@ -373,7 +373,7 @@ fn summed(models: LenientMap<LenientObject<ModelUsage>>) -> (Option<Tokens>, Opt
             cache_write: usage.cache_write,
         });
         sum += used;
-        // What has neither tokens nor a cost is no model.
+        // An entry with neither tokens nor cost is not a model.
         let own = usage.cost.value().or(used.is_zero().then_some(0.0));
         cost = cost.zip(own).map(|(sum, own)| sum + own);
     }
@@ -403,7 +403,8 @@ fn rate_limit(limits: RateLimitInfo<'_>) -> RateLimit {
     RateLimit { rejected, resets_at, windows }
 }
 
-/// What is used of a window. A window that refuses is used up, whether it says so or not.
+/// The used share of a window. A window that rejects requests is used up, whether or not it says
+/// so.
 fn quota(name: &str, window: &RateLimitWindow<'_>) -> Option<QuotaNews> {
     let name = match name {
         "five_hour" => QuotaWindow::FiveHour,

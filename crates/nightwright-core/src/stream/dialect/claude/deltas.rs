@@ -1,4 +1,4 @@
-//! Lines that bring a few characters of a message each: where in the line those are.
+//! Finds the text of lines that carry a few characters of a message.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::lenient::{LenientObject, LenientText};
 use crate::redact::text_of;
 use crate::stream::redacting_tee::{StreamedPart, TextDelta};
 
-/// What such a line has in it, whatever the order of its fields.
+/// The name that every such line contains, whatever the order of its fields.
 static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("stream_event"));
 
 #[derive(Debug, Default, Deserialize)]
@@ -52,8 +52,8 @@ struct DeltaBody<'a> {
     thinking: Option<&'a RawValue>,
 }
 
-/// What a line brings of a message that is being written; `None` if it is another line. One that has
-/// not the name in it is not read.
+/// The part of a streamed message in a line; `None` for any other line. A line without the name is
+/// not parsed.
 pub fn streamed(line: &[u8]) -> Option<StreamedPart<'_>> {
     if let Some(FastDelta { index, at, text }) = fast_delta(line) {
         return Some(StreamedPart::Text(TextDelta { speaker: Cow::Borrowed(""), index, at, text }));
@@ -92,14 +92,14 @@ pub fn streamed(line: &[u8]) -> Option<StreamedPart<'_>> {
     })
 }
 
-/// What comes whole later.
+/// A part that is repeated later as a whole.
 fn unread<'a>(line: &[u8], piece: &DeltaBody<'_>) -> StreamedPart<'a> {
     string(line, piece.partial_json)
         .or_else(|| string(line, piece.thinking))
         .map_or(StreamedPart::Aside, |(at, _)| StreamedPart::Unread { at })
 }
 
-/// Whether the result of a turn is in these lines: whatever was being written is at its end.
+/// Whether these lines contain the result of a turn, which ends all streamed texts.
 pub fn ends_turn(lines: &[u8]) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -114,7 +114,7 @@ pub fn ends_turn(lines: &[u8]) -> bool {
     lines.split(|byte| *byte == b'\n').any(is_result)
 }
 
-/// A string of a line, and where it is, with its quotation marks.
+/// A string of a line and its position, including its quotes.
 fn string<'a>(line: &[u8], value: Option<&'a RawValue>) -> Option<(Range<usize>, Cow<'a, str>)> {
     let value = value?;
     let inside = value.get().strip_prefix('"')?.strip_suffix('"')?;
@@ -122,7 +122,7 @@ fn string<'a>(line: &[u8], value: Option<&'a RawValue>) -> Option<(Range<usize>,
         Ok(text) => text.0,
         Err(_) => Cow::Owned(text_of(inside.as_bytes())),
     };
-    // It was not copied when the line was read: it lies within.
+    // The string was not copied when the line was parsed: it lies within the line.
     let start = value.get().as_ptr().addr().checked_sub(line.as_ptr().addr())?;
     let at = start..start + value.get().len();
     line.get(at.clone())?;

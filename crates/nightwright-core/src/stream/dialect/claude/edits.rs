@@ -1,8 +1,8 @@
-//! Which files the program's own tools write.
+//! Files written by the program's own tools.
 
 use serde::Deserialize;
 
-/// The file that a call of this tool writes or edits; empty if its input does not say.
+/// The file that a call of this tool writes or edits; empty if its input does not name it.
 pub fn edited_file(tool: &str, input: &str) -> Option<String> {
     if !matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit") {
         return None;

@@ -1,5 +1,5 @@
-//! Pieces of an answer, which most lines are, in exactly the form in which the program writes them.
-//! What differs in anything is left to a proper reading of the line.
+//! Fast path for text deltas, the most frequent lines, in exactly the form that the program prints.
+//! Any other line is parsed in full.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,28 +8,28 @@ use memchr::{memchr, memchr2};
 
 use super::lenient::LenientText;
 
-/// Up to the number of the text.
+/// The line up to the index of the text.
 const HEAD: &[u8] = br#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
-/// Between that and the characters.
+/// The part between the index and the characters.
 const DELTA: &[u8] = br#","delta":{"type":"text_delta","text":"#;
-/// Behind the characters: the message of the agent itself, and not of one that it started.
+/// The part after the characters, for a message of the main agent and not of a sub-agent.
 const SESSION: &[u8] = br#"}},"session_id":"#;
 const PARENT: &[u8] = br#","parent_tool_use_id":null"#;
-/// More of what follows is not known, and never as long.
+/// The maximum length of the rest, which is never longer in practice.
 const TAIL_MAX: usize = 256;
 
-/// Some characters of an answer of the agent itself.
+/// Some characters of the main agent's answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FastDelta<'a> {
-    /// Which of the texts of a message.
+    /// The index of the text within its message.
     pub(super) index: &'a str,
-    /// Where in the line they are, as a JSON string.
+    /// The position of the characters in the line, as a JSON string.
     pub(super) at: Range<usize>,
-    /// What they are.
+    /// The decoded characters of the delta.
     pub(super) text: Cow<'a, str>,
 }
 
-/// Reads a line of that form.
+/// Parses a line of that form.
 pub(super) fn fast_delta(line: &[u8]) -> Option<FastDelta<'_>> {
     let rest = line.strip_prefix(HEAD)?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -49,7 +49,7 @@ pub(super) fn fast_delta(line: &[u8]) -> Option<FastDelta<'_>> {
     Some(FastDelta { index, at, text })
 }
 
-/// The length of the string at the beginning, with its quotes.
+/// The length of the string at the start, including its quotes.
 fn string(bytes: &[u8]) -> Option<usize> {
     let mut at = 1;
     (bytes.first() == Some(&b'"')).then_some(())?;
@@ -62,14 +62,14 @@ fn string(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// What follows a string without escapes.
+/// Returns the rest after a string without escapes.
 fn plain(bytes: &[u8]) -> Option<&[u8]> {
     let inside = bytes.strip_prefix(b"\"")?;
     let end = memchr2(b'"', b'\\', inside)?;
     (inside[end] == b'"').then(|| &inside[end + 1..])
 }
 
-/// Whether nothing follows but a few strings of other names.
+/// Whether only a few strings with other names follow.
 fn is_end(bytes: &[u8]) -> bool {
     let mut rest = bytes.trim_ascii_end();
     if rest.len() > TAIL_MAX {

@@ -1,7 +1,7 @@
-//! What the versions that we know of print. Whatever else comes is no error, only news: the
-//! program has moved on, and somebody should look whether we still understand it.
+//! The known events and fields of supported versions. Anything else is not an error, but a sign
+//! that the program has changed and that the support for it should be checked.
 
-/// Types of events that were seen or are documented, beside those that are read.
+/// Types of events that were seen or are documented, besides those that are decoded.
 const TYPES: &[&str] = &[
     "active_goal",
     "auth_status",
@@ -15,7 +15,7 @@ const TYPES: &[&str] = &[
 ];
 
 /// Kinds of system events that were seen, are documented or are in the program, besides those that
-/// are read.
+/// are decoded.
 const SYSTEM: &[&str] = &[
     "agents_killed",
     "api_error",
@@ -95,7 +95,7 @@ const SYSTEM: &[&str] = &[
     "worker_shutting_down",
 ];
 
-/// Fields that a result was seen with.
+/// The fields seen in results.
 const RESULT_FIELDS: &[&str] = &[
     "api_error",
     "api_error_status",

@@ -1,5 +1,5 @@
-//! Fields that take what they can use and ignore the rest: a field that changed its kind costs
-//! that field, never the line.
+//! Lenient fields: they accept the values they can use and ignore the rest. A field whose type
+//! changed costs that field, never the line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,10 +11,10 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use super::lines::ApiMessage;
 use crate::units::Usd;
 
-/// No list that matters is longer, and a line of nothing but commas must not fill the memory.
+/// The maximum length of a list. A line of nothing but commas must not fill the memory.
 const LIST_MAX: usize = 1000;
 
-/// The methods of a visitor for the kinds of value that a field has no use for.
+/// Visitor methods for the kinds of value that a field ignores.
 macro_rules! ignore {
     ($($kind:ident)*) => { $( ignore!(@ $kind); )* };
     (@ bool) => { ignore!(@ visit_bool: bool); };
@@ -52,7 +52,7 @@ fn anything(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str("anything")
 }
 
-/// A string; empty for everything else.
+/// A string; empty for any other value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LenientText<'a>(pub(super) Cow<'a, str>);
 
@@ -79,12 +79,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     }
 }
 
-/// A number; `None` for everything else. `3.0` is a whole number too.
+/// A number; `None` for any other value. `3.0` is an integer too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LenientNumber(Option<f64>);
 
 impl LenientNumber {
-    /// As a count: never negative, fractions cut off.
+    /// The number as a count: never negative, truncated.
     pub(super) fn count(self) -> Option<u64> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -94,22 +94,21 @@ impl LenientNumber {
         self.0.filter(|number| *number >= 0.0).map(|number| number as u64)
     }
 
-    /// As a count that fits where it goes; what is larger counts as the largest.
+    /// The number as a 32-bit count, saturating.
     pub(super) fn small(self) -> Option<u32> {
         self.count().map(|count| u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// As the status of an answer.
+    /// The number as an HTTP status.
     pub(super) fn status(self) -> Option<u16> {
         self.count().and_then(|count| u16::try_from(count).ok())
     }
 
-    /// As an amount of money.
+    /// The number as an amount of money.
     pub(super) fn dollars(self) -> Option<Usd> {
         self.0.and_then(Usd::from_dollars)
     }
 
-    /// As it is.
     pub(super) fn value(self) -> Option<f64> {
         self.0
     }
@@ -140,7 +139,7 @@ impl<'de> Deserialize<'de> for LenientNumber {
     }
 }
 
-/// A yes or no; `None` for everything else.
+/// A boolean; `None` for any other value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LenientBool(pub(super) Option<bool>);
 
@@ -161,7 +160,7 @@ impl<'de> Deserialize<'de> for LenientBool {
     }
 }
 
-/// An object; `None` for everything else.
+/// An object; `None` for any other value.
 #[derive(Clone, Debug)]
 pub(super) struct LenientObject<T>(pub(super) Option<T>);
 
@@ -189,7 +188,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObject<T> {
     }
 }
 
-/// The field `message`: an object in most lines, and a reason in words in a few.
+/// The field `message`: an object in most lines, and a text in a few.
 #[derive(Debug, Default)]
 pub(super) struct MessageOrText<'a> {
     pub(super) message: Option<ApiMessage<'a>>,
@@ -220,11 +219,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageOrText<'a> {
     }
 }
 
-/// The entries of a list, the first of them; none for everything else.
+/// The first entries of a list; none for any other value.
 #[derive(Clone, Debug)]
 pub(super) struct LenientList<T> {
     pub(super) entries: Vec<T>,
-    /// How many there were in all.
+    /// The number of entries in the whole list.
     pub(super) length: u32,
 }
 
@@ -261,7 +260,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientList<T> {
     }
 }
 
-/// An object as a list of names and values; `None` for everything else.
+/// An object as a list of names and values; `None` for any other value.
 #[derive(Clone, Debug)]
 pub(super) struct LenientMap<T>(pub(super) Option<Vec<(String, T)>>);
 
@@ -295,7 +294,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientMap<T> {
     }
 }
 
-/// Reads the names of an object's fields that are `wanted`, the first `most` of them.
+/// Reads the names of an object's fields that are `wanted`, at most the first `most`.
 pub(super) fn names(
     line: &[u8],
     wanted: impl Fn(&str) -> bool,

@@ -1,7 +1,6 @@
-//! The shape of a line: what we use of it and nothing else.
+//! The structure of a line: only the fields that nightwright uses.
 //!
-//! Fields that are not named here are skipped without being looked at, so junk in them does no
-//! harm.
+//! Other fields are skipped without being examined, so invalid data in them does no harm.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,16 +11,16 @@ use super::lenient::{
 use crate::stream::decode::StringLimits;
 use crate::stream::dialect::SHOWN_TEXT_MAX;
 
-/// What is read of long strings. Of the agent's own words as much as is kept of them, of what a
-/// tool gave as much as the program lets a command print; the same once more for the program's own
-/// screen, files and pictures is of no use to us.
+/// The limits for reading long strings: the agent's own words up to the length that is kept, tool
+/// results up to the output limit of a command. Copies for the program's own display, files and
+/// images are not needed.
 pub const STRINGS: StringLimits = StringLimits {
     named: &[("text", 1 << 20), ("result", 1 << 20), ("content", 32 << 10)],
     others: 8 << 10,
 };
 
-/// What people are shown of long strings: of what is said, asked of a tool and given by it as much as
-/// anybody reads; nothing else is shown at all.
+/// The limits for displaying long strings: texts, tool inputs and tool results up to a readable
+/// length. No other strings are displayed.
 pub const SHOWN_STRINGS: StringLimits = StringLimits {
     named: &[
         ("text", SHOWN_TEXT_MAX),
@@ -32,7 +31,7 @@ pub const SHOWN_STRINGS: StringLimits = StringLimits {
     others: 8 << 10,
 };
 
-/// Everything that any line can have and that we use, so that a line is read once.
+/// All used fields of any line, so that a line is parsed once.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ClaudeLine<'a> {
@@ -79,7 +78,7 @@ pub(super) struct ClaudeLine<'a> {
     pub(super) model_usage: LenientMap<LenientObject<ModelUsage>>,
     pub(super) model_usage_since_last_result: LenientMap<LenientObject<ModelUsage>>,
 
-    // The beginning.
+    // The start of a session.
     #[serde(borrow)]
     pub(super) model: LenientText<'a>,
     #[serde(borrow)]
@@ -93,7 +92,7 @@ pub(super) struct ClaudeLine<'a> {
     #[serde(borrow)]
     pub(super) mcp_servers: LenientList<LenientObject<McpServer<'a>>>,
 
-    // Everything else.
+    // All other lines.
     #[serde(rename = "isReplay")]
     pub(super) is_replay: LenientBool,
     #[serde(borrow)]
@@ -106,7 +105,7 @@ pub(super) struct ClaudeLine<'a> {
     pub(super) rate_limit_info: LenientObject<RateLimitInfo<'a>>,
 }
 
-/// What there is in a line that brings a piece of a message.
+/// The fields of a line that carries a piece of a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct PartialLine<'a> {
@@ -135,8 +134,8 @@ pub(super) struct ApiMessage<'a> {
 pub(super) struct ContentBlock<'a> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: LenientText<'a>,
-    /// As it is written: it is read when it is wanted, so that of a line with many texts there is
-    /// never more than one twice.
+    /// The string as written. It is decoded on demand, so that at most one text of a line is in
+    /// memory twice.
     #[serde(borrow)]
     pub(super) text: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -212,7 +211,7 @@ pub(super) struct PermissionDenial<'a> {
     pub(super) input: LenientObject<ToolInput<'a>>,
 }
 
-/// What a tool is called with, as far as it says what the call is about.
+/// The arguments of a tool call that name its subject.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ToolInput<'a> {

@@ -1,7 +1,7 @@
-//! Claude Code: everything about it that no other program shares.
+//! The dialect of Claude Code.
 //!
-//! Its stream changes every few days. Only `type`, `subtype` and `is_error` are counted on; every
-//! other field may be missing or of another kind, and what is unknown is a sign of life.
+//! Its stream changes every few days. Only `type`, `subtype` and `is_error` are required. Every
+//! other field may be missing or have another type, and an unknown event is a sign of life.
 
 mod classify;
 mod command;

@@ -1,12 +1,12 @@
-//! Whether the model that works is the one that was asked for.
+//! Model names: whether the working model is the requested one.
 
-/// Names that stand for the newest model of a family, whose full name has them in it.
+/// Names that stand for the newest model of a family. The full name of a model contains them.
 const FAMILIES: [&str; 3] = ["opus", "sonnet", "haiku"];
 
-/// How long the date at the end of a full name is.
+/// The length of the date at the end of a full name.
 const DATE: usize = 8;
 
-/// Whether `working` can be what `asked` means. What can't be told is no mismatch.
+/// Whether `working` can be the model that `asked` names. An unknown name is not a mismatch.
 pub fn is_model(asked: &str, working: &str) -> bool {
     let (asked, working) = (plain(asked), plain(working));
     if asked.is_empty() || working.is_empty() || asked == working {
@@ -15,12 +15,12 @@ pub fn is_model(asked: &str, working: &str) -> bool {
     if FAMILIES.contains(&&*asked) {
         return working.contains(&asked);
     }
-    // Further names, such as `default` and `opusplan`, mean what the account makes of them. A
-    // model has a number.
+    // The account decides what other names mean, such as `default` and `opusplan`. The name of a
+    // model contains a number.
     !asked.contains(|c: char| c.is_ascii_digit())
 }
 
-/// The name without what does not make it another model: the size of the context, a date.
+/// The name without context size and date, which do not identify a model.
 fn plain(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase();
     let name = name.strip_suffix("[1m]").unwrap_or(&name);

@@ -1,8 +1,8 @@
-//! What tokens cost when the program did not live to say. An estimate, kept as data.
+//! Token prices, used to estimate the cost of an attempt that did not report it.
 
 use crate::units::{Tokens, Usd};
 
-/// Millionths of a dollar for a million tokens, so dollars times a million.
+/// Prices in millionths of a dollar per million tokens.
 #[derive(Clone, Copy, Debug)]
 struct Price {
     family: &'static str,
@@ -12,9 +12,9 @@ struct Price {
     cache_read: u64,
 }
 
-/// The dearest model of each family that is still sold, with the dearer of the two kinds of cache:
-/// an estimate that is too high stops a run early, one that is too low overspends. The dearest
-/// family comes first and stands for every model that is not known.
+/// The most expensive current model of each family, with the more expensive kind of cache. An
+/// estimate that is too high stops a run early; one that is too low overspends. The most expensive
+/// family comes first and is used for unknown models.
 const PRICES: [Price; 3] = [
     Price {
         family: "opus",
@@ -39,7 +39,7 @@ const PRICES: [Price; 3] = [
     },
 ];
 
-/// What these tokens of this model cost, by the table.
+/// The cost of these tokens of this model, by the table.
 pub fn price(model: &str, tokens: &Tokens) -> Usd {
     let price = PRICES.iter().find(|price| model.contains(price.family)).unwrap_or(&PRICES[0]);
     let part = |count: u64, each: u64| u128::from(count) * u128::from(each);

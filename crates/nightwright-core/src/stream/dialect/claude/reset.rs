@@ -1,25 +1,25 @@
-//! When a usage limit ends, from the words for people. Only a fallback: events carry the date.
+//! Reset times of usage limits, parsed from messages for people. Only a fallback: events carry the
+//! date.
 
 use jiff::civil::{Date, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
 
-/// The words give minutes, and take their time to reach us: a time that has just passed is one
-/// that is over, not tomorrow's.
+/// Messages give only minutes and arrive late, so a time that has just passed is not tomorrow's.
 const JUST_PASSED: SignedDuration = SignedDuration::from_mins(10);
 
-/// Dates carry no year: one that lies further back than this belongs to the next year, and one that
-/// lies further ahead to the year before.
+/// Dates carry no year. A date further back than this belongs to the next year, and one further
+/// ahead to the year before.
 const LONG_PASSED: SignedDuration = SignedDuration::from_hours(180 * 24);
 
-/// The name of a limit is within so many bytes.
+/// The number of bytes within which the name of a limit ends.
 const START: usize = 60;
 
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// Whether a message begins by saying that the account's usage limit is reached. What comes later
-/// in it may be a quotation.
+/// Whether a message begins with the statement that the account's usage limit is reached. Later
+/// text may be a quotation.
 pub(super) fn is_usage_limit(message: &str) -> bool {
     let start = &message[..message.floor_char_boundary(START)];
     let start = start.to_ascii_lowercase().replace('’', "'");
@@ -29,7 +29,8 @@ pub(super) fn is_usage_limit(message: &str) -> bool {
         || start.strip_prefix("you've hit your").is_some_and(|rest| rest.contains("limit"))
 }
 
-/// `5-hour limit reached ∙ resets 3am`: a name of a few words, and then nothing of a sentence.
+/// Whether the text has the form `5-hour limit reached ∙ resets 3am`: a short name, and no sentence
+/// after it.
 fn is_named_limit(start: &str) -> bool {
     let Some((name, after)) = start.split_once("limit reached") else { return false };
     let words: Vec<_> = name.split_whitespace().collect();
@@ -40,9 +41,9 @@ fn is_named_limit(start: &str) -> bool {
         && (after.is_empty() || after.starts_with(['∙', '·', '•', '|', '.', '-', '–', '—']))
 }
 
-/// When the limit ends, if the text says so in a way that can be relied on: `resets 10:05pm (UTC)`
-/// within a day, else `resets Nov 18, 8:05pm (Europe/Berlin)`, with the year if it is another one.
-/// Without a zone it is the time of this machine.
+/// The reset time, if the text gives a reliable one: `resets 10:05pm (UTC)` within a day, otherwise
+/// `resets Nov 18, 8:05pm (Europe/Berlin)`, with the year if it is another one. Without a time
+/// zone, the machine's is used.
 pub(super) fn ends(text: &str, now: Timestamp, local: Option<&TimeZone>) -> Option<Timestamp> {
     if let Some(epoch) = epoch(text) {
         return Some(epoch);
@@ -67,7 +68,7 @@ pub(super) fn ends(text: &str, now: Timestamp, local: Option<&TimeZone>) -> Opti
             if ahead <= -LONG_PASSED {
                 dated(day, year + 1, clock(time)?, &zone, now)
             } else if ahead > LONG_PASSED {
-                // The last day of a year, read on the first of the next.
+                // The last day of a year, read on the first day of the next.
                 dated(day, year - 1, clock(time)?, &zone, now)
             } else {
                 Some(this)
@@ -85,7 +86,6 @@ fn epoch(text: &str) -> Option<Timestamp> {
     Timestamp::from_second(digits.parse().ok()?).ok()
 }
 
-/// `10:05pm`, `10pm`
 fn clock(text: &str) -> Option<Time> {
     let (text, afternoon) = match text.strip_suffix("pm") {
         Some(text) => (text, 12),
@@ -96,16 +96,16 @@ fn clock(text: &str) -> Option<Time> {
     Time::new(hour % 12 + afternoon, minute.parse().ok()?, 0, 0).ok()
 }
 
-/// The next time that clocks of this zone show this.
+/// The next time at which clocks of this zone show `time`.
 fn next(time: Time, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
     let today = now.to_zoned(zone.clone()).date();
-    // Yesterday, because a time just before midnight may have just passed.
+    // Yesterday is included, because a time just before midnight may have just passed.
     let days = [today.yesterday().ok(), Some(today), today.tomorrow().ok()];
     let moments = days.into_iter().flatten().flat_map(|day| moments(day, time, zone));
     moments.into_iter().find(|moment| is_ahead(*moment, now))
 }
 
-/// `nov 18` of this year.
+/// Parses `nov 18` in this year.
 fn dated(day: &str, year: i16, time: Time, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
     let (month, day) = day.split_once(' ')?;
     let month = MONTHS.iter().position(|known| month.starts_with(known))?;
@@ -115,13 +115,13 @@ fn dated(day: &str, year: i16, time: Time, zone: &TimeZone, now: Timestamp) -> O
     moments.iter().find(|moment| is_ahead(**moment, now)).or(moments.last()).copied()
 }
 
-/// Whether a moment is still to come, or has passed so short a time ago that it is meant.
+/// Whether a time is in the future, or passed so recently that it is meant.
 fn is_ahead(moment: Timestamp, now: Timestamp) -> bool {
     moment.duration_since(now) > -JUST_PASSED
 }
 
-/// When clocks of this zone show this on this day, in order: twice where they are set back. Where
-/// they are set forward past it, it is as long after the change as it says.
+/// The moments at which clocks of this zone show this time on this day, in order: two when they are
+/// set back. A time that is skipped when they are set forward is shifted by the change.
 fn moments(date: Date, time: Time, zone: &TimeZone) -> Vec<Timestamp> {
     let moment = zone.to_ambiguous_timestamp(date.to_datetime(time));
     let both = match moment.offset() {
@@ -186,7 +186,7 @@ mod tests {
             ("resets Nov 17, 7:02am (America/Argentina/Buenos_Aires)", "2026-11-17T10:02:00Z"),
             ("resets Jan 15, 2027, 5:02am (Europe/Berlin)", "2027-01-15T04:02:00Z"),
             ("resets Jul 1, 2027, 9am (Europe/Berlin)", "2027-07-01T07:00:00Z"),
-            // The day is that of the zone: it is the sixteenth there.
+            // The day is that of the zone, where it is already the 16th.
             ("resets 8am (Pacific/Auckland)", "2026-11-15T19:00:00Z"),
         ];
         for (text, end) in cases {

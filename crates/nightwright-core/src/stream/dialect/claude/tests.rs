@@ -1,4 +1,4 @@
-//! Lines that no recording has.
+//! Lines that occur in no recording.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::stream::message::{ErrorFacts, MessageKind, Owner, RateLimit, ResultFa
 use crate::stream::outcome::{AttemptOutcome, ProcessExit, Suspicion};
 use crate::units::Tokens;
 
-/// What the messages in a line say, in short.
+/// A short form of the messages in a line.
 fn said(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     decode(line.as_bytes(), &mut |message| {
@@ -132,7 +132,7 @@ fn words_without_escapes_are_not_copied() {
     .unwrap();
 }
 
-/// The outcome of an error result with these marks.
+/// The outcome of an error result with these fields.
 fn failed(kind: &str, detail: &str, status: Option<u16>, text: &str) -> AttemptOutcome {
     let error = ErrorFacts {
         kind: kind.to_owned(),
@@ -187,7 +187,7 @@ fn errors_that_are_known_only_by_their_text_are_retried_or_waited_out() {
         ("Weekly limit reached · resets Nov 18, 8pm (UTC)", "usage_limited"),
         ("Opus weekly limit reached ∙ resets Oct 6, 1pm", "usage_limited"),
         ("Claude usage limit reached. Your limit will reset at 3am", "usage_limited"),
-        // What the provider says about the prompt stays an error of the prompt.
+        // An error that the provider reports about the prompt stays an error of the prompt.
         ("API Error: 400 the tool printed ECONNRESET", "bad_request"),
         ("API Error: 400 5-hour test limit reached in your text", "bad_request"),
         ("The report says that the 5-hour limit reached zero", "bad_request"),
@@ -234,7 +234,7 @@ fn a_success_that_no_model_wrote_may_be_an_error_by_its_text() {
     let limit = "5-hour limit reached ∙ resets 3am";
     assert_eq!(name(&result(limit, 0), 0), "usage_limited");
     assert_eq!(name(&result("API Error: Connection error.", 0), 0), "network");
-    // An agent may speak of such errors as much as it likes.
+    // An agent may mention such errors freely.
     assert_eq!(name(&result(limit, 20), 0), "finished");
     assert_eq!(name(&result("API Error: Connection error.", 20), 3), "finished");
     assert_eq!(name(&result("fetch failed", 20), 0), "finished");

@@ -1,9 +1,9 @@
-//! What an attempt can't go on without, however it ends.
+//! Blockers of an attempt, however it ends.
 
 use super::*;
 use crate::stream::outcome::Deadline;
 
-/// What an attempt needs, as the transcript has it at the end.
+/// The blockers of an attempt, and its evidence, from the finished transcript.
 fn needs(transcript: Transcript, closing: AttemptExit<'_>) -> (Vec<String>, TextEvidence) {
     let mono = transcript.last_line + Duration::from_secs(2);
     let words = transcript.finish(mono, Timestamp::UNIX_EPOCH, closing).text_evidence;
