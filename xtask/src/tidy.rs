@@ -7,6 +7,7 @@
 mod boundaries;
 mod ci;
 mod code_map;
+mod language;
 mod leftovers;
 mod length;
 mod links;
@@ -27,14 +28,22 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         ["tree", "--package", "nightwright-core", "--edges", "normal", "--prefix", "none"];
     let core_tree = program::stdout(&mut cargo(root, &arguments));
 
-    let findings = findings(&files, &core_tree, |path| root.join(path).exists());
-    for finding in &findings {
+    report(&findings(&files, &core_tree, |path| root.join(path).exists()))
+}
+
+/// Prints the findings of the language rules, whether they are enforced or not.
+pub(crate) fn run_language(root: &Path) -> Result<(), String> {
+    report(&language::findings(&tree::read(root)?))
+}
+
+fn report(findings: &[Finding]) -> Result<(), String> {
+    for finding in findings {
         println!("{finding}");
     }
     match findings.len() {
         0 => Ok(()),
-        1 => Err("tidy found 1 thing to mend".to_owned()),
-        count => Err(format!("tidy found {count} things to mend")),
+        1 => Err("tidy found 1 problem".to_owned()),
+        count => Err(format!("tidy found {count} problems")),
     }
 }
 
@@ -57,6 +66,9 @@ fn findings(
     all.extend(code_map::wrong_paths(text_of(files, "ARCHITECTURE.md"), &exists));
     all.extend(links::leading_nowhere(files, &exists));
     all.extend(ci::check(text_of(files, ".ci/run")));
+    if language::ENFORCED {
+        all.extend(language::findings(files));
+    }
     all
 }
 

@@ -1,26 +1,39 @@
 //! Just enough understanding of Rust's text to tell code from what is written about code.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-/// The text with comments and literals blanked out. Lines stay where they were.
+/// Returns the text with comments and literals blanked out. Line numbers stay the same.
 pub(super) fn code_only(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
-    let mut rest = text;
+    let mut end = 0;
+    for range in hidden(text) {
+        let blank = |c| if c == '\n' { '\n' } else { ' ' };
+        code.push_str(&text[end..range.start]);
+        code.extend(text[range.clone()].chars().map(blank));
+        end = range.end;
+    }
+    code.push_str(&text[end..]);
+    code
+}
+
+/// Returns the ranges of the text that are comments or literals, in order.
+pub(super) fn hidden(text: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut at = 0;
     let mut previous = ' ';
-    while let Some(next) = rest.chars().next() {
-        let hidden = hidden_length(rest, previous);
-        if hidden == 0 {
-            code.push(next);
+    while let Some(next) = text[at..].chars().next() {
+        let length = hidden_length(&text[at..], previous);
+        if length == 0 {
             previous = next;
-            rest = &rest[next.len_utf8()..];
+            at += next.len_utf8();
         } else {
-            let blank = |c| if c == '\n' { '\n' } else { ' ' };
-            code.extend(rest[..hidden].chars().map(blank));
+            ranges.push(at..at + length);
             previous = ' ';
-            rest = &rest[hidden..];
+            at += length;
         }
     }
-    code
+    ranges
 }
 
 /// The lines, from 1, on which any of the paths is named: written out, or through the braces of
