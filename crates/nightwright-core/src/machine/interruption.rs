@@ -1,27 +1,27 @@
-//! How the last process of a run left it: what a machine that comes up again has to know.
+//! How the last process of a run ended, for deciding what to do after a reboot.
 
 use crate::event::{Continuation, Event, Record, StopSource};
 use crate::outcome::Outcome;
 use crate::settings::Scope;
 
-/// How a run was left.
+/// The state in which the last process left a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
-    /// It was never begun.
+    /// The run never started.
     NotStarted,
-    /// Nobody wanted it to end: its process was killed, the power failed, or the system told it to
-    /// end because it went down.
+    /// The run did not end on purpose: its process was killed, the power failed, or the system
+    /// terminated it during a shutdown.
     Crashed,
-    /// It was cut off while it was paused: whoever paused it says when it goes on.
+    /// The process ended while the run was paused. Only the operator resumes it.
     Paused,
-    /// It was cut off after somebody had asked it to stop.
+    /// The process ended after the operator had requested a stop.
     Stopping,
-    /// It had come to an end.
+    /// The run had ended with an outcome.
     Ended,
 }
 
 impl Interruption {
-    /// What a journal says.
+    /// Derives the state from the records of a journal.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
         let mut fold = InterruptionFold::default();
         for record in records {
@@ -31,14 +31,14 @@ impl Interruption {
     }
 }
 
-/// What has to be known of a journal for that.
+/// The facts about a journal that determine the state.
 #[derive(Default)]
 struct InterruptionFold {
     started: bool,
     paused: bool,
-    /// A person asked it to stop.
+    /// The operator requested a stop.
     stopping: bool,
-    /// The system told it to end.
+    /// The system sent the signal to terminate.
     terminated: bool,
     outcome: Option<Outcome>,
 }
@@ -46,7 +46,7 @@ struct InterruptionFold {
 impl InterruptionFold {
     fn record(&mut self, event: &Event) {
         match event {
-            // One that only judges has nothing to go on with: it is made anew.
+            // A run that only verifies has nothing to resume; it starts again.
             Event::RunStarted(started) => self.started = started.settings.scope == Scope::Whole,
             Event::RunContinued { why } => {
                 let paused = self.paused && *why == Continuation::AfterCrash;

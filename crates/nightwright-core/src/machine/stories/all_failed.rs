@@ -1,4 +1,4 @@
-//! A limit that is reached by failures alone is an error.
+//! A limit that is reached only by failures is an error.
 
 use crate::machine::story::story;
 use crate::outcome::{Outcome, Strictness};

@@ -1,4 +1,4 @@
-//! What is done about a claim, and what the next iteration is told of it.
+//! Claims: their consequences, and the feedback for the next iteration.
 
 use crate::machine::story::story;
 

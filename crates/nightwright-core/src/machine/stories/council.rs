@@ -1,4 +1,4 @@
-//! Conflicts of principles: decided once, told once, held to for the rest of the run.
+//! Conflicts of principles: decided once, reported once, and valid for the rest of the run.
 
 use crate::machine::story::story;
 
@@ -128,7 +128,7 @@ fn a_decision_survives_a_crash_and_is_told_once() {
           council_decided
         ",
     );
-    // The journal ends right behind the decision.
+    // The journal ends directly after the decision.
     let at = told.journal.iter().rposition(|r| r.event.name() == "council_decided").expect("there");
     told.journal.truncate(at + 1);
     told.happen("crash");

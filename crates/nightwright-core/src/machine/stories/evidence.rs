@@ -1,4 +1,4 @@
-//! Evidence: what files and words claim, and what they don't.
+//! Evidence: what files and text claim, and what does not count as a claim.
 
 use crate::machine::story::story;
 

@@ -1,8 +1,8 @@
-//! Calls that can be done without: made only where they help, and never at the cost of the gate.
+//! Optional calls: made only if they help, and never at the cost of the gate.
 
 use crate::machine::story::{Story, story};
 
-/// The journal as it would be if it ended right behind the last event of this name.
+/// Truncates the journal after the last event of this name, as a crash would.
 fn torn(mut told: Story, behind: &str) -> Story {
     let at = told.journal.iter().rposition(|record| record.event.name() == behind).expect("there");
     told.journal.truncate(at + 1);
@@ -12,7 +12,7 @@ fn torn(mut told: Story, behind: &str) -> Story {
 
 #[test]
 fn an_advisor_and_a_council_have_the_time_that_their_money_buys() {
-    // Ten cents at half a cent a second.
+    // Ten cents at half a cent per second.
     for (words, purpose) in [("A->A gives-up", "advise"), ("A->B conflict", "council")] {
         story(&format!(
             "
@@ -45,7 +45,7 @@ fn an_extra_call_leaves_the_gate_its_money() {
           run_finished completed
         ",
     );
-    // Enough for both.
+    // The budget is enough for both.
     story(
         "
         given review, model always, max_cost 0.60, reserve 0
@@ -377,7 +377,7 @@ fn a_conflict_in_other_words_counts_only_where_there_are_principles() {
 
 #[test]
 fn an_extra_call_leaves_the_gate_its_time() {
-    // Two minutes for the verdict, and half a minute below which nothing is begun.
+    // Two minutes for the verdict, and the half minute that every start requires.
     story(
         "
         given review, model always, max_duration 170s, reserve 0

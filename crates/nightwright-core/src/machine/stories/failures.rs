@@ -1,4 +1,4 @@
-//! Failures: what is tried again, what fails an iteration, what ends the run.
+//! Failures: which are retried, which fail an iteration, and which end the run.
 
 use crate::machine::story::story;
 

@@ -1,4 +1,4 @@
-//! The gate: only what passes here completes a run.
+//! The gate: a run completes only when a claim passes here.
 
 use crate::machine::story::story;
 use crate::outcome::Strictness;

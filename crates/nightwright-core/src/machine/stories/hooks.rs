@@ -1,4 +1,4 @@
-//! Hooks that are told: when they are run, how often, and what their answers can't do.
+//! Hooks that are only notified: when and how often they run, and what their answers cannot do.
 
 use crate::machine::story::story;
 

@@ -1,4 +1,4 @@
-//! One iteration.
+//! The events and effects of one iteration.
 
 use crate::machine::story::story;
 

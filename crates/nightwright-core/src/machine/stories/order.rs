@@ -1,4 +1,4 @@
-//! The order of decisions: what beats what.
+//! The order of decisions when several apply at once.
 
 use crate::machine::story::story;
 

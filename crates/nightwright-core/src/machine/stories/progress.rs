@@ -1,4 +1,4 @@
-//! No progress: idleness, its ladder, its endings.
+//! Missing progress: idle iterations, the escalation steps, and the outcomes.
 
 use crate::event::{Event, Record};
 use crate::machine::story::story;

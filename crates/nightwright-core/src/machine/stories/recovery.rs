@@ -1,4 +1,4 @@
-//! Going on after a crash, at every phase.
+//! Resuming a run after a crash, in every phase.
 
 use crate::event::Event;
 use crate::machine::ledger::Ledger;

@@ -1,4 +1,4 @@
-//! What is said into a running session, what becomes of it, and agents that have no session.
+//! Messages into a running session, their effects, and agents that have no session.
 
 use crate::machine::story::story;
 
@@ -213,7 +213,7 @@ fn an_agent_that_never_says_that_it_is_ready_is_not_waited_for() {
 
 #[test]
 fn an_agent_that_can_t_be_told_what_it_may_cost_has_the_time_for_it() {
-    // Ninety cents at half a cent a second.
+    // Ninety cents at half a cent per second.
     story(
         "
         given agent command, max_cost 1

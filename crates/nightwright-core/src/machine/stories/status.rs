@@ -1,4 +1,4 @@
-//! The status file: what of its changes is told, and what is not.
+//! The status file: which of its changes are reported.
 
 use crate::machine::story::story;
 

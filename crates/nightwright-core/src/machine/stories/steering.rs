@@ -1,4 +1,4 @@
-//! Stopping, pausing, speaking.
+//! Requests of the operator: stop, pause, and messages.
 
 use crate::machine::story::story;
 

@@ -1,4 +1,4 @@
-//! Answers into the session, and what follows when they don't help.
+//! The watchdog's messages to a session, and what follows if they do not help.
 
 use crate::machine::story::story;
 
