@@ -1,8 +1,8 @@
-//! The rules of the source tree that no compiler checks.
+//! The rules of the source tree that the compiler does not check.
 //!
-//! Every rule is a function from text to findings, so that its tests can show it failing. Only
-//! this file and `tree` touch the disk. All rules run before anything is reported: whoever has to
-//! mend the tree sees the whole list at once.
+//! Every rule is a function from text to findings, so that a test can make it fail. Only this file
+//! and `tree` read from the disk. All rules run before the findings are printed, so that you see
+//! the complete list at once.
 
 mod boundaries;
 mod ci;
@@ -76,7 +76,7 @@ fn text_of<'a>(files: &'a [File], path: &str) -> Option<&'a str> {
     files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
 }
 
-/// One thing to mend: where it is, which rule it breaks, and why that matters.
+/// A violation of a rule: its place, the rule, and the reason for the rule.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     path: String,
@@ -102,7 +102,7 @@ impl fmt::Display for Finding {
 mod tests {
     use super::*;
 
-    /// The rules' own tests show that each can fail; this one, that each is asked.
+    /// The tests of each rule show that it can fail; this test shows that each rule is called.
     #[test]
     fn every_rule_is_asked() {
         let files = [
