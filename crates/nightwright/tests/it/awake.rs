@@ -8,10 +8,10 @@ use super::agent_program::program;
 use super::harness::{TestEnv, ending, finish};
 use super::stage::is_alive;
 
-/// Nothing takes so long.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Works as soon as somebody makes the file `go`.
+/// Works as soon as the test creates the file `go`.
 const WORKER: &str = "#!/bin/sh\nPATH=/usr/bin:/bin\ncat > /dev/null\n\
                       : > started-$NIGHTWRIGHT_ITERATION\n\
                       until [ -e go ]; do sleep 0.02; done\n\

@@ -1,4 +1,4 @@
-//! `--detach`: a run that goes on without its terminal.
+//! `--detach`: a run that continues without its terminal.
 
 use std::fs;
 use std::io::{PipeReader, PipeWriter};
@@ -16,10 +16,10 @@ use super::harness::{Output, TestEnv, ending, finish, names};
 use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
-/// Nothing takes so long.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The first attempt takes until somebody makes the file `go`.
+/// The first attempt waits until the test creates the file `go`.
 const HELD: &str = r#"
 [[attempt]]
 steps = [{ run = "until [ -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
@@ -103,7 +103,7 @@ fn eventually(what: &str, fact: impl Fn() -> bool) {
     }
 }
 
-/// Everybody is gone: the run, its guards, its agent.
+/// Checks that no process is left: the run, its guards, its agent.
 #[track_caller]
 fn nobody_is_left(env: &TestEnv) {
     eventually("nobody is left", || belonging_to(env).is_empty());

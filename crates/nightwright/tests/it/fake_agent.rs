@@ -29,7 +29,7 @@ use super::agent_program::program;
 use super::harness::TestEnv;
 use super::stage::{AgentEnv, NIGHTWRIGHT};
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What a script can say.
@@ -42,7 +42,7 @@ const CHILDREN: [(&str, &str); 4] = [
     ("storm.sh", include_str!("fake_agent/storm.sh")),
 ];
 
-/// A fake agent, in a folder of its own.
+/// A fake agent in a separate folder.
 #[derive(Debug)]
 pub(crate) struct FakeAgent {
     folder: PathBuf,

@@ -80,7 +80,7 @@ impl Repo {
     }
 }
 
-/// Runs git as nobody in particular.
+/// Runs Git with a neutral identity.
 pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
     let output = command(folder).args(words).output().unwrap();
     assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));

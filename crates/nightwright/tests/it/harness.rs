@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::stage::NIGHTWRIGHT;
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How often a busy machine may be slow.
@@ -23,7 +23,7 @@ pub(crate) struct TestEnv {
     folder: TempDir,
 }
 
-/// What a command did.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: Option<i32>,
@@ -150,7 +150,7 @@ impl TestEnv {
         }
     }
 
-    /// What the rehearsal agent was asked, one line each.
+    /// Returns the requests to the rehearsal agent, one per line.
     pub(crate) fn asked(&self) -> Vec<serde_json::Value> {
         let mut lines = Vec::new();
         let projects = list(&self.path("state")).into_iter();

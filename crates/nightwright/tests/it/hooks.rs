@@ -29,7 +29,7 @@ steps = [{ run = "echo more >> a.txt" }]
 ending = { result = "Some of it." }
 "#;
 
-/// Does nothing.
+/// A script whose agent does nothing.
 const IDLES: &str = r#"
 [[attempt]]
 ending = { result = "I looked at it." }

@@ -24,7 +24,7 @@ use super::fake_agent::{FakeAgentEnv, send};
 const KILLS: u64 = 20;
 /// So many at a time: most of each is waiting.
 const MAX_PARALLEL: usize = 20;
-/// How long anybody may live after the kill.
+/// The time within which all processes must exit after the kill.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is looked who does.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -57,7 +57,7 @@ impl Moment {
         }
     }
 
-    /// What the agent does.
+    /// Returns the script of the agent.
     fn words(self) -> &'static str {
         match self {
             Self::Start => "trap '' TERM; family; sleep 300",
@@ -96,7 +96,7 @@ fn scatter(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The `number`th kill.
+/// Performs the kill with this number.
 fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
     let kinds = Moment::ALL.len() as u64;
     let moment = Moment::ALL[usize::try_from(number % kinds).unwrap()];

@@ -13,10 +13,10 @@ const MIB: u64 = 1 << 20;
 const USUAL: u64 = 19 * MIB;
 /// For pieces of an answer: of those that are held there is an end, and longer ones go by.
 const PIECES: u64 = 13 * MIB;
-/// For anything.
+/// The limit for any kind of output.
 const EVER: u64 = 51 * MIB;
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-opus-5-5"}"#;

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use scenario::{AnswerPhase, ApiAnswer, Fault, ModelMessage, Scenario, When};
 
-/// Nothing here takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often a connection that is silent on purpose looks whether anybody is still there.
 const BLINK: Duration = Duration::from_millis(50);
@@ -51,12 +51,12 @@ struct RequestLog {
     asked: Vec<ApiRequest>,
     /// How many answers each route has given.
     given: Vec<usize>,
-    /// Whether answers that pause may go on.
+    /// Whether paused answers may continue.
     released: bool,
 }
 
 impl Api {
-    /// Opens at a port of its own.
+    /// Starts the server at a free port.
     pub(crate) fn start(scenario: Scenario) -> Self {
         Self::listen(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), scenario)
     }
@@ -84,7 +84,7 @@ impl Api {
         self.address
     }
 
-    /// Lets every answer that pauses go on, now and from now on.
+    /// Continues every paused answer, now and in the future.
     pub(crate) fn go_on(&self) {
         self.shared.book().released = true;
         self.shared.news.notify_all();

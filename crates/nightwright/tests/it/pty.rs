@@ -16,7 +16,7 @@ use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// Nothing takes so long.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Lines that have left the screen.
@@ -91,7 +91,7 @@ impl Pty {
         tcsetwinsize(&self.ours, size).unwrap();
     }
 
-    /// Everything that was written and never read, once nobody writes any more.
+    /// Everything that was written and never read, once all writers have closed it.
     pub(crate) fn unread(self) -> Vec<u8> {
         let mut from = File::from(self.ours);
         drop(self.theirs);
@@ -163,12 +163,12 @@ impl WatchedPty {
         tcsetwinsize(&self.ours, size).unwrap();
     }
 
-    /// Every byte that was written, once nobody writes any more.
+    /// Every byte that was written, once all writers have closed it.
     pub(crate) fn bytes(self) -> Vec<u8> {
         self.reader.join().unwrap()
     }
 
-    /// All lines, once nobody writes any more: those that have left the screen, too.
+    /// All lines, once all writers have closed it: those that have left the screen, too.
     pub(crate) fn all(self) -> Vec<String> {
         self.reader.join().unwrap();
         let mut picture = self.picture.lock().unwrap();

@@ -13,10 +13,10 @@ use nightwright_core::event::{Event, Record};
 
 use crate::report::{ClosedPipe, SharedBuffer, records, run, style};
 
-/// More than any display needs; only a test that fails waits so long.
+/// More time than any display needs; only a failing test waits this long.
 const LONG: Duration = Duration::from_mins(1);
 
-/// A terminal that nobody reads: every write waits until the test lets go.
+/// A blocked terminal: every write waits until the test releases it.
 struct StuckTerminal {
     reached: Sender<()>,
     let_go: Receiver<()>,
@@ -197,7 +197,7 @@ fn a_terminal_that_is_read_late_misses_nothing() {
     assert_eq!(paper.text().matches("Bash: make test").count(), 5_000);
 }
 
-/// A terminal that nobody reads until the test lets go.
+/// A terminal that blocks until the test releases it.
 struct LateTerminal {
     paper: SharedBuffer,
     stuck: StuckTerminal,

@@ -224,7 +224,7 @@ impl RealEnv {
         self.env.journal()
     }
 
-    /// What came of each attempt.
+    /// Returns the outcome of each attempt.
     fn attempts(&self) -> Vec<AttemptReport> {
         let events = self.journal().into_iter().map(|record| record.event);
         events
@@ -255,7 +255,7 @@ impl RealEnv {
         self.end().1
     }
 
-    /// How it ended.
+    /// Returns the outcome of the run.
     fn outcome(&self) -> Outcome {
         self.end().0
     }
@@ -293,7 +293,7 @@ impl Drop for RealEnv {
     fn drop(&mut self) {
         if std::thread::panicking() {
             for pid in self.alive().into_iter().filter_map(|(pid, _)| Pid::from_raw(pid)) {
-                // Whoever has gone by itself in the meantime is gone too.
+                // The process may have exited in the meantime.
                 let _ = kill_process(pid, Signal::KILL);
             }
             return;

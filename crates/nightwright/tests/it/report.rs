@@ -86,7 +86,7 @@ fn lines() -> Vec<(JournalLine, Vec<u8>)> {
     records().into_iter().zip(1..).map(line).collect()
 }
 
-/// Somebody at work.
+/// The speaker of a working attempt.
 pub(crate) const WORKER: Speaker = Speaker::Attempt(AttemptId(7));
 
 fn messages() -> Vec<AgentMessage<'static>> {

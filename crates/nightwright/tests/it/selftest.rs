@@ -15,7 +15,7 @@ use super::fake_agent::census::Census;
 use super::git::git;
 use super::harness::{TestEnv, finish};
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 const ROWS: [&str; 13] = [
@@ -158,7 +158,7 @@ fn a_row_that_did_not_hold_says_what_was_expected_and_seen_and_keeps_its_folder(
     census(&env).nobody("the self-test is over");
 }
 
-/// Puts a program into a folder of its own.
+/// Writes a program into a separate folder.
 fn program(env: &TestEnv, folder: &str, name: &str, text: &str) {
     let place = env.path(folder);
     fs::create_dir_all(&place).unwrap();

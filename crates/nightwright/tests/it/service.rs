@@ -12,7 +12,7 @@ use super::agent_program::program;
 use super::harness::{Output, TestEnv, ending, finish, names};
 use super::stage::NIGHTWRIGHT;
 
-/// The first attempt takes until somebody makes the file `go`.
+/// The first attempt waits until the test creates the file `go`.
 const HELD: &str = r#"
 [[attempt]]
 steps = [{ run = "until [ -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
@@ -51,7 +51,7 @@ fn if_needed(env: &TestEnv) -> Output {
     env.run(&["resume", "--if-needed", "migrate"])
 }
 
-/// Whether the run was gone on with.
+/// Whether the run was resumed.
 fn continued(env: &TestEnv) -> bool {
     names(&env.journal()).contains(&"run_continued")
 }

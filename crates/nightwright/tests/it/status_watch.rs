@@ -25,7 +25,7 @@ use super::harness::{TestEnv, finish, names};
 /// The shortest that can be set.
 const DEBOUNCE: Duration = Duration::from_millis(500);
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A status file, a watch on it, and the machine that decides what of it is told.

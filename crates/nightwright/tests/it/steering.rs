@@ -1,4 +1,4 @@
-//! A word to a run that is going on, at every phase; seen in the journal.
+//! Messages to a running run in every phase, as recorded in the journal.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use super::fake_agent::{TEST_TIMEOUT, send};
 use super::harness::{TestEnv, ending, finish, names};
 use super::stage::NIGHTWRIGHT;
 
-/// Waits until somebody says go, then works.
+/// Waits for the test, then works.
 const PATIENT: &str = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]

@@ -13,10 +13,10 @@ use crate::harness::finish;
 use crate::stage::{NIGHTWRIGHT, attempt, report};
 use crate::terminal::Terminal;
 
-/// How long anybody may outlive us.
+/// The time within which all processes must exit after nightwright.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What came of each attempt.
+/// Returns the outcome of each attempt.
 fn outcomes(journal: &[Record]) -> Vec<AttemptOutcome> {
     let reports = journal.iter().filter_map(|record| match &record.event {
         Event::AttemptFinished { report, .. } => Some(report.outcome.clone()),

@@ -11,7 +11,7 @@ use crate::harness::{ending, finish, grow_impatient, names, takes_less_than};
 
 /// Everybody is there and nobody wants to leave.
 const STUBBORN: &str = "trap '' TERM; init; tool; family; sleep 300";
-/// How long anybody may outlive us.
+/// The time within which all processes must exit after nightwright.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// So long the agent has from the first signal on, unless a second one comes.
 const GRACE: Duration = Duration::from_secs(5);

@@ -67,7 +67,7 @@ fn whoever_a_killed_run_leaves_is_asked_to_leave_first() {
     scene.census().empty_within(TEST_TIMEOUT);
 }
 
-/// A process of nobody's with a mark, gone with this.
+/// An unrelated process with a mark, killed on drop.
 struct Bystander(Child);
 
 impl Bystander {

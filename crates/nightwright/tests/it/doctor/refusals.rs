@@ -19,7 +19,7 @@ fn graded(output: &Output, topic: &str) -> (String, String) {
     (text("grade"), text("text"))
 }
 
-/// What a run says when it refuses.
+/// Returns the message of a run that refuses to start.
 fn refusal(env: &TestEnv) -> String {
     let output = env.run(&["run", "-p", "x", "-m", "1"]);
     assert_ne!(output.code, Some(0), "{}", output.err);

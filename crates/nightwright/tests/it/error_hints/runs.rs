@@ -1,4 +1,4 @@
-//! Errors about runs.
+//! Errors and hints of commands about runs.
 
 use std::fs;
 

@@ -37,7 +37,7 @@ impl CountedProcess {
         (!dead).then_some(Self { pid, started })
     }
 
-    /// Whoever has this number now.
+    /// Returns the process that currently has this ID.
     fn with_number(pid: &str) -> Option<Self> {
         let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
         Self::parse(&String::from_utf8_lossy(&line))
@@ -70,7 +70,7 @@ impl Census {
         self.living().iter().map(CountedProcess::shown).collect()
     }
 
-    /// Fails if anybody is alive.
+    /// Fails if any process is alive.
     #[track_caller]
     pub(crate) fn nobody(&self, when: &str) {
         let alive = self.alive();
@@ -97,7 +97,7 @@ impl Census {
     pub(crate) fn end(&self) {
         for process in self.living() {
             if let Some(pid) = Pid::from_raw(process.pid) {
-                // Whoever has gone by itself in the meantime is gone too.
+                // The process may have exited in the meantime.
                 let _ = kill_process(pid, Signal::KILL);
             }
         }

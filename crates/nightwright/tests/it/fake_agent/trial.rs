@@ -21,7 +21,7 @@ use super::census::Census;
 use super::{FakeAgent, TEST_TIMEOUT, mark, same_bytes};
 use crate::stage::AgentEnv;
 
-/// A run that is over.
+/// A run that has ended.
 pub(super) struct Trial {
     pub(super) records: Vec<Record>,
     /// Its folders, which are there for as long as somebody looks.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::harness::grow_impatient;
 
-/// Waits for somebody to say go.
+/// Waits until the test lets it continue.
 const WAITS: &str = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]

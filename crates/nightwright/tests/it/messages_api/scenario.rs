@@ -25,7 +25,7 @@ pub(crate) struct Route {
 pub(crate) enum When {
     /// Those whose conversation begins with a message of the user that says this.
     Begins(&'static str),
-    /// All.
+    /// Matches every request of the program.
     Any,
 }
 
@@ -202,7 +202,7 @@ impl ApiAnswer {
         self.changed(|message| message.stop = Some(stop))
     }
 
-    /// The same, slower.
+    /// Returns the same answer, sent slowly.
     pub(crate) fn slowly(self, pace: Duration) -> Self {
         self.changed(|message| message.pace = pace)
     }

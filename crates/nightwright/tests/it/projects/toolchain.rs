@@ -57,7 +57,7 @@ impl Toolchain {
     }
 }
 
-/// Nothing is needed.
+/// The project needs no toolchain at all.
 #[expect(clippy::unnecessary_wraps, reason = "one of several ways to find a toolchain")]
 pub(crate) fn none(_: &TestEnv) -> FoundToolchain {
     Ok(Toolchain::default())

@@ -19,7 +19,7 @@ const WORK: &str = "# One iteration";
 /// How one with an advisor begins.
 const ADVISOR: &str = "# A way out";
 
-/// A question that nobody will answer.
+/// A question that receives no answer.
 const QUESTION: &str = "There are two names. Which one shall I take, left.txt or right.txt?";
 
 /// A file of the project is written.

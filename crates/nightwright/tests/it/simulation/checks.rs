@@ -260,7 +260,7 @@ impl Invariants {
         self.started += 1;
     }
 
-    /// The run says that it is over.
+    /// Checks a run that reports its end.
     pub(super) fn ended(&self, ending: &RunOutcome, on_disk: &[Record], disk: &FakeDisk) {
         assert!(self.told == on_disk || self.failed, "what was told is not what is on disk");
         let last = match on_disk.last().map(|record| &record.event) {

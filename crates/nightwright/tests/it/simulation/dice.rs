@@ -13,7 +13,7 @@ impl Dice {
         Self { state: seed }
     }
 
-    /// `SplitMix64`.
+    /// Returns the next number of `SplitMix64`.
     pub(super) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;

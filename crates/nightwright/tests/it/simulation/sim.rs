@@ -23,7 +23,7 @@ use super::world::SimProject;
 /// No run has so many steps: one that does goes round in circles.
 const MAX_STEPS: u64 = 20_000;
 
-/// One simulated run.
+/// The state of one simulated run.
 pub(super) struct Sim {
     pub(super) dice: Dice,
     pub(super) rates: FaultRates,
@@ -36,7 +36,7 @@ pub(super) struct Sim {
     pub(super) checks: Invariants,
     pub(super) disk: FakeDisk,
     pub(super) clock: Clock,
-    /// How far the date was set back and forth while this process lived.
+    /// The total change of the system clock during the life of this process.
     pub(super) jumped: Duration,
     pub(super) project: SimProject,
     /// What the running attempt or call would leave at its own end.
@@ -49,7 +49,7 @@ pub(super) struct Sim {
     began: Instant,
 }
 
-/// Everybody's handle on it.
+/// A shared handle to the simulation.
 #[derive(Clone)]
 pub(super) struct SharedSim(Rc<RefCell<Sim>>);
 

@@ -64,7 +64,7 @@ fn clock(time: Duration) -> String {
     format!("{days}d {hours:02}:{:02}:{:02}.{millis:03}", seconds / 60 % 60, seconds % 60)
 }
 
-/// Something happens.
+/// Formats an input as one line.
 pub(super) fn input(input: &Input) -> String {
     match input {
         Input::Agent(id, news) => format!("> attempt {id}: {}", agent_news(news)),
@@ -88,7 +88,7 @@ fn agent_news(news: &AgentNews) -> String {
     }
 }
 
-/// Something was decided.
+/// Formats an event as one line.
 pub(super) fn event(event: &Event) -> String {
     let name = event.name();
     let facts = match event {

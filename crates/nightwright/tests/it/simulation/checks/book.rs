@@ -45,7 +45,7 @@ pub(super) struct EventAccount {
     pub(super) reported: Option<Usd>,
     /// Whether a failed disk may have kept events out.
     pub(super) has_gaps: bool,
-    /// How far the date was set back and forth while this process lived.
+    /// The total change of the system clock during the life of this process.
     pub(super) jumped: Duration,
 }
 
