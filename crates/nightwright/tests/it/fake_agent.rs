@@ -72,7 +72,7 @@ impl FakeAgent {
         self.folder.join(name)
     }
 
-    /// What it left in a file.
+    /// Returns the content of a file that it wrote.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap_or_default()
     }
@@ -82,7 +82,7 @@ impl FakeAgent {
         fs::write(self.file(name), "").unwrap();
     }
 
-    /// Waits until it has left a file with so many lines.
+    /// Waits until it has written a file with this number of lines.
     #[track_caller]
     pub(crate) fn wait_for(&self, name: &str, lines: usize) {
         let begun = Instant::now();
@@ -92,14 +92,14 @@ impl FakeAgent {
         }
     }
 
-    /// Who of it is alive. `signs` are entries of an environment that only its processes have.
+    /// Returns its living processes. `signs` are environment entries that only its processes have.
     pub(crate) fn census(&self, signs: Vec<String>) -> Census {
         Census { notes: self.file("notes"), signs }
     }
 }
 
 impl Drop for FakeAgent {
-    /// Of a test that has failed nobody goes on either.
+    /// Kills the processes of a failed test too.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.census(Vec::new()).end();
@@ -194,7 +194,7 @@ impl FakeAgentEnv {
         Self { env, agent }
     }
 
-    /// A run of at most so many iterations.
+    /// Returns the command for a run with these arguments.
     pub(crate) fn command(&self, more: &[&str]) -> Command {
         self.env.command(&[&["run", "-p", "x", "--no-delay"][..], more].concat())
     }
@@ -229,7 +229,7 @@ impl Drop for FakeAgentEnv {
     }
 }
 
-/// Sends a signal to a process that we started and have not waited for.
+/// Sends a signal to a child process that was not waited for yet.
 pub(crate) fn send(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();

@@ -1,4 +1,4 @@
-//! Programs of the user's that a run calls: what they are told, and what they can do to it.
+//! Hooks of the user: what they receive, and how they affect a run.
 
 mod endings;
 mod harm;

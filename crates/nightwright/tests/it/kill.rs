@@ -22,11 +22,11 @@ use super::fake_agent::{FakeAgentEnv, send};
 
 /// How often, unless the environment says otherwise.
 const KILLS: u64 = 20;
-/// So many at a time: most of each is waiting.
+/// The number of parallel kills; most of the time is waiting.
 const MAX_PARALLEL: usize = 20;
 /// The time within which all processes must exit after the kill.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is looked who does.
+/// The interval between two searches for living processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// When a run is killed.
@@ -38,7 +38,7 @@ enum Moment {
     Tool,
     /// During a check of the gate.
     Check,
-    /// After SIGTERM, while everybody has grace.
+    /// After SIGTERM, during the grace period.
     Grace,
     /// While it is resumed, after it was killed during a call of a tool.
     Resume,
@@ -79,11 +79,11 @@ impl Moment {
     }
 }
 
-/// What came of one kill.
+/// The result of one kill.
 struct KillResult {
     moment: Moment,
     kept_by: &'static str,
-    /// How long until nobody was alive, if that came.
+    /// The time until no process was alive, if that happened.
     took: Option<Duration>,
     survivors: Vec<String>,
 }
@@ -119,7 +119,7 @@ fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
         }
         thread::sleep(POLL_INTERVAL);
     };
-    // Nobody comes back either.
+    // No process starts again either.
     thread::sleep(EXIT_TIMEOUT.saturating_sub(killed.elapsed()));
     let mut survivors = scene.census().alive();
     let locks = scene.env.runs().into_iter().map(|run| run.join("tree.lock"));
@@ -142,7 +142,7 @@ fn begin(scene: &FakeAgentEnv, moment: Moment, cell: Option<&Cell>) -> Child {
         if let Some(cell) = cell {
             command = cell.inside(&command);
         }
-        // Nobody reads what it says.
+        // The output is not needed.
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let run = ["run", "-p", "x", "-m", "3", "--no-delay", "--verify", &check];

@@ -36,7 +36,7 @@ fn rehearsal<'a>(script: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-/// A run whose agent plays this script, with everybody told at one server.
+/// Starts a run whose agent plays this script, with all notifications sent to one server.
 fn told(script: &str, more: &[&str]) -> (TestEnv, Server, Output) {
     let (env, server) = (TestEnv::new(), Server::kind());
     configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
@@ -139,7 +139,7 @@ fn digit(half: u8) -> char {
     char::from_digit(u32::from(half), 16).unwrap()
 }
 
-/// By the definition, as whoever receives it would do it.
+/// Computes the signature by its definition, as a receiver would.
 fn hmac(key: &str, body: &str) -> String {
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key.as_bytes());
@@ -473,6 +473,6 @@ fn several_addresses_are_not_mixed_with_one() {
         "{}",
         output.err
     );
-    // Who sets something has approved it.
+    // Setting a value approves it.
     env.run(&["trust", "--list"]).exits(0);
 }

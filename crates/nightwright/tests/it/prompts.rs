@@ -1,4 +1,4 @@
-//! What the agent is told in each mode, as `nightwright prompt` prints it.
+//! The prompts of each mode, as `nightwright prompt` prints them.
 
 use std::fmt::Write as _;
 use std::fs;

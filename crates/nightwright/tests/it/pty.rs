@@ -1,4 +1,4 @@
-//! A terminal in our own hands: what is written to it, as it would look, or left unread.
+//! A pseudo-terminal for tests: renders the output, or leaves it unread.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write as _};
@@ -39,7 +39,7 @@ impl Pty {
         pty
     }
 
-    /// The end for somebody who writes.
+    /// Returns the end for a writer.
     pub(crate) fn end(&self) -> Stdio {
         self.theirs.try_clone().unwrap().into()
     }
@@ -59,7 +59,7 @@ impl Pty {
         }
     }
 
-    /// Fills it with points, so that from now on nobody can write to it.
+    /// Fills the terminal, so that further writes block.
     pub(crate) fn fill(&self) {
         let mut end = open(&self.ours, OFlags::NOCTTY | OFlags::NONBLOCK);
         while end.write(b".").is_ok() {}

@@ -1,4 +1,4 @@
-//! How it gets to the screen, and what happens when nobody looks.
+//! How output reaches the screen, and what happens if the screen is blocked.
 
 use std::fs;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ struct StuckTerminal {
 
 impl Write for StuckTerminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Once the test is over there is nobody to tell.
+        // The receiver is dropped once the test has ended.
         let _ = self.reached.send(());
         let _ = self.let_go.recv();
         Ok(bytes.len())
@@ -40,7 +40,7 @@ fn followed(folder: &Path) -> FollowTarget {
     FollowTarget { journal: folder.join("journal.jsonl"), output: folder.join("output"), after: 0 }
 }
 
-/// What the agent of the first attempt prints: so many calls of a tool.
+/// Writes the output of the first attempt: this number of tool calls.
 fn output(folder: &Path, calls: usize) {
     fs::create_dir(folder.join("output")).unwrap();
     let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make test"}}]}}"#;
@@ -48,7 +48,7 @@ fn output(folder: &Path, calls: usize) {
     fs::write(folder.join("output/003-1.ndjson"), text).unwrap();
 }
 
-/// A journal with these records, and a writer to go on with.
+/// Returns a journal with these records, and a writer to continue it.
 fn journal_with(path: &Path, records: &[Record]) -> journal::JournalWriter<journal::DiskFile> {
     let mut writer = journal::create(path, run()).unwrap();
     writer.append(records).unwrap();

@@ -36,7 +36,7 @@ fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
-/// Waits until the journal has so many lines or the run has ended.
+/// Waits until the journal has this number of lines or the run has ended.
 fn lines_reached(env: &TestEnv, lines: usize, child: &mut Child) -> bool {
     let begun = Instant::now();
     loop {
@@ -55,7 +55,7 @@ fn lines_reached(env: &TestEnv, lines: usize, child: &mut Child) -> bool {
     }
 }
 
-/// What must hold of every journal of a run that has ended.
+/// Checks the invariants of the journal of a run that has ended.
 fn check(env: &TestEnv, journal: &[Record], moment: usize) {
     let finished: Vec<_> = journal
         .iter()
@@ -105,7 +105,8 @@ fn killed_at_any_moment_a_run_is_resumed_and_nothing_finished_is_repeated() {
     assert!(killed >= 20, "only {killed} of the runs were killed before their end");
 }
 
-/// Kills a run when its journal has so many lines, and resumes it. Says whether it could be killed.
+/// Kills a run when its journal has this number of lines, and resumes it. Returns whether the kill
+/// succeeded.
 fn kill_and_resume(moment: usize) -> bool {
     let env = TestEnv::new();
     let script = env.script(STORY);

@@ -1,5 +1,5 @@
-//! The status file, watched while it is written in every way that people and programs write files.
-//! What is watched is real, what is decided is decided by the real machine.
+//! The status file, watched while it is written in every usual way. The watcher and the machine are
+//! the real ones.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -28,7 +28,7 @@ const DEBOUNCE: Duration = Duration::from_millis(500);
 /// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A status file, a watch on it, and the machine that decides what of it is told.
+/// A status file, a watcher, and the machine that decides which changes are reported.
 struct WatchedStatus {
     project: TempDir,
     machine: Machine,
@@ -128,7 +128,7 @@ impl WatchedStatus {
         }
     }
 
-    /// The next change that is told, which has to come.
+    /// Returns the next reported change; fails if there is none.
     fn next(&mut self) -> String {
         let begun = Instant::now();
         loop {
@@ -353,7 +353,7 @@ fn with_task() -> TestEnv {
     env
 }
 
-/// What of the status file was told, in order.
+/// Returns the reported changes of the status file, in order.
 fn told(env: &TestEnv) -> Vec<String> {
     let journal = env.journal();
     let events = journal.iter().map(|record| &record.event);

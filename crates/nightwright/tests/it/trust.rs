@@ -1,4 +1,4 @@
-//! A repository that somebody else wrote does nothing on this machine before it is approved.
+//! A foreign repository has no effect on this machine before it is approved.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

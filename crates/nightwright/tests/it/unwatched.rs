@@ -1,5 +1,5 @@
-//! Runs that nobody looks at: closed pipes, terminals that nobody reads, agents that talk faster
-//! than anybody can. The run goes its way, and everything is kept.
+//! Runs without a reader: closed pipes, blocked terminals, and agents that print faster than the
+//! output is read. The run continues, and everything is stored.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use super::fake_agent::FakeAgentEnv;
 use super::harness::ending;
 use super::pty::Pty;
 
-/// What a run takes at most that has nobody to wait for.
+/// The maximum duration of a run that does not have to wait.
 const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A few words, and the end.
@@ -50,7 +50,7 @@ fn wait(mut child: Child) -> Option<i32> {
     }
 }
 
-/// One iteration ends the same, whoever looks.
+/// Checks that one iteration ends the same way, with or without a reader.
 #[track_caller]
 fn usual_end(scene: &FakeAgentEnv, code: Option<i32>) {
     assert_eq!((code, ending(&scene.env.journal())), (Some(0), "max_iterations"));
@@ -89,7 +89,7 @@ fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
     }
 }
 
-/// A run with all words on a terminal that nobody reads, to its end.
+/// Runs with full output on a blocked terminal until the run ends.
 #[track_caller]
 fn unread(scene: &FakeAgentEnv, most: &str, meanwhile: impl FnOnce(&Pty)) -> Option<i32> {
     let pty = Pty::new(24, 80);

@@ -1,4 +1,4 @@
-//! The hook `finished`: told of every ending, once.
+//! The hook `finished`: notified of every outcome, once.
 
 use super::*;
 use crate::harness::grow_impatient;

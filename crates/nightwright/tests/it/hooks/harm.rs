@@ -1,5 +1,5 @@
-//! What an agent can do to the folder of the run, in which it can write: it keeps nobody waiting, and
-//! nothing is written anywhere else.
+//! Damage by the agent to the folder of the run: it never blocks the run, and nothing is written
+//! elsewhere.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How a log ends that nobody could write to its end: what was said until then is in it.
+//! Logs of runs that ended abruptly: they contain everything up to that point.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The end of a run: what is still on its way then, and who waits for it.
+//! The end of a run: notifications that are still being sent, and how long the run waits for them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A server on loopback that answers as it is told, and remembers what it was sent.
+//! A scripted server on loopback that records the requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Whoever is told of a run, and does not answer, changes nothing about it.
+//! Receivers of notifications that do not answer have no effect on a run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,11 +15,11 @@ use nightwright_core::run_view;
 use super::*;
 use crate::notify::server::{Sent, Server, ServerAnswer, nobody};
 
-/// What came of a run in virtual time.
+/// The result of a run in virtual time.
 struct NotifiedRun {
-    /// What was recorded, but for the warnings.
+    /// The recorded events without the warnings.
     records: Vec<Record>,
-    /// What was warned of, in the journal or after the end.
+    /// The warnings in the journal or after the end.
     complaints: BTreeSet<String>,
     /// How long its loop took, by the clock on the wall.
     took: Duration,
@@ -54,7 +54,7 @@ async fn run(addresses: &[String]) -> NotifiedRun {
     let (supervisor, _operator) =
         Supervisor::new(machine(settings()), writer, clock, play, watcher);
     notes.get_or_init(|| supervisor.notes());
-    // The other clock stands still while somebody holds up the loop.
+    // The virtual clock stands still while the loop is blocked.
     let begun = std::time::Instant::now();
     let ending = supervisor.run(Input::Start).await;
     let took = begun.elapsed();
@@ -99,7 +99,7 @@ async fn a_run_takes_the_same_time_whoever_is_dead() {
     assert_eq!(told.records, alone.records, "the very same events at the very same times");
     assert_eq!(told.complaints.len(), urls.len(), "one warning for each: {:?}", told.complaints);
     assert!(servers.iter().all(|server| !server.seen().is_empty()), "they were asked");
-    // Whoever waited for one that never answers would wait for ten seconds.
+    // Waiting for a receiver that never answers would take ten seconds.
     assert!(told.took < Duration::from_secs(8), "{:?}", told.took);
 }
 

@@ -1,4 +1,4 @@
-//! What is remembered of a task between its runs.
+//! The state of a task between its runs.
 
 use std::fs;
 
