@@ -1,8 +1,8 @@
 //! Generates the output of an agent during a long day of work, with the same bytes every time.
 //!
-//! A turn has the shape of the recordings of the real program: an answer in small pieces, the whole
-//! answer, a tool call, and the tool's result, which its line contains twice. Most lines are small,
-//! most bytes are in tool results, and sometimes a tool returns a megabyte.
+//! A turn has the shape of recordings of the real program. It contains an answer in small pieces,
+//! the whole answer, a tool call, and the tool's result, which its line contains twice. Most lines
+//! are small, most bytes are in tool results, and sometimes a tool returns a megabyte.
 
 use std::fmt::Write as _;
 use std::fs::File;

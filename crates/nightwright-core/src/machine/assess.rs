@@ -124,7 +124,7 @@ impl Machine {
         survey.mark.status.as_ref() != origin
     }
 
-    /// Whether the agent reports that it did nothing, and none of its own changes contradict that.
+    /// Whether the agent reports that it did nothing, and its own changes do not contradict that.
     /// A log file or the output of a check changes the tree without being the agent's work.
     fn reports_idle(current: &Current, survey: &Survey) -> bool {
         let status = survey.status.as_ref().filter(|_| Self::is_fresh(current, survey));

@@ -304,9 +304,9 @@ impl Machine {
         }
     }
 
-    /// Returns the charge for an attempt or a call: the cost that the agent reports, or else the
-    /// price of its tokens, the mean of its kind, or half of its cap. It is never zero unless the
-    /// attempt cannot have called a model.
+    /// Returns the charge for an attempt or a call: the cost that the agent reports. Without one,
+    /// it is the price of the tokens, the mean of its kind, or half of its cap. It is never zero
+    /// unless the attempt cannot have called a model.
     pub(super) fn charge(
         &self,
         purpose: &str,

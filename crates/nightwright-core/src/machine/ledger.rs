@@ -541,7 +541,7 @@ impl State {
     }
 }
 
-/// Whether a call ended because of its own limits, including its timeout.
+/// Whether a call ended at its own limits, including its timeout.
 pub(super) fn is_own_limit(outcome: &AttemptOutcome) -> bool {
     matches!(
         outcome,
