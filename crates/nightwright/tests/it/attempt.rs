@@ -77,7 +77,7 @@ impl AgentKind for ProcessKind {
     }
 }
 
-/// Runs one story on both implementations: on the script in paused time, on processes in ours.
+/// Runs one story on both implementations: on the script in paused time, on processes in real time.
 macro_rules! on_both {
     ($($name:ident: $story:ident,)*) => {
         mod scripted {

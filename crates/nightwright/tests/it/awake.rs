@@ -17,7 +17,7 @@ const WORKER: &str = "#!/bin/sh\nPATH=/usr/bin:/bin\ncat > /dev/null\n\
                       until [ -e go ]; do sleep 0.02; done\n\
                       echo x >> made.txt\necho 'Some of it is done.'\n";
 
-/// Notes how it was called and that it is there, and runs what it is told to as the real one does.
+/// Records its call and its process, and runs the given command like the real program.
 fn inhibit(env: &TestEnv) {
     let seen = env.path("seen").display().to_string();
     fs::create_dir(&seen).unwrap();

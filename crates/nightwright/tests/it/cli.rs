@@ -56,7 +56,7 @@ fn the_demo_shows_a_whole_run() {
     assert!(names(&journal).contains(&"limit_wait_ended"));
 }
 
-/// Fails if an amount of money looks as if somebody had spent it.
+/// Fails if the text contains an amount of money as if it had been spent.
 fn nothing_is_spent(text: &str) {
     for line in text.lines().filter(|line| line.contains('$')) {
         let is_plain = line.contains("rehearsed") || line.contains("at most");

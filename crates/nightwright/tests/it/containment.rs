@@ -56,7 +56,7 @@ fn group_of(agent: &FakeAgent) -> Option<PathBuf> {
     name.to_string_lossy().starts_with("nightwright-").then(|| groups_folder().unwrap().join(name))
 }
 
-/// Plays a script in every way at the same time, each in a runtime of its own.
+/// Plays a script with every kind of containment at the same time, each in a separate runtime.
 fn in_every_way(play: impl AsyncFn(&FakeAttempt, Containment) + Sync) {
     thread::scope(|scope| {
         for way in ways() {

@@ -29,10 +29,10 @@ steps = [{ write = "b.txt", text = "b" }]
 ending = { result = "<promise>COMPLETE</promise>" }
 "#;
 
-/// Whoever is asked for its version takes its time.
+/// The version request takes a long time.
 const SLOW: &str = "#!/bin/sh\n: > \"$HOME/asked\"\nexec sleep 20\n";
 
-/// A run that nobody holds. Nothing of it is left when this is dropped.
+/// A detached run. All of its processes are killed on drop.
 struct DetachedRun {
     env: TestEnv,
 }
@@ -141,7 +141,7 @@ fn a_detached_run_outlives_its_terminal_and_comes_to_its_end() {
     let pid = detached.pid();
     drop(terminal);
 
-    // A session of its own, without a terminal, and nothing of the old one in its hands.
+    // A separate session without a terminal, and no descriptors of the old one.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let facts: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
     assert_eq!((facts[3], facts[4]), (pid.as_str(), "0"), "session and terminal: {stat}");

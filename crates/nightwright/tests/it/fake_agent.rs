@@ -1,11 +1,13 @@
-//! An agent program that misbehaves as it is told, as a shell script; what it left behind; and who
-//! of it is alive.
+//! A misbehaving agent program as a shell script, the files that it writes, and its living
+//! processes.
 //!
-//! A script is the few words that `fake_agent/prelude.sh` defines: `init; tool; family; sleep 300`
-//! says that it is ready, begins a call of a tool, starts everything that is hard to end, and
-//! hangs. It is played by a [`ProcessAgent`](nightwright::agent::process::ProcessAgent) on a
-//! [`AgentEnv`], by a whole run in this process ([`trial`]), or as the `claude` of a [`TestEnv`] by the
-//! real binary ([`FakeAgentEnv`]).
+//! A script consists of the functions in `fake_agent/prelude.sh`. For example, `init; tool; family;
+//! sleep 300` reports that it is ready, begins a tool call, starts processes that are hard to kill,
+//! and hangs.
+//!
+//! A [`ProcessAgent`](nightwright::agent::process::ProcessAgent) plays it on an [`AgentEnv`], or a
+//! whole run in this process ([`trial`]). The real binary plays it as the `claude` of a [`TestEnv`]
+//! ([`FakeAgentEnv`]).
 
 pub(crate) mod census;
 mod deadlines;
@@ -121,7 +123,7 @@ pub(crate) struct FakeAttempt {
 
 impl FakeAttempt {
     pub(crate) fn new() -> Self {
-        // A run of its own, so that no other test has the same marks.
+        // A separate run ID, so that no other test has the same marks.
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let run = RunId(format!("fake-{}-{number}", std::process::id()));

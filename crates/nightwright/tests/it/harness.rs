@@ -54,7 +54,7 @@ impl TestEnv {
         self
     }
 
-    /// Puts a rehearsal script beside the project; gives its path.
+    /// Writes a rehearsal script next to the project and returns its path.
     pub(crate) fn script(&self, text: &str) -> String {
         let path = self.path("script.toml");
         fs::write(&path, text).unwrap();
@@ -163,7 +163,7 @@ impl TestEnv {
     }
 }
 
-/// Lets so much time pass that a signal is a second one. Sooner it would belong to the first.
+/// Waits long enough that the next signal counts as a second one.
 pub(crate) fn grow_impatient() {
     std::thread::sleep(ONE_EVENT);
 }

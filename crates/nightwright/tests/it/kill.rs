@@ -1,7 +1,7 @@
-//! A run that is killed with SIGKILL at any moment, with everything below it that is hard to end:
-//! five seconds later nobody is alive.
+//! Kills a run with SIGKILL at any moment, with child processes that are hard to kill. Five seconds
+//! later no process is alive.
 //!
-//! `NIGHTWRIGHT_KILLS=100` says how often, and prints what came of it. Which moments these are is the
+//! `NIGHTWRIGHT_KILLS=100` sets the number of kills and prints the results. The moments are the
 //! same each time.
 
 mod cell;
@@ -105,7 +105,7 @@ fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
     let scene = FakeAgentEnv::new(moment.words());
     let mut child = begin(&scene, moment, cell);
     thread::sleep(Duration::from_millis(scatter(number) % moment.breadth()));
-    // It may have left by itself, and then there is nobody any more who could be killed.
+    // The run may have exited by itself before the kill.
     let _ = child.kill();
     let killed = Instant::now();
     child.wait().unwrap();

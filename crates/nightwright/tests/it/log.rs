@@ -41,7 +41,7 @@ reason = "the tests were never run"
 missing = ["a run of test.sh"]
 "#;
 
-/// One iteration, then one that waits until somebody says go, then the end.
+/// One iteration, then one that waits for the test, then the end.
 const PATIENT: &str = r#"
 [[attempt]]
 steps = [{ say = "The first part." }, { write = "a.txt", text = "a" }]
@@ -402,7 +402,7 @@ fn a_log_can_be_followed_until_the_run_ends() {
     let mut follower = env.start(&["log", "-f"]);
     let events = env.start(&["log", "-f", "--json"]);
     let raw = env.start(&["log", "-f", "--raw"]);
-    // It is being read before the run goes on.
+    // The log is read before the run continues.
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
     lines.find(|line| line.as_ref().unwrap().contains("The second part.")).unwrap().unwrap();
     env.file("go", "");

@@ -1,5 +1,5 @@
-//! `nightwright report`: a run on a page, while it goes on, after its end, and where its journal is
-//! damaged.
+//! `nightwright report`: the report of a run while it is running, after its end, and with a damaged
+//! journal.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -339,7 +339,7 @@ fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
             assert!(!page.contains(part), "{part} is in {page}");
         }
     }
-    // Where nobody can say what is secret, nothing is told.
+    // If the secrets are unknown, nothing is printed.
     fs::create_dir_all(project.join(".nightwright")).unwrap();
     env.file(".nightwright/config.toml", "[redact]\npatterns = [\"(\"]\n");
     let page = report(&env, &[]);

@@ -47,7 +47,7 @@ fn peak(first: &str, lines: &[String], times: usize) -> u64 {
     let status = format!("/proc/{}/status", child.id());
     let begin = Instant::now();
     let mut peak = 0;
-    // A process that is over and not yet waited for has no memory.
+    // A process that has exited and was not waited for has no memory.
     while let Some(now) = fs::read_to_string(&status).ok().and_then(|text| high_water(&text)) {
         peak = now;
         assert!(begin.elapsed() < TEST_TIMEOUT, "not done after {TEST_TIMEOUT:?}");

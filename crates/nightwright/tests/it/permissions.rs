@@ -1,4 +1,4 @@
-//! What the agent may do, what it was denied, and where that is told.
+//! Permissions of the agent, denied commands, and where they are reported.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -98,7 +98,7 @@ async fn what_a_command_leaves_running_is_ended_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let command = "sleep 1000 & echo $! >sleeper; echo done";
     let finished = run(&folder, command, TEST_TIMEOUT, &StopHandle::default()).await;
-    // Whoever waited for it would run out of time.
+    // Waiting for it would exceed the timeout.
     assert_eq!(
         (finished.output.as_str(), finished.ended),
         ("done\n", CommandEnd::Exited(Exit(ProcessExit::Code(0))))

@@ -264,7 +264,7 @@ impl<'a> ProjectTrial<'a> {
         toolchain::count(self.project.name);
     }
 
-    /// What git says has changed, besides our own folder.
+    /// Returns the changes that Git reports, without the folder of nightwright.
     fn changed(&self) -> Vec<String> {
         let status = git(&self.env.project(), &["status", "--porcelain", "-uall"]);
         let lines = status.lines().map(|line| line.trim().to_owned());

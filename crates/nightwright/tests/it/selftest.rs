@@ -70,7 +70,7 @@ fn every_row_holds_or_says_why_it_was_not_tested_and_nothing_is_left() {
     for row in rows {
         match result_of(row) {
             "held" => assert!(row["seconds"].as_f64().unwrap() > 0.0, "{row}"),
-            // Only a disk of its own is more than some machines give.
+            // Some machines allow no separate disk.
             "not_tested" => {
                 assert!(row["name"].as_str().unwrap().starts_with("full-"), "{row}");
                 assert!(!row["why"].as_str().unwrap().is_empty(), "{row}");
@@ -206,7 +206,7 @@ fn without_session_leaders_orphans_are_not_tested() {
     census(&env).nobody("the self-test is over");
 }
 
-/// Waits until somebody of the self-test is at work.
+/// Waits until a process of the self-test is working.
 fn until_at_work(env: &TestEnv, child: &mut Child) {
     let begun = Instant::now();
     while !folders(env).iter().any(|folder| {

@@ -153,7 +153,7 @@ fn a_service_is_written_once_and_says_how_to_enable_it() {
     ] {
         assert!(text.lines().any(|there| there == line), "no `{line}` in:\n{text}");
     }
-    // Ours for the same project is written anew.
+    // A service of nightwright for the same project is overwritten.
     env.run(&["service", "install", "migrate"]).exits(0);
     let printed = env.run(&["service", "install", "migrate", "--print"]).exits(0).out;
     assert_eq!(printed, fs::read_to_string(&file).unwrap());
@@ -229,8 +229,8 @@ fn without_a_name_it_is_the_last_run_or_its_task() {
     finish(child).exits(0);
 }
 
-/// What happens between the first look and the lock: somebody else has gone on with the run, to its
-/// end. The lock of its processes keeps whoever goes on waiting in between.
+/// Between the first check and the lock, another process resumes the run and completes it. Its lock
+/// makes the service wait.
 #[test]
 fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
     let env = with_task();

@@ -153,8 +153,8 @@ fn a_signal_that_ends_us_is_handed_on_and_what_was_written_stays() {
 
 #[test]
 fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
-    // `fg` lets it go on at the same moment as us, so it may look before we have given it back the
-    // terminal as it had it.
+    // `fg` continues the agent and nightwright at the same time, so the agent may read the terminal
+    // settings before they are restored.
     let env = with_agent(
         "stty -echo; kill -STOP $$
          n=0; until stty -a | grep -q -- '-echo ' || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done

@@ -164,7 +164,7 @@ pub(crate) fn call(number: u32, purpose: CallPurpose) -> LaunchRequest {
     }
 }
 
-/// An attempt that is going on, and what is heard of it.
+/// A running attempt, and its news.
 pub(crate) struct RunningAttempt {
     attempt: Option<Box<dyn Attempt>>,
     inputs: mpsc::Receiver<Input>,
@@ -250,7 +250,7 @@ pub(crate) async fn eventually(what: &str, fact: impl Fn() -> bool) {
     }
 }
 
-/// Whether a process is there and not only a body that nobody has buried.
+/// Whether a process is running and not a zombie.
 pub(crate) fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))

@@ -1,4 +1,5 @@
-//! `nightwright status`: one run, while it goes on, after its end, and after its process was killed.
+//! `nightwright status`: a run while it is running, after its end, and after its process was
+//! killed.
 
 use std::collections::BTreeSet;
 use std::process::Child;

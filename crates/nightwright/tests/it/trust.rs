@@ -304,7 +304,7 @@ fn odd_things_in_a_repository_keep_no_command_from_working() {
     rehearse(&env, &["run", "-p", "x", "-m", "1", "--ignore-untrusted"]).exits(0);
     let notes = env.run(&["trust", "--yes"]).exits(0).err;
     assert!(notes.contains("the mode `broken`") && notes.contains("the task `broken`"), "{notes}");
-    // That it is there was approved; what can't be read is used all the same by nobody.
+    // The existence of the file was approved, but an unreadable file is never used.
     rehearse(&env, &goal).exits(0).says(&["does not use the project's own settings"]);
 }
 

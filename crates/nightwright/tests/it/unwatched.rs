@@ -82,7 +82,7 @@ fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
         scene.agent.tell("full");
         usual_end(&scene, wait(child));
         text.push_str(&String::from_utf8_lossy(&pty.unread()));
-        // Whoever looks at it later finds it as it was: none of its modes was ever touched.
+        // The terminal is unchanged for a later reader: none of its modes was touched.
         for modes in ["\u{1b}[?", "\u{1b}[=", "\u{1b}[>", "\u{1b}[4", "\u{1b}c", "\u{1b}("] {
             assert!(!text.contains(modes), "{modes:?} was written");
         }

@@ -71,7 +71,7 @@ fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
                 let child = scene.start(&["-m", "3"]);
                 scene.agent.wait_for("there", 1);
                 scene.env.wait_for("agent_ready");
-                // At the same time: both are there when it goes on.
+                // Both signals are pending when the process continues.
                 for signal in [Signal::STOP, both[0], both[1], Signal::CONT] {
                     send(&child, signal);
                 }

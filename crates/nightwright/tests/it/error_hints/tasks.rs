@@ -141,7 +141,7 @@ fn a_conversation_that_changed_nothing_is_repeated_by_the_hint() {
     let terminal = Terminal::run(&env, &env.line("edit t"));
     let output = Output { code: Some(1), out: String::new(), err: terminal.shows("exit=1") };
     let line = env.command_of(&output, "try again: nightwright {command} {name}");
-    // A terminal is for one command: the second time is in a project of its own.
+    // A terminal is for one command, so the second one uses a separate project.
     let env = with_agent("echo more >> $task/INSTRUCTIONS.md");
     env.ready_task("t");
     talk(&env, &line);

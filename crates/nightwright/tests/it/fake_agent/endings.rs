@@ -6,7 +6,7 @@ use nightwright_core::stream::report::AttemptReport;
 use super::FakeAttempt;
 use crate::stage::{attempt, report};
 
-/// Plays a script to its end; everything it printed is kept, and nobody is left.
+/// Plays a script until it ends, and checks that all output is stored and no process is left.
 async fn ended(words: &str) -> AttemptReport {
     let rehearsed = FakeAttempt::new();
     let report = report(&mut rehearsed.playing(words), attempt(1)).await;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::harness::TestEnv;
 
-/// The pins, by which an installation of other versions is told apart.
+/// The pinned versions, which identify an installation.
 const VITEST_PACKAGE: &str = include_str!("vitest/package.json");
 const VITEST_LOCK: &str = include_str!("vitest/package-lock.json");
 const PYTEST_REQUIREMENTS: &str = include_str!("pytest/requirements.txt");

@@ -56,7 +56,7 @@ fn noticed(real: &RealEnv) -> Vec<WatchdogSignal> {
         .collect()
 }
 
-/// What was called for beside the work.
+/// Returns the purposes of the calls besides the work.
 fn calls(real: &RealEnv) -> Vec<CallPurpose> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
@@ -74,8 +74,7 @@ fn place<'a>(conversation: &'a [(&str, String)], words: &str) -> (usize, &'a str
     (at, conversation[at].0)
 }
 
-/// The model ends its turn with these words, and goes on in the same session once it has been
-/// answered.
+/// The model ends its turn with these words, and continues in the same session after the answer.
 fn goes_on_after(words: &'static str, signal: WatchdogSignal) {
     let scenario =
         |project: &Path| believed(vec![say(words), write(project, "left.txt", "left\n"), claim()]);

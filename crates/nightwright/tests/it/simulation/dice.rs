@@ -27,7 +27,7 @@ impl Dice {
         self.next().checked_rem(below).unwrap_or(0)
     }
 
-    /// Once in so many throws; never for 0.
+    /// True once in this number of throws; never for 0.
     pub(super) fn one_in(&mut self, throws: u64) -> bool {
         throws > 0 && self.below(throws) == 0
     }

@@ -20,7 +20,7 @@ use super::trace::{self, Trace};
 use super::wishes;
 use super::world::SimProject;
 
-/// No run has so many steps: one that does goes round in circles.
+/// The maximum number of steps; a run that exceeds it is in an endless loop.
 const MAX_STEPS: u64 = 20_000;
 
 /// The state of one simulated run.
@@ -119,8 +119,7 @@ impl Sim {
         }
     }
 
-    /// Everything comes to rest in the end: from then on nothing misbehaves, and a paused run is
-    /// told to go on.
+    /// Ends all faults: from now on nothing misbehaves, and a paused run is resumed.
     pub(super) fn lose_patience(&mut self) {
         self.patience = self.patience.saturating_sub(1);
         if self.patience == 0 && !self.calm {
@@ -131,10 +130,10 @@ impl Sim {
         }
     }
 
-    /// The operator says something, if there is anybody to hear it.
+    /// Sends a request of the operator, if a process can receive it.
     pub(super) fn command(&mut self, control: Control) {
         if let Some(operator) = &self.operator {
-            // A full queue: the operator is told so and tries again another day.
+            // The queue is full; the operator would retry later.
             let _ = operator.try_send(control);
         }
     }

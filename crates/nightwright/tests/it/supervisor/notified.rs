@@ -111,7 +111,7 @@ async fn a_run_takes_the_same_time_when_everything_arrives() {
     assert_eq!((told.records, told.complaints.len()), (alone.records, 0));
     let kind = |sent: &Sent| sent.json()["notice"]["kind"].as_str().unwrap().to_owned();
     let mut kinds: Vec<_> = server.seen().iter().map(kind).collect();
-    // A run in virtual time is over before much of it is told, and then its end goes first.
+    // A run in virtual time ends before most notifications are sent, and then its end goes first.
     kinds.sort();
     assert_eq!(kinds, ["completion", "execution_start", "limit_wait", "setup_complete"]);
 }
