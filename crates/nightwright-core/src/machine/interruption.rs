@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn who_paused_a_run_says_when_it_goes_on() {
+    fn only_the_operator_resumes_a_paused_run() {
         let down = [stop(StopSource::Terminate), over(Outcome::Interrupted)];
         assert_eq!(left(&[Event::RunPaused]), Interruption::Paused);
         assert_eq!(left(&[&[Event::RunPaused][..], &down].concat()), Interruption::Paused);

@@ -127,7 +127,7 @@ impl Machine {
         self.live.opening = IterationSetup::default();
         self.record(Event::IterationSkipped { iteration });
         if self.ledger.streaks.skips >= MAX_SKIPS {
-            let why = format!("`next_iteration` skipped {MAX_SKIPS} iterations in a row");
+            let why = format!("`next_iteration` skipped {MAX_SKIPS} consecutive iterations");
             return self.finish(Outcome::HookAbort { why }, None);
         }
         self.delay(self.ledger.settings.delay.max(MIN_SKIP_DELAY));

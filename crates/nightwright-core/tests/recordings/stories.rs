@@ -37,7 +37,7 @@ fn the_program_is_ready_once_however_many_turns_it_takes() {
 }
 
 #[test]
-fn windows_of_the_quota_are_told_when_they_are_said_to_be_used() {
+fn windows_of_the_quota_are_reported_when_they_are_said_to_be_used() {
     let quotas = |name| -> Vec<_> {
         let news = read(name).news.into_iter();
         news.filter_map(|news| match news {
@@ -71,7 +71,7 @@ fn denied_tools_are_named_once_each_and_tools_that_are_not_there_are_not_denied(
 }
 
 #[test]
-fn a_refused_login_is_told_at_once_and_nothing_else_is_called_so() {
+fn a_refused_login_is_reported_at_once_and_nothing_else_is_called_so() {
     let refused: Vec<_> = names()
         .into_iter()
         .filter(|name| read(name).news.contains(&AgentNews::LoginRefused))

@@ -163,7 +163,7 @@ fn every_recording_comes_to_what_its_raw_lines_say() {
 }
 
 #[test]
-fn every_recording_has_one_row_of_its_own_and_no_cut_is_told_twice() {
+fn every_recording_has_one_row_and_no_cut_is_reported_twice() {
     let (_, rows) = table();
     let uncut: Vec<_> = rows.iter().filter(|row| row.cut().is_none()).map(|row| row.name).collect();
     assert_eq!(uncut, names());

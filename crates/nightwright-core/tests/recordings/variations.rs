@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn fields_that_nobody_knows_change_nothing(
+    fn fields_that_are_unknown_change_nothing(
         name in any_recording(),
         values in proptest::collection::vec(any_value(), 1..20),
     ) {
@@ -253,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_that_nobody_knows_are_signs_of_life_and_change_nothing_else(
+    fn lines_that_are_unknown_are_signs_of_life_and_change_nothing_else(
         name in any_recording(),
         strange in proptest::collection::vec((any::<Index>(), unknown_line()), 1..10),
     ) {

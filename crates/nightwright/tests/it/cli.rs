@@ -374,7 +374,7 @@ fn an_interrupt_ends_the_agent_and_exits_130() {
 }
 
 #[test]
-fn a_second_run_in_the_same_project_is_told_who_holds_it() {
+fn a_second_run_in_the_same_project_learns_who_holds_it() {
     let env = TestEnv::new();
     let script = env.script(HANGING);
     let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];

@@ -128,7 +128,7 @@ fn a_mistake_among_variables_is_shown_without_their_values() {
 }
 
 #[test]
-fn what_nobody_set_and_nobody_knows_is_told_apart() {
+fn what_nobody_set_and_nobody_knows_is_distinguished() {
     let env = TestEnv::new();
     env.run(&["config", "get", "limits.max_cost"]).exits(1).says(&["is not set: no limit"]);
     let null = json(&env.run(&["config", "get", "limits.max_cost", "--json"]).exits(0));

@@ -335,7 +335,7 @@ fn a_run_of_which_nobody_was_told_ends_at_once() {
 }
 
 #[test]
-fn a_run_that_was_left_goes_on_detached() {
+fn a_run_that_was_left_continues_detached() {
     let detached = DetachedRun { env: TestEnv::new() };
     let env = &detached.env;
     let script = env.script(HELD);
@@ -351,7 +351,7 @@ fn a_run_that_was_left_goes_on_detached() {
 }
 
 #[test]
-fn a_run_that_ends_at_once_is_told_of_here() {
+fn a_run_that_ends_at_once_is_reported_here() {
     for (options, json) in [(&[][..], false), (&["-q"], false), (&["--output", "json"], true)] {
         let env = TestEnv::new();
         env.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(0);

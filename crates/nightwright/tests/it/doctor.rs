@@ -184,7 +184,7 @@ fn the_agent_is_asked_afresh_and_the_answer_is_kept_for_runs() {
 }
 
 #[test]
-fn names_of_variables_are_told_and_values_never() {
+fn names_of_variables_are_reported_and_values_never() {
     let env = healthy();
     let variables = [
         ("ANTHROPIC_API_KEY", "sk-very-secret"),
@@ -258,7 +258,7 @@ fn a_login_is_known_by_its_signs() {
 }
 
 #[test]
-fn the_state_of_the_repository_is_told() {
+fn the_state_of_the_repository_is_reported() {
     let state = |env: &TestEnv| {
         let value = json(&doctor(env, &["--json"], &[]).exits(0));
         let git = finding(&value, "git");

@@ -121,7 +121,7 @@ fn an_npm_project_gets_the_scripts_that_it_has() {
 }
 
 #[test]
-fn a_project_of_no_known_kind_is_told_that_it_has_no_gate() {
+fn a_project_of_no_known_kind_learns_that_it_has_no_gate() {
     let env = TestEnv::new();
     let output = env.run(&["init", "--yes"]).exits(0).says(&["There is no test command"]);
     assert!(!output.err.contains("no terminal"), "{}", output.err);

@@ -264,7 +264,7 @@ fn the_log_tells_a_run_section_by_section() {
 }
 
 #[test]
-fn every_event_is_told_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
+fn every_event_is_reported_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
     let paper = SharedBuffer::default();
     let written = paper.clone();
     let out = LogOutput::new(Box::new(|why| panic!("{why}")));
@@ -372,7 +372,8 @@ fn a_wait_is_in_the_log_while_it_lasts() {
 }
 
 #[test]
-fn killed_in_the_middle_everything_up_to_the_last_iteration_is_there_and_a_later_process_goes_on() {
+fn killed_in_the_middle_everything_up_to_the_last_iteration_is_there_and_a_later_process_continues()
+{
     let env = TestEnv::new();
     let mut child = in_the_second_iteration(&env);
     kill(&mut child);

@@ -191,7 +191,7 @@ fn the_object_has_what_the_help_says_and_no_more() {
 }
 
 #[test]
-fn a_run_that_is_going_on_is_told_as_far_as_it_is() {
+fn a_run_that_is_running_is_reported_as_far_as_it_is() {
     let env = TestEnv::new();
     let script = env.script(
         "[[attempt]]\nsteps = [{ run = \"while [ ! -e go ]; do sleep 0.02; done\" }]\n\
@@ -211,7 +211,7 @@ fn a_run_that_is_going_on_is_told_as_far_as_it_is() {
 }
 
 #[test]
-fn a_damaged_journal_is_told_up_to_the_damage_and_says_so() {
+fn a_damaged_journal_is_reported_up_to_the_damage_and_says_so() {
     let env = TestEnv::new();
     let run = made_up(&env, &SampleRun::new("a", 6, noon()));
     let text = fs::read_to_string(run.journal()).unwrap();
@@ -283,7 +283,7 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
 }
 
 #[test]
-fn the_commits_of_a_run_are_told_by_their_subjects() {
+fn the_commits_of_a_run_are_listed_by_their_subjects() {
     let env = TestEnv::new();
     let project = env.project();
     git(&project, &["init", "--quiet"]);
@@ -368,7 +368,7 @@ fn the_last_of_two_runs_of_the_same_second_is_the_one_that_began_later() {
 }
 
 #[test]
-fn what_the_next_iteration_is_told_can_be_had_as_an_object() {
+fn what_the_next_iteration_receives_can_be_had_as_an_object() {
     let env = TestEnv::new();
     let object = env.run(&["prompt", "-p", "Do it all.", "-m", "2", "--json"]).exits(0).out;
     let page: Value = serde_json::from_str(&object).unwrap();

@@ -65,7 +65,7 @@ fn count(screen: &str, what: &str) -> usize {
 }
 
 #[test]
-fn the_panel_stands_below_the_lines_while_the_run_goes_on_and_is_gone_after_it() {
+fn the_panel_stands_below_the_lines_while_the_run_continues_and_is_gone_after_it() {
     for (columns, level) in [(80, "progress"), (200, "progress"), (80, "verbose")] {
         let env = TestEnv::new();
         let pty = Pty::new(12, columns);
@@ -254,7 +254,7 @@ fn the_key_r_tries_at_once_what_is_being_waited_for() {
 }
 
 #[test]
-fn ctrl_z_leaves_a_clean_terminal_and_the_run_goes_on_in_front() {
+fn ctrl_z_leaves_a_clean_terminal_and_the_run_continues_in_front() {
     let env = TestEnv::new();
     let line =
         |command: &str| format!("set -m; {command}; echo \"stopped=$?\"; stty -a; read enter; fg");

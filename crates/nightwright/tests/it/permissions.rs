@@ -37,7 +37,7 @@ fn denials(journal: &[Record]) -> Vec<(&str, &str, Option<&str>)> {
 }
 
 #[test]
-fn a_denied_command_is_told_once_with_its_rule_wherever_a_run_is_told_of() {
+fn a_denied_command_is_reported_once_with_its_rule_wherever_a_run_is_reported() {
     let env = TestEnv::new();
     let output = env.rehearse(DENIED, "5", &[]).exits(0);
     assert_eq!(output.err.matches(LINE).count(), 1, "{}", output.err);

@@ -42,7 +42,7 @@ async fn a_command_gives_its_exit_and_both_outputs_in_order() {
 }
 
 #[tokio::test]
-async fn a_command_that_a_signal_kills_is_told_apart() {
+async fn a_command_that_a_signal_kills_is_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let finished = run(&folder, "kill -9 $$", TEST_TIMEOUT, &StopHandle::default()).await;
     assert_eq!(finished.ended, CommandEnd::Exited(Exit(ProcessExit::Signal(9))));

@@ -160,7 +160,7 @@ fn a_closed_terminal_ends_the_display_and_nothing_else() {
 }
 
 #[test]
-fn a_terminal_that_nobody_reads_keeps_nobody() {
+fn a_blocked_terminal_never_blocks_the_exit() {
     let folder = tempfile::tempdir().unwrap();
     let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
     let (reached, stuck) = channel();

@@ -318,7 +318,7 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
 }
 
 #[test]
-fn an_iteration_is_told_in_one_line_without_what_is_nought() {
+fn an_iteration_is_reported_in_one_line_without_what_is_nought() {
     let done = |change: &dyn Fn(&mut IterationFinished)| {
         let finished = samples().into_iter().find_map(|event| match event {
             Event::IterationFinished(finished) => Some(*finished),

@@ -141,7 +141,7 @@ fn kill_and_resume(moment: usize) -> bool {
 }
 
 #[test]
-fn an_ended_run_says_so_and_goes_on_with_more_room() {
+fn an_ended_run_says_so_and_continues_with_more_room() {
     let env = TestEnv::new();
     let script = env.script(STORY);
     env.run(&[
@@ -217,7 +217,7 @@ fn a_damaged_journal_is_refused_with_its_line_and_a_newer_one_with_what_to_do() 
 }
 
 #[test]
-fn a_run_interrupted_by_hand_goes_on_where_it_stopped() {
+fn a_run_interrupted_by_hand_continues_where_it_stopped() {
     let env = TestEnv::new();
     let script = env.script(STORY);
     let child = env.start(&[

@@ -245,7 +245,7 @@ fn a_secret_that_comes_in_pieces_is_masked_where_they_are_put_together() {
 }
 
 #[test]
-fn a_run_that_goes_on_after_a_kill_works_with_the_true_words() {
+fn a_run_that_continues_after_a_kill_works_with_the_true_words() {
     let env = planted();
     let fifo = env.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -290,7 +290,7 @@ fn prompts(env: &TestEnv) -> String {
 }
 
 #[test]
-fn what_a_person_says_is_told_as_it_was_by_a_run_that_goes_on() {
+fn what_a_person_says_is_reported_as_it_was_by_a_run_that_continues() {
     let words = format!("say {SECRET} twice");
     for kept in [true, false] {
         let env = planted();
@@ -317,7 +317,7 @@ fn what_a_person_says_is_told_as_it_was_by_a_run_that_goes_on() {
 }
 
 #[test]
-fn a_run_that_goes_on_without_the_variable_knows_what_was_secret() {
+fn a_run_that_continues_without_the_variable_knows_what_was_secret() {
     let env = planted();
     // The only place where the run receives it.
     env.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port it.\n");

@@ -61,7 +61,7 @@ fn unit(env: &TestEnv) -> PathBuf {
 }
 
 #[test]
-fn what_a_shutdown_or_a_power_failure_cut_off_goes_on() {
+fn what_a_shutdown_or_a_power_failure_cut_off_continues() {
     for (how, code) in [(Signal::TERM, Some(130)), (Signal::KILL, None)] {
         let env = with_task();
         let mut child = at_work(&env);
@@ -189,7 +189,7 @@ fn what_is_not_ours_or_somebody_else_s_is_left_alone() {
 }
 
 #[test]
-fn with_enable_the_system_is_told_and_remove_takes_the_link_away() {
+fn with_enable_the_system_is_notified_and_remove_takes_the_link_away() {
     let env = with_task();
     let told = env.path("told");
     program(&env, "systemctl", &format!("#!/bin/sh\necho \"$@\" >> {}\n", told.display()));

@@ -152,7 +152,7 @@ fn approved_it_takes_effect_until_it_changes() {
 }
 
 #[test]
-fn what_the_user_sets_is_approved_by_that_and_nothing_beside_it() {
+fn what_the_user_sets_is_approved_by_that_and_nothing_next_to_it() {
     let env = TestEnv::new();
     fs::create_dir_all(env.project().join(".nightwright")).unwrap();
     env.file(".nightwright/config.toml", "agent.args = [\"--evil\"]\n");
@@ -219,7 +219,7 @@ fn links_out_of_the_project_are_refused_wherever_they_are() {
 }
 
 #[test]
-fn what_changed_is_shown_beside_what_was_approved() {
+fn what_changed_is_shown_next_to_what_was_approved() {
     let env = TestEnv::new();
     fs::create_dir_all(env.project().join(".nightwright/hooks")).unwrap();
     env.file(".nightwright/config.toml", "verify.commands = [\"make test\"]\n")

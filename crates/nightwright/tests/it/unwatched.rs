@@ -68,7 +68,7 @@ fn a_closed_output_ends_the_display_and_not_the_run() {
 }
 
 #[test]
-fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
+fn a_blocked_terminal_does_not_hold_up_the_run() {
     for level in ["progress", "verbose"] {
         // It talks when there is a panel and no room on the terminal for another byte.
         let scene = FakeAgentEnv::new(&MANY.replacen("init\n", "init; until_told full\n", 1));
@@ -102,7 +102,7 @@ fn unread(scene: &FakeAgentEnv, most: &str, meanwhile: impl FnOnce(&Pty)) -> Opt
 }
 
 #[test]
-fn a_machine_that_may_fall_asleep_is_told_by_who_shows_and_not_by_the_loop() {
+fn a_machine_that_may_fall_asleep_is_reported_by_who_shows_and_not_by_the_loop() {
     let talks = MANY.replace("result done", "until_told refused; result done");
     let scene = FakeAgentEnv::new(&talks);
     let (full, refused) = (scene.agent.file("full"), scene.agent.file("refused"));
@@ -153,7 +153,7 @@ fn events_that_nobody_reads_take_no_word_from_standard_error() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_does_not_hold_up_the_run() {
+fn a_blocked_pipe_does_not_hold_up_the_run() {
     let scene = FakeAgentEnv::new(MANY);
     let mut child = scene.start(&["-m", "1", "--output", "verbose"]);
     let unread = (child.stdout.take(), child.stderr.take());

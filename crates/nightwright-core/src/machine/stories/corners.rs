@@ -336,7 +336,7 @@ fn resuming_a_run_that_was_killed_while_paused_ends_the_pause() {
 }
 
 #[test]
-fn a_run_that_ended_paused_goes_on_unpaused() {
+fn a_run_that_ended_paused_continues_unpaused() {
     story(
         "
         > start

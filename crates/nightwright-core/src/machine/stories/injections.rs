@@ -367,7 +367,7 @@ fn a_verdict_is_the_verifier_s_own_last_line_and_nothing_else() {
 }
 
 #[test]
-fn fields_of_the_status_file_that_nobody_knows_say_nothing() {
+fn fields_of_the_status_file_that_are_unknown_say_nothing() {
     let clean = status::read(br#"{"complete":false,"note":"x","result":["x"]}"#).unwrap();
     for (what, words) in IMITATIONS {
         let words = serde_json::to_string(words).unwrap();

@@ -37,7 +37,7 @@ fn while_a_message_of_ours_waits_nothing_is_said_and_nothing_closed() {
 }
 
 #[test]
-fn what_a_person_said_into_a_session_that_fails_is_told_to_the_next_attempt() {
+fn what_a_person_said_into_a_session_that_fails_reaches_the_next_attempt() {
     story(
         "
         > start
@@ -61,7 +61,7 @@ fn what_a_person_said_into_a_session_that_fails_is_told_to_the_next_attempt() {
 }
 
 #[test]
-fn what_a_person_said_into_an_iteration_that_fails_is_told_to_the_next_iteration() {
+fn what_a_person_said_into_an_iteration_that_fails_reaches_the_next_iteration() {
     story(
         "
         > start
@@ -78,7 +78,7 @@ fn what_a_person_said_into_an_iteration_that_fails_is_told_to_the_next_iteration
 }
 
 #[test]
-fn what_a_person_said_into_a_session_that_is_lost_is_told_to_the_next_attempt() {
+fn what_a_person_said_into_a_session_that_is_lost_reaches_the_next_attempt() {
     story(
         "
         > start
@@ -95,7 +95,7 @@ fn what_a_person_said_into_a_session_that_is_lost_is_told_to_the_next_attempt() 
 }
 
 #[test]
-fn what_a_person_said_and_the_agent_heard_is_told_once() {
+fn what_a_person_said_and_the_agent_heard_is_reported_once() {
     story(
         "
         > start
@@ -112,7 +112,7 @@ fn what_a_person_said_and_the_agent_heard_is_told_once() {
 }
 
 #[test]
-fn what_a_person_said_too_late_is_told_to_the_next_iteration() {
+fn what_a_person_said_too_late_reaches_the_next_iteration() {
     story(
         "
         > start
@@ -151,7 +151,7 @@ fn what_never_got_there_is_known_by_what_did_and_not_by_how_much_was_sent() {
 }
 
 #[test]
-fn what_a_suspect_attempt_never_heard_is_told_to_its_retry() {
+fn what_a_suspect_attempt_never_heard_reaches_its_retry() {
     story(
         "
         > start

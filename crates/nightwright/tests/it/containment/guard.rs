@@ -26,7 +26,7 @@ fn outcomes(journal: &[Record]) -> Vec<AttemptOutcome> {
 }
 
 #[test]
-fn an_agent_that_kills_its_guard_has_crashed_and_the_run_goes_on_without_it() {
+fn an_agent_that_kills_its_guard_has_crashed_and_the_run_continues_without_it() {
     let scene = FakeAgentEnv::new(
         "look_round; note $$; init
          [ $NIGHTWRIGHT_ATTEMPT = 1 ] && family && kill -KILL $PPID && sleep 300

@@ -29,7 +29,7 @@ async fn an_exit_as_if_by_a_signal_after_a_good_result_is_none() {
 }
 
 #[tokio::test]
-async fn death_by_a_signal_is_told_apart_and_spares_a_result() {
+async fn death_by_a_signal_is_distinguished_and_spares_a_result() {
     let crashed = |signal| AttemptOutcome::Crashed { how: ProcessExit::Signal(signal) };
     assert_eq!(ended("init; kill -SEGV $$").await.outcome, crashed(11));
     assert_eq!(ended("init; says well; kill -KILL $$").await.outcome, crashed(9));

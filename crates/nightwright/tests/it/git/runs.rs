@@ -156,7 +156,7 @@ fn an_iteration_costs_at_most_two_processes_of_git() {
 }
 
 #[test]
-fn the_gate_is_told_what_changed_since_the_run_began() {
+fn the_gate_learns_what_changed_since_the_run_began() {
     let env = repository();
     let script = env.script(
         "[[attempt]]\nsteps = [{ run = 'echo two >>a.txt; git commit -qam two; echo x >b.txt' }]\n\

@@ -14,7 +14,7 @@ fn does(env: &TestEnv, harm: &str) -> String {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_the_log_of_hooks_keeps_nobody_waiting() {
+fn a_pipe_in_the_place_of_the_log_of_hooks_blocks_nothing() {
     let env = project();
     hook(&env, "iteration_finished", "echo called >> SEEN/calls; echo words");
     let script = does(&env, "mkfifo $run/hooks.log");

@@ -47,7 +47,7 @@ fn principles_that_the_first_iteration_writes_hold_from_the_second_on() {
 }
 
 #[test]
-fn a_broken_file_is_a_warning_and_the_next_iteration_is_told_what_is_wrong() {
+fn a_broken_file_is_a_warning_and_the_next_iteration_learns_what_is_wrong() {
     let env = collecting();
     let broken = COLLECTS.replacen("enterprise", "enterprize", 1);
     let mended = broken.replace(

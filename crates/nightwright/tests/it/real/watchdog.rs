@@ -107,12 +107,12 @@ fn goes_on_after(words: &'static str, signal: WatchdogSignal) {
 }
 
 #[test]
-fn a_question_is_answered_in_its_own_session_and_the_work_goes_on_there() {
+fn a_question_is_answered_in_its_own_session_and_the_work_continues_there() {
     goes_on_after(QUESTION, WatchdogSignal::Asking);
 }
 
 #[test]
-fn a_surrender_is_answered_in_its_own_session_and_the_work_goes_on_there() {
+fn a_surrender_is_answered_in_its_own_session_and_the_work_continues_there() {
     let words = "The check fails whatever I do. I give up: I am unable to complete this task.";
     goes_on_after(words, WatchdogSignal::GivingUp);
 }
@@ -173,7 +173,7 @@ fn where_only_the_next_prompt_may_answer_a_question_ends_the_session() {
 }
 
 #[test]
-fn whoever_makes_the_same_call_over_and_over_is_told_in_the_running_turn() {
+fn whoever_makes_the_same_call_over_and_over_receives_a_message_in_the_running_turn() {
     let same = || tool("Bash", json!({ "command": "ls", "description": "look" }));
     let many = || blocks((0..11).map(|_| same()));
     // The last call is on its way while the watchdog speaks.
