@@ -1,5 +1,4 @@
-//! What came of an attempt: an answer to every ending there can be, and never a success without a
-//! result that says so.
+//! Classification of attempts: every end has an outcome, and only a successful result is a success.
 
 #![no_main]
 
@@ -83,7 +82,7 @@ enum Status {
     Any(u16),
 }
 
-/// A word that means something to somebody, or any.
+/// A word with a meaning for the classifier, or any other word.
 #[derive(Arbitrary, Debug)]
 enum Word {
     None,
@@ -172,8 +171,8 @@ fn check(outcome: &AttemptOutcome, ending: &FinishedAttempt<'_>) {
     }
 }
 
-/// The exit code alone is never a success, and what we ended is called by our reason unless its
-/// result was a good one.
+/// Checks that the exit code alone is never a success. A cancelled attempt keeps the reason for its
+/// cancellation unless its result was successful.
 fn check_against_result(outcome: &AttemptOutcome, ending: &FinishedAttempt<'_>) {
     let is_good = outcome.consequence() == Consequence::Assess;
     if is_good && ending.cut != Some(CancelReason::Limit) {

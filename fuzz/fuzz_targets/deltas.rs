@@ -1,7 +1,7 @@
-//! Words that come a few characters at a time: no secret gets through, wherever they are cut and in
-//! whatever chunks the lines come, and nothing is lost.
+//! Text that arrives a few characters at a time: no secret gets through and nothing is lost,
+//! wherever the text and the lines are cut.
 //!
-//! The first four bytes say how long the pieces and the chunks are; the rest is what is said.
+//! The first four bytes are the lengths of the pieces and the chunks; the rest is the text.
 
 #![no_main]
 
@@ -35,7 +35,7 @@ fuzz_target!(|input: &[u8]| {
     assert!(!kept.contains(SECRET), "it got through: {kept}");
 });
 
-/// The lines that bring a text in pieces of these lengths.
+/// Returns the lines that contain a text in pieces of these lengths.
 fn stream(said: &str, lengths: [u8; 2]) -> Vec<u8> {
     let mut stream = Vec::new();
     let mut rest = said;
@@ -71,7 +71,7 @@ fn masked(stream: &[u8], chunks: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (kept, heard)
 }
 
-/// What the pieces are together.
+/// Returns the text of all pieces together.
 fn joined(kept: &[u8]) -> String {
     let lines = kept.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines

@@ -1,4 +1,4 @@
-//! Nothing that a terminal obeys gets through, whatever it is wrapped in.
+//! No control sequence reaches the terminal, whatever surrounds it.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
     assert!(!line.chars().any(is_obeyed), "{line:?}");
 });
 
-/// Written down here once more: asking the code under test would prove nothing.
+/// Repeats the definition, because using the code under test would prove nothing.
 fn is_obeyed(c: char) -> bool {
     matches!(
         u32::from(c),

@@ -1,7 +1,7 @@
-//! A journal from anywhere: no bytes make the reader panic, chunks make no difference, and a
-//! journal that was damaged never reads as another one.
+//! Journals from untrusted sources: no input makes the reader panic, chunks make no difference, and
+//! damage is always detected.
 //!
-//! The first byte says which of the three, the second is the size of chunks.
+//! The first byte selects one of the three tests, the second is the size of chunks.
 
 #![no_main]
 
@@ -43,7 +43,7 @@ fn chunks_make_no_difference(bytes: &[u8], chunk: usize) {
     for (line, number) in lines.iter().zip(1..) {
         assert_eq!(line.seq, number, "a gap was read over");
     }
-    // What was read can be written, and is then read the same.
+    // Records that were read can be written, and then read back unchanged.
     let mut again = Vec::new();
     for line in &lines {
         encode(&mut again, line.seq, &line.run, &line.record);
@@ -51,7 +51,7 @@ fn chunks_make_no_difference(bytes: &[u8], chunk: usize) {
     assert_eq!(scan([again.as_slice()]).0, lines);
 }
 
-/// Each line with a checksum that fits, or nothing made up would ever get past it.
+/// Adds a valid checksum to each line, because generated lines would never pass otherwise.
 fn sealed(input: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for line in input.split(|byte| *byte == b'\n') {
@@ -61,7 +61,7 @@ fn sealed(input: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Up to four bytes beside each other are changed: a checksum of 32 bits sees all of those.
+/// Changes up to four adjacent bytes, which a 32-bit checksum always detects.
 fn damage_is_noticed(input: &[u8]) {
     let Some((at, change)) = input.split_first_chunk::<4>() else { return };
     let mut bytes = SOUND.clone();
@@ -77,7 +77,7 @@ fn damage_is_noticed(input: &[u8]) {
     }
 }
 
-/// The lines, and what the journal came to, or the words of the error.
+/// Returns the lines, and the end of the journal or the error message.
 fn scan<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<JournalLine>, Result<JournalEnd, String>) {
     let mut lines = Vec::new();
     let mut scan = Scan::new();

@@ -1,8 +1,8 @@
-//! Bytes to lines: however they are cut into chunks, the lines are the same, and none is over the
-//! cap. A line of JSON whose long strings lose their beginnings is still one.
+//! Splitting bytes into lines: the lines do not depend on the chunks, and none exceeds the cap. A
+//! line of JSON stays valid when its long strings are shortened.
 //!
-//! The first byte is the cap in 16 bytes, the second what is kept of strings, the next eight are
-//! the sizes of chunks, over and over; the rest is the text.
+//! The first byte is the cap in units of 16 bytes, the second the kept length of strings. The next
+//! eight bytes are the sizes of the chunks, repeated; the rest is the text.
 
 #![no_main]
 
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 const SIZES: usize = 8;
 
-/// What is kept of the agent's words.
+/// The kept length of the agent's text.
 const TEXT: usize = 200;
 
-/// Less than a few characters, however they are escaped, is never kept of a string.
+/// The minimum kept length of a string, enough for a few escaped characters.
 const LEAST: usize = 16;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// What is a line of JSON stays one, with strings that are no longer than they may be.
+/// Checks that a line of JSON stays valid and its strings respect the limit.
 fn check_cut(whole: &Owned, cut: &Owned, other: &Owned, most: usize) {
     let (Owned::Whole(whole), Owned::Whole(cut)) = (whole, cut) else {
         assert_eq!(whole, cut);
@@ -64,7 +64,7 @@ fn check_cut(whole: &Owned, cut: &Owned, other: &Owned, most: usize) {
     }
 }
 
-/// The longest string, names included.
+/// Returns the length of the longest string, including names.
 fn longest(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -87,7 +87,7 @@ fn read(mut lines: LineSplitter, sizes: &[u8; SIZES], text: &[u8]) -> Vec<Owned>
     };
     let mut rest = text;
     for size in sizes.iter().cycle() {
-        // A chunk of no bytes is possible too, as long as the others have some.
+        // An empty chunk is possible too, unless all chunks are empty.
         let size = if sizes.iter().all(|size| *size == 0) { 1 } else { usize::from(*size) };
         let (chunk, after) = rest.split_at(size.min(rest.len()));
         lines.push(chunk, &mut each);
@@ -100,7 +100,7 @@ fn read(mut lines: LineSplitter, sizes: &[u8; SIZES], text: &[u8]) -> Vec<Owned>
     found
 }
 
-/// What the lines are by the plainest means.
+/// Splits the lines with a simple reference implementation.
 fn expected(limit: usize, text: &[u8]) -> Vec<Owned> {
     text.split(|&byte| byte == b'\n')
         .filter(|line| line.len() > limit || !line.trim_ascii().is_empty())

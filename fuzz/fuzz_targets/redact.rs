@@ -1,6 +1,6 @@
-//! A secret does not get through, in whatever chunks it comes, and JSON stays JSON.
+//! No secret gets through in any chunks, and JSON stays valid.
 //!
-//! The first byte says how a line is wrapped, the next four how long the chunks are.
+//! The first byte selects how a line is wrapped, the next four are the lengths of the chunks.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use nightwright_core::redact::{StreamMasker, Secrets};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
-/// A value with everything that JSON writes in another way.
+/// A value with all characters that JSON escapes.
 const VALUE: &str = "pa\"ss\\wo/rd-9 \u{fc}-end";
 const PLAIN: &str = "hunter2hunter2";
 
@@ -20,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
 
     let whole = SECRETS.mask_bytes(text);
     assert_eq!(whole.len(), text.len(), "the length changed");
-    // A line that is longer than what is kept back may be cut elsewhere.
+    // A line that exceeds the retained part may be cut elsewhere.
     if text.len() <= 4096 {
         assert!(in_chunks(text, sizes) == *whole, "chunks give something else");
     }

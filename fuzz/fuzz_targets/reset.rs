@@ -1,6 +1,6 @@
-//! When a usage limit ends, from words: any words give a time that makes sense, or none.
+//! The reset time of a usage limit in text: any text yields a plausible time, or none.
 //!
-//! The first eight bytes are the time it is; the rest are the words.
+//! The first eight bytes are the current time; the rest is the text.
 
 #![no_main]
 
@@ -11,14 +11,15 @@ use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
 use nightwright_core::units::Tokens;
 use libfuzzer_sys::fuzz_target;
 
-/// Dates have no year: the farthest is a year from the oldest that counts as this year's.
+/// Dates have no year, so the latest is a year after the oldest date that counts as the current
+/// year.
 const FARTHEST: SignedDuration = SignedDuration::from_hours(367 * 24);
 
 fuzz_target!(|input: &[u8]| {
     let Some((seconds, words)) = input.split_first_chunk::<8>() else { return };
     let seconds = i64::from_le_bytes(*seconds);
     let range = Timestamp::MIN.as_second()..=Timestamp::MAX.as_second();
-    // The modulus keeps the years of people within reach of the fuzzer, and the ends of time too.
+    // The modulus keeps realistic years within reach of the fuzzer, and the extremes too.
     let now = if range.contains(&seconds) { seconds } else { seconds % Timestamp::MAX.as_second() };
     let Ok(now) = Timestamp::from_second(now) else { return };
     let words = String::from_utf8_lossy(words);
@@ -50,7 +51,7 @@ fuzz_target!(|input: &[u8]| {
     let AttemptOutcome::UsageLimited { until } = outcome else {
         panic!("a usage limit became {outcome:?}");
     };
-    // Seconds since 1970 can name any time, and so can a date with a year, which has two commas.
+    // Unix seconds can name any time, and so can a date with a year, which has two commas.
     if let Some(until) = until
         && !words.contains("limit reached|")
         && words.matches(',').count() < 2

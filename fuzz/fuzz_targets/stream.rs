@@ -1,7 +1,7 @@
-//! Whatever a program prints becomes a report: without a panic, in bounded memory, and the same
-//! report however the bytes were cut into chunks.
+//! Any output of a program becomes a report: without a panic, in bounded memory, and independent of
+//! the chunks.
 //!
-//! The first three bytes say how the attempt is read and how it ends; the rest is its output.
+//! The first three bytes select how the attempt is read and how it ends; the rest is its output.
 
 #![no_main]
 
@@ -19,30 +19,31 @@ use nightwright_core::event::CallPurpose;
 use nightwright_core::settings::Completion;
 use libfuzzer_sys::fuzz_target;
 
-/// What an attempt may take, however little it said: lists are cut at a thousand entries, and an
-/// entry that is two bytes in the line is a few hundred as a value.
+/// The memory limit of an attempt with little output: lists are cut at a thousand entries. An entry
+/// of two bytes in the line takes a few hundred bytes as a value.
 const MOST: usize = 2 << 20;
-/// What it may take for each byte it said: a text is held in the line, as it was read, and kept.
+/// The memory limit per byte of output: a text is held in the line, as a parsed value, and in the
+/// report.
 const MOST_PER_BYTE: usize = 16;
 
-/// Counts what is allocated, so that the bound is on our memory and not on the fuzzer's.
+/// Counts allocations, so that the limit applies to the code under test and not to the fuzzer.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is passed on to the system's allocator as it came.
+// SAFETY: all calls are passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: as ours.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as ours.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -62,7 +63,7 @@ fuzz_target!(|input: &[u8]| {
     let whole = read(how, end, output.len().max(1), output);
     assert_eq!(report, whole, "the chunks make a difference");
 
-    // It goes into the journal, and has to come out of it as it was.
+    // The journal must return the report unchanged.
     let json = serde_json::to_string(&report).expect("a report is JSON");
     assert_eq!(report, serde_json::from_str(&json).expect("it was just written"));
     assert!(!report.outcome.sentence().is_empty());
@@ -124,7 +125,7 @@ fn read(how: u8, end: u8, chunk: usize, output: &[u8]) -> AttemptReport {
     transcript.finish(Duration::from_secs(count + 1), Timestamp::UNIX_EPOCH, closing)
 }
 
-/// News has to be looked at, or the compiler may leave it out.
+/// Uses the news, so that the compiler cannot remove it.
 fn size(news: &AgentNews) -> usize {
     match news {
         AgentNews::Ready(ready) => ready.failed_servers.len(),

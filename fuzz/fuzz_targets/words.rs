@@ -1,14 +1,14 @@
-//! The last words of an agent, whatever they are: listened to without a panic, and what is heard is
-//! short and does not depend on blank lines behind it.
+//! Any last message of an agent: parsing does not panic, and the result is short and independent of
+//! trailing blank lines.
 
 #![no_main]
 
 use nightwright_core::watchdog;
 use libfuzzer_sys::fuzz_target;
 
-/// What is shown of the words, in characters, with the mark of a cut.
+/// The maximum length of the displayed text in characters, including the mark of a cut.
 const TEXT_MAX: usize = 301;
-/// The longest key, in characters.
+/// The maximum length of a key, in characters.
 const KEY_MAX: usize = 200;
 
 fuzz_target!(|words: &str| {

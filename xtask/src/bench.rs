@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: how fast it is, beside something that everybody has.
+//! `cargo xtask bench`: speed measurements, each compared with a common program.
 //!
-//! A time alone says nothing on a machine that others use too. Every figure is a ratio to a
-//! reference that was measured in the same minute, a round of each in turn; of the rounds the
-//! median counts. The judgement benchmark counts endings instead of seconds.
+//! A duration alone says little on a shared machine. Every figure is a ratio to a reference that is
+//! measured in the same minute, in alternating rounds; the median counts. The judgement benchmark
+//! counts outcomes instead of seconds.
 
 mod decode;
 mod fingerprint;
@@ -15,29 +15,29 @@ mod stream;
 
 use std::path::Path;
 
-/// A stream as long as that of a day of work.
+/// The size of a stream from a day of work.
 const STREAM_MEGABYTES: u64 = 1000;
-/// What is decoded from memory.
+/// The amount of data that is decoded from memory.
 const DECODE_MEGABYTES: u64 = 500;
 
-/// The runs of some months.
+/// The number of runs of a few months.
 const LOOK_RUNS: u64 = 1_000;
 
-/// A large repository.
+/// The number of files in a large repository.
 const FINGERPRINT_FILES: u64 = 100_000;
 
-/// What to measure.
+/// The benchmark to run, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bench {
-    /// A whole run whose agent prints so much.
+    /// A whole run whose agent prints this amount of data.
     Stream { megabytes: u64 },
-    /// Lines to messages, and nothing else.
+    /// Decoding of lines into messages, without the rest of a run.
     Decode { megabytes: u64 },
-    /// Whether runs end as they should.
+    /// Whether runs end with the expected outcome.
     Judgement(judgement::Selection),
-    /// A look at a project of so many files.
+    /// The survey of a project with this number of files.
     Fingerprint { files: u64 },
-    /// What looks back at so many runs.
+    /// The commands that show past runs, with this number of runs.
     Look { runs: u64 },
 }
 
@@ -60,7 +60,7 @@ impl Bench {
             }
             ["look"] => Ok(Self::Look { runs: LOOK_RUNS }),
             ["look", "--runs", runs] => Ok(Self::Look { runs: count("--runs", runs)? }),
-            [] => Err("`bench` needs to know what: `stream`, `decode`, `fingerprint`, \
+            [] => Err("`bench` needs a name: `stream`, `decode`, `fingerprint`, \
                        `look` or `judgement`"
                 .to_owned()),
             [other, ..] => Err(format!(
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_a_gigabyte_unless_told_otherwise() {
+    fn a_stream_is_a_gigabyte_by_default() {
         assert_eq!(Bench::parse(&["stream"]), Ok(Bench::Stream { megabytes: 1000 }));
         let short = Ok(Bench::Stream { megabytes: 5 });
         assert_eq!(Bench::parse(&["stream", "--megabytes", "5"]), short);

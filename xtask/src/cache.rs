@@ -1,7 +1,8 @@
-//! Programs that the tests use in one exact version: installed once, outside the tree, and kept.
+//! Programs that the tests use in an exact version: installed once, outside of the tree, and kept.
 //!
-//! Each has a folder in `nightwright-tests` in the user's cache folder. An installation goes into a
-//! folder next to it first, so that an interrupted one is never taken for a complete one.
+//! Each program has a folder in `nightwright-tests` in the user's cache folder. It is installed
+//! into a temporary folder next to it first, so that an interrupted installation never looks
+//! complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "nightwright-tests";
 
-/// The folder for all of them.
+/// Returns the folder for all programs.
 pub(crate) fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String> {
     let cache = variable("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")));
@@ -17,7 +18,7 @@ pub(crate) fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Result<Path
     Ok(cache.join(FOLDER))
 }
 
-/// Installs into `folder` unless `check` accepts what is there.
+/// Installs into `folder` unless `check` accepts the present installation.
 pub(crate) fn ensure(
     folder: &Path,
     check: impl Fn(&Path) -> Result<(), String>,
@@ -29,7 +30,7 @@ pub(crate) fn ensure(
     let cannot = |what: &Path, error| format!("cannot use `{}`: {error}", what.display());
     let parent = folder.parent().ok_or("the folder to install into has no parent")?;
     fs::create_dir_all(parent).map_err(|error| cannot(parent, error))?;
-    // Another test command on this machine may be installing the same thing.
+    // Another test command on this machine may be installing the same program.
     let lock = parent.join(".lock");
     let guard = File::create(&lock).map_err(|error| cannot(&lock, error))?;
     guard.lock().map_err(|error| cannot(&lock, error))?;

@@ -1,14 +1,14 @@
-//! The daily command: what most mistakes fail, in a few minutes.
+//! `cargo xtask check`: detects most mistakes within a few minutes.
 //!
-//! It leaves out the tests that start dozens of processes, real terminals, browsers or whole
-//! toolchains. `cargo xtask test` runs them all.
+//! It skips the tests that start dozens of processes, real terminals, browsers or whole toolchains.
+//! `cargo xtask test` runs all of them.
 
 use std::path::Path;
 
 use crate::program::{self, cargo};
 use crate::{deny, test, tidy};
 
-/// The integration tests that take long, by module.
+/// The modules of slow integration tests.
 const SLOW: [&str; 12] = [
     "containment",
     "detach",
@@ -54,7 +54,7 @@ fn fast_tests(root: &Path) -> Result<(), String> {
     program::run(&mut command)
 }
 
-/// Everything but the slow integration tests, in the words of nextest.
+/// Returns a nextest filter for everything except the slow integration tests.
 fn filter() -> String {
     format!("not (kind(test) and test(/^({})::/))", SLOW.join("|"))
 }

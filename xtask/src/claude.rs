@@ -1,8 +1,8 @@
-//! The tests that use the real agent program, and the program itself: installed once, in the
-//! version that they are about, and never in the tree.
+//! The tests that use the real agent program, and the program itself. It is installed once, in the
+//! version that the tests expect, and never in the tree.
 //!
-//! Where it can't be had the step says so and passes, so that nobody needs it to work on nightwright.
-//! In CI it has to be there, so the tests that really ran are counted.
+//! If it cannot be installed, the step reports that and passes, because contributors do not need
+//! the program. In CI it is required, so the tests that ran are counted.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,30 +14,30 @@ use crate::program;
 use crate::tally::{Needed, Suite};
 use crate::tools::{self, Tool};
 
-/// The file that names the version; the tests read it too.
+/// The expected version, from a file that the tests read too.
 const VERSION: &str = include_str!("../../crates/nightwright/tests/it/real/version");
 const PACKAGE: &str = "@anthropic-ai/claude-code";
 
-/// Says where the program is or should be, in place of the cache folder.
+/// The environment variable for the folder of the program, instead of the cache folder.
 const FOLDER_VARIABLE: &str = "NIGHTWRIGHT_TEST_CLAUDE_DIR";
 
 pub(crate) const SUITE: Suite =
     Suite { name: "tests with the real agent program", prefix: "real::" };
 
-/// Tests that have to run in CI.
+/// The minimum number of tests that have to run in CI.
 const MIN_TESTS: usize = 20;
 
 const INSTALLERS: [Tool; 2] = [
     Tool { program: "node", package: "nodejs", why: "npm runs on it" },
-    Tool { program: "npm", package: "npm", why: "the real agent program comes from its registry" },
+    Tool { program: "npm", package: "npm", why: "the real agent program is in its registry" },
 ];
 
 const ISOLATORS: [Tool; 2] = [
-    Tool { program: "unshare", package: "util-linux", why: "it makes a network namespace" },
-    Tool { program: "ip", package: "iproute2", why: "it brings up loopback in that" },
+    Tool { program: "unshare", package: "util-linux", why: "it creates a network namespace" },
+    Tool { program: "ip", package: "iproute2", why: "it brings up loopback in the namespace" },
 ];
 
-/// A network namespace as root, and as anybody else.
+/// The arguments for a network namespace, as root and as another user.
 const NAMESPACES: [&[&str]; 2] = [&["--net"], &["--map-current-user", "--keep-caps", "--net"]];
 const LOOPBACK: &str = "ip link set lo up && exec \"$@\"";
 
@@ -59,8 +59,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     SUITE.judge(&ran, &Needed::AtLeast(MIN_TESTS))
 }
 
-/// The same command in a network where nobody else is. Without one only a proxy that does not
-/// exist keeps the program from asking other machines for whatever it likes to know.
+/// Returns the same command in an isolated network namespace. Without one, only a nonexistent proxy
+/// prevents the program from contacting other machines.
 fn alone(command: &Command) -> Command {
     let within = |arguments: &[&str]| {
         let mut outer = Command::new("unshare");
@@ -74,7 +74,9 @@ fn alone(command: &Command) -> Command {
         outer.arg(command.get_program());
         outer
     } else {
-        eprintln!("the real agent program gets no network namespace here, only a dead proxy");
+        eprintln!(
+            "cannot create a network namespace; the real agent program only gets a dead proxy"
+        );
         Command::new(command.get_program())
     };
     outer.args(command.get_args());
@@ -84,7 +86,7 @@ fn alone(command: &Command) -> Command {
     outer
 }
 
-/// Where the program is or should be.
+/// Returns the folder of the program, whether it is installed or not.
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String> {
     if let Some(folder) = variable(FOLDER_VARIABLE) {
         return Ok(folder.into());
@@ -95,21 +97,21 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String
 fn install(folder: &Path) -> Result<(), String> {
     tools::ensure(&INSTALLERS)?;
     let version = VERSION.trim();
-    eprintln!("installing {PACKAGE} {version}, some 400 MB, once");
+    eprintln!("installing {PACKAGE} {version}, about 400 MB, once");
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"])
-        // It puts the program into its place by a script, and takes it from an optional package.
+        // An install script of an optional package puts the program in place.
         .args(["--ignore-scripts=false", "--include=optional"])
         .args(["--fetch-timeout=60000", "--fetch-retries=2"])
         .arg("--prefix")
         .arg(folder)
-        // Without a version an older Node silently gets an older program.
+        // Without a version, an older Node silently installs an older program.
         .arg(format!("{PACKAGE}@{version}"))
         .current_dir(folder);
     program::run(&mut npm)
 }
 
-/// Whether the program is there, whole, and the one that is wanted.
+/// Checks that the program is complete and has the expected version.
 fn check(folder: &Path) -> Result<(), String> {
     let program = folder.join("node_modules/.bin/claude");
     let said = program::stdout(Command::new(program).arg("--version"))?;
@@ -117,7 +119,7 @@ fn check(folder: &Path) -> Result<(), String> {
     if said.split_whitespace().next() == Some(version) {
         Ok(())
     } else {
-        Err(format!("it says that it is {}, not {version}", said.trim()))
+        Err(format!("the installed version is {}, not {version}", said.trim()))
     }
 }
 
@@ -149,7 +151,7 @@ mod tests {
     #[test]
     fn a_program_of_another_version_or_none_is_not_the_one() {
         let folder = std::env::temp_dir().join(format!("nightwright-check-{}", std::process::id()));
-        assert!(check(&folder).unwrap_err().contains("can't start"));
+        assert!(check(&folder).unwrap_err().contains("cannot start"));
         let program = folder.join("node_modules/.bin/claude");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
         let says = |text: &str| {

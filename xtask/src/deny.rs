@@ -1,6 +1,6 @@
-//! Licences, banned crates and sources of every dependency, by `deny.toml`.
+//! Checks the licenses, banned crates and sources of every dependency with `deny.toml`.
 //!
-//! Advisories are left out: they change every day and need the network, so they cannot decide
+//! Advisories are excluded: they change every day and need the network, so they cannot decide
 //! whether a change passes.
 
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! The generated pages: what the binary says about itself, kept as files people can read.
+//! Writes the generated pages in `docs/reference`, or checks that they are current.
 //!
 //! The product prints each page (`nightwright reference PAGE`), because only it knows its options,
-//! events and endings. Here they are only put in their place, or compared with what is there.
+//! events and outcomes. This module only writes the pages or compares them.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::{fs, io};
 
 use crate::program::{self, cargo};
 
-/// What `nightwright reference` can print, and the file in `docs/reference` that it is.
+/// The pages of `nightwright reference`, and the name of each file in `docs/reference`.
 const PAGES: [(&str, &str); 8] = [
     ("cli", "cli.md"),
     ("events", "events.md"),
@@ -28,8 +28,8 @@ pub(crate) enum DocsMode {
 }
 
 pub(crate) fn run(root: &Path, mode: DocsMode) -> Result<(), String> {
-    // As the tests are built, because they have most likely been: built alone, the product and its
-    // dependencies are compiled once more.
+    // Uses the build options of the tests, because those artifacts usually exist already. Other
+    // options would compile the product and its dependencies again.
     program::run(&mut cargo(root, &["test", "--quiet", "--workspace", "--no-run"]))?;
 
     let mut stale = Vec::new();
@@ -37,7 +37,7 @@ pub(crate) fn run(root: &Path, mode: DocsMode) -> Result<(), String> {
         let path = format!("docs/reference/{file}");
         let wanted = generate(root, page)?;
         let found =
-            read(&root.join(&path)).map_err(|error| format!("can't read {path}: {error}"))?;
+            read(&root.join(&path)).map_err(|error| format!("cannot read {path}: {error}"))?;
         let Some(difference) = difference(&path, found.as_deref(), &wanted) else {
             continue;
         };
@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path, mode: DocsMode) -> Result<(), String> {
             DocsMode::Check => stale.push(difference),
             DocsMode::Write => {
                 write(&root.join(&path), &wanted)
-                    .map_err(|error| format!("can't write {path}: {error}"))?;
+                    .map_err(|error| format!("cannot write {path}: {error}"))?;
                 eprintln!("wrote {path}");
             }
         }
@@ -54,11 +54,11 @@ pub(crate) fn run(root: &Path, mode: DocsMode) -> Result<(), String> {
         return Ok(());
     }
     println!("{}", stale.join("\n"));
-    Err("generated pages are not current\nhint: run: cargo xtask docs".to_owned())
+    Err("generated pages are out of date\nhint: run `cargo xtask docs`".to_owned())
 }
 
-/// One page, by the binary that was just built. Whoever generates it gets the same text: the
-/// environment that could show in it is taken away.
+/// Generates one page with the binary that was just built. The text does not depend on the machine,
+/// because environment variables that could affect it are removed.
 fn generate(root: &Path, page: &str) -> Result<String, String> {
     let mut command = Command::new(program::built(root, "debug"));
     command.args(["reference", page]).current_dir(root);
@@ -75,7 +75,7 @@ fn generate(root: &Path, page: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// `path:line:` and the two lines that differ first; nothing if the page is current.
+/// Returns `path:line:` and the first two lines that differ; nothing if the page is current.
 fn difference(path: &str, found: Option<&str>, wanted: &str) -> Option<String> {
     let Some(found) = found else {
         return Some(format!("{path}:1: the page is missing"));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_goes_on_or_stops_early_differs_there() {
+    fn a_page_that_is_longer_or_shorter_differs_there() {
         let longer = difference("p.md", Some("a\nb\nc"), "a\nb").unwrap();
         assert!(longer.starts_with("p.md:3:") && longer.ends_with("(the page ends)"), "{longer}");
         let shorter = difference("p.md", Some("a"), "a\nb").unwrap();

@@ -1,7 +1,7 @@
-//! `cargo xtask fuzz`: bytes made up by a machine, for the readers of what strangers write.
+//! `cargo xtask fuzz`: fuzzes the parsers of untrusted input.
 //!
-//! The targets are in `fuzz/`, a crate of its own that needs a nightly compiler and `cargo-fuzz`.
-//! They run two at a time and at the lowest priority, so that one can go on working beside them.
+//! The targets are in `fuzz/`, a separate crate that needs a nightly compiler and `cargo-fuzz`.
+//! They run two at a time and at the lowest priority, so that the machine stays usable.
 
 mod seeds;
 
@@ -14,27 +14,27 @@ use std::thread;
 
 use crate::program;
 
-/// Where the targets are.
+/// The folder with the fuzz targets.
 const FOLDER: &str = "fuzz";
-/// How long each runs, unless told otherwise.
+/// The default duration of each target.
 const MINUTES: u64 = 10;
-/// How many run at the same time.
+/// The number of targets that run at the same time.
 const MAX_PARALLEL: usize = 2;
-/// What the address sanitizer and the corpus need together, with room to spare.
+/// The memory limit, enough for the address sanitizer and the corpus.
 const MEMORY: &str = "-rss_limit_mb=2048";
-/// One input that takes longer than this is a finding.
+/// An input that takes longer than this is a finding.
 const INPUT_TIMEOUT: &str = "-timeout=10";
-/// How much of a log is shown when something was found.
+/// The number of lines of a log that a finding prints.
 const SHOWN_LINES: usize = 40;
 
-/// The targets, those that read the agent's bytes first.
+/// All targets; those that read the agent's output come first.
 pub(crate) const TARGETS: [&str; 9] =
     ["stream", "lines", "words", "classify", "journal", "reset", "display", "redact", "deltas"];
 
-/// What to run.
+/// The options on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FuzzOptions {
-    /// One target; `None` = all of them.
+    /// One target; `None` means all of them.
     only: Option<String>,
     minutes: u64,
 }
@@ -80,7 +80,8 @@ pub(crate) fn run(root: &Path, hunt: &FuzzOptions) -> Result<(), String> {
     program::run(cargo_fuzz(&folder).arg("build"))?;
 
     let logs = folder.join("target/logs");
-    fs::create_dir_all(&logs).map_err(|error| format!("can't make {}: {error}", logs.display()))?;
+    fs::create_dir_all(&logs)
+        .map_err(|error| format!("cannot make {}: {error}", logs.display()))?;
     let queue = Mutex::new(VecDeque::from_iter(targets));
     let told = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -91,19 +92,21 @@ pub(crate) fn run(root: &Path, hunt: &FuzzOptions) -> Result<(), String> {
                     let log = logs.join(format!("{target}.log"));
                     let fate = fuzz(&folder, target, hunt.minutes, &log);
                     eprintln!("<== {target} {}", if fate.is_ok() { "ok" } else { "failed" });
-                    told.lock().expect("nobody panics with it").push((target, fate));
+                    told.lock()
+                        .expect("no thread panics while holding the lock")
+                        .push((target, fate));
                 }
             });
         }
     });
-    report(&told.into_inner().expect("nobody panicked with it"))
+    report(&told.into_inner().expect("no thread panicked while holding the lock"))
 }
 
 fn next(queue: &Mutex<VecDeque<&'static str>>) -> Option<&'static str> {
-    queue.lock().expect("nobody panics with it").pop_front()
+    queue.lock().expect("no thread panics while holding the lock").pop_front()
 }
 
-/// What a target did.
+/// The figures that a target reports.
 #[derive(Debug, PartialEq, Eq)]
 struct FuzzStats {
     inputs: u64,
@@ -111,9 +114,9 @@ struct FuzzStats {
     peak_megabytes: u64,
 }
 
-/// One target, to the end of its time or to the first finding.
+/// Runs one target until its time is up or it finds something.
 fn fuzz(folder: &Path, target: &str, minutes: u64, log: &Path) -> Result<FuzzStats, String> {
-    let unusable = |error| format!("can't write {}: {error}", log.display());
+    let unusable = |error| format!("cannot write {}: {error}", log.display());
     let file = File::create(log).map_err(unusable)?;
     let both = file.try_clone().map_err(unusable)?;
     let mut command = cargo_fuzz(folder);
@@ -134,7 +137,7 @@ fn fuzz(folder: &Path, target: &str, minutes: u64, log: &Path) -> Result<FuzzSta
     }
 }
 
-/// What the fuzzer prints at its end.
+/// Parses the figures that the fuzzer prints at the end.
 fn figures(log: &str) -> Option<FuzzStats> {
     let figure = |name: &str| {
         log.lines().find_map(|line| {
@@ -149,7 +152,7 @@ fn figures(log: &str) -> Option<FuzzStats> {
 }
 
 fn report(told: &[(&str, Result<FuzzStats, String>)]) -> Result<(), String> {
-    println!("| target | inputs | a second | peak MB | found |");
+    println!("| target | inputs | per second | peak MB | found |");
     println!("| --- | ---: | ---: | ---: | --- |");
     let mut failures = Vec::new();
     for (target, fate) in told {
@@ -168,7 +171,7 @@ fn report(told: &[(&str, Result<FuzzStats, String>)]) -> Result<(), String> {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n\n")) }
 }
 
-/// `cargo +nightly fuzz`, at the lowest priority. The cargo that runs us is a stable one.
+/// Returns `cargo +nightly fuzz` at the lowest priority. The cargo that runs xtask is a stable one.
 fn cargo_fuzz(folder: &Path) -> Command {
     let mut command = Command::new("nice");
     command.args(["-n", "19", "cargo", "+nightly", "fuzz"]).current_dir(folder);
@@ -182,7 +185,7 @@ fn ensure_programs(folder: &Path) -> Result<(), String> {
     if program::works(cargo_fuzz(folder).arg("--version")) {
         return Ok(());
     }
-    Err("`cargo +nightly fuzz` does not work here\n\
+    Err("cannot run `cargo +nightly fuzz`\n\
          hint: rustup toolchain install nightly --profile minimal && cargo install cargo-fuzz"
         .to_owned())
 }

@@ -1,13 +1,13 @@
 //! The commands for working on nightwright: `cargo xtask test`, `tidy`, `docs` and more.
 //!
-//! Each command is a module with one function that takes the root of the repository and says in
-//! one sentence what went wrong, if anything did. This file only finds the command and turns its
-//! answer into an exit code: 0 for success, 1 for a failure, 2 for a command that does not exist.
+//! Each command is a module with one function that takes the root of the repository and returns a
+//! one-sentence error if it fails. This file only finds the command and maps the result to an exit
+//! code: 0 for success, 1 for a failure, 2 for a command that does not exist.
 
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "xtask talks to the person at the terminal: findings on stdout, the rest on stderr"
+    reason = "xtask is a terminal program: findings on stdout, the rest on stderr"
 )]
 
 mod bench;
@@ -36,18 +36,21 @@ const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test                     everything a change must pass: format, lints, docs, tests, judgement, tidy, pages
-  test STEP                one step of it, for instance `test projects`
-  check                    the quick part of it, for daily use: format, lints, unit tests, fast
+  test                     Run all checks that a change must pass: format, lints, docs, tests, judgement,
+                           tidy, pages
+  test STEP                Run one step of them, such as `test projects`
+  check                    Run the fast checks for daily use: format, lints, unit tests, fast
                            integration tests, tidy
-  tidy                     the rules of the source tree that no compiler checks
-  docs                     writes the generated pages in docs/reference/
-  docs --check             fails if those pages are not what would be written
-  simulate [--seeds N]     plays N simulated runs full of faults (default 100,000)
-  simulate --seed N        plays one of them and tells what happens in it
-  bench stream             a long stream beside `tee` and `jq`; `--megabytes N` (default 1,000)
-  bench decode             lines to messages beside a plain decode; `--megabytes N` (default 500)
-  bench judgement          scripted agents that lie, loop and hang, beside two plain loops;
+  tidy                     Check the rules of the source tree that the compiler does not check
+  docs                     Write the generated pages in docs/reference/
+  docs --check             Fail if these pages are not up to date
+  simulate [--seeds N]     Play N simulated runs with faults (default 100,000)
+  simulate --seed N        Play one simulated run and print its events
+  bench stream             Measure a long stream, compared with `tee` and `jq`; `--megabytes N`
+                           (default 1,000)
+  bench decode             Measure decoding, compared with a plain typed decode; `--megabytes N`
+                           (default 500)
+  bench judgement          Play scripted agents that lie, loop and hang, compared with two plain loops;
                            `--file F` (a file or a folder), `--only NAME`
   bench fingerprint        a look at a repository beside `git status`; `--files N` (default 100,000)
   bench look               `list`, `show` and `status` over many runs; `--runs N` (default 1,000)
@@ -84,6 +87,7 @@ enum Command {
     Deny,
     Dist,
     Tidy,
+    TidyLanguage,
     Docs(docs::DocsMode),
     Simulate(simulate::Play),
     Bench(bench::Bench),
@@ -104,9 +108,10 @@ impl Command {
             ["deny"] => Ok(Self::Deny),
             ["dist"] => Ok(Self::Dist),
             ["tidy"] => Ok(Self::Tidy),
+            ["tidy", "--language"] => Ok(Self::TidyLanguage),
             ["docs"] => Ok(Self::Docs(docs::DocsMode::Write)),
             ["docs", "--check"] => Ok(Self::Docs(docs::DocsMode::Check)),
-            ["docs", other, ..] => Err(format!("`docs` takes only `--check`, not `{other}`")),
+            ["docs", other, ..] => Err(format!("`docs` accepts only `--check`, not `{other}`")),
             ["simulate", rest @ ..] => simulate::Play::parse(rest).map(Self::Simulate),
             ["bench", rest @ ..] => bench::Bench::parse(rest).map(Self::Bench),
             ["proof", rest @ ..] => proof::Proof::parse(rest).map(Self::Proof),
@@ -115,13 +120,13 @@ impl Command {
             ["mutants-must-die"] => Ok(Self::Mutants { only: None }),
             ["mutants-must-die", name] => Ok(Self::Mutants { only: Some((*name).to_owned()) }),
             ["mutants-must-die", _, other, ..] => {
-                Err(format!("`mutants-must-die` takes one name, not `{other}` too"))
+                Err(format!("`mutants-must-die` takes one name; unexpected `{other}`"))
             }
             ["test", _, other, ..] => Err(format!("`test` takes one step, not `{other}` too")),
             [command @ ("check" | "deny" | "dist" | "tidy" | "pictures" | "help"), other, ..] => {
                 Err(format!("`{command}` takes no arguments, not `{other}`"))
             }
-            [other, ..] => Err(format!("there is no command `{other}`")),
+            [other, ..] => Err(format!("unknown command `{other}`")),
         }
     }
 
@@ -132,6 +137,7 @@ impl Command {
             Self::Deny => deny::run(root),
             Self::Dist => dist::run(root),
             Self::Tidy => tidy::run(root),
+            Self::TidyLanguage => tidy::run_language(root),
             Self::Docs(mode) => docs::run(root, *mode),
             Self::Simulate(play) => simulate::run(root, *play),
             Self::Bench(bench) => bench::run(root, bench),
@@ -154,9 +160,9 @@ impl Command {
     }
 }
 
-/// The folder that holds the workspace, whatever folder the command was called from.
+/// Returns the folder of the workspace, independent of the current folder.
 fn root() -> PathBuf {
-    // Cargo says where the package is; the compiled-in answer is for the binary called by hand.
+    // Cargo sets the variable; the compiled-in path is for a binary that is started directly.
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     package.parent().map_or(package.clone(), Path::to_path_buf)
@@ -173,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn docs_writes_unless_it_is_told_to_check() {
+    fn docs_writes_unless_check_is_given() {
         assert_eq!(Command::parse(&["docs"]), Ok(Command::Docs(docs::DocsMode::Write)));
         assert_eq!(Command::parse(&["docs", "--check"]), Ok(Command::Docs(docs::DocsMode::Check)));
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn unknown_arguments_are_named() {
         for (words, named) in [
             (&["tset"][..], "`tset`"),
             (&["docs", "--chekc"], "`--chekc`"),

@@ -1,12 +1,14 @@
-//! `cargo xtask mutants-must-die`: errors planted on purpose, each of which the tests must find.
+//! `cargo xtask mutants-must-die`: bugs planted on purpose, each of which the tests must find.
 //!
-//! A mutant is a patch in `xtask/mutants`, whose first line says what it plants. The tree is copied
-//! beside its own build folder, so that only what a patch changes is built anew, and the tests that
-//! should find the error are run: first the machine's own, then the supervisor's and the simulated
-//! runs. One whose name begins with `selftest-` has to be found by `nightwright selftest`, one that begins
-//! with `report-` by the tests of what tells of a run, one that begins with `projects-` by those
-//! with real projects, and nothing else is asked. It takes minutes, and so it is no part of the test command; only that every patch
-//! still applies is.
+//! A mutant is a patch in `xtask/mutants` whose first line describes the bug. The tree is copied
+//! next to its own build folder, so that only the changes of a patch are compiled. Then the tests
+//! run that should find the bug: first those of the machine, then those of the supervisor and the
+//! simulated runs.
+//!
+//! The prefix of a name selects other tests: `selftest-` runs `nightwright selftest`, `report-` the
+//! tests of reports, and `projects-` those with real projects. All mutants together take many
+//! minutes, so they are not part of the test command. The test command only checks that every patch
+//! still applies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,16 +17,16 @@ use std::process::Command;
 use crate::program::{self, cargo};
 use crate::tidy;
 
-/// Where the mutants are.
+/// The folder with the mutants.
 const FOLDER: &str = "xtask/mutants";
-/// Simulated runs for each.
+/// The number of simulated runs per mutant.
 const SEEDS: &str = "600";
 
-/// An error to plant.
+/// A bug to plant, read from a patch file.
 #[derive(Debug)]
 struct Mutant {
     name: String,
-    /// What it plants.
+    /// The description in the first line of the patch.
     what: String,
     patch: PathBuf,
 }
@@ -33,7 +35,7 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
     let mut mutants = all(root)?;
     mutants.retain(|mutant| only.is_none_or(|name| mutant.name == name));
     if mutants.is_empty() {
-        return Err(format!("there is no such mutant in {FOLDER}"));
+        return Err(format!("no such mutant in {FOLDER}"));
     }
     let place = root.join("target/mutants");
     let copy = Copy { root, tree: place.join("tree"), build: place.join("build") };
@@ -55,17 +57,18 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
     }
     match table.iter().filter(|(_, fate)| fate.is_err()).count() {
         0 => Ok(()),
-        alive => Err(format!("{alive} of {} mutants live", table.len())),
+        alive => Err(format!("{alive} of {} mutants survived", table.len())),
     }
 }
 
-/// All mutants, by name.
+/// Returns all mutants, sorted by name.
 fn all(root: &Path) -> Result<Vec<Mutant>, String> {
     let folder = root.join(FOLDER);
-    let entries = fs::read_dir(&folder).map_err(|error| format!("can't read {FOLDER}: {error}"))?;
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("cannot read {FOLDER}: {error}"))?;
     let mut mutants = Vec::new();
     for entry in entries {
-        let patch = entry.map_err(|error| format!("can't read {FOLDER}: {error}"))?.path();
+        let patch = entry.map_err(|error| format!("cannot read {FOLDER}: {error}"))?.path();
         let text = read(&patch)?;
         let name = patch.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let what = text.lines().next().unwrap_or_default().to_owned();
@@ -75,7 +78,7 @@ fn all(root: &Path) -> Result<Vec<Mutant>, String> {
     Ok(mutants)
 }
 
-/// A copy of the tree in which errors can be planted.
+/// A copy of the tree in which bugs are planted.
 struct Copy<'a> {
     root: &'a Path,
     tree: PathBuf,
@@ -83,12 +86,12 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Makes the copy what the tree is. Files that are the same are left alone: cargo would take a
-    /// new time for a change.
+    /// Synchronizes the copy with the tree. Equal files are not written, because cargo treats a new
+    /// modification time as a change.
     fn restore(&self) -> Result<(), String> {
         for path in tidy::paths(self.root)? {
             let (from, to) = (self.root.join(&path), self.tree.join(&path));
-            // Known to git and deleted since.
+            // Git knows the file, but it was deleted.
             let Ok(bytes) = fs::read(&from) else { continue };
             if fs::read(&to).is_ok_and(|there| there == bytes) {
                 continue;
@@ -96,7 +99,7 @@ impl Copy<'_> {
             let folder = to.parent().unwrap_or(&self.tree);
             fs::create_dir_all(folder)
                 .and_then(|()| fs::write(&to, bytes))
-                .map_err(|error| format!("can't write {}: {error}", to.display()))?;
+                .map_err(|error| format!("cannot write {}: {error}", to.display()))?;
         }
         Ok(())
     }
@@ -104,12 +107,12 @@ impl Copy<'_> {
     fn apply(&self, patch: &Path) -> Result<(), String> {
         let mut command = Command::new("git");
         command.arg("apply").arg(patch).current_dir(&self.tree);
-        // Inside another repository git would look for the files there.
+        // Inside another repository, Git would look for the files there.
         command.env("GIT_CEILING_DIRECTORIES", self.root.join("target"));
         program::run(command.env_remove("GIT_DIR"))
     }
 
-    /// The first test that finds the error; an error if none does, or none can be run.
+    /// Returns the first test that finds the bug; an error if none does or the tests cannot run.
     fn hunt(&self, name: &str) -> Result<String, String> {
         let core: &[&str] = &["test", "--package", "nightwright-core", "--lib", "machine"];
         let whole: &[&str] = &[
@@ -141,7 +144,7 @@ impl Copy<'_> {
             command.env("RUST_BACKTRACE", "0").env_remove("NIGHTWRIGHT_SEED");
             let output = command
                 .output()
-                .map_err(|error| format!("can't start `{}`: {error}", program::shown(&command)))?;
+                .map_err(|error| format!("cannot start `{}`: {error}", program::shown(&command)))?;
             if output.status.success() {
                 continue;
             }
@@ -157,13 +160,13 @@ impl Copy<'_> {
     }
 }
 
-/// The name in the first line such as `test a::b ... FAILED`.
+/// Returns the name in the first line such as `test a::b ... FAILED`.
 fn first_failure(said: &str) -> Option<&str> {
     said.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("can't read {}: {error}", path.display()))
+    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
 #[cfg(test)]

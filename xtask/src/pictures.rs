@@ -1,10 +1,12 @@
-//! `cargo xtask pictures`: the pictures in `docs/img`, taken of the demo in a real terminal, and one of a
-//! report in a real browser.
+//! `cargo xtask pictures`: the images in `docs/img`, of the demo in a real terminal and of a report
+//! in a real browser.
 //!
-//! The demo runs in a terminal of a fixed size. When its screen shows what is worth a picture, the
-//! screen becomes an SVG file. A tool of the demo is done before anybody sees it run, so for a picture
-//! of that the same script is played on a project whose check waits until the picture is taken. Times of day and the number of the run differ from picture to
-//! picture, so these files are not among the pages that have to be current.
+//! The demo runs in a terminal of a fixed size. When the screen shows the expected text, it is
+//! saved as an SVG file.
+//!
+//! Tools of the demo finish too quickly for an image. For that image, the same script runs in a
+//! project whose check waits until the image is taken. Times of day and the number of the run
+//! differ each time, so the test command does not check these files.
 
 mod report;
 mod svg;
@@ -27,17 +29,17 @@ const FOLDER: &str = "docs/img";
 const ROWS: u16 = 28;
 const COLUMNS: u16 = 100;
 
-/// The demo takes ten seconds.
+/// The timeout for the demo, which takes ten seconds.
 const DEMO_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The demo's script and its project.
+/// The script of the demo, and its project.
 const SCRIPT: &str = "crates/nightwright/src/rehearsal/demo.toml";
 const PROJECT: &str = "crates/nightwright/src/rehearsal/demo_project";
 
-/// Makes the check wait for the file `taken`, once there is something to be checked.
+/// Makes the check wait for the file `taken` after the first change.
 const HOLD: &str = "if grep -q lower slug.sh; then until [ -e taken ]; do sleep 0.05; done; fi";
 
-/// When a picture is taken: for each of these there is a line on the screen with all of its words.
+/// The time of an image: for each entry, one line on the screen contains all of its words.
 type Moment = [&'static [&'static str]];
 
 const LIMIT: &Moment = &[&["waiting until"], &["r retry now"]];
@@ -46,34 +48,34 @@ const TOOL: &Moment = &[&["Edit"], &["working", "Bash: sh check.sh"], &["s stop 
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     program::run(&mut cargo(root, &["build", "--quiet"]))?;
     let folder = root.join(FOLDER);
-    fs::create_dir_all(&folder).map_err(|error| format!("can't make {FOLDER}: {error}"))?;
+    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {FOLDER}: {error}"))?;
     report::take(root, &folder.join("report.png"))?;
     eprintln!("wrote {FOLDER}/report.png");
     let keep = |name: &str, screen: &vt100::Screen| {
         fs::write(folder.join(name), without_chance(&svg::draw(screen)))
-            .map_err(|error| format!("can't write {FOLDER}/{name}: {error}"))?;
+            .map_err(|error| format!("cannot write {FOLDER}/{name}: {error}"))?;
         eprintln!("wrote {FOLDER}/{name}");
         Ok::<_, String>(())
     };
     keep("progress.svg", &take(in_front(root).arg("demo"), LIMIT, || Ok(()))?)?;
     let scratch = Path::new("/tmp/nightwright-pictures");
-    let project = held(root, scratch).map_err(|error| format!("can't make a project: {error}"))?;
+    let project = held(root, scratch).map_err(|error| format!("cannot make a project: {error}"))?;
     let mut run = in_front(root);
     run.args(["run", "--verbose", "--dry-run", "-m", "1", "--max-cost", "5"]);
     run.args(["-p", "make check.sh pass", "--rehearsal"]).arg(root.join(SCRIPT));
     run.arg("-C").arg(&project).env("NIGHTWRIGHT_STATE_DIR", scratch.join("state"));
     keep("verbose.svg", &take(&mut run, TOOL, || fs::write(project.join("taken"), ""))?)?;
-    fs::remove_dir_all(scratch).map_err(|error| format!("can't remove the project: {error}"))
+    fs::remove_dir_all(scratch).map_err(|error| format!("cannot remove the project: {error}"))
 }
 
-/// Our program. Keys are heard only on a terminal that one is in front of.
+/// Returns a command for nightwright. It reads keys only in the foreground of a terminal.
 fn in_front(root: &Path) -> Command {
     let mut command = Command::new("setsid");
     command.arg("--ctty").arg(built(root, "debug"));
     command
 }
 
-/// The demo's project, with a check that waits.
+/// Copies the demo's project with a check that waits.
 fn held(root: &Path, scratch: &Path) -> std::io::Result<PathBuf> {
     if scratch.exists() {
         fs::remove_dir_all(scratch)?;
@@ -90,7 +92,7 @@ fn held(root: &Path, scratch: &Path) -> std::io::Result<PathBuf> {
     Ok(project)
 }
 
-/// The folder of the demo has letters in its name that differ each time.
+/// Replaces the random letters in the name of the demo's folder.
 fn without_chance(picture: &str) -> String {
     const FOLDER: &str = "nightwright-demo";
     let mut parts = picture.split(FOLDER);
@@ -101,14 +103,14 @@ fn without_chance(picture: &str) -> String {
     })
 }
 
-/// Runs a demo to its end, and gives the screen as it was at the moment. `taken` is told then.
+/// Runs a demo until it exits and returns the screen at the given time. Calls `taken` at that time.
 fn take(
     command: &mut Command,
     moment: &Moment,
     taken: impl Fn() -> std::io::Result<()>,
 ) -> Result<vt100::Screen, String> {
     let (mut demo, output) =
-        play(command).map_err(|error| format!("can't play the demo: {error}"))?;
+        play(command).map_err(|error| format!("cannot play the demo: {error}"))?;
     let mut picture = None;
     let mut parser = vt100::Parser::new(ROWS, COLUMNS, 0);
     let begun = Instant::now();
@@ -119,19 +121,19 @@ fn take(
             |words: &&[&str]| text.lines().any(|line| words.iter().all(|word| line.contains(word)));
         if picture.is_none() && moment.iter().all(is_there) {
             picture = Some(parser.screen().clone());
-            taken().map_err(|error| format!("can't let the demo go on: {error}"))?;
+            taken().map_err(|error| format!("cannot continue the demo: {error}"))?;
         }
     }
-    let ended = demo.wait().map_err(|error| format!("can't wait for the demo: {error}"))?;
+    let ended = demo.wait().map_err(|error| format!("cannot wait for the demo: {error}"))?;
     if !ended.success() {
         return Err(format!("the demo failed: {ended}"));
     }
     picture.ok_or_else(|| {
-        format!("{moment:?} was never on the screen; the last was\n{}", parser.screen().contents())
+        format!("the screen never showed {moment:?}; it ended as\n{}", parser.screen().contents())
     })
 }
 
-/// Starts a demo in a terminal of its own, and hands on what it writes.
+/// Starts a demo in a separate terminal and forwards its output.
 fn play(command: &mut Command) -> std::io::Result<(Child, Receiver<Vec<u8>>)> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&ours)?;
@@ -154,7 +156,7 @@ fn play(command: &mut Command) -> std::io::Result<(Child, Receiver<Vec<u8>>)> {
     let mut from = File::from(ours);
     thread::spawn(move || {
         let mut bytes = vec![0; 64 << 10];
-        // An error says that the other end is closed.
+        // An error means that the other end is closed.
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             if sender.send(bytes[..count].to_vec()).is_err() {
                 return;

@@ -1,40 +1,40 @@
-//! Running other programs and saying plainly how they failed.
+//! Runs other programs and reports how they failed.
 
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The cargo that runs us, in the root of the repository.
+/// Returns a command for the cargo that runs xtask, in the root of the repository.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
-    // `CARGO` is the very program of the toolchain in use; another one on `PATH` may differ.
+    // `CARGO` is the program of the toolchain in use; the one on `PATH` may differ.
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
-    for (name, _) in env::vars_os().filter(|(name, _)| is_of_our_package(name)) {
+    for (name, _) in env::vars_os().filter(|(name, _)| is_package_variable(name)) {
         command.env_remove(name);
     }
     command
 }
 
-/// What cargo says to us of the package `xtask`. Build scripts that ask for it, as that of `ring`
-/// does, would otherwise have everything above them compiled anew, here and by hand in turn.
-fn is_of_our_package(variable: &OsStr) -> bool {
+/// Whether cargo sets the variable for the package `xtask`. Some build scripts, such as that of
+/// `ring`, depend on such variables and would be compiled again whenever xtask and a direct cargo command alternate.
+fn is_package_variable(variable: &OsStr) -> bool {
     let name = variable.to_string_lossy();
     name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
-/// Runs to the end, with its output going where ours goes.
+/// Runs a program until it exits, with the output of xtask.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let status =
-        command.status().map_err(|error| format!("can't start `{}`: {error}", shown(command)))?;
+        command.status().map_err(|error| format!("cannot start `{}`: {error}", shown(command)))?;
     if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", shown(command))) }
 }
 
-/// Runs to the end and returns what it printed on stdout. It sees no terminal at all.
+/// Runs a program until it exits and returns its stdout. It has no terminal.
 pub(crate) fn stdout(command: &mut Command) -> Result<String, String> {
     let Output { status, stdout, stderr } =
-        command.output().map_err(|error| format!("can't start `{}`: {error}", shown(command)))?;
+        command.output().map_err(|error| format!("cannot start `{}`: {error}", shown(command)))?;
     if !status.success() {
         let said = String::from_utf8_lossy(&stderr);
         return Err(format!("`{}` failed: {status}\n{}", shown(command), said.trim_end()));
@@ -43,12 +43,12 @@ pub(crate) fn stdout(command: &mut Command) -> Result<String, String> {
         .map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
 }
 
-/// Whether the program starts and ends well; nothing of it is shown.
+/// Whether the program starts and succeeds; its output is discarded.
 pub(crate) fn works(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// The command as one would type it, with the program's name in place of its path.
+/// Returns the command as a user would type it, with the name of the program instead of its path.
 pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     std::iter::once(program)
@@ -58,7 +58,7 @@ pub(crate) fn shown(command: &Command) -> String {
         .join(" ")
 }
 
-/// The product as cargo has built it in this profile.
+/// Returns the path of the product that cargo built in this profile.
 pub(crate) fn built(root: &Path, profile: &str) -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     target.join(profile).join("nightwright")
@@ -81,6 +81,6 @@ mod tests {
     fn a_program_that_is_not_there_is_a_failure_and_not_a_panic() {
         let mut command = Command::new("no-such-program-anywhere");
         assert!(!works(&mut command));
-        assert!(run(&mut command).unwrap_err().contains("can't start `no-such-program-anywhere`"));
+        assert!(run(&mut command).unwrap_err().contains("cannot start `no-such-program-anywhere`"));
     }
 }

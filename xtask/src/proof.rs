@@ -4,13 +4,13 @@ use std::path::Path;
 
 use crate::program::{self, cargo};
 
-/// As many as the figures in the documentation speak of.
+/// The number of kills that the documentation reports.
 const KILLS: u32 = 100;
 
-/// What to show.
+/// The claim to prove, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// Nobody survives a run that is killed, at so many moments.
+    /// No process survives a killed run, at this number of moments.
     Kill(u32),
 }
 
@@ -25,13 +25,13 @@ impl Proof {
             ["kill", other, ..] => {
                 Err(format!("`proof kill` takes only `--times N`, not `{other}`"))
             }
-            [other, ..] => Err(format!("there is no proof `{other}`, only `kill`")),
-            [] => Err("`proof` takes what is to be shown: `kill`".to_owned()),
+            [other, ..] => Err(format!("unknown proof `{other}`; expected `kill`")),
+            [] => Err("`proof` needs a name: `kill`".to_owned()),
         }
     }
 }
 
-/// Prints a table; fails if anything of it is not as it should be.
+/// Prints a table; fails if a result is not as documented.
 pub(crate) fn run(root: &Path, proof: Proof) -> Result<(), String> {
     match proof {
         Proof::Kill(times) => {

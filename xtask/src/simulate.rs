@@ -1,18 +1,18 @@
-//! `cargo xtask simulate`: the simulated runs of the test suite, more of them and faster.
+//! `cargo xtask simulate`: the simulated runs of the test suite, with more seeds and optimized.
 
 use std::path::Path;
 
 use crate::program::{self, cargo};
 
-/// As many as the figures in the documentation speak of.
+/// The number of runs that the documentation reports.
 const SEEDS: u64 = 100_000;
 
-/// What to play.
+/// The simulated runs to play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Play {
-    /// So many runs, from the seed 0 on.
+    /// This number of runs, starting with seed 0.
     Many(u64),
-    /// One run, told line by line.
+    /// One run, printed line by line.
     One(u64),
 }
 

@@ -1,7 +1,7 @@
-//! Which tests of a suite really ran.
+//! Counts the tests of a suite that really ran.
 //!
-//! Tests that lack a program skip themselves, and a suite that skips itself looks just like one
-//! that passes. Each test that really ran leaves a file in the folder that a variable names.
+//! Tests skip themselves if a program is missing, and a skipped suite looks like one that passes.
+//! Therefore each test that ran leaves a file in the folder named by an environment variable.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,13 +10,13 @@ use std::process::Command;
 
 use crate::program::{self, cargo};
 
-/// Names the folder in which each test leaves a file.
+/// The environment variable with the folder in which each test leaves a file.
 const VARIABLE: &str = "NIGHTWRIGHT_TEST_TALLY";
 
-/// Integration tests that skip themselves where a program is missing.
+/// Integration tests that skip themselves if a program is missing.
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
-    /// The prefix that the names of its tests share.
+    /// The common prefix of the names of its tests.
     pub(crate) prefix: &'static str,
 }
 
@@ -24,17 +24,17 @@ pub(crate) struct Suite {
 #[derive(Debug)]
 pub(crate) enum Needed {
     AtLeast(usize),
-    /// By the names of the files that they leave.
+    /// The names of the files that the tests leave.
     Each(BTreeSet<String>),
 }
 
 impl Suite {
-    /// The suite in the words of nextest.
+    /// Returns a nextest filter for the suite.
     pub(crate) fn filter(&self) -> String {
         format!("package(nightwright) and test(/^{}/)", self.prefix)
     }
 
-    /// The command that runs the suite and nothing else.
+    /// Returns the command that runs only this suite.
     pub(crate) fn command(&self, root: &Path) -> Command {
         if program::works(&mut cargo(root, &["nextest", "--version"])) {
             let run = ["nextest", "run", "--workspace", "--test", "it", "--no-fail-fast"];
@@ -46,7 +46,7 @@ impl Suite {
         }
     }
 
-    /// Runs `command`, and returns the files that the tests left.
+    /// Runs `command` and returns the files that the tests left.
     pub(crate) fn run(&self, command: &mut Command) -> Result<BTreeSet<String>, String> {
         let name = self.prefix.trim_end_matches(':');
         let folder =
@@ -64,7 +64,7 @@ impl Suite {
         result.map(|()| ran)
     }
 
-    /// Fails in CI if tests that are needed did not run.
+    /// Fails in CI if required tests did not run.
     pub(crate) fn judge(&self, ran: &BTreeSet<String>, needed: &Needed) -> Result<(), String> {
         eprintln!("{}: {} ran", self.name, ran.len());
         if is_ci() { self.enough(ran, needed) } else { Ok(()) }
@@ -74,11 +74,11 @@ impl Suite {
         let (name, count) = (self.name, ran.len());
         match needed {
             Needed::AtLeast(least) if count < *least => {
-                Err(format!("only {count} {name} ran; in CI at least {least} have to"))
+                Err(format!("only {count} {name} ran; CI requires at least {least}"))
             }
             Needed::Each(names) if !names.is_subset(ran) => {
                 let missing: Vec<_> = names.difference(ran).map(String::as_str).collect();
-                Err(format!("{name} that have to run in CI and did not: {}", missing.join(", ")))
+                Err(format!("{name} did not run, but CI requires them: {}", missing.join(", ")))
             }
             Needed::AtLeast(_) | Needed::Each(_) => Ok(()),
         }
@@ -111,7 +111,7 @@ mod tests {
     fn another_test_does_not_stand_in_for_one_that_did_not_run() {
         let needed = Needed::Each(names(&["rust", "c"]));
         let failure = SUITE.enough(&names(&["rust", "go"]), &needed).unwrap_err();
-        assert!(failure.ends_with("did not: c"), "{failure}");
+        assert!(failure.ends_with("requires them: c"), "{failure}");
         assert_eq!(SUITE.enough(&names(&["rust", "c"]), &needed), Ok(()));
     }
 

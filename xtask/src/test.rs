@@ -1,8 +1,7 @@
-//! The test command: every step a change must pass, in order, up to the first that fails.
+//! The test command: every step that a change must pass, in order, up to the first failure.
 //!
-//! The cheap and talkative steps come first, so that a missing space costs a second and not the
-//! whole suite. What the steps print goes straight to the terminal: a run that hangs or is cut
-//! off has then already shown where.
+//! The fast steps come first, so that a formatting error costs a second and not the whole suite.
+//! The output of the steps is not captured, so a run that hangs or is killed still shows where.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -29,20 +28,20 @@ const STEPS: [Step; 13] = [
     ("pages", |root| docs::run(root, docs::DocsMode::Check)),
 ];
 
-/// Runs all steps, or the one of this name.
+/// Runs all steps, or the step with this name.
 pub(crate) fn run(root: &Path, only: Option<&'static str>) -> Result<(), String> {
     let wanted = STEPS.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
     steps(root, &wanted.collect::<Vec<_>>())
 }
 
-/// The step of this name.
+/// Returns the step with this name.
 pub(crate) fn named(name: &str) -> Result<&'static str, String> {
     let names = STEPS.map(|(name, _)| name);
     let found = names.into_iter().find(|there| *there == name);
-    found.ok_or_else(|| format!("there is no step `{name}`; the steps are {}", names.join(", ")))
+    found.ok_or_else(|| format!("unknown step `{name}`; the steps are {}", names.join(", ")))
 }
 
-/// Runs steps in order, up to the first that fails.
+/// Runs steps in order, up to the first failure.
 pub(crate) fn steps(root: &Path, steps: &[Step]) -> Result<(), String> {
     let begin = Instant::now();
     for (name, step) in steps {
@@ -69,22 +68,22 @@ pub(crate) fn clippy(root: &Path) -> Result<(), String> {
     program::run(&mut cargo(root, &arguments))
 }
 
-/// A link in a comment that leads nowhere is as wrong as one in a page, so private items count.
+/// Builds the documentation, including private items, so that broken links in comments are errors.
 fn documentation(root: &Path) -> Result<(), String> {
     let arguments = ["doc", "--workspace", "--no-deps", "--document-private-items"];
     program::run(cargo(root, &arguments).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// On its own, so that what does not link is told apart from a test that fails. All steps that
-/// follow need exactly this: another selection of packages would be compiled anew. The examples are
-/// benchmarks, and no step needs them.
+/// Builds the tests in a separate step, so that a build error is distinct from a failing test. The
+/// following steps use the same selection of packages; another one would be compiled again.
+/// Examples are benchmarks, which no step needs.
 fn build(root: &Path) -> Result<(), String> {
     let arguments = ["test", "--quiet", "--workspace", "--no-run", "--lib", "--bins", "--tests"];
     program::run(&mut cargo(root, &arguments))
 }
 
-/// With nextest where it is installed: it ends tests that hang. Examples in comments follow. The
-/// suites that need programs of their own are steps of their own.
+/// Runs the tests with nextest if it is installed, because it kills tests that hang; then the doc
+/// tests. The suites that need other programs are separate steps.
 fn tests(root: &Path) -> Result<(), String> {
     let [projects, real] = [&toolchains::SUITE, &claude::SUITE];
     let targets = ["--lib", "--bins", "--tests"];
@@ -102,7 +101,7 @@ fn tests(root: &Path) -> Result<(), String> {
     doc_tests(root)
 }
 
-/// Examples in comments.
+/// Runs the examples in doc comments.
 fn doc_tests(root: &Path) -> Result<(), String> {
     program::run(&mut cargo(root, &["test", "--workspace", "--doc"]))
 }

@@ -1,12 +1,13 @@
-//! The rules of the source tree that no compiler checks.
+//! The rules of the source tree that the compiler does not check.
 //!
-//! Every rule is a function from text to findings, so that its tests can show it failing. Only
-//! this file and `tree` touch the disk. All rules run before anything is reported: whoever has to
-//! mend the tree sees the whole list at once.
+//! Every rule is a function from text to findings, so that a test can make it fail. Only this file
+//! and `tree` read from the disk. All rules run before the findings are printed, so that you see
+//! the complete list at once.
 
 mod boundaries;
 mod ci;
 mod code_map;
+mod language;
 mod leftovers;
 mod length;
 mod links;
@@ -27,14 +28,22 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         ["tree", "--package", "nightwright-core", "--edges", "normal", "--prefix", "none"];
     let core_tree = program::stdout(&mut cargo(root, &arguments));
 
-    let findings = findings(&files, &core_tree, |path| root.join(path).exists());
-    for finding in &findings {
+    report(&findings(&files, &core_tree, |path| root.join(path).exists()))
+}
+
+/// Prints the findings of the language rules, whether they are enforced or not.
+pub(crate) fn run_language(root: &Path) -> Result<(), String> {
+    report(&language::findings(&tree::read(root)?))
+}
+
+fn report(findings: &[Finding]) -> Result<(), String> {
+    for finding in findings {
         println!("{finding}");
     }
     match findings.len() {
         0 => Ok(()),
-        1 => Err("tidy found 1 thing to mend".to_owned()),
-        count => Err(format!("tidy found {count} things to mend")),
+        1 => Err("tidy found 1 problem".to_owned()),
+        count => Err(format!("tidy found {count} problems")),
     }
 }
 
@@ -57,6 +66,9 @@ fn findings(
     all.extend(code_map::wrong_paths(text_of(files, "ARCHITECTURE.md"), &exists));
     all.extend(links::leading_nowhere(files, &exists));
     all.extend(ci::check(text_of(files, ".ci/run")));
+    if language::ENFORCED {
+        all.extend(language::findings(files));
+    }
     all
 }
 
@@ -64,7 +76,7 @@ fn text_of<'a>(files: &'a [File], path: &str) -> Option<&'a str> {
     files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
 }
 
-/// One thing to mend: where it is, which rule it breaks, and why that matters.
+/// A violation of a rule: its place, the rule, and the reason for the rule.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     path: String,
@@ -90,7 +102,7 @@ impl fmt::Display for Finding {
 mod tests {
     use super::*;
 
-    /// The rules' own tests show that each can fail; this one, that each is asked.
+    /// The tests of each rule show that it can fail; this test shows that each rule is called.
     #[test]
     fn every_rule_is_asked() {
         let files = [

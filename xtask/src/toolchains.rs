@@ -15,18 +15,19 @@ use crate::program;
 use crate::tally::{Needed, Suite};
 use crate::tools::{self, Tool};
 
-/// Names the folder with the toolchains, instead of the cache folder. The tests read it too.
+/// The environment variable for the folder of the toolchains, instead of the cache folder. The
+/// tests read it too.
 const FOLDER_VARIABLE: &str = "NIGHTWRIGHT_TEST_TOOLCHAINS_DIR";
 
 pub(crate) const SUITE: Suite = Suite { name: "tests with real projects", prefix: "projects::" };
 
-/// The folder with a text file for each project. A test that ran leaves the name of that file.
+/// The folder with a text file for each project. A test that ran reports the name of that file.
 const PROJECTS: &str = "crates/nightwright/tests/it/projects";
 
 /// The project that may be skipped in CI.
 const OPTIONAL: &str = "go";
 
-/// The file in a folder of the cache that says what was installed there.
+/// The file in a cache folder that names the installed version.
 const STAMP: &str = "installed";
 
 const NODE: [Tool; 2] = [
@@ -49,15 +50,15 @@ struct Minimum {
     least: Version,
 }
 
-/// Major and minor number.
+/// A major and a minor version number.
 type Version = (u32, u32);
 
 const MINIMUMS: [Minimum; 5] = [
-    // vite 6 and vitest 3.
+    // Required by vite 6 and vitest 3.
     Minimum { program: "node", arguments: &["--version"], least: (18, 0) },
-    // It reads the third version of `package-lock.json`.
+    // Required for version 3 of `package-lock.json`.
     Minimum { program: "npm", arguments: &["--version"], least: (7, 0) },
-    // pytest 8.4.
+    // Required by pytest 8.4.
     Minimum { program: "python3", arguments: &["--version"], least: (3, 9) },
     Minimum { program: "cc", arguments: &["-dumpversion"], least: (5, 0) },
     // The version in `go.mod`.
@@ -97,7 +98,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
             eprintln!("skipped: projects with {name}: {why}");
         }
     }
-    // Those that are missing have been named already.
+    // The missing programs were reported before.
     for minimum in &MINIMUMS {
         if let Ok(said) = program::stdout(Command::new(minimum.program).args(minimum.arguments)) {
             minimum.accepts(&said)?;
@@ -108,7 +109,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     SUITE.judge(&ran, &needed)
 }
 
-/// The projects that have to be tested in CI.
+/// Returns the projects that have to be tested in CI.
 fn needed_projects(folder: &Path) -> Result<BTreeSet<String>, String> {
     let cannot = |error| format!("cannot read `{}`: {error}", folder.display());
     let mut names = BTreeSet::new();
@@ -121,7 +122,7 @@ fn needed_projects(folder: &Path) -> Result<BTreeSet<String>, String> {
 }
 
 impl Minimum {
-    /// Whether the version that the program printed is new enough.
+    /// Checks that the printed version is new enough.
     fn accepts(&self, said: &str) -> Result<(), String> {
         let Self { program, least: (major, minor), .. } = self;
         let said = said.lines().next().unwrap_or_default();
@@ -129,12 +130,12 @@ impl Minimum {
         match found {
             Some(found) if found >= self.least => Ok(()),
             Some((major, minor)) => Err(format!("`{program}` is {major}.{minor}; {needed}")),
-            None => Err(format!("`{program}` names no version (\"{said}\"); {needed}")),
+            None => Err(format!("cannot find the version of `{program}` in \"{said}\"; {needed}")),
         }
     }
 }
 
-/// The first number in a text, with the one behind its point.
+/// Returns the first version number in a text.
 fn version(text: &str) -> Option<Version> {
     let begin = text.find(|c: char| c.is_ascii_digit())?;
     let mut numbers = text[begin..].split(|c: char| !c.is_ascii_digit());
@@ -148,7 +149,7 @@ fn vitest_works(folder: &Path) -> Result<(), String> {
 }
 
 fn install_vitest(folder: &Path) -> Result<(), String> {
-    eprintln!("installing vitest, some 30 MB, once");
+    eprintln!("installing vitest, about 30 MB, once");
     write(&folder.join("package.json"), VITEST_PACKAGE)?;
     write(&folder.join("package-lock.json"), VITEST_LOCK)?;
     let mut npm = Command::new("npm");
@@ -165,8 +166,8 @@ fn pytest_works(folder: &Path) -> Result<(), String> {
 }
 
 fn install_pytest(folder: &Path) -> Result<(), String> {
-    eprintln!("installing pytest, some 40 MB, once");
-    // Debian has the part of Python that makes environments in a package of its own.
+    eprintln!("installing pytest, about 40 MB, once");
+    // Debian has the part of Python that creates virtual environments in a separate package.
     if !program::works(Command::new("python3").args(["-c", "import ensurepip, venv"])) {
         tools::install_package("python3-venv")?;
     }
@@ -180,12 +181,12 @@ fn install_pytest(folder: &Path) -> Result<(), String> {
     write(&folder.join(STAMP), PYTEST_REQUIREMENTS)
 }
 
-/// Whether exactly this was installed.
+/// Checks that exactly this version was installed.
 fn stamp_is(folder: &Path, wanted: &str) -> Result<(), String> {
     let file = folder.join(STAMP);
     match fs::read_to_string(&file) {
         Ok(text) if text == wanted => Ok(()),
-        Ok(_) => Err(format!("`{}` holds other versions", folder.display())),
+        Ok(_) => Err(format!("`{}` contains other versions", folder.display())),
         Err(error) => Err(format!("cannot read `{}`: {error}", file.display())),
     }
 }
@@ -228,7 +229,7 @@ mod tests {
         let old = of("python3").accepts("Python 3.8.20").unwrap_err();
         assert_eq!(old, "`python3` is 3.8; 3.9 or newer is needed");
         let unknown = of("node").accepts("no idea").unwrap_err();
-        assert!(unknown.contains("names no version"), "{unknown}");
+        assert!(unknown.contains("cannot find the version"), "{unknown}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The programs that the tests need beside Rust, installed if they are missing.
+//! Installs the programs that the tests need besides Rust, if they are missing.
 //!
-//! A fresh Debian machine with Rust on it is enough to run the test command. Elsewhere the
-//! programs have to be there already, and the failure says which. The real agent program is not
-//! one of them: nobody has to have it (see `claude`).
+//! A new Debian machine with Rust is enough to run the test command. On other systems the programs
+//! have to be installed already, and the error names the missing ones. The real agent program is
+//! optional (see `claude`).
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,24 +13,28 @@ use crate::program;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool {
     pub(crate) program: &'static str,
-    /// The name of Debian's package.
+    /// The name of the Debian package.
     pub(crate) package: &'static str,
     pub(crate) why: &'static str,
 }
 
 const TOOLS: &[Tool] = &[
-    Tool { program: "git", package: "git", why: "the product drives it, on real repositories" },
-    Tool { program: "tmux", package: "tmux", why: "what a terminal shows is tested in one" },
-    Tool { program: "chromium", package: "chromium", why: "what a browser makes of a report" },
-    Tool { program: "systemd-analyze", package: "systemd", why: "what systemd makes of a service" },
+    Tool { program: "git", package: "git", why: "nightwright uses it on real repositories" },
+    Tool { program: "tmux", package: "tmux", why: "the terminal tests run in it" },
+    Tool { program: "chromium", package: "chromium", why: "the report tests open pages in it" },
+    Tool {
+        program: "systemd-analyze",
+        package: "systemd",
+        why: "the service tests validate units with it",
+    },
 ];
 
-/// What every test command needs.
+/// Installs the programs that every test command needs.
 pub(crate) fn ensure_tools() -> Result<(), String> {
     ensure(TOOLS)
 }
 
-/// Looks first and installs only what is not there, so that it costs nothing the second time.
+/// Installs only missing programs, so that repeated calls are fast.
 pub(crate) fn ensure(tools: &[Tool]) -> Result<(), String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let missing = missing(tools, &path);
@@ -51,11 +55,11 @@ fn install(tools: &[Tool], path: &OsStr) -> Result<(), String> {
     if absent.is_empty() {
         Ok(())
     } else {
-        Err(format!("installed, but still not on PATH: {}", names(&absent)))
+        Err(format!("installed, but not on PATH: {}", names(&absent)))
     }
 }
 
-/// Installs a package that brings no program by which it could be found.
+/// Installs a package that contains no program to detect it by.
 pub(crate) fn install_package(package: &str) -> Result<(), String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     install_packages(&[package], &path)
@@ -64,13 +68,13 @@ pub(crate) fn install_package(package: &str) -> Result<(), String> {
 
 fn install_packages(packages: &[&str], path: &OsStr) -> Result<(), String> {
     if !is_on("apt-get", path) {
-        return Err("can't install anything here: there is no `apt-get`".to_owned());
+        return Err("cannot install packages: `apt-get` not found".to_owned());
     }
     program::run(apt_get(path).arg("update"))?;
     program::run(apt_get(path).args(["install", "--yes", "--no-install-recommends"]).args(packages))
 }
 
-/// As root, or through `sudo` where that needs no password: nobody may be there to type one.
+/// Runs as root, or with `sudo` if it needs no password, because the command may run unattended.
 fn apt_get(path: &OsStr) -> Command {
     let is_root = program::stdout(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     let mut command = if is_root || !is_on("sudo", path) {
@@ -119,7 +123,7 @@ mod tests {
     fn without_a_package_manager_the_failure_says_so() {
         let tool = Tool { program: "git", package: "git", why: "" };
         let failure = install(&[tool], OsStr::new("")).unwrap_err();
-        assert!(failure.contains("there is no `apt-get`"), "{failure}");
+        assert!(failure.contains("`apt-get` not found"), "{failure}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `bench fingerprint`: a look at a large repository, beside `git status` in it.
+//! `bench fingerprint`: surveys a large repository, compared with `git status`.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::process::Command;
 use super::hermit::BenchEnv;
 use crate::program::{self, cargo};
 
-/// Files in one folder.
+/// The number of files per folder.
 const FOLDER: u64 = 100;
 
-/// Both are measured in an example of the shell crate: this crate does not link it.
+/// Runs an example of the shell crate that measures both; xtask does not link that crate.
 pub(crate) fn run(root: &Path, files: u64) -> Result<(), String> {
     let env = BenchEnv::new("bench-fingerprint")?;
     let project = env.path("project");
-    println!("making a repository of {files} files");
+    println!("creating a repository with {files} files");
     for number in 0..files {
         let folder = project.join(format!("{:04}", number / FOLDER));
         let written = if number % FOLDER == 0 { fs::create_dir_all(&folder) } else { Ok(()) };
@@ -22,7 +22,7 @@ pub(crate) fn run(root: &Path, files: u64) -> Result<(), String> {
             .and_then(|()| {
                 fs::write(folder.join(format!("{number}.txt")), format!("file {number}\n"))
             })
-            .map_err(|error| format!("can't write into {}: {error}", folder.display()))?;
+            .map_err(|error| format!("cannot write into {}: {error}", folder.display()))?;
     }
     for words in [
         &["init", "--quiet"][..],
@@ -31,11 +31,11 @@ pub(crate) fn run(root: &Path, files: u64) -> Result<(), String> {
     ] {
         program::run(Command::new("git").args(words).current_dir(&project))?;
     }
-    // Some of them are being worked on.
+    // Some files have uncommitted changes.
     for number in (0..files).step_by(10_000) {
         let path = project.join(format!("{:04}/{number}.txt", number / FOLDER));
         fs::write(&path, "changed\n")
-            .map_err(|error| format!("can't write {}: {error}", path.display()))?;
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     let arguments =
         ["run", "--release", "--package", "nightwright", "--example", "fingerprint_speed", "--"];

@@ -1,4 +1,4 @@
-//! A folder in which nightwright finds a project, a home and an agent, and nothing of the machine's.
+//! An isolated folder with a project, a home and an agent, independent of the machine's settings.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Made at the start of a benchmark, gone at its end.
+/// The folder; it is created at the start of a benchmark and removed at its end.
 #[derive(Debug)]
 pub(super) struct BenchEnv {
     folder: PathBuf,
@@ -20,7 +20,7 @@ impl BenchEnv {
         for name in ["project", "state", "home", "tmp", "bin"] {
             let path = env.path(name);
             fs::create_dir_all(&path)
-                .map_err(|error| format!("can't make {}: {error}", path.display()))?;
+                .map_err(|error| format!("cannot make {}: {error}", path.display()))?;
         }
         Ok(env)
     }
@@ -29,7 +29,7 @@ impl BenchEnv {
         self.folder.join(name)
     }
 
-    /// Puts an agent in place that does this, once it is asked for more than its version.
+    /// Installs an agent that runs this script unless it is asked for its version.
     pub(super) fn agent(&self, does: &str) -> Result<(), String> {
         let path = self.path("bin/claude");
         let script = format!(
@@ -37,10 +37,10 @@ impl BenchEnv {
         );
         fs::write(&path, script)
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
-            .map_err(|error| format!("can't write {}: {error}", path.display()))
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 
-    /// A program in this folder: it sees nothing of our environment, and nobody sees its output.
+    /// Returns a command that runs in this folder with a clean environment and without output.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -58,18 +58,18 @@ impl BenchEnv {
         command
     }
 
-    /// Takes away what a run has left, so that the next one finds the same disk.
+    /// Removes the files of a run, so that the next one starts with the same disk.
     pub(super) fn tidy(&self) -> Result<(), String> {
         for name in ["state", "tmp"] {
             let path = self.path(name);
             fs::remove_dir_all(&path)
                 .and_then(|()| fs::create_dir(&path))
-                .map_err(|error| format!("can't clear {}: {error}", path.display()))?;
+                .map_err(|error| format!("cannot clear {}: {error}", path.display()))?;
         }
         Ok(())
     }
 
-    /// The bytes that runs have kept of the agent's output.
+    /// Returns the number of bytes of agent output that the runs have stored.
     pub(super) fn keep(&self) -> u64 {
         files(&self.path("state"), "ndjson").unwrap_or(0)
     }
@@ -77,12 +77,12 @@ impl BenchEnv {
 
 impl Drop for BenchEnv {
     fn drop(&mut self) {
-        // What can't be removed is in the folder for such things, and somebody else's business.
+        // A failure is ignored because the folder is in the system's temporary directory.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// The size of all files with this ending together.
+/// Returns the total size of all files with this extension.
 fn files(folder: &Path, ending: &str) -> io::Result<u64> {
     let mut sum = 0;
     for entry in fs::read_dir(folder)? {

@@ -1,10 +1,10 @@
-//! `cargo xtask bench judgement`: whether runs end as they should, whatever the agent does.
+//! `cargo xtask bench judgement`: whether runs end with the right outcome, whatever the agent does.
 //!
-//! Every behaviour in `xtask/judgement` is an agent that does something in particular: it finishes
-//! late, lies, deletes a test, hangs, goes in circles. Each is played by the rehearsal agent, in a
-//! project of its own, to the real binary; and to two plain loops of the kind that people write
-//! themselves. What is counted is endings and iterations, never time. Whether the work was really
-//! done is found out by the benchmark itself, with a command that the run knows nothing of.
+//! Every behaviour in `xtask/judgement` describes an agent: it finishes late, lies, deletes a test,
+//! hangs or repeats itself. The rehearsal agent plays each one in a separate project, for the real
+//! binary and for two plain loops as users write them. The benchmark counts outcomes and
+//! iterations, never time. It determines whether the work was really done with its own command,
+//! which the run does not know.
 
 mod behaviour;
 mod ending;
@@ -30,19 +30,19 @@ use stage::BehaviourEnv;
 
 use crate::program::{self, cargo};
 
-/// The behaviours of this repository.
+/// The folder with the behaviours of this repository.
 const FOLDER: &str = "xtask/judgement";
-/// So many at once for each core: they wait for disks and for each other.
+/// The number of parallel jobs per core; most of them wait for disks and for each other.
 const JOBS_PER_CORE: usize = 2;
-/// The most iterations beyond the oracle's, in percent of them, with which a change may be made.
+/// The allowed number of extra iterations, in percent of the oracle's.
 const WASTE_ALLOWED: u32 = 10;
 
-/// Which behaviours to play.
+/// The behaviours to play, as given on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
-    /// A file or a folder of them, instead of ours.
+    /// A file, or a folder of files, instead of `xtask/judgement`.
     file: Option<PathBuf>,
-    /// Only this one.
+    /// The name of the only behaviour to play.
     only: Option<String>,
 }
 
@@ -81,10 +81,10 @@ impl Selection {
     }
 }
 
-/// Plays to nightwright and to the plain loops, and prints a table.
+/// Plays the behaviours with nightwright and the plain loops, and prints a table.
 pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
     let behaviours = selection.read(root)?;
-    // As the tests are built, because they have most likely been.
+    // Uses the build options of the tests, because those artifacts usually exist already.
     let arguments = ["test", "--quiet", "--workspace", "--no-run", "--lib", "--bins", "--tests"];
     program::run(&mut cargo(root, &arguments))?;
     let folder = stage_folder()?;
@@ -92,7 +92,7 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
     for player in [Player::Loop(PlainLoop::Bare), Player::Loop(PlainLoop::Grep)] {
         let scores = play(player, root, &behaviours, &folder)?;
         columns.push((player.title(), tally(&scores)));
-        // That these go wrong is no news.
+        // The plain loops are expected to fail, so their folders are not kept.
         clear(&folder)?;
     }
     let ours = play(Player::Nightwright, root, &behaviours, &folder)?;
@@ -101,7 +101,7 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
     complain(&ours, &folder)
 }
 
-/// The step of the test command: nightwright alone, with the binary that was just built.
+/// The step of the test command: plays nightwright alone, with the binary that was just built.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let behaviours = Selection::default().read(root)?;
     let folder = stage_folder()?;
@@ -115,7 +115,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Who has to make something of the agent.
+/// The program that drives the agent: nightwright or one of the plain loops.
 #[derive(Clone, Copy, Debug)]
 enum Player {
     Nightwright,
@@ -151,15 +151,15 @@ impl Player {
     }
 }
 
-/// A behaviour, what came of it, and where that can be looked at.
+/// A behaviour, its score, and the folder with its files.
 struct Played {
     name: String,
     score: Score,
     folder: PathBuf,
 }
 
-/// Plays all behaviours, several at once; the answers are in the order of the behaviours. The
-/// folders of those that went wrong are kept.
+/// Plays all behaviours, several at once, and returns the results in the order of the behaviours.
+/// The folders of failed ones are kept.
 fn play(
     player: Player,
     root: &Path,
@@ -176,7 +176,7 @@ fn play(
             behaviours.get(index).map(|behaviour| (index, behaviour))
         } {
             let played = player.play(&program, &folder.join(&behaviour.name), behaviour);
-            // Whoever held the lock only pushed: what is in the list is whole.
+            // The lock only protects a push, so a poisoned list is still complete.
             done.lock().unwrap_or_else(PoisonError::into_inner).push((index, played));
         }
     };
@@ -215,7 +215,7 @@ fn tally(played: &[Played]) -> Tally {
     played.iter().map(|played| &played.score).collect()
 }
 
-/// Says what was not right; fails if anything was not.
+/// Prints the complaints; fails if there are any.
 fn complain(played: &[Played], folder: &Path) -> Result<(), String> {
     let wrong: Vec<_> = played.iter().filter(|played| !played.score.is_right()).collect();
     for Played { name, score, folder } in &wrong {
@@ -223,12 +223,12 @@ fn complain(played: &[Played], folder: &Path) -> Result<(), String> {
     }
     match wrong.len() {
         0 => clear(folder),
-        1 => Err("1 behaviour was not judged as it should be".to_owned()),
-        count => Err(format!("{count} behaviours were not judged as they should be")),
+        1 => Err("1 behaviour had an unexpected result".to_owned()),
+        count => Err(format!("{count} behaviours had unexpected results")),
     }
 }
 
-/// A new folder for all of it.
+/// Creates a new folder for all behaviours.
 fn stage_folder() -> Result<PathBuf, String> {
     let folder = std::env::temp_dir().join(format!("nightwright-judgement-{}", std::process::id()));
     clear(&folder)?;
@@ -238,7 +238,7 @@ fn stage_folder() -> Result<PathBuf, String> {
 fn clear(folder: &Path) -> Result<(), String> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("can't remove {}: {error}", folder.display()))
+            Err(format!("cannot remove {}: {error}", folder.display()))
         }
         Ok(()) | Err(_) => Ok(()),
     }

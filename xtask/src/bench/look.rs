@@ -1,4 +1,4 @@
-//! `bench look`: the commands that look back, over the runs of months, beside `cat` of the journals.
+//! `bench look`: the commands that show past runs, compared with `cat` of the journals.
 
 use std::fs;
 use std::path::Path;
@@ -9,17 +9,17 @@ use super::hermit::BenchEnv;
 use super::measure::{measure, median};
 use crate::program::{self, built, cargo};
 
-/// How often each is measured; the median counts.
+/// The number of rounds per command; the median counts.
 const ROUNDS: usize = 11;
-/// Iterations of a run, in the mean.
+/// The mean number of iterations per run.
 const ITERATIONS: &str = "20";
-/// The most that a look may take.
+/// The maximum duration of a command.
 const WANTED: Duration = Duration::from_millis(200);
 
 const TASKS: [&str; 8] =
     ["api", "docs", "errors", "invoices", "orders", "payments", "search", "webhooks"];
 
-/// What is measured, beside how it is called.
+/// The measured commands: a name and the arguments.
 const LOOKS: [(&str, &[&str]); 5] = [
     ("`nightwright list`", &["list"]),
     ("`nightwright task show orders`", &["task", "show", "orders"]),
@@ -52,15 +52,15 @@ pub(crate) fn run(root: &Path, runs: u64) -> Result<(), String> {
         for ((_, words), times) in LOOKS.iter().zip(&mut times[1..]) {
             times.push(look(&env, &nightwright, words)?);
         }
-        // What the tasks remember of their runs is lost: all journals have to be read.
+        // Moves the notes of the tasks away, so that all journals have to be read.
         for path in &notes {
             let moved = path.with_extension("away");
-            fs::rename(path, moved).map_err(|error| format!("can't move a note: {error}"))?;
+            fs::rename(path, moved).map_err(|error| format!("cannot move a note: {error}"))?;
         }
         times[LOOKS.len() + 1].push(look(&env, &nightwright, &["list"])?);
         for path in &notes {
             let moved = path.with_extension("away");
-            fs::rename(moved, path).map_err(|error| format!("can't move a note: {error}"))?;
+            fs::rename(moved, path).map_err(|error| format!("cannot move a note: {error}"))?;
         }
     }
     table(&times, megabytes)
@@ -75,7 +75,7 @@ fn fill(env: &BenchEnv, nightwright: &Path, runs: u64) -> Result<(), String> {
         let mut new = env.command(nightwright);
         program::run(new.args(["new", task]).stderr(Stdio::null()))?;
         let text = env.path("project").join(format!(".nightwright/tasks/{task}/INSTRUCTIONS.md"));
-        fs::write(text, "Do it.\n").map_err(|error| format!("can't write: {error}"))?;
+        fs::write(text, "Do it.\n").map_err(|error| format!("cannot write: {error}"))?;
     }
     let example = nightwright.with_file_name("examples").join("made_up_runs");
     let mut made_up = env.command(&example);
@@ -87,20 +87,19 @@ fn look(env: &BenchEnv, nightwright: &Path, words: &[&str]) -> Result<Duration, 
     Ok(measure(env.command(nightwright).args(words).stderr(Stdio::null()))?.time)
 }
 
-/// Prints it; an error names what took longer than it may.
+/// Prints the table; the error names the commands that took too long.
 fn table(times: &[Vec<Duration>], megabytes: u64) -> Result<(), String> {
     let middle = |times: &Vec<Duration>| median(times.clone()).unwrap_or_default();
     let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
     let reference = middle(&times[0]);
-    println!("\n| | ms | to the reference | wanted |\n| --- | ---: | ---: | ---: |");
+    println!("\n| | ms | ratio to the reference | target |\n| --- | ---: | ---: | ---: |");
     println!("| `cat` of all journals ({megabytes} MB) | {:.0} | | |", milliseconds(reference));
-    let names =
-        LOOKS.iter().map(|(name, _)| *name).chain(["`nightwright list`, with all notes lost"]);
+    let names = LOOKS.iter().map(|(name, _)| *name).chain(["`nightwright list`, without notes"]);
     let mut missed = Vec::new();
     for ((place, name), times) in names.enumerate().zip(&times[1..]) {
         let time = middle(times);
         let ratio = time.as_secs_f64() / reference.as_secs_f64().max(1e-9);
-        // Who reads all journals takes as long as that takes.
+        // Reading all journals has no limit.
         let is_wanted = place < LOOKS.len();
         let wanted =
             if is_wanted { format!("<= {} ms", WANTED.as_millis()) } else { String::new() };
@@ -109,7 +108,7 @@ fn table(times: &[Vec<Duration>], megabytes: u64) -> Result<(), String> {
         }
         println!("| {name} | {:.0} | {ratio:.2}x | {wanted} |", milliseconds(time));
     }
-    if missed.is_empty() { Ok(()) } else { Err(format!("not reached: {}", missed.join(", "))) }
+    if missed.is_empty() { Ok(()) } else { Err(format!("targets missed: {}", missed.join(", "))) }
 }
 
 #[cfg(test)]

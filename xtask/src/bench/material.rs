@@ -1,30 +1,29 @@
-//! What an agent prints in a long day, made up: the same bytes every time.
+//! Generates the output of an agent during a long day of work, with the same bytes every time.
 //!
-//! A turn is shaped like the recordings of the real program: the words of an answer in small
-//! pieces, the answer once more as a whole, a tool call, and what the tool gave, which is in its
-//! line twice. Most lines are small, most bytes are in tool results, and once in a while a tool
-//! gives a megabyte.
+//! A turn has the shape of recordings of the real program. It contains an answer in small pieces,
+//! the whole answer, a tool call, and the tool's result, which its line contains twice. Most lines
+//! are small, most bytes are in tool results, and sometimes a tool returns a megabyte.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-/// A million, as in the figures.
+/// A million bytes, as in the printed figures.
 pub(super) const MEGABYTE: u64 = 1_000_000;
 
-/// Pieces of an answer in one turn.
+/// The number of pieces of an answer in one turn.
 const PIECES: u32 = 24;
-/// One turn in so many has a tool result of a megabyte.
+/// One turn out of this number has a tool result of a megabyte.
 const HUGE_EVERY: u32 = 64;
-/// A huge result, its line's other parts left out. The line stays below a MiB.
+/// The size of a huge result without the other parts of its line. The line stays below a MiB.
 const HUGE: usize = 1_000_000;
-/// What is made up anew before the same begins again.
+/// The number of bytes that are generated before the content repeats.
 const FRESH: usize = 16_000_000;
 
 const INIT: &str = r#"{"type":"system","subtype":"init","cwd":"/srv/shop","session_id":"93fd1bec-23d6-49f1-a483-bc2fceb7182a","tools":["Task","Bash","Edit","Read","Write"],"mcp_servers":[],"model":"claude-opus-5-5","permissionMode":"acceptEdits","claude_code_version":"2.1.325","uuid":"1f2e4bb0-07b4-4a0a-9d4a-6f1f4f6f7c11"}"#;
 const RESULT: &str = r#"{"is_error":false,"duration_ms":81000,"type":"result","subtype":"success","num_turns":7,"result":"Two handlers are moved; three are left.","stop_reason":"end_turn","total_cost_usd":0.42,"terminal_reason":"completed","modelUsage":{"claude-opus-5-5":{"inputTokens":1000,"outputTokens":2000,"cacheReadInputTokens":30000,"cacheCreationInputTokens":400,"costUSD":0.42}},"model_usage_since_last_result":{"claude-opus-5-5":{"inputTokens":1000,"outputTokens":2000,"cacheReadInputTokens":30000,"cacheCreationInputTokens":400,"costUSD":0.42}},"permission_denials":[],"session_id":"93fd1bec-23d6-49f1-a483-bc2fceb7182a","uuid":"7722c62f-2fdf-4b71-97d8-5ceac6fe1ced"}"#;
-/// The end of most lines.
+/// The last part of most lines.
 const END: &str = r#""session_id":"93fd1bec-23d6-49f1-a483-bc2fceb7182a","parent_tool_use_id":null,"uuid":"2f148ec7-3b14-4b6f-b470-616416796478""#;
 
 const WORDS: [&str; 16] = [
@@ -46,20 +45,20 @@ const WORDS: [&str; 16] = [
     "fn",
 ];
 
-/// What there is beside the usual lines.
+/// Additional lines of unusual size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extra {
-    /// Nothing more.
+    /// No additional lines at all.
     None,
-    /// Tool results and words of the agent of up to so many bytes each.
+    /// Tool results and messages of the agent of up to this number of bytes each.
     LongLines(usize),
-    /// Words of the agent of so many bytes in one line, no string of which is a very long one.
+    /// Messages of the agent with this number of bytes in one line, but without a very long string.
     ManyBlocks(usize),
-    /// One line of so many bytes, and no JSON.
+    /// One line of this number of bytes that is not JSON.
     Endless(usize),
 }
 
-/// Writes a stream of about so many megabytes, from the first line to the result.
+/// Writes a complete stream of about this number of megabytes.
 pub(super) fn write(path: &Path, megabytes: u64, extra: Extra) -> io::Result<u64> {
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let mut fresh = String::new();
@@ -77,7 +76,7 @@ pub(super) fn write(path: &Path, megabytes: u64, extra: Extra) -> io::Result<u64
         Extra::None => {}
         Extra::LongLines(bytes) => {
             let mut lines = String::new();
-            // Of several sizes, so that no memory fits the next one by chance.
+            // Different sizes, so that allocated memory does not fit the next line by chance.
             for share in [2, 1, 3, 1] {
                 turns.tool_result(&mut lines, bytes / share);
                 turns.answer(&mut lines, bytes / share);
@@ -111,7 +110,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// One turn, a few dozen lines.
+    /// Writes one turn, a few dozen lines.
     fn next(&mut self, out: &mut String) {
         self.count += 1;
         line(
@@ -156,7 +155,7 @@ impl Turns {
         self.tool_result(out, bytes);
     }
 
-    /// Words of the agent, as a whole.
+    /// Writes a message of the agent in one piece.
     fn answer(&mut self, out: &mut String, bytes: usize) {
         let text = self.text(bytes);
         line(
@@ -167,7 +166,7 @@ impl Turns {
         );
     }
 
-    /// Words of the agent, in pieces of a megabyte.
+    /// Writes a message of the agent in blocks of a megabyte.
     fn blocks(&mut self, out: &mut String, bytes: usize) {
         let text = self.text(HUGE);
         let block = format!(r#"{{"type":"text","text":"{text}"}}"#);
@@ -202,13 +201,14 @@ impl Turns {
         );
     }
 
-    /// Between 1 and 100 kB, as often below 10 kB as above.
+    /// Returns a size between 1 and 100 kB, as often below 10 kB as above.
     fn result_size(&mut self) -> usize {
         let kilobytes = [1, 2, 4, 8, 12, 25, 50, 100];
         kilobytes[self.roll(kilobytes.len())] * 1000
     }
 
-    /// The inside of a JSON string: words, lines of some sixty characters, now and then a quote.
+    /// Returns the content of a JSON string: words in lines of about sixty characters, with some
+    /// quotes.
     fn text(&mut self, bytes: usize) -> String {
         let mut text = String::with_capacity(bytes + 16);
         let mut column = 0;
@@ -231,7 +231,7 @@ impl Turns {
         text
     }
 
-    /// A number below `below`, from a sequence that is always the same.
+    /// Returns a pseudo-random number below `below`, always from the same sequence.
     fn roll(&mut self, below: usize) -> usize {
         self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         usize::try_from(self.chance >> 33).unwrap_or(0) % below
@@ -248,7 +248,7 @@ fn event(out: &mut String, event: &str) {
 }
 
 fn line(out: &mut String, line: &str) {
-    writeln!(out, "{line}").expect("writing to memory can't fail");
+    writeln!(out, "{line}").expect("writing to memory cannot fail");
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One program, from its start to its end: how long it took, and how much memory it took.
+//! Measures the duration and the peak memory of one program.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 
 use crate::program;
 
-/// How often the memory is looked at. The kernel keeps the peak, so only what happens between the
-/// last look and the end can be missed.
+/// The interval between two readings of the memory. The kernel keeps the peak, so only the time
+/// between the last reading and the exit can be missed.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What a program took.
+/// The resources that a program used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
     pub(super) time: Duration,
-    /// The most memory it held at once, in bytes; of itself alone, not of what it started.
+    /// The peak memory of the program in bytes, without its children.
     pub(super) peak: u64,
 }
 
-/// Runs a program to its end, which has to be a good one.
+/// Runs a program until it exits; a failure is an error.
 pub(super) fn measure(command: &mut Command) -> Result<Taken, String> {
     let begin = Instant::now();
     let child =
-        command.spawn().map_err(|error| format!("can't start `{}`: {error}", shown(command)))?;
+        command.spawn().map_err(|error| format!("cannot start `{}`: {error}", shown(command)))?;
     let (ended, peak) = watch(child).map_err(|error| format!("`{}`: {error}", shown(command)))?;
     if ended {
         Ok(Taken { time: begin.elapsed(), peak })
@@ -32,7 +32,7 @@ pub(super) fn measure(command: &mut Command) -> Result<Taken, String> {
     }
 }
 
-/// Whether it ended well, and its peak.
+/// Waits for the exit; returns whether it succeeded, and the peak memory.
 fn watch(mut child: Child) -> std::io::Result<(bool, u64)> {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
@@ -47,14 +47,14 @@ fn watch(mut child: Child) -> std::io::Result<(bool, u64)> {
     }
 }
 
-/// `VmHWM:     12345 kB`, in bytes.
+/// Parses `VmHWM:     12345 kB` and returns bytes.
 fn high_water(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes * 1024)
 }
 
-/// The middle one.
+/// Returns the median, or `None` for an empty list.
 pub(super) fn median<T: Copy + Ord>(mut values: Vec<T>) -> Option<T> {
     values.sort_unstable();
     values.get(values.len() / 2).copied()

@@ -1,6 +1,7 @@
-//! `bench stream`: a run whose agent talks without a pause, beside the same agent piped through
-//! `tee` into a file, which keeps everything and reads nothing, and through `jq`, which reads
-//! everything and keeps nothing. Nightwright does both.
+//! `bench stream`: a run whose agent prints without a pause, compared with `tee` and `jq`.
+//!
+//! `tee` writes the same output to a file without reading it, and `jq` parses it without storing
+//! it. Nightwright does both.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,16 +11,16 @@ use super::material::{self, Extra, MEGABYTE};
 use super::measure::{Taken, measure, median};
 use crate::program::{self, cargo};
 
-/// How often each is measured.
+/// The number of rounds for each program.
 const ROUNDS: usize = 5;
 
-/// What is wanted: a share of `tee`, a multiple of `jq`, and memory.
+/// The targets: a share of the speed of `tee`, a multiple of `jq`, and the memory.
 const OF_TEE: f64 = 0.65;
 const OF_JQ: f64 = 4.0;
 const MEMORY: u64 = 32 << 20;
 const MEMORY_LONG: u64 = 64 << 20;
 
-/// The rest of the stream where one line is long.
+/// The size of the rest of the stream around a long line, in megabytes.
 const AROUND: u64 = 50;
 
 pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
@@ -40,8 +41,8 @@ pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
     let [tee, ours, jq] = rounds.map(|rounds| middle(&rounds));
     let rate = |taken: Taken| speed(bytes, taken.time);
 
-    println!("\n{} MB of stream-json, {ROUNDS} rounds in turn, medians:\n", bytes / MEGABYTE);
-    println!("| through | MB/s | nightwright to it | wanted | peak MiB | wanted |");
+    println!("\n{} MB of stream-json, {ROUNDS} alternating rounds, medians:\n", bytes / MEGABYTE);
+    println!("| program | MB/s | ratio of nightwright | target | peak MiB | target |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     println!(
         "| `nightwright run -m 1 --quiet` | {:.0} | | | {:.1} | <= {} |",
@@ -57,10 +58,10 @@ pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
     verdict(of_tee, of_jq, ours.peak, long)
 }
 
-/// Streams as no agent should print them. Only the memory counts.
+/// Measures the peak memory with streams of unusual lines.
 fn memory_of_the_unusual(env: &BenchEnv, nightwright: &Path) -> Result<u64, String> {
-    println!("\nMemory of the supervisor, for streams of {AROUND} MB with something in them:\n");
-    println!("| in the stream | peak MiB | wanted |");
+    println!("\nMemory of the supervisor, for streams of {AROUND} MB with additional lines:\n");
+    println!("| additional line | peak MiB | target |");
     println!("| --- | ---: | ---: |");
     let cases = [
         ("nothing unusual", Extra::None, ""),
@@ -94,31 +95,31 @@ fn verdict(of_tee: f64, of_jq: f64, memory: u64, memory_long: u64) -> Result<(),
             missed.push(name);
         }
     }
-    if missed.is_empty() { Ok(()) } else { Err(format!("not reached: {}", missed.join(", "))) }
+    if missed.is_empty() { Ok(()) } else { Err(format!("targets missed: {}", missed.join(", "))) }
 }
 
 fn material(path: &Path, megabytes: u64, extra: Extra) -> Result<u64, String> {
     material::write(path, megabytes, extra)
-        .map_err(|error| format!("can't write {}: {error}", path.display()))
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// The agent, its output going where the shell is told.
+/// Runs the agent with its output in a shell pipeline.
 fn through(env: &BenchEnv, pipeline: &str) -> Result<Taken, String> {
     let taken = measure(env.command(Path::new("/bin/sh")).args(["-c", pipeline]))?;
     env.tidy()?;
     Ok(taken)
 }
 
-/// A whole run of one iteration, which has to keep every byte.
+/// Runs one iteration and checks that every byte was stored.
 fn through_nightwright(env: &BenchEnv, nightwright: &Path, bytes: u64) -> Result<Taken, String> {
     let arguments = ["run", "-p", "move the handlers", "-m", "1", "--quiet", "--max-retries", "0"];
     let taken = measure(env.command(nightwright).args(arguments))?;
     let kept = env.keep();
     env.tidy()?;
-    if kept == bytes { Ok(taken) } else { Err(format!("{kept} bytes of {bytes} were kept")) }
+    if kept == bytes { Ok(taken) } else { Err(format!("only {kept} of {bytes} bytes were stored")) }
 }
 
-/// The time and the peak that are in the middle.
+/// Returns the median duration and the median peak.
 fn middle(rounds: &[Taken]) -> Taken {
     Taken {
         time: median(rounds.iter().map(|taken| taken.time).collect()).unwrap_or_default(),
@@ -126,12 +127,12 @@ fn middle(rounds: &[Taken]) -> Taken {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+#[expect(clippy::cast_precision_loss, reason = "an approximate figure for display")]
 fn speed(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / MEGABYTE as f64 / time.as_secs_f64()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+#[expect(clippy::cast_precision_loss, reason = "an approximate figure for display")]
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }

@@ -1,24 +1,24 @@
-//! What the fuzzer starts from: the recordings of the agent, and a journal that nightwright wrote.
+//! The seeds of the fuzzer: recordings of the agent, and a journal written by nightwright.
 //!
-//! Each target's file says what its first bytes mean; here they are put in front. Nothing of this
-//! is kept in the repository: it is made from what is there already.
+//! The file of each target defines the meaning of its first bytes; this module adds them. The seeds
+//! are generated from existing files and are not part of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::program::{self, cargo};
 
-/// Words on the end of a limit: the recordings have only one way to say it.
+/// Messages about the reset of a limit; the recordings contain only one form.
 const LIMITS: [&str; 4] = [
     "You've hit your 5-hour limit · resets 10:05pm (UTC)",
     "weekly limit · resets Nov 18, 8:05pm (UTC)",
     "hit your limit · resets 3am (UTC)",
     "Claude AI usage limit reached|1999999999",
 ];
-/// The evening of 15 November 2026, in seconds.
+/// The evening of 15 November 2026, in Unix seconds.
 const EVENING: i64 = 1_794_773_100;
 
-/// What a terminal would obey; in recordings it is always escaped.
+/// Control sequences for terminals; in recordings they are always escaped.
 const SEQUENCES: [&str; 4] = [
     "\u{1b}[1;31mred\u{1b}[0m \u{1b}[?25l\u{1b}(B\u{1b}c",
     "\u{1b}]0;title\u{7} \u{1b}]8;;http://x.y/\u{1b}\\here \u{1b}Pq#0\u{1b}\\",
@@ -26,7 +26,7 @@ const SEQUENCES: [&str; 4] = [
     "a\u{202e}b\u{2066}c\u{200f}\u{61c}\r\n10%\r20%",
 ];
 
-/// What has the form of a secret, or of a part of one.
+/// Strings in the form of a secret, or of a part of one.
 const SECRETS: [&str; 5] = [
     "see hunter2hunter2 and pa\\\"ss\\\\wo/rd-9 \\u00fc-end\n",
     "{\"text\":\"\\u0068unter2hunter2\\npa\\u0022ss\",\"n\":12345678}\n",
@@ -35,12 +35,12 @@ const SECRETS: [&str; 5] = [
     "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeK AKIAA1B2A1B2A1B2A1B2 \\\\\\\"\n",
 ];
 
-/// The fuzzer tries nothing longer than its longest seed, and short inputs are tried faster.
+/// The fuzzer tries no input longer than its longest seed, and short inputs are faster.
 const MAX_SEED_BYTES: u64 = 32 << 10;
 
 /// Writes the seeds of a target into its corpus.
 pub(super) fn plant(root: &Path, target: &str, corpus: &Path) -> Result<(), String> {
-    let written = |error| format!("can't write to {}: {error}", corpus.display());
+    let written = |error| format!("cannot write to {}: {error}", corpus.display());
     fs::create_dir_all(corpus).map_err(written)?;
     for (number, seed) in seeds(root, target)?.into_iter().enumerate() {
         fs::write(corpus.join(format!("seed-{number}")), seed).map_err(written)?;
@@ -56,7 +56,7 @@ fn seeds(root: &Path, target: &str) -> Result<Vec<Vec<u8>>, String> {
     Ok(match target {
         // A cap of 2 KiB, strings of 32 bytes, and chunks of several sizes.
         "lines" => after(&[128, 16, 255, 1, 17, 0, 100, 200, 3, 50], recorded(root)?),
-        // The work itself, ended by itself with the code 0, in chunks of 256 bytes.
+        // A work attempt that exits by itself with code 0, in chunks of 256 bytes.
         "stream" => after(&[7, 0b1_1100, 255], recorded(root)?),
         "words" => spoken(root)?,
         "journal" => journals(root)?,
@@ -72,15 +72,15 @@ fn seeds(root: &Path, target: &str) -> Result<Vec<Vec<u8>>, String> {
             seeds.extend(after(&[1, 3, 17, 64, 255], recorded(root)?));
             seeds
         }
-        // Its input is a structure; there is no text to begin with.
+        // The input is a structure, so no text can serve as a seed.
         _ => Vec::new(),
     })
 }
 
-/// What the agent printed in each recording, but for the longest.
+/// Returns the output of the agent in each recording, except the longest ones.
 fn recorded(root: &Path) -> Result<Vec<Vec<u8>>, String> {
     let folder = root.join("crates/nightwright-core/tests/fixtures/claude");
-    let unreadable = |error| format!("can't read {}: {error}", folder.display());
+    let unreadable = |error| format!("cannot read {}: {error}", folder.display());
     let mut texts = Vec::new();
     for entry in fs::read_dir(&folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path().join("stdout.ndjson");
@@ -91,16 +91,16 @@ fn recorded(root: &Path) -> Result<Vec<Vec<u8>>, String> {
     if texts.is_empty() { Err(format!("{} is empty", folder.display())) } else { Ok(texts) }
 }
 
-/// What agents say at the end of a turn.
+/// Returns the agent's messages at the end of a turn.
 fn spoken(root: &Path) -> Result<Vec<Vec<u8>>, String> {
     let path = root.join("crates/nightwright-core/src/watchdog/corpus.txt");
     let corpus = fs::read_to_string(&path)
-        .map_err(|error| format!("can't read {}: {error}", path.display()))?;
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let words = corpus.lines().filter_map(|line| line.split_once('|'));
     Ok(words.map(|(_, words)| words.replace("\\n", "\n").into_bytes()).collect())
 }
 
-/// A journal as it is, the same without checksums, which the target adds, and some damage.
+/// Returns a journal, the same without checksums, which the target adds, and damaged versions.
 fn journals(root: &Path) -> Result<Vec<Vec<u8>>, String> {
     let journal = demonstrated(root)?;
     let mut bare = Vec::new();
@@ -118,10 +118,10 @@ fn journals(root: &Path) -> Result<Vec<Vec<u8>>, String> {
     Ok(seeds)
 }
 
-/// The journal of a demonstration: waits, retries, a rejected claim and a completion.
+/// Returns the journal of a demo with waits, retries, a rejected claim and a completion.
 fn demonstrated(root: &Path) -> Result<String, String> {
     let folder = root.join("fuzz/target/demo");
-    let failed = |error| format!("can't prepare {}: {error}", folder.display());
+    let failed = |error| format!("cannot prepare {}: {error}", folder.display());
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(failed)?;
     }

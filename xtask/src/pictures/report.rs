@@ -1,4 +1,4 @@
-//! The picture of a report: the page of a made-up run, as a browser shows it.
+//! The image of a report: the page of an invented run in a browser.
 
 use std::fs;
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::process::{Command, Stdio};
 
 use crate::program::{self, built, cargo};
 
-/// The task and the iterations of the run.
+/// The name of the task in the invented run.
 const TASK: &str = "migrate-api";
 const ITERATIONS: &str = "8";
-/// As wide as a window, and as high as the first two screens.
+/// The size of the browser window: two screens high.
 const SIZE: &str = "--window-size=1200,1500";
 
-/// Takes it and puts it there.
+/// Takes the image and writes it to `picture`.
 pub(super) fn take(root: &Path, picture: &Path) -> Result<(), String> {
     let example = ["build", "--quiet", "--package", "nightwright", "--example", "made_up_runs"];
     program::run(&mut cargo(root, &example))?;
     let scratch = Path::new("/tmp/nightwright-pictures-report");
     if scratch.exists() {
-        fs::remove_dir_all(scratch).map_err(|error| format!("can't clear a folder: {error}"))?;
+        fs::remove_dir_all(scratch).map_err(|error| format!("cannot clear a folder: {error}"))?;
     }
     let project = scratch.join("shop");
-    fs::create_dir_all(&project).map_err(|error| format!("can't make a folder: {error}"))?;
+    fs::create_dir_all(&project).map_err(|error| format!("cannot make a folder: {error}"))?;
     let nightwright = built(root, "debug");
     let made_up = nightwright.with_file_name("examples").join("made_up_runs");
     let state = scratch.join("state");
@@ -53,5 +53,5 @@ pub(super) fn take(root: &Path, picture: &Path) -> Result<(), String> {
         .arg(format!("file://{}", page.display()))
         .stderr(Stdio::null());
     program::run(&mut shot)?;
-    fs::remove_dir_all(scratch).map_err(|error| format!("can't remove a folder: {error}"))
+    fs::remove_dir_all(scratch).map_err(|error| format!("cannot remove a folder: {error}"))
 }

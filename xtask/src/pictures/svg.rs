@@ -1,13 +1,13 @@
-//! A screen as an SVG file: text on a dark sheet, one element for each run of equal characters.
+//! Draws a screen as an SVG file: text on a dark background, one element per run of equal style.
 
 use std::fmt::Write as _;
 
 use vt100::{Cell, Color, Screen};
 
-/// The size of a character.
+/// The width and height of a character.
 const WIDE: f32 = 8.4;
 const HIGH: f32 = 19.0;
-/// The room around the text, and above it for the three dots.
+/// The margin around the text, and the space above it for the three dots.
 const EDGE: f32 = 16.0;
 const TOP: f32 = 40.0;
 
@@ -17,17 +17,17 @@ const TEXT: &str = "#d6dbe4";
 const COLORS: [&str; 8] =
     ["#4b5263", "#f0717b", "#95cf7c", "#eac06d", "#6cb2f5", "#cf8fe0", "#5fc3ce", "#d6dbe4"];
 
-/// How characters look.
+/// The style of a run of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     color: &'static str,
     dim: bool,
     bold: bool,
-    /// Characters that are boxes: fonts leave gaps between them, so they are drawn.
+    /// A block character. These are drawn as shapes, because fonts leave gaps between them.
     block: Option<char>,
 }
 
-/// Draws a screen, without the empty lines at its end.
+/// Draws a screen without the empty lines at its end.
 pub(super) fn draw(screen: &Screen) -> String {
     let (rows, columns) = screen.size();
     let used = (0..rows).rev().find(|row| (0..columns).any(|column| is_used(screen, *row, column)));
@@ -141,7 +141,7 @@ mod tests {
         assert!(svg.contains(">plain &lt;b&gt;</text>"), "{svg}");
         assert!(svg.contains("fill=\"#95cf7c\" xml:space=\"preserve\">green</text>"), "{svg}");
         assert!(svg.contains("opacity=\"0.62\""), "{svg}");
-        // The sheet, and one for each of the two boxes.
+        // The background, and one for each of the two boxes.
         assert_eq!(svg.matches("<rect").count(), 3, "{svg}");
     }
 }

@@ -1,4 +1,4 @@
-//! Who may know whom: the directions of dependency that the design rests on.
+//! Allowed dependencies between crates and modules.
 
 use super::Finding;
 use super::source::mentions;
@@ -7,35 +7,35 @@ use super::tree::File;
 const CORE_MANIFEST: &str = "crates/nightwright-core/Cargo.toml";
 const SHELL: &str = "crates/nightwright/src";
 
-/// Packages that have no place below core, and what each of them would bring along.
+/// Packages that the core crate must not depend on, and what each would add.
 const NOT_IN_CORE: [(&str, &str); 11] = [
-    ("tokio", "a runtime brings timers and tasks; core is called and answers"),
-    ("mio", "it waits for the operating system; core never waits"),
-    ("clap", "the command line is the shell's; core gets settings"),
-    ("rustix", "system calls touch the world; core only decides"),
-    ("libc", "system calls touch the world; core only decides"),
-    ("ignore", "it walks folders; core gets what was found as input"),
-    ("walkdir", "it walks folders; core gets what was found as input"),
-    ("tempfile", "it writes files; core asks for effects instead"),
-    ("reqwest", "it opens connections; core asks for effects instead"),
-    ("hyper", "it opens connections; core asks for effects instead"),
-    ("getrandom", "chance is a seed in the journal, or a replay would differ"),
+    ("tokio", "a runtime has timers and tasks; core only answers calls"),
+    ("mio", "it waits for the operating system; core never blocks"),
+    ("clap", "the command line belongs to the shell crate; core receives settings"),
+    ("rustix", "it makes system calls; core only decides"),
+    ("libc", "it makes system calls; core only decides"),
+    ("ignore", "it walks folders; core receives the results as input"),
+    ("walkdir", "it walks folders; core receives the results as input"),
+    ("tempfile", "it writes files; core requests effects instead"),
+    ("reqwest", "it opens connections; core requests effects instead"),
+    ("hyper", "it opens connections; core requests effects instead"),
+    ("getrandom", "randomness comes from a seed in the journal; otherwise a replay would differ"),
 ];
 
-/// Paths that have no place in core's source; the standard library is not in any tree.
+/// Paths that must not occur in the core crate; `cargo tree` does not list the standard library.
 const NOT_IN_CORE_SOURCE: [(&str, &str); 9] = [
-    ("std::fs", "core does no I/O; ask for an effect"),
-    ("std::process", "core starts nothing; ask for an effect"),
-    ("std::net", "core does no I/O; ask for an effect"),
+    ("std::fs", "core does no I/O; request an effect"),
+    ("std::process", "core starts no processes; request an effect"),
+    ("std::net", "core does no I/O; request an effect"),
     ("std::env", "the environment is an argument"),
     ("SystemTime::now", "time is an argument"),
     ("Instant::now", "time is an argument"),
     ("Timestamp::now", "time is an argument"),
     ("Zoned::now", "time is an argument"),
-    ("tokio", "core is called and answers; it has no runtime"),
+    ("tokio", "core only answers calls; it has no runtime"),
 ];
 
-/// The module that shows a run. It reads events and nothing else.
+/// The module that displays a run. It only reads events.
 const SHOWS: &str = "output";
 const STEERS: [&str; 1] = ["runtime::supervisor"];
 
@@ -53,12 +53,12 @@ const BESIDE_A_RUN: [&str; 8] = [
 ];
 const SAYS: [&str; 3] = ["commands::eprint_safe", "commands::eprint_raw", "stderr().write"];
 
-/// The one file that may have unsafe code, with its reasons.
+/// The only file that may contain unsafe code, with its reasons.
 const UNSAFE_HOME: &str = "crates/nightwright-process/src/descriptors.rs";
 
 const SPAWNS: [&str; 3] = ["Command::new(", "std::process::Command", "tokio::process"];
 
-/// Looks for the packages in what `cargo tree --prefix none` printed.
+/// Searches the output of `cargo tree --prefix none` for forbidden packages.
 pub(super) fn core_dependencies(core_tree: &Result<String, String>) -> Vec<Finding> {
     let finding = |rule: String, why: &str| Finding::new(CORE_MANIFEST, 1, rule, why);
     let tree = match core_tree {
@@ -84,16 +84,16 @@ pub(super) fn core_source(files: &[File]) -> Vec<Finding> {
 pub(super) fn what_shows_cannot_steer(files: &[File]) -> Vec<Finding> {
     let shows = |file: &&File| file.belongs_to(SHELL, SHOWS);
     forbid(files.iter().filter(shows), &STEERS, |needle| {
-        let rule = format!("what shows must not mention `{needle}`");
-        (rule, "it reads events and can change nothing")
+        let rule = format!("the display must not mention `{needle}`");
+        (rule, "it reads events and must not change anything")
     })
 }
 
 pub(super) fn run_does_not_print(files: &[File]) -> Vec<Finding> {
-    let beside = |file: &&File| BESIDE_A_RUN.contains(&file.path.as_str());
+    let beside = |file: &&File| DURING_A_RUN.contains(&file.path.as_str());
     forbid(files.iter().filter(beside), &SAYS, |needle| {
-        let rule = format!("no `{needle}` beside a run");
-        (rule, "a terminal that nobody reads would stop it; `StderrWriter` never waits")
+        let rule = format!("no `{needle}` during a run");
+        (rule, "a blocked terminal would stall the run; `StderrWriter` never blocks")
     })
 }
 
@@ -101,7 +101,7 @@ pub(super) fn spawning_has_one_home(files: &[File]) -> Vec<Finding> {
     let elsewhere = |file: &&File| file.path.starts_with(SHELL);
     forbid(files.iter().filter(elsewhere), &SPAWNS, |needle| {
         let rule = format!("`{needle}` only in `nightwright-process`");
-        (rule, "a child started elsewhere is in no containment and can outlive us")
+        (rule, "a child process started elsewhere is not contained and can outlive nightwright")
     })
 }
 
@@ -109,7 +109,7 @@ pub(super) fn unsafe_code_has_one_home(files: &[File]) -> Vec<Finding> {
     let elsewhere = |file: &&File| file.path.starts_with("crates/") && file.path != UNSAFE_HOME;
     forbid(files.iter().filter(elsewhere), &["unsafe_code", "unsafe"], |_| {
         let rule = format!("unsafe code only in `{UNSAFE_HOME}`");
-        (rule, "whoever looks for it has one file to read")
+        (rule, "a reviewer has only one file to read")
     })
 }
 
@@ -186,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_beside_a_run_writes_to_a_terminal_by_itself() {
-        for path in BESIDE_A_RUN {
+    fn nothing_writes_to_the_terminal_directly_during_a_run() {
+        for path in DURING_A_RUN {
             for text in
                 ["\nuse crate::commands::{X, eprint_safe};", "\ncrate::commands::eprint_raw(x);"]
             {

@@ -1,4 +1,4 @@
-//! CI runs what people run.
+//! Checks that CI runs the same command as contributors.
 
 use super::Finding;
 
@@ -13,7 +13,7 @@ pub(super) fn check(script: Option<&str>) -> Vec<Finding> {
     if script.is_some_and(|text| text.lines().any(calls)) {
         return Vec::new();
     }
-    let why = "a step that only CI runs, or only people run, breaks where nobody looks";
+    let why = "CI and contributors must run the same steps";
     vec![Finding::new(SCRIPT, 1, format!("the script must call `{COMMAND}`"), why)]
 }
 

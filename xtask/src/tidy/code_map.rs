@@ -1,10 +1,10 @@
-//! The code map in `ARCHITECTURE.md` leads to places that exist.
+//! Checks that the paths in the code map of `ARCHITECTURE.md` exist.
 
 use super::Finding;
 
 const PAGE: &str = "ARCHITECTURE.md";
 
-/// Checks every path of ours that the page has in backticks.
+/// Checks every path of the repository that the page has in backticks.
 pub(super) fn wrong_paths(page: Option<&str>, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let Some(text) = page else {
         let why = "newcomers start there";
@@ -19,13 +19,13 @@ pub(super) fn wrong_paths(page: Option<&str>, exists: impl Fn(&str) -> bool) -> 
         .into_iter()
         .filter(|(_, path)| !exists(path) && !exists(&format!("{path}.rs")))
         .map(|(line, path)| {
-            let why = "a map that leads nowhere is worse than none";
+            let why = "fix or remove the path";
             Finding::new(PAGE, line, format!("`{path}` does not exist"), why)
         })
         .collect()
 }
 
-/// Paths in backticks, and the entries of folder trees.
+/// Returns the paths in backticks and the entries of folder trees.
 fn named_paths(text: &str) -> Vec<(usize, String)> {
     let is_ours = |path: &str| path.starts_with("crates/") || path.starts_with("xtask");
     let mut named = Vec::new();
@@ -36,7 +36,7 @@ fn named_paths(text: &str) -> Vec<(usize, String)> {
             in_block = !in_block;
             folder = None;
         } else if !in_block {
-            // Between backticks is every second piece.
+            // Every second piece is between backticks.
             let quoted = text.split('`').skip(1).step_by(2);
             named.extend(quoted.filter(|path| is_ours(path)).map(|path| (line, path.to_owned())));
         } else if let Some(path) = text.split(' ').next().filter(|path| is_ours(path)) {

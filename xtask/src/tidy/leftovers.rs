@@ -1,4 +1,4 @@
-//! What is left behind by work in progress: tests switched off, gaps, paths of one machine.
+//! Remains of unfinished work: disabled tests, unfinished code, and paths of one machine.
 
 use super::Finding;
 use super::source::{is_name, mentions, whole_words};
@@ -6,18 +6,18 @@ use super::tree::File;
 
 const UNFINISHED: [&str; 2] = ["todo!(", "unimplemented!("];
 
-/// Tests that do not run, and code that is not there yet.
+/// Finds disabled tests and unfinished code.
 pub(super) fn unfinished(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files {
         for (line, needle) in mentions(&file.code, &UNFINISHED) {
             let rule = format!("no `{needle}`");
-            let why = "what is merged is finished, or it is left out";
+            let why = "unfinished code must not be merged";
             findings.push(Finding::new(&file.path, line, rule, why));
         }
         for (text, line) in file.code.lines().zip(1..) {
             if switches_off(text) {
-                let why = "a test that does not run can't fail; mend it or delete it";
+                let why = "a test that does not run cannot fail; fix it or delete it";
                 findings.push(Finding::new(&file.path, line, "no `#[ignore]`", why));
             }
         }
@@ -25,16 +25,16 @@ pub(super) fn unfinished(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// `#[ignore]`, with or without a reason, also under a condition.
+/// Whether the line contains `#[ignore]`, with or without a reason or a condition.
 fn switches_off(line: &str) -> bool {
     let conditional = line.contains("#[cfg_attr(") && whole_words(line, "ignore").next().is_some();
     line.contains("#[ignore") || conditional
 }
 
-/// The name the project had before its first release. Two halves, so that this file has none of it.
+/// The name of the project before its first release, split so that this file does not contain it.
 const FORMER_NAME: &str = concat!("leg", "work");
 
-/// Mentions of the former name, in any case, in the text or the path of a file.
+/// Finds the former name, in any case, in the text or the path of a file.
 pub(super) fn former_name(files: &[File]) -> Vec<Finding> {
     let is_named = |text: &str| text.to_lowercase().contains(FORMER_NAME);
     let mut findings = Vec::new();
@@ -54,14 +54,14 @@ pub(super) fn former_name(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Paths that exist on one person's machine only. Recordings are kept as they were made.
+/// Finds paths that exist on one machine only. Recordings are exempt.
 pub(super) fn machine_paths(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files.iter().filter(|file| !is_fixture(&file.path)) {
         for (text, line) in file.text.lines().zip(1..) {
             if let Some(path) = machine_path(text) {
                 let rule = format!("no path of one machine (`{path}`)");
-                let why = "it means nothing, or something else, on every other machine";
+                let why = "the path does not exist on other machines";
                 findings.push(Finding::new(&file.path, line, rule, why));
             }
         }
@@ -73,10 +73,10 @@ fn is_fixture(path: &str) -> bool {
     path.split('/').any(|part| part == "fixtures")
 }
 
-/// The first such path in a line, as far as it gives the machine away.
+/// Returns the first such path in a line, up to the part that identifies the machine.
 fn machine_path(line: &str) -> Option<&str> {
     line.match_indices('/').find_map(|(at, _)| {
-        // In the middle of a longer path the same word is only some folder's name.
+        // In the middle of a longer path, the same word is an ordinary folder name.
         let before = line[..at].chars().next_back();
         if before.is_some_and(|c| is_part(c) || matches!(c, '/' | '~' | '}' | '>' | ')')) {
             return None;
@@ -103,13 +103,13 @@ fn is_part(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Put together here, or this file would break its own rule.
+    /// Builds the path at run time, because this file would violate the rule otherwise.
     fn absolute(parts: &[&str]) -> String {
         format!("/{}/", parts.join("/"))
     }
 
     #[test]
-    fn a_gap_is_found_and_a_word_about_it_is_not() {
+    fn unfinished_code_is_found_and_a_comment_about_it_is_not() {
         let text = "// todo!()\nfn f() { todo!() }\nfn g() { unimplemented!(\"x\") }\n\"todo!()\";";
         let found: Vec<_> =
             unfinished(&[File::new("a.rs", text)]).iter().map(|finding| finding.line).collect();

@@ -1,18 +1,18 @@
-//! No source file grows past what one can hold in mind.
+//! Limits the length of source files.
 
 use super::Finding;
 use super::tree::File;
 
 const MAX_LINES: usize = 600;
 
-/// A file that may be longer, and why it is one thing all the same.
+/// A file that may be longer, and the reason.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exception {
     path: &'static str,
     reason: &'static str,
 }
 
-/// None so far. An entry that is no longer needed is a finding too.
+/// Currently empty. An unnecessary entry is a finding too.
 pub(super) const ALLOWED: [Exception; 0] = [];
 
 pub(super) fn too_long(files: &[File], allowed: &[Exception]) -> Vec<Finding> {
@@ -21,16 +21,17 @@ pub(super) fn too_long(files: &[File], allowed: &[Exception]) -> Vec<Finding> {
         let lines = file.text.lines().count();
         let is_allowed = allowed.iter().any(|exception| exception.path == file.path);
         if lines > MAX_LINES && !is_allowed {
-            let rule = format!("{lines} lines, and {MAX_LINES} are the most");
-            let why = "look for the second thing that the file does";
+            let rule = format!("{lines} lines; the maximum is {MAX_LINES}");
+            let why = "split the file by responsibility";
             findings.push(Finding::new(&file.path, MAX_LINES + 1, rule, why));
         }
     }
     for Exception { path, reason } in allowed {
         let found = files.iter().find(|file| file.path == *path);
         if found.is_none_or(|file| file.text.lines().count() <= MAX_LINES) {
-            let why = format!("the file is gone or short enough, so the reason is stale: {reason}");
-            findings.push(Finding::new(path, 1, "no exception needed for its length", why));
+            let why =
+                format!("the file is missing or short enough, so the reason is stale: {reason}");
+            findings.push(Finding::new(path, 1, "no length exception needed", why));
         }
     }
     findings

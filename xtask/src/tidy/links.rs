@@ -1,4 +1,4 @@
-//! Links in the pages: each leads to a file that is there, and to a heading that is in it.
+//! Checks that links in pages lead to existing files and headings.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use super::Finding;
 use super::tree::File;
 
-/// Relative links of Markdown pages that lead nowhere. `exists` is asked for paths from the root.
+/// Finds broken relative links in Markdown pages. `exists` receives paths from the root.
 pub(super) fn leading_nowhere(files: &[File], exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for page in files.iter().filter(|file| is_page(&file.path)) {
@@ -14,27 +14,27 @@ pub(super) fn leading_nowhere(files: &[File], exists: impl Fn(&str) -> bool) -> 
             let (path, heading) = link.split_once('#').unwrap_or((link, ""));
             let Some(target) = resolve(&page.path, path) else { continue };
             let why = if !exists(&target) {
-                "there is no such file"
+                "the file does not exist"
             } else if !has_heading(files, &target, heading) {
-                "there is no such heading"
+                "the heading does not exist"
             } else {
                 continue;
             };
-            let rule = format!("links lead somewhere (`{link}`)");
+            let rule = format!("no broken links (`{link}`)");
             findings.push(Finding::new(&page.path, line, rule, why));
         }
     }
     findings
 }
 
-/// Pages of ours; what recordings and samples say is theirs.
+/// Whether this is a page of the documentation, and not a recording or a sample.
 fn is_page(path: &str) -> bool {
     let is_ours = !path.split('/').any(|part| matches!(part, "fixtures" | "tests" | "modes"));
     let is_text = Path::new(path).extension().is_some_and(|end| end == "md") || path == "llms.txt";
     is_ours && is_text
 }
 
-/// The targets of links within the repository, with their lines. Code is no link.
+/// Returns the targets of links within the repository, with their lines. Code is skipped.
 fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
     prose(text).flat_map(|(line, text)| {
         let targets = text.match_indices("](").filter_map(move |(at, opening)| {
@@ -50,7 +50,7 @@ fn is_elsewhere(target: &str) -> bool {
     target.contains("://") || target.starts_with("mailto:") || target.is_empty()
 }
 
-/// Lines outside of blocks of code, with their numbers.
+/// Returns the lines outside of code blocks, with their numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
@@ -60,7 +60,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A path in a page as a path from the root; `None` if it leads out of the repository.
+/// Returns a path in a page as a path from the root; `None` if it is outside of the repository.
 fn resolve(page: &str, path: &str) -> Option<String> {
     if path.is_empty() {
         return Some(page.to_owned());
@@ -78,19 +78,19 @@ fn resolve(page: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Whether a page has this heading. What is no page of ours has no headings to look for.
+/// Whether a page has this heading. The headings of other files are not checked.
 fn has_heading(files: &[File], path: &str, heading: &str) -> bool {
     let page = files.iter().find(|file| file.path == path && is_page(path));
     heading.is_empty() || page.is_none_or(|page| headings(&page.text).contains(heading))
 }
 
-/// The headings of a page as links name them.
+/// Returns the headings of a page as anchors.
 fn headings(text: &str) -> BTreeSet<String> {
     let titles = prose(text).filter(|(_, line)| line.starts_with('#'));
     titles.map(|(_, line)| anchor(line.trim_start_matches('#').trim())).collect()
 }
 
-/// In lower case, with a hyphen for a space, and without other signs.
+/// Returns the anchor: lower case, hyphens for spaces, and no other punctuation.
 fn anchor(title: &str) -> String {
     let lower = title.to_lowercase().replace(' ', "-");
     lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
@@ -120,12 +120,12 @@ mod tests {
     #[test]
     fn a_link_to_no_file_is_found_with_its_line() {
         let found = nowhere("fine\n[a](gone.md) [b](../docs/other.md) [c](sub/other.md)\n");
-        let why = "there is no such file";
+        let why = "the file does not exist";
         assert_eq!(
             found,
             [
-                format!("2: links lead somewhere (`gone.md`): {why}"),
-                format!("2: links lead somewhere (`sub/other.md`): {why}"),
+                format!("2: no broken links (`gone.md`): {why}"),
+                format!("2: no broken links (`sub/other.md`): {why}"),
             ]
         );
     }
@@ -134,7 +134,10 @@ mod tests {
     fn a_link_to_no_heading_is_found_and_comments_in_code_are_none() {
         let found = nowhere("[a](other.md#why)\n[b](other.md#no-heading)\n[c](#nothing)\n");
         assert_eq!(found.len(), 3, "{found:?}");
-        assert!(found.iter().all(|found| found.ends_with("there is no such heading")), "{found:?}");
+        assert!(
+            found.iter().all(|found| found.ends_with("the heading does not exist")),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! No source file is forgotten: each is reached by `mod` from the root of its crate.
+//! Checks that every source file is reachable by `mod` from the root of its crate.
 //!
-//! The compiler says nothing about a file that no `mod` names. It is then not part of the
-//! program, and tests in it never run.
+//! The compiler ignores a file that no `mod` names. Such a file is not part of the program, and its
+//! tests never run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::Finding;
 use super::source::{is_name, whole_words};
 use super::tree::File;
 
-/// The folders that hold a crate's source, and the files in them that cargo starts from.
+/// The source folders of the crates, and their root files.
 const CRATES: [(&str, &[&str]); 6] = [
     ("crates/nightwright-core/src", &["lib.rs"]),
     ("crates/nightwright-core/tests/recordings", &["main.rs"]),
@@ -32,7 +32,7 @@ fn undeclared_in(files: &[File], folder: &str, roots: &[&str]) -> Vec<Finding> {
         .collect();
 
     let mut reached: BTreeSet<String> = BTreeSet::new();
-    // Pairs of a file and the folder in which its modules are.
+    // Pairs of a file and the folder of its modules.
     let mut open: Vec<(String, String)> =
         roots.iter().map(|root| (format!("{inside}{root}"), folder.to_owned())).collect();
     while let Some((path, modules)) = open.pop() {
@@ -49,8 +49,8 @@ fn undeclared_in(files: &[File], folder: &str, roots: &[&str]) -> Vec<Finding> {
         }
     }
 
-    let rule = format!("no `mod` leads here from {inside}{}", roots.join(" or "));
-    let why = "the file is not compiled, so nothing in it is used and none of its tests run";
+    let rule = format!("not reachable by `mod` from {inside}{}", roots.join(" or "));
+    let why = "the file is not compiled, and its tests never run";
     sources
         .keys()
         .filter(|path| !reached.contains(**path))
@@ -58,7 +58,7 @@ fn undeclared_in(files: &[File], folder: &str, roots: &[&str]) -> Vec<Finding> {
         .collect()
 }
 
-/// The names of modules that are declared here and are in files of their own.
+/// Returns the names of the modules that are declared here and have a separate file.
 fn declared(code: &str) -> Vec<&str> {
     whole_words(code, "mod ")
         .filter_map(|at| {

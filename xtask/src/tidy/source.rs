@@ -1,30 +1,43 @@
-//! Just enough understanding of Rust's text to tell code from what is written about code.
+//! A minimal scanner for Rust that distinguishes code from comments and literals.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-/// The text with comments and literals blanked out. Lines stay where they were.
+/// Returns the text with comments and literals blanked out. Line numbers stay the same.
 pub(super) fn code_only(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut previous = ' ';
-    while let Some(next) = rest.chars().next() {
-        let hidden = hidden_length(rest, previous);
-        if hidden == 0 {
-            code.push(next);
-            previous = next;
-            rest = &rest[next.len_utf8()..];
-        } else {
-            let blank = |c| if c == '\n' { '\n' } else { ' ' };
-            code.extend(rest[..hidden].chars().map(blank));
-            previous = ' ';
-            rest = &rest[hidden..];
-        }
+    let mut end = 0;
+    for range in hidden(text) {
+        let blank = |c| if c == '\n' { '\n' } else { ' ' };
+        code.push_str(&text[end..range.start]);
+        code.extend(text[range.clone()].chars().map(blank));
+        end = range.end;
     }
+    code.push_str(&text[end..]);
     code
 }
 
-/// The lines, from 1, on which any of the paths is named: written out, or through the braces of
-/// a `use`. Whole names only: `std::fs` is not in `std::fsync`, nor `Command::new(` in
+/// Returns the ranges of the text that are comments or literals, in order.
+pub(super) fn hidden(text: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    let mut previous = ' ';
+    while let Some(next) = text[at..].chars().next() {
+        let length = hidden_length(&text[at..], previous);
+        if length == 0 {
+            previous = next;
+            at += next.len_utf8();
+        } else {
+            ranges.push(at..at + length);
+            previous = ' ';
+            at += length;
+        }
+    }
+    ranges
+}
+
+/// Returns the lines, starting at 1, that name any of the paths, in full or through the braces of a
+/// `use`. Only whole names match: `std::fs` is not in `std::fsync`, nor `Command::new(` in
 /// `SubCommand::new(`.
 pub(super) fn mentions<'n>(code: &str, needles: &[&'n str]) -> BTreeSet<(usize, &'n str)> {
     let mut places: Vec<(usize, String)> = imports(code);
@@ -38,7 +51,7 @@ pub(super) fn mentions<'n>(code: &str, needles: &[&'n str]) -> BTreeSet<(usize, 
     found
 }
 
-/// The positions in a text where the needle stands as a whole and not as a part of a name.
+/// Returns the positions at which the needle is a whole word and not a part of a name.
 pub(super) fn whole_words(text: &str, needle: &str) -> impl Iterator<Item = usize> {
     text.match_indices(needle).map(|(at, _)| at).filter(move |&at| {
         let before = text[..at].chars().next_back();
@@ -53,7 +66,7 @@ pub(super) fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// How much of the text, from its beginning, is a comment or a literal.
+/// Returns the length of the comment or literal at the start of the text; 0 if it is code.
 fn hidden_length(text: &str, previous: char) -> usize {
     if text.starts_with("//") {
         text.find('\n').unwrap_or(text.len())
@@ -70,7 +83,7 @@ fn hidden_length(text: &str, previous: char) -> usize {
     }
 }
 
-/// Block comments nest.
+/// Returns the length of a block comment, which may contain others.
 fn block_comment(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -92,7 +105,7 @@ fn block_comment(text: &str) -> usize {
     text.len()
 }
 
-/// To the closing quote, over everything that a backslash escapes.
+/// Returns the length up to the closing quote; a backslash escapes the next character.
 fn quoted(text: &str, quote: char) -> usize {
     let mut characters = text.char_indices().skip(1);
     while let Some((at, c)) = characters.next() {
@@ -105,7 +118,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// A character literal, or nothing if it is a lifetime.
+/// Returns the length of a character literal; 0 for a lifetime.
 fn character(text: &str) -> usize {
     let mut following = text.chars().skip(1);
     match (following.next(), following.next()) {
@@ -115,7 +128,7 @@ fn character(text: &str) -> usize {
     }
 }
 
-/// `r"..."` with any number of `#`, and its byte and C variants.
+/// Returns the length of `r"..."` with any number of `#`, or of its byte and C variants.
 fn raw_string(text: &str) -> usize {
     let after_prefix = text.strip_prefix(['b', 'c']).unwrap_or(text);
     let Some(after_r) = after_prefix.strip_prefix('r') else {
@@ -131,7 +144,7 @@ fn raw_string(text: &str) -> usize {
     content[1..].find(&end).map_or(text.len(), |at| before + at + end.len())
 }
 
-/// What every `use` brings in, each as a whole path with the line it stands on.
+/// Returns the full paths that each `use` imports, with their lines.
 fn imports(code: &str) -> Vec<(usize, String)> {
     whole_words(code, "use ")
         .flat_map(|at| {
@@ -142,7 +155,7 @@ fn imports(code: &str) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// `a::{b, c::d}` means `a::b` and `a::c::d`.
+/// Expands `a::{b, c::d}` to `a::b` and `a::c::d`.
 fn expand(tree: &str, first_line: usize) -> Vec<(usize, String)> {
     let mut paths = Vec::new();
     let mut open = Vec::new();

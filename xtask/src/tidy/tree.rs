@@ -1,4 +1,4 @@
-//! The files that the rules look at.
+//! Reads the files that the rules check.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::program;
 /// A text file of the repository.
 #[derive(Debug)]
 pub(super) struct File {
-    /// From the root, with `/` between the parts.
+    /// The path from the root, with `/` as separator.
     pub(super) path: String,
     pub(super) text: String,
-    /// The text without comments and literals, line for line; empty if it is not Rust.
+    /// The text with comments and literals blanked out; empty if it is not Rust.
     pub(super) code: String,
 }
 
@@ -41,31 +41,31 @@ impl File {
     }
 }
 
-/// Every text file that git knows or would take in, in order of path.
+/// Reads every text file that Git tracks or would add, sorted by path.
 pub(super) fn read(root: &Path) -> Result<Vec<File>, String> {
     let mut files = Vec::new();
     for path in paths(root)? {
         match fs::read(root.join(&path)) {
-            // What is not text has no lines to judge.
+            // Binary files have no lines to check.
             Ok(bytes) => files.extend(String::from_utf8(bytes).map(|text| File::new(&path, &text))),
-            // Known to git and deleted since, or a link to a folder: nothing to read.
+            // Tracked by Git but deleted, or a link to a folder: nothing to read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => {}
-            Err(error) => return Err(format!("can't read {path}: {error}")),
+            Err(error) => return Err(format!("cannot read {path}: {error}")),
         }
     }
     Ok(files)
 }
 
-/// The path of every file that git knows or would take in.
+/// Returns the path of every file that Git tracks or would add.
 pub(crate) fn paths(root: &Path) -> Result<BTreeSet<String>, String> {
-    // An unpacked archive of the source has no git folder; a worktree has a file of that name.
+    // An unpacked archive of the source has no `.git`; in a worktree it is a file.
     if !root.join(".git").exists() {
-        return walk(root).map_err(|error| format!("can't list the files: {error}"));
+        return walk(root).map_err(|error| format!("cannot list the files: {error}"));
     }
     let listed = program::stdout(
         Command::new("git")
-            // A checkout made by another user is still ours to list.
+            // Allows a checkout that another user made.
             .args(["-c", "safe.directory=*", "ls-files", "-z"])
             .args(["--cached", "--others", "--exclude-standard"])
             .current_dir(root),

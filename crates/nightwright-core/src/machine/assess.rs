@@ -1,4 +1,4 @@
-//! After the attempts: what was done, what was claimed, and who else is to be asked.
+//! After the attempts: evaluates the work and the claims, and starts reviews and other calls.
 
 use std::collections::BTreeSet;
 
@@ -22,15 +22,16 @@ use crate::stream::outcome::Consequence;
 use crate::stream::report::{Blocker, TextEvidence};
 use crate::units::Ticket;
 
-/// So many refused commands are named as a blocker, so much of each, and so many bytes in all: a rule
-/// that is cut where it is shown is of no use.
+/// The maximum number of denied commands that a blocker names, the maximum length of each, and the
+/// maximum length in total. A rule that is cut off in the display is useless.
 const SHOWN_DENIALS: usize = 8;
 const SHOWN_COMMAND: usize = 120;
 const SHOWN_ALL: usize = 800;
 
 impl Machine {
-    /// Looks, asks whoever is to be asked, lets the gate decide about a claim, and writes the
-    /// iteration down. It is entered anew after every answer and finds its place by what is known.
+    /// Surveys the project, makes the remaining calls, lets the gate decide about a claim, and
+    /// records the iteration. Every answer calls this function again; the known state determines
+    /// the next step.
     pub(super) fn assess(&mut self) {
         let Some(survey) = self.live.survey.clone() else {
             return self.survey();
@@ -51,7 +52,7 @@ impl Machine {
         self.advance();
     }
 
-    /// Nothing was open when the run began: what is claimed by that goes to the gate.
+    /// Sends the claim to the gate if nothing was open when the run began.
     pub(super) fn verify_only(&mut self) {
         if self.ledger.stop == Some(StopWhen::Now) {
             self.interrupt_iteration();
@@ -62,7 +63,7 @@ impl Machine {
         }
     }
 
-    /// Success without any sign of work: only what is on disk counts.
+    /// Assesses a success without any sign of work: only changes on disk count.
     pub(super) fn assess_suspect(&mut self) {
         if self.live.survey.is_none() {
             return self.survey();
@@ -106,7 +107,7 @@ impl Machine {
         self.advance();
     }
 
-    /// The agent's words, where they count: never those of an attempt that looks wrong.
+    /// Returns the claims in the agent's text, except those of an attempt that looks wrong.
     pub(super) fn text_evidence(current: &Current) -> Option<&TextEvidence> {
         let report = current.report.as_ref()?;
         (report.outcome.consequence() == Consequence::Assess).then_some(&report.text_evidence)
@@ -123,8 +124,8 @@ impl Machine {
         survey.mark.status.as_ref() != origin
     }
 
-    /// Whether the agent says that it did nothing, and nothing that it did itself contradicts it. A
-    /// log file or the output of a check changes the tree without being anybody's work.
+    /// Whether the agent reports that it did nothing, and its own changes do not contradict that.
+    /// A log file or the output of a check changes the tree without being the agent's work.
     fn reports_idle(current: &Current, survey: &Survey) -> bool {
         let status = survey.status.as_ref().filter(|_| Self::is_fresh(current, survey));
         status.is_some_and(|status| status.worked == Some(false))
@@ -137,7 +138,7 @@ impl Machine {
         Self::is_fresh(self.current(), survey).then(|| status.failed.clone())?
     }
 
-    /// Everything that claims completion.
+    /// Returns all evidence that claims completion.
     fn claim(&self, current: &Current, survey: &Survey) -> Vec<EvidenceKind> {
         match self.ledger.settings.scope {
             Scope::Gate => return vec![EvidenceKind::Asked],
@@ -184,7 +185,7 @@ impl Machine {
                     && survey.status.as_ref().is_some_and(|status| status.complete)
             }
             EvidenceKind::Todo => {
-                // What an earlier run left says nothing against what this one ticked.
+                // A status left by an earlier run does not contradict the boxes ticked in this one.
                 all_ticked && (survey.status.is_none() || !self.is_of_this_run(survey))
             }
             EvidenceKind::Plan => all_ticked,
@@ -202,7 +203,7 @@ impl Machine {
         }
     }
 
-    /// Whether this iteration would be the idle one too many.
+    /// Whether this iteration would exceed the limit of idle iterations.
     fn would_stagnate(&self, current: &Current, survey: &Survey) -> bool {
         let threshold = self.ledger.settings.progress.threshold;
         threshold > 0
@@ -211,8 +212,8 @@ impl Machine {
             && self.blockers(current, Some(survey)).is_empty()
     }
 
-    /// Whether another iteration will follow that can make something of what is found out now, as
-    /// far as can be told before this one is written down. Beside a claim it can't be told.
+    /// Whether another iteration will follow that can use new findings, as far as this is known
+    /// before the current one is recorded. With a claim pending, it is unknown.
     pub(super) fn will_continue(&self, claim: &[EvidenceKind]) -> bool {
         let current = self.current();
         let ends = self.live.survey.as_deref().is_none_or(|survey| self.ends_idle(current, survey));
@@ -227,7 +228,7 @@ impl Machine {
             && !ends
     }
 
-    /// Whether this iteration would be the one too many without work.
+    /// Whether this iteration would exceed the limit of iterations without work.
     fn ends_idle(&self, current: &Current, survey: &Survey) -> bool {
         let blocked = self.ledger.streaks.blocked + 1 >= MAX_BLOCKED
             && self.progress(current, survey) == Progress::Idle
@@ -249,8 +250,8 @@ impl Machine {
         progress::without_work(&self.ledger.settings.progress, worked, self.ledger.streaks.excused)
     }
 
-    /// Everything that only a person can give, from words, status and denied permissions. Also of
-    /// attempts that failed: a blocker may be why.
+    /// Returns the blockers from the agent's text, the status file and denied permissions. Failed
+    /// attempts are included because a blocker may have caused the failure.
     pub(super) fn blockers(&self, current: &Current, survey: Option<&Survey>) -> Vec<Blocker> {
         let status = survey
             .filter(|survey| Self::is_fresh(current, survey))
@@ -268,7 +269,7 @@ impl Machine {
         distinct(current.blockers.iter().cloned().chain(status).chain(stuck).chain(denied))
     }
 
-    /// Puts a word into the inbox unless it is there already: this place is passed several times.
+    /// Adds feedback to the inbox unless it is there already, because this code runs several times.
     pub(super) fn feedback_once(&mut self, source: FeedbackSource, text: String) {
         let waits = |entry: &InboxEntry| entry.given_to.is_none() && entry.text == text;
         let known = self.ledger.inbox.iter().any(waits);
@@ -277,7 +278,8 @@ impl Machine {
         }
     }
 
-    /// A second pair of eyes after work. True when it has to be waited for.
+    /// Starts a review after an iteration that did work. Returns true if the run has to wait for
+    /// it.
     fn review(&mut self) -> bool {
         let Some(wish) = self.ledger.settings.extras.review.clone() else {
             return false;
@@ -301,7 +303,7 @@ impl Machine {
     }
 }
 
-/// What was refused, with what would allow it.
+/// Returns a blocker that names the denied commands and the rules that would allow them.
 fn permission_blocker(denied: &BTreeSet<DeniedCommand>) -> Blocker {
     let name = |refused: &DeniedCommand| {
         format!("{} ({})", one_line(&refused.what(), SHOWN_COMMAND), refused.advice())

@@ -1,4 +1,4 @@
-//! Attempts: starting them, watching them, and what follows from their end.
+//! Attempts: how they start, how they are supervised, and what follows when they end.
 
 use std::time::Duration;
 
@@ -22,27 +22,27 @@ use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
 use crate::stream::report::{AgentNews, AttemptReport, Pulse, QuotaNews, Ready, WatchdogFinding};
 use crate::units::{AttemptId, Usd};
 
-/// What an attempt without any figure is charged when nothing better is known.
+/// The charge for an attempt of unknown cost when no better estimate exists.
 const UNKNOWN_COST: Usd = Usd::from_cents(1);
 
-/// So many refused commands are told in a run.
+/// The maximum number of denied commands that a run reports.
 const DENIED_MAX: usize = 200;
 
-/// The running attempt.
+/// The attempt whose process is currently running.
 #[derive(Clone, Debug)]
 pub(super) struct LiveAttempt {
     pub(super) id: AttemptId,
     pub(super) process: LiveProcess,
-    /// Messages sent into it: when, and in answer to what.
+    /// Messages sent into its session: the time, and the finding that each one answers.
     pub(super) nudges: Vec<(Duration, WatchdogFinding)>,
-    /// Whether more can be said to it.
+    /// Whether its session accepts further messages.
     pub(super) open: bool,
-    /// The model that was asked for, if any.
+    /// The requested model; `None` means the agent's default.
     pub(super) model: Option<String>,
 }
 
 impl Machine {
-    /// Starts another attempt of this iteration, if nothing speaks against it.
+    /// Starts another attempt of this iteration, unless a stop or a limit prevents it.
     pub(super) fn next_attempt(&mut self) {
         if self.ledger.stop.is_some() {
             self.interrupt_iteration();
@@ -55,7 +55,7 @@ impl Machine {
         let share = match (budget, self.current().kind) {
             (Budget::Work(share), _) => share,
             (Budget::WrapUp(share, _), IterationKind::WrapUp) => share,
-            // What is left is kept for the wrap-up, or there is nothing left.
+            // The rest of the budget is reserved for the wrap-up, or there is none.
             (Budget::WrapUp(..), IterationKind::Work | IterationKind::VerifyOnly)
             | (Budget::None(_), _) => {
                 self.interrupt_iteration();
@@ -96,7 +96,7 @@ impl Machine {
         self.effect(Effect::SetTimer { key, alarm });
     }
 
-    /// The model for the next attempt: a stronger one once the ladder is at its third step.
+    /// Returns the model for the next attempt: a stronger one from the third escalation step on.
     fn model(&self) -> Option<String> {
         let model = &self.ledger.settings.model;
         match &model.escalate {
@@ -133,7 +133,7 @@ impl Machine {
     }
 
     pub(super) fn agent_news(&mut self, id: AttemptId, news: AgentNews) {
-        // News of an attempt already given up is nobody's business any more.
+        // News of an attempt that was already given up is ignored.
         if self.live.attempt.as_ref().is_none_or(|attempt| attempt.id != id) {
             return;
         }
@@ -149,7 +149,7 @@ impl Machine {
         }
     }
 
-    /// Something was refused. Each command is told once a run.
+    /// Records a denied command. A run reports each command once.
     fn denied(&mut self, attempt: AttemptId, denial: &Denial) {
         for refused in self.ledger.refused(denial) {
             if self.ledger.denied.len() < DENIED_MAX && !self.ledger.denied.contains(&refused) {
@@ -214,7 +214,8 @@ impl Machine {
         }
     }
 
-    /// It was told to end, killed, and is still there. Nothing else may start beside it.
+    /// Gives up an attempt that is still running after a kill. No other process may start next to
+    /// it.
     fn abandon_attempt(&mut self, id: AttemptId) {
         let report = self.attempt_so_far(AttemptOutcome::Lost);
         self.live.abort_outcome.get_or_insert(Outcome::BadAgent {
@@ -223,7 +224,8 @@ impl Machine {
         self.attempt_exited(id, report);
     }
 
-    /// What is known of the running attempt without its own report.
+    /// Returns the report of the running attempt as far as it is known without the agent's own
+    /// report.
     pub(super) fn attempt_so_far(&self, outcome: AttemptOutcome) -> AttemptReport {
         let bare = AttemptReport::bare(outcome);
         match &self.live.attempt {
@@ -235,7 +237,7 @@ impl Machine {
         }
     }
 
-    /// The report of something whose own never came, with what it has used by what was seen of it.
+    /// Returns a report for a process that never sent its own, with the usage observed so far.
     pub(super) fn priced_so_far(
         &self,
         running: &LiveProcess,
@@ -249,7 +251,7 @@ impl Machine {
         AttemptReport { priced, tokens, ..report }
     }
 
-    /// Ends the running attempt. The first reason counts.
+    /// Stops the running attempt. The first reason is kept.
     pub(super) fn cancel_attempt(&mut self, why: CancelReason, grace: Grace) {
         let Some(live) = &mut self.live.attempt else { return };
         let (attempt, first) = (live.id, live.process.cancel(why));
@@ -280,7 +282,7 @@ impl Machine {
         self.advance();
     }
 
-    /// Writes an attempt down, with what it is charged.
+    /// Records an attempt and the cost that it is charged.
     pub(super) fn record_attempt(
         &mut self,
         attempt: AttemptId,
@@ -303,8 +305,9 @@ impl Machine {
         }
     }
 
-    /// What an attempt or call is charged: what the agent says; else what its tokens are worth,
-    /// the mean of its kind, half its cap. Never nothing, unless no model can have been asked.
+    /// Returns the charge for an attempt or a call: the cost that the agent reports. Without one,
+    /// it is the price of the tokens, the mean of its kind, or half of its cap. It is never zero
+    /// unless the attempt cannot have called a model.
     pub(super) fn charge(
         &self,
         purpose: &str,
@@ -315,14 +318,14 @@ impl Machine {
             return (cost, CostSource::Reported);
         }
         let positive = |cost: &Usd| *cost > Usd::ZERO;
-        // What was seen of it counts in full, whatever it was allowed.
+        // The observed usage counts in full, even if it exceeds the cap.
         if let Some(priced) = report.priced.filter(positive) {
             return (priced, CostSource::Estimated);
         }
         if report.tokens.is_zero() && report.outcome.never_asked() {
             return (Usd::ZERO, CostSource::Reported);
         }
-        // It was watched to its end and never got as far as to ask a model.
+        // The process was supervised until it exited and never called a model.
         let unasked = report.priced == Some(Usd::ZERO) && report.tokens.is_zero();
         if unasked && report.outcome != AttemptOutcome::Lost {
             return (Usd::ZERO, CostSource::Estimated);
@@ -332,11 +335,11 @@ impl Machine {
             .filter(positive)
             .or_else(|| cap.map(|cap| cap.per(2)).filter(positive))
             .unwrap_or(UNKNOWN_COST);
-        // The agent keeps to its cap, so no guess goes beyond it.
+        // The agent respects its cap, so no estimate exceeds it.
         (cap.map_or(guess, |cap| guess.min(cap)), CostSource::Estimated)
     }
 
-    /// An attempt is over: what follows?
+    /// Decides what follows an attempt that has ended.
     pub(super) fn conclude_attempt(&mut self) {
         if self.ledger.stop == Some(StopWhen::Now) {
             self.interrupt_iteration();
@@ -360,7 +363,7 @@ impl Machine {
         }
     }
 
-    /// Puts another attempt off, if any is left.
+    /// Schedules another attempt, if any retries remain.
     pub(super) fn retry(&mut self, why: &str) {
         let current = self.current();
         let used = current.retries + current.suspects;
@@ -383,7 +386,7 @@ impl Machine {
         self.effect(Effect::SetTimer { key: TimerKey::Wait(ticket), alarm });
     }
 
-    /// Waits for a limit to end, if the leash is long enough.
+    /// Waits for a limit to reset, if the maximum waiting time allows it.
     pub(super) fn wait_for_limit(&mut self, limit: WaitKind, until: Option<jiff::Timestamp>) {
         if self.ledger.stop.is_some() {
             if self.ledger.current().is_some() {
@@ -420,7 +423,7 @@ impl Machine {
         }
     }
 
-    /// The account or the program does not let anything work.
+    /// Ends the run because the account or the agent's program prevents all work.
     pub(super) fn end_by(&mut self, why: String, ending: Outcome) {
         self.finish_iteration(IterationResult::Failed { why, too_long: false }, Some(ending));
         self.advance();

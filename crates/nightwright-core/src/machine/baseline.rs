@@ -1,4 +1,4 @@
-//! Before the first iteration: how the checks stand, and what that means for the run.
+//! The baseline: the results of the checks before the first iteration, and what follows from them.
 
 use super::Machine;
 use super::gate::named;
@@ -10,8 +10,8 @@ use crate::policy::limits;
 use crate::settings::{Scope, VerdictMode};
 
 impl Machine {
-    /// Whether the checks have to be run before the first iteration. A run that accepts no claim, or
-    /// does nothing but judge one, learns nothing from that.
+    /// Whether the checks have to run before the first iteration. The result is useless for a run
+    /// that accepts no claims or only verifies one.
     pub(super) fn wants_baseline(&self) -> bool {
         let settings = &self.ledger.settings;
         let judges = settings.scope == Scope::Whole && !settings.completion.evidence.is_empty();
@@ -19,7 +19,8 @@ impl Machine {
         !self.live.baseline_taken && settings.verify.baseline.is_some() && judges && checks
     }
 
-    /// Runs the checks in their own time, or in what the run's limit leaves of it beside an iteration.
+    /// Runs the checks within their own timeout, or within the time that the run's limit leaves
+    /// after one iteration.
     pub(super) fn take_baseline(&mut self) {
         let settings = &self.ledger.settings;
         let left = limits::time_before_work(settings, self.used());
@@ -65,7 +66,7 @@ impl Machine {
         self.advance();
     }
 
-    /// Checks that passed before the work cannot show that it is done.
+    /// Warns that checks which passed before the work cannot show that it is done.
     fn explain_baseline(&mut self) {
         let what = match self.ledger.unchecked() {
             Some(Unchecked::PassedBefore) => "the checks pass already",

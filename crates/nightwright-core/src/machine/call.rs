@@ -1,4 +1,4 @@
-//! Calls: every other use of the agent. Limited, classified and journaled exactly like attempts.
+//! Calls: every other use of the agent. They are limited, classified and journaled like attempts.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
 use crate::stream::report::{AgentNews, Answer, AttemptReport};
 use crate::units::{CallId, Usd};
 
-/// The running call.
+/// The call whose process is currently running.
 #[derive(Clone, Debug)]
 pub(super) struct LiveCall {
     pub(super) id: CallId,
@@ -24,26 +24,25 @@ pub(super) struct LiveCall {
     pub(super) process: LiveProcess,
 }
 
-/// How long an advisor or a council may take.
+/// The timeout of a call to an advisor or a council.
 const ADVICE_TIME: Duration = Duration::from_mins(2);
-/// How long a review may take when attempts have no deadline.
+/// The timeout of a review when attempts have no deadline.
 const REVIEW_TIME: Duration = Duration::from_hours(1);
-/// A review may cost at least this.
+/// The lowest cost cap of a review.
 const MIN_REVIEW_COST: Usd = Usd::from_cents(25);
 
 impl Machine {
-    /// What an advisor or a council may cost.
+    /// The cost cap of a call to an advisor or a council.
     pub(super) const ADVICE_COST: Usd = Usd::from_cents(10);
 
-    /// A review may cost a quarter of the mean attempt.
+    /// Returns the cost cap of a review: a quarter of the mean attempt.
     pub(super) fn review_cost(&self) -> Usd {
         let work = self.ledger.totals.by_purpose.get("work").copied().unwrap_or_default();
         work.cost.per(u64::from(work.count)).per(4).max(MIN_REVIEW_COST)
     }
 
-    /// Starts a call that can be done without. One that does not fit into the limits beside the
-    /// gate that would follow is left out.
-    /// True when it has to be waited for.
+    /// Starts an optional call. It is skipped if it does not fit into the limits together with the
+    /// gate that would follow. Returns true if the run has to wait for the call.
     pub(super) fn extra_call(&mut self, purpose: CallPurpose, question: String, cap: Usd) -> bool {
         match limits::before_extra_call(&self.ledger.settings, self.used(), cap) {
             Ok(share) => {
@@ -54,10 +53,10 @@ impl Machine {
         }
     }
 
-    /// Starts a call, or nothing while the operator wants nothing new to start.
+    /// Starts a call, unless the operator has paused or stopped the run.
     pub(super) fn start_call(&mut self, purpose: CallPurpose, question: String, share: Allowance) {
         if self.ledger.paused {
-            // Asked to stop and not allowed to go on: there is no end to wait for.
+            // The run is stopping and may not continue, so there is nothing to wait for.
             if self.ledger.stop.is_some() {
                 self.interrupt_iteration();
                 self.advance();
@@ -71,8 +70,8 @@ impl Machine {
         let deadlines = Deadlines { attempt, ..self.ledger.settings.deadlines.clone() };
         let cost = match purpose {
             CallPurpose::Review | CallPurpose::Advise | CallPurpose::Council => share.cost,
-            // It has little time as it is, and the run can't do without it: its money buys it no
-            // less.
+            // A verifier has little time and the run depends on it, so a cost cap does not shorten
+            // it further.
             CallPurpose::Verify => None,
         };
         let share = Allowance { cost, ..share };
@@ -86,7 +85,7 @@ impl Machine {
         self.arm(TimerKey::Call(call), armed);
     }
 
-    /// What a call may use, and the shape of its answer.
+    /// Returns the tools that a call may use, and the format of its answer.
     fn call_terms(&self, purpose: CallPurpose) -> (ToolAccess, AnswerFormat) {
         match purpose {
             CallPurpose::Verify => match self.ledger.settings.verdict_depth() {
@@ -100,7 +99,8 @@ impl Machine {
         }
     }
 
-    /// Which model is asked. A verifier's that the account has not is asked for once a run.
+    /// Returns the model for a call. A verifier model that the account lacks is requested once per
+    /// run.
     fn call_model(&self, purpose: CallPurpose) -> Option<String> {
         let settings = &self.ledger.settings;
         match purpose {
@@ -129,7 +129,7 @@ impl Machine {
             return;
         }
         if live.process.cancelled.is_some() {
-            // Told to end, killed, and still there: nothing else may start beside it.
+            // The call was killed and is still running; no other process may start next to it.
             let report = self.call_so_far(AttemptOutcome::Lost);
             self.live.abort_outcome.get_or_insert(Outcome::BadAgent {
                 why: "its processes could not be ended".to_owned(),
@@ -145,11 +145,11 @@ impl Machine {
         }
     }
 
-    /// What is known of the running call without its own report.
+    /// Returns the report of the running call as far as it is known without the agent's own report.
     pub(super) fn call_so_far(&self, outcome: AttemptOutcome) -> AttemptReport {
         let bare = AttemptReport::bare(outcome);
         match &self.live.call {
-            // Which model answers a call is nowhere said, so the dearest is assumed.
+            // The model that answers a call is unknown, so the most expensive one is assumed.
             Some(live) => self.priced_so_far(&live.process, "", bare),
             None => bare,
         }
@@ -204,7 +204,7 @@ impl Machine {
         self.conclude_call(purpose, report);
     }
 
-    /// A call is over: what follows?
+    /// Decides what follows a call that has ended.
     pub(super) fn conclude_call(&mut self, purpose: CallPurpose, report: &AttemptReport) {
         if self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some() {
             if self.live.abort_outcome.is_none() {
@@ -212,8 +212,9 @@ impl Machine {
             }
             return self.advance();
         }
-        // It died with an earlier process of ours. A verifier is asked again; what the run can do
-        // without is left at that, or a process that dies of it would die of it again and again.
+        // The call was lost together with an earlier nightwright process. A verifier is called
+        // again. Optional calls are not repeated, because a call that crashes the process would
+        // crash it every time.
         if report.outcome == AttemptOutcome::Lost {
             if purpose == CallPurpose::Review {
                 self.warn(format!("the review is left out: {}", report.outcome.sentence()));
@@ -222,7 +223,8 @@ impl Machine {
             return self.advance();
         }
         match report.outcome.consequence() {
-            // Nothing is waited for after a stop, and what was claimed can be judged without it.
+            // After a stop the run does not wait, and the gate can judge the claim without this
+            // call.
             Consequence::Wait { .. }
                 if self.ledger.stop.is_some() && purpose != CallPurpose::Verify =>
             {
@@ -252,7 +254,7 @@ impl Machine {
         }
     }
 
-    /// A reviewer may have changed the project, however it ended: what is judged is what it left.
+    /// Surveys the project again, because a reviewer may have changed it however the call ended.
     fn resurvey_after(&mut self, purpose: CallPurpose) {
         if purpose == CallPurpose::Review {
             self.live.survey = None;
@@ -260,7 +262,8 @@ impl Machine {
         }
     }
 
-    /// Whether the model of the verifier is missing and the agent's own has not been asked yet.
+    /// Whether the verifier's model is missing and the agent's default model has not been tried
+    /// yet.
     fn has_another_verifier(&self, purpose: CallPurpose, report: &AttemptReport) -> bool {
         purpose == CallPurpose::Verify
             && matches!(report.outcome, AttemptOutcome::ModelNotFound { .. })
@@ -268,7 +271,7 @@ impl Machine {
             && self.ledger.missing_verifiers == 1
     }
 
-    /// Writes a call down, with what it is charged.
+    /// Records a call and the cost that it is charged.
     pub(super) fn record_call(
         &mut self,
         call: CallId,
@@ -294,7 +297,7 @@ impl Machine {
                 }
             }
             CallPurpose::Advise => {
-                // Told where the project has been looked at: what is told depends on the work.
+                // The answer is used after the survey, because the feedback depends on the work.
                 self.live.advice = match &report.answer {
                     Some(Answer::Text { text }) => Some(text.clone()),
                     Some(Answer::Verdict(_)) | None => None,

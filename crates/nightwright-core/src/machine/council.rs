@@ -1,4 +1,4 @@
-//! Conflicts of principles that the agent could not resolve.
+//! The council: decides conflicts of principles that the agent could not resolve.
 
 use super::Machine;
 use crate::event::{CallPurpose, FeedbackSource, NoteEvent};
@@ -7,15 +7,17 @@ use crate::prompt::{self, Decision};
 use crate::settings::{Council, EvidenceKind};
 use crate::stream::report::{Answer, AttemptReport};
 
-/// More of a decision than this is not kept.
+/// The maximum length of a stored decision, in bytes.
 const DECISION_MAX: usize = 4 << 10;
 
 impl Machine {
-    /// Has a conflict decided, once for all; the next iteration is told. True when that has to be
-    /// waited for. It is passed several times, and what it says is said once.
+    /// Requests a decision about a conflict, once per run, and passes it to the next iteration.
+    /// Returns true if the run has to wait for it. This code runs several times and reports each
+    /// decision once.
     pub(super) fn council(&mut self, claim: &[EvidenceKind]) -> bool {
         let Some(conflict) = self.conflict() else { return false };
-        // What nobody knows nobody can decide: the agent, who does, has the order to go by.
+        // An unnamed conflict cannot be decided; only the agent knows it and has the order of
+        // principles.
         if conflict == UNNAMED {
             self.feedback_once(FeedbackSource::Council, prompt::undecided(&conflict));
             return false;
@@ -43,7 +45,7 @@ impl Machine {
         false
     }
 
-    /// What the council said.
+    /// Records the decision of the council.
     pub(super) fn council_answered(&mut self, report: &AttemptReport) {
         let decision = match &report.answer {
             Some(Answer::Text { text }) => text.trim(),
@@ -59,8 +61,8 @@ impl Machine {
         self.record(NoteEvent::CouncilDecided { iteration, conflict, decision });
     }
 
-    /// The conflict of principles that the agent could not resolve, if there is one. Where there
-    /// are no principles, only the agreed word says so: others may speak of anything.
+    /// Returns the conflict of principles that the agent could not resolve, if any. Without
+    /// principles, only the agreed marker counts, because other text may be about anything.
     fn conflict(&self) -> Option<String> {
         let told = Self::text_evidence(self.current())?.conflict.as_deref()?;
         unmarked(told).or_else(|| {
@@ -69,14 +71,14 @@ impl Machine {
         })
     }
 
-    /// What was decided about the same conflict, in whatever spelling.
+    /// Returns the decision about the same conflict, regardless of its spelling.
     fn decided(&self, conflict: &str) -> Option<&Decision> {
         let key = normal(conflict);
         self.ledger.decisions.iter().rev().find(|decided| normal(&decided.conflict) == key)
     }
 }
 
-/// What is said beside the agreed word; `None` where that is missing.
+/// Returns the text around the agreed marker; `None` if the marker is missing.
 fn unmarked(told: &str) -> Option<String> {
     let at = told.to_ascii_uppercase().find(CONFLICT)?;
     let joins = |c: char| c.is_whitespace() || ":;,.!-–—*_`#()[]".contains(c);
@@ -87,10 +89,10 @@ fn unmarked(told: &str) -> Option<String> {
     Some(if parts.is_empty() { UNNAMED.to_owned() } else { parts.join(": ") })
 }
 
-/// A conflict of which nothing but the agreed word was said.
+/// Stands for a conflict that the agent reported with the marker alone.
 const UNNAMED: &str = "a conflict of principles that it did not name";
 
-/// The words alone, in small letters.
+/// Returns only the words of the text, in lower case.
 fn normal(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! The gate: only what passes here completes a run.
+//! The gate: a run completes only when a claim passes here.
 
 use std::time::Duration;
 
@@ -21,15 +21,15 @@ use crate::stream::outcome::ProcessExit;
 use crate::stream::report::{Answer, AttemptReport, Verdict};
 use crate::units::Ticket;
 
-/// A verifier that gives no verdict is asked once more.
+/// The maximum number of verifier calls per gate: one repetition if the first gives no verdict.
 const MAX_VERDICT_CALLS: u32 = 2;
 
-/// Files that a warning names.
+/// The number of files that a warning names.
 const NAMED: usize = 5;
 
 impl Machine {
-    /// Checks, then the changes, then the model; all must pass. It is entered anew after every
-    /// answer and finds its place by what is known.
+    /// Runs the checks, then the tamper inspection, then the verifier; all must pass. Every answer
+    /// calls this function again; the known state determines the next step.
     pub(super) fn gate(&mut self, survey: &Survey, claim: Vec<EvidenceKind>) {
         if self.current().gate.is_none() {
             self.live.judged = Some(survey.mark.fingerprint.clone());
@@ -48,7 +48,7 @@ impl Machine {
         if !verify.commands.is_empty() && gate.checks.is_none() {
             return self.run_checks(CheckPurpose::Gate, None);
         }
-        // Whoever gives a verdict is shown the changes, also where nobody looks for tampering.
+        // The verifier receives the changes even if tamper inspection is off.
         let looks = verify.tamper != Tamper::Off || self.wants_verdict(&gate);
         if looks && gate.findings.is_none() {
             let ticket = self.ask(PendingKind::Changes);
@@ -66,13 +66,13 @@ impl Machine {
         }
         match gate.verdict {
             Some(VerdictKind::Yes) => self.confirm(survey),
-            // Decided where the verdict was given.
+            // Handled where the verdict was given.
             Some(VerdictKind::No | VerdictKind::Inconclusive) => {}
             None => self.ask_for_verdict(&gate),
         }
     }
 
-    /// What an accepted claim rests on: passing checks, or else what is left.
+    /// Returns what an accepted claim rests on: passing checks, or `otherwise`.
     fn proof(&self, otherwise: Proof) -> Proof {
         match self.ledger.unchecked() {
             None => Proof::Checks,
@@ -87,8 +87,8 @@ impl Machine {
         self.effect(Effect::RunChecks { ticket, purpose, budget });
     }
 
-    /// Whether a check that failed at the baseline passes now. Without a baseline none is known to
-    /// have failed.
+    /// Whether a check that failed at the baseline passes now. Without a baseline, no check is
+    /// known to have failed.
     fn fixed_a_check(&self, gate: &Gate) -> bool {
         let results = gate.checks.iter().flat_map(|(results, _)| results);
         results.filter(|result| result.verdict.is_pass()).any(|result| {
@@ -140,7 +140,7 @@ impl Machine {
         self.start_call(CallPurpose::Verify, question, share);
     }
 
-    /// What in the status file does not fit together, for whoever gives the verdict.
+    /// Returns the contradictions in the status file, for the verifier.
     fn contradictions(&self) -> Vec<TamperFinding> {
         let status = self.live.survey.as_ref().and_then(|survey| survey.status.as_ref());
         let path = self.ledger.settings.files.status.as_deref().unwrap_or("the status file");
@@ -206,7 +206,7 @@ impl Machine {
         self.advance();
     }
 
-    /// Boxes that were ticked in iterations that changed nothing else.
+    /// Returns the boxes that were ticked in iterations that changed nothing else.
     fn unearned(&self) -> Vec<TamperFinding> {
         let current = self.current();
         let survey = self.live.survey.as_deref();
@@ -271,7 +271,7 @@ impl Machine {
         self.advance();
     }
 
-    /// What the verifier said.
+    /// Evaluates the answer of the verifier.
     pub(super) fn verdict(&mut self, report: &AttemptReport) {
         let asked = self.current().gate.as_ref().map_or(0, |gate| gate.verdict_calls);
         match &report.answer {
@@ -283,7 +283,8 @@ impl Machine {
                     missing: missing.clone(),
                 });
                 if *complete {
-                    // The verdict is bound to what was judged: look whether that is still there.
+                    // A verdict is valid only for the tree that was judged, so survey the project
+                    // again.
                     self.live.survey = None;
                 } else {
                     let mut text = reason.clone();
@@ -334,7 +335,7 @@ impl Machine {
     }
 }
 
-/// The first few of these files, and how many more there are.
+/// Returns the names of the first few files, and the number of the remaining ones.
 pub(super) fn named(files: &[String]) -> String {
     let shown: Vec<_> = files.iter().take(NAMED).map(|file| format!("`{file}`")).collect();
     match files.len() - shown.len() {
@@ -343,7 +344,7 @@ pub(super) fn named(files: &[String]) -> String {
     }
 }
 
-/// How a check failed, in a few words.
+/// Returns a short description of how a check failed.
 pub(super) fn failure(result: &CheckResult) -> String {
     let command = &result.command;
     match &result.verdict {

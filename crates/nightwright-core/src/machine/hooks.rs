@@ -1,4 +1,4 @@
-//! When the user's hooks are run, and what their answers mean.
+//! Hooks: when the user's hooks run, and how their answers are interpreted.
 
 use super::{IterationSetup, Machine, PendingKind};
 use crate::effect::Effect;
@@ -14,8 +14,8 @@ impl Machine {
         self.effect(Effect::RunHook { ticket, hook });
     }
 
-    /// Notes which hooks are told of the iteration that is being written down. The one that calls
-    /// for a person comes first.
+    /// Queues the hooks for the iteration that is being recorded. The hook that calls for a person
+    /// comes first.
     pub(super) fn queue_hooks(&mut self, blocked: bool) {
         let hooks = self.ledger.settings.hooks;
         let told = [(Hook::Blocked, blocked), (Hook::IterationFinished, true)];
@@ -23,7 +23,7 @@ impl Machine {
         self.live.pending_hooks = told.map(|(hook, _)| hook).collect();
     }
 
-    /// The next hook to be told of the last iteration. Whoever stops now waits for none.
+    /// Returns the next hook to run for the last iteration; none if the run stops now.
     pub(super) fn next_hook(&mut self) -> Option<Hook> {
         if self.ledger.stop == Some(StopWhen::Now) {
             return None;
@@ -35,9 +35,9 @@ impl Machine {
         let Some(PendingKind::Hook(hook)) = self.answered(ticket) else {
             return;
         };
-        // Whatever it did to the project is not the agent's work.
+        // Changes made by a hook are not the agent's work.
         self.live.untouched = false;
-        // Whatever it says: the run ends for another reason.
+        // The answer is ignored because the run ends for another reason.
         if self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some() {
             return self.advance();
         }
@@ -48,7 +48,7 @@ impl Machine {
                 return self.finish(Outcome::HookAbort { why }, None);
             }
             HookAnswer::Skip if hook.can_skip() => return self.skip(),
-            // It can't steer what it is only told of.
+            // These hooks are only notified and cannot steer the run.
             HookAnswer::Failed { why } | HookAnswer::Abort { why } => self.hook_failed(hook, why),
             HookAnswer::Skip => self.hook_failed(hook, "exited with 1".to_owned()),
         }

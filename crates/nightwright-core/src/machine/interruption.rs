@@ -1,4 +1,4 @@
-//! How the last process of a run left it: what a machine that comes up again has to know.
+//! How the last process of a run ended, for deciding what to do after a reboot.
 
 use super::ledger::Ledger;
 use super::state::{Phase, State};
@@ -6,24 +6,24 @@ use crate::event::Record;
 use crate::outcome::Outcome;
 use crate::settings::Scope;
 
-/// How a run was left.
+/// The state in which the last process left a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
-    /// It was never begun.
+    /// The run never started.
     NotStarted,
-    /// Nobody wanted it to end: its process was killed, the power failed, or the system told it to
-    /// end because it went down.
+    /// The run did not end on purpose: its process was killed, the power failed, or the system
+    /// terminated it during a shutdown.
     Crashed,
-    /// It was cut off while it was paused: whoever paused it says when it goes on.
+    /// The process ended while the run was paused. Only the operator resumes it.
     Paused,
-    /// It was cut off after somebody had asked it to stop.
+    /// The process ended after the operator had requested a stop.
     Stopping,
-    /// It had come to an end.
+    /// The run had ended with an outcome.
     Ended,
 }
 
 impl Interruption {
-    /// What a journal says.
+    /// Derives the state from the records of a journal.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
         Self::of_state(&Ledger::replay(records))
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn who_paused_a_run_says_when_it_goes_on() {
+    fn only_the_operator_resumes_a_paused_run() {
         let down = [stop(StopSource::Terminate), over(Outcome::Interrupted)];
         assert_eq!(left(&[Event::Operator(OperatorEvent::Paused)]), Interruption::Paused);
         assert_eq!(

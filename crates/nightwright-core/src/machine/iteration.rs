@@ -1,4 +1,4 @@
-//! Between iterations: what may begin, what has to end, and in which order that is asked.
+//! Between iterations: what may start, what has to end, and in which order this is decided.
 
 use std::time::Duration;
 
@@ -20,30 +20,30 @@ use crate::settings::{EvidenceKind, Scope, Stagnation};
 use crate::stream::report::{QuotaNews, QuotaWindow};
 use crate::units::{Iteration, Ticket};
 
-/// A hook that skips can't spin.
+/// The minimum delay after a skipped iteration, so that a hook cannot cause a busy loop.
 const MIN_SKIP_DELAY: Duration = Duration::from_secs(1);
-/// So many skips in a row end the run.
+/// The number of consecutive skips that ends the run.
 const MAX_SKIPS: u32 = 10;
-/// So many rejected claims in a row end the run.
+/// The number of consecutive rejected claims that ends the run.
 const MAX_REJECTIONS: u32 = 3;
-/// So many gates in a row that come to nothing end the run.
+/// The number of consecutive inconclusive gates that ends the run.
 const MAX_INCONCLUSIVE: u32 = 2;
-/// So many idle iterations in a row that report a blocker end the run.
+/// The number of consecutive idle iterations with a blocker that ends the run.
 pub(super) const MAX_BLOCKED: u32 = 2;
-/// So many failed reviews in a row end the run.
+/// The number of consecutive failed reviews that ends the run.
 const MAX_REVIEW_ERRORS: u32 = 3;
-/// The same checks failing in the same way on the same tree so often end the run.
+/// How often the same checks may fail in the same way on the same tree before the run ends.
 const MAX_SAME_FAILURES: u32 = 3;
 
 impl Machine {
-    /// What counts against the limits, up to now.
+    /// Returns the usage that counts against the limits so far.
     pub(super) fn used(&self) -> Consumed {
         Consumed { active: self.active(), ..self.ledger.used() }
     }
 
-    /// The first of these that holds: stop now, stop, pause, limits, quota; then the baseline, once;
-    /// then the disk, the hook and the iteration. Every answer of the world comes back to the top of
-    /// this list.
+    /// Applies the first of these that holds: stop now, stop, pause, limits, quota; then the
+    /// baseline, once; then the disk, the hook and the iteration. After every answer, this list
+    /// starts again from the top.
     pub(super) fn before_iteration(&mut self) {
         match self.ledger.stop {
             Some(StopWhen::Now) => return self.finish(Outcome::Interrupted, None),
@@ -87,7 +87,8 @@ impl Machine {
         self.begin_iteration(before, prepared);
     }
 
-    /// The quota of which more is used up than the operator allows; the one that lasts longest.
+    /// Returns the quota whose usage exceeds the operator's limit; if there are several, the one
+    /// that resets last.
     fn quota_reached(&self) -> Option<QuotaNews> {
         let allowed = self.ledger.settings.limits.quota;
         self.ledger
@@ -107,7 +108,7 @@ impl Machine {
 
     fn prepare(&mut self) {
         let known = self.ledger.last.as_ref().is_some_and(|last| last.finished.end.is_some());
-        // A hook may have changed the project; then its state has to be looked at again.
+        // A hook may have changed the project, so its state has to be surveyed again.
         let known = known && self.live.untouched && !self.live.opening.hooked;
         let mark = if known { Needed::Known } else { Needed::Yes };
         let ticket = self.ask(PendingKind::Prepare);
@@ -126,14 +127,14 @@ impl Machine {
         self.live.opening = IterationSetup::default();
         self.record(IterationEvent::Skipped { iteration });
         if self.ledger.streaks.skips >= MAX_SKIPS {
-            let why = format!("`next_iteration` skipped {MAX_SKIPS} iterations in a row");
+            let why = format!("`next_iteration` skipped {MAX_SKIPS} consecutive iterations");
             return self.finish(Outcome::HookAbort { why }, None);
         }
         self.delay(self.ledger.settings.delay.max(MIN_SKIP_DELAY));
     }
 
     fn delay(&mut self, delay: Duration) {
-        // A stop that came meanwhile ends every wait, also one that has not begun.
+        // A stop that arrived in the meantime ends every wait, even one that has not begun.
         if delay.is_zero() || self.ledger.stop.is_some() || self.live.abort_outcome.is_some() {
             self.live.delayed = true;
             return self.advance();
@@ -145,7 +146,7 @@ impl Machine {
     fn begin_iteration(&mut self, before: Option<Outcome>, prepared: Prepared) {
         let end = self.ledger.last.as_ref().and_then(|last| last.finished.end.clone());
         let Some(start) = prepared.mark.or(end) else {
-            // The world said "as before" when there is no before: look properly.
+            // The answer was "as before", but there is no earlier state, so request a full survey.
             self.live.opening = IterationSetup { prepared: None, hooked: true };
             return self.prepare();
         };
@@ -169,14 +170,14 @@ impl Machine {
         self.advance();
     }
 
-    /// Whether there is nothing to do but to judge: that is all that was asked for, or a run that
-    /// builds from a plan finds every box of it ticked when it begins.
+    /// Whether the run only has to verify: that was all the user requested, or a run that builds
+    /// from a plan finds every box ticked at the start.
     fn is_verify_only(&self, checklist: Option<Checklist>) -> bool {
         match self.ledger.settings.scope {
             Scope::Gate => return true,
             Scope::Whole => {}
         }
-        // A proof that was broken off is begun anew.
+        // An interrupted verification starts again.
         let first = self.ledger.last.as_ref().is_none_or(|last| {
             last.finished.iteration.0 == 0 && last.finished.result == IterationResult::Interrupted
         });
@@ -185,8 +186,8 @@ impl Machine {
             && checklist.is_some_and(Checklist::is_complete)
     }
 
-    /// Writes the iteration down with everything that is known of it. Nothing is concluded from
-    /// one that failed or was stopped.
+    /// Records the iteration with everything that is known about it. A failed or stopped iteration
+    /// has no further consequences.
     pub(super) fn finish_iteration(&mut self, result: IterationResult, ends: Option<Outcome>) {
         let current = self.current().clone();
         let judged = result == IterationResult::Done;
@@ -243,7 +244,7 @@ impl Machine {
         self.record(IterationEvent::Finished(Box::new(finished)));
     }
 
-    /// A completion marker that did not count is explained to the agent that wrote it.
+    /// Explains an ignored completion marker to the agent that wrote it.
     fn explain_marker(&mut self, current: &Current) {
         let evidence = &self.ledger.settings.completion.evidence;
         let by_marker = [EvidenceKind::Promise, EvidenceKind::Planned];
@@ -254,8 +255,8 @@ impl Machine {
         }
     }
 
-    /// An idle iteration that is not the last one lets the next be told. Said before the iteration
-    /// is recorded: a crash in between says it again and forgets nothing.
+    /// Queues feedback for the next iteration after an idle one that is not the last. This happens
+    /// before the iteration is recorded: a crash in between repeats the feedback and loses nothing.
     fn queue_idle_feedback(&mut self, finished: &IterationFinished) {
         let idle = self.ledger.streaks.idle + 1;
         let threshold = self.ledger.settings.progress.threshold;
@@ -265,9 +266,9 @@ impl Machine {
         }
     }
 
-    /// The hooks come first. Then the first of these that holds ends the run: stop now; what
-    /// nothing survives; a passed gate; stop; errors; rejections; blockers; no progress; limits.
-    /// Otherwise the next iteration follows after the delay.
+    /// Runs the hooks, then ends the run for the first reason that holds: stop now; a fatal
+    /// outcome; a passed gate; stop; errors; rejections; blockers; no progress; limits. Otherwise
+    /// the next iteration follows after the delay.
     pub(super) fn after_iteration(&mut self) {
         if let Some(hook) = self.next_hook() {
             return self.run_hook(hook);
@@ -288,8 +289,8 @@ impl Machine {
         self.delay(self.ledger.settings.delay.max(least));
     }
 
-    /// The ending that follows from the last iteration, if any does. Asks only the durable state,
-    /// so a run that died right here ends the same way when it is resumed.
+    /// Returns the outcome that follows from the last iteration, if any. Reads only the durable
+    /// state, so a run that crashed here ends the same way when it is resumed.
     pub(super) fn outcome_after_iteration(&self) -> Option<(Outcome, Option<String>)> {
         let state = &self.ledger;
         let LastIteration { finished, gate, .. } = state.last.as_ref()?;
@@ -315,8 +316,8 @@ impl Machine {
             .or_else(|| self.limit_reached(gate.as_ref()))
     }
 
-    /// What the gate found that ran although nothing claimed completion: which checks pass, and
-    /// what else kept it from completing the run.
+    /// Describes a gate that ran without a claim: which checks pass, and what else prevented
+    /// completion.
     fn note_without_claim(&self) -> Option<String> {
         let LastIteration { finished, gate, checks, .. } = self.ledger.last.as_ref()?;
         let gate = gate.as_ref().filter(|_| finished.claim == [EvidenceKind::NoProgress])?;
@@ -390,7 +391,7 @@ impl Machine {
         None
     }
 
-    /// The same checks failed in the same way on the same tree, again and again.
+    /// Returns an outcome if the same checks keep failing in the same way on the same tree.
     fn same_failure(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {
         let Some(GateResult::Rejected { why, failure: Some(failure) }) = gate else { return None };
         let same = self.ledger.failures.get(failure).copied().unwrap_or(0);
@@ -407,14 +408,14 @@ impl Machine {
         Some((limit, note))
     }
 
-    /// What became of the last claim, and why a limit ends the run that is not quite used up.
+    /// Returns the result of the last claim, and why a limit ends the run before it is used up.
     fn limit_note(&self, limit: &Outcome, gate: Option<&GateResult>) -> Option<String> {
         let parts = [claim_note(gate), limits::too_little(limit, self.used())];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The limit that ends the run before another iteration.
+    /// Returns the limit that ends the run before another iteration.
     fn limit(&self, gate: Option<&GateResult>) -> Option<Outcome> {
         if let Some(GateResult::Unaffordable { ending }) = gate {
             return Some(ending.clone());
@@ -428,7 +429,7 @@ impl Machine {
         }
     }
 
-    /// A limit that is reached by failures alone is no orderly ending.
+    /// Returns an error outcome if only failures led to the limit.
     fn all_failed(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {
         let limit = self.limit(gate)?;
         let last = self.ledger.last.as_ref()?.failure.clone()?;
@@ -441,7 +442,7 @@ impl Machine {
         Some((Outcome::AllIterationsFailed { iterations, last, limit }, Some(note)))
     }
 
-    /// A limit is reached before an iteration could begin: what the last one claimed is still said.
+    /// Ends the run at a limit before an iteration could begin, with a note about the last claim.
     fn finish_by_limit(&mut self, ending: Outcome) {
         let gate = self.ledger.last.as_ref().and_then(|last| last.gate.clone());
         if let Some((outcome, note)) = self.all_failed(gate.as_ref()) {
@@ -452,7 +453,7 @@ impl Machine {
         }
     }
 
-    /// The end. Nothing is decided after this.
+    /// Ends the run. No decisions follow.
     pub(super) fn finish(&mut self, outcome: Outcome, note: Option<String>) {
         debug_assert!(!matches!(self.ledger.phase, Phase::Ended(_)), "a run ends once");
         let note = match (&outcome, self.ledger.stopped_by) {
@@ -468,7 +469,7 @@ impl Machine {
     }
 }
 
-/// What became of the last claim, for a run that a limit ends.
+/// Returns the result of the last claim, for a run that ends at a limit.
 fn claim_note(gate: Option<&GateResult>) -> Option<String> {
     match gate? {
         GateResult::Rejected { why, .. } => Some(format!("claimed, rejected: {why}")),

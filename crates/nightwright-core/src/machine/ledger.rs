@@ -1,8 +1,7 @@
-//! The durable state of a run: what its events add up to.
+//! The durable state of a run, computed from its events.
 //!
-//! The state is readable everywhere and changes in one place only: [`Ledger::record`]. The same
-//! function folds a live run and a journal, so what is not in an event can't be remembered, and
-//! what is can't be forgotten.
+//! The state is readable everywhere and changes only in [`Ledger::record`]. The same function folds
+//! a live run and a journal. Therefore the state contains exactly what the events contain.
 
 mod finished;
 mod fold;
@@ -30,19 +29,19 @@ use crate::stream::outcome::{AttemptOutcome, Consequence, Deadline};
 use crate::stream::report::{AttemptReport, Blocker, WatchdogFinding};
 use crate::units::{AttemptId, Fingerprint, Iteration, Usd};
 
-/// The durable state, behind a door that only events open.
+/// The durable state; only events can change it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     state: State,
 }
 
 impl Ledger {
-    /// Takes one event into account.
+    /// Applies one event to the state.
     pub fn record(&mut self, record: &Record) {
         self.state.fold(record);
     }
 
-    /// The state that a journal adds up to.
+    /// Computes the state from the records of a journal.
     pub fn replay<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
         let mut ledger = Self::default();
         for record in records {
@@ -98,10 +97,11 @@ impl State {
         self.phase = Phase::Ready;
     }
 
-    /// The gate that counts is the one pinned at the start, or by the operator's last change.
+    /// Applies a changed setting. The gate in effect is the one of the start or of the operator's
+    /// last change.
     fn setting_changed(&mut self, source: ChangeSource, change: &SettingChange) {
         change.apply(source, &mut self.settings);
-        // Room for work again: then a later wrap-up is another one.
+        // A raised limit leaves room for work, so a later wrap-up is a new one.
         if change.is_limit()
             && let Budget::Work(_) = limits::before_attempt(&self.settings, self.used())
         {
@@ -109,8 +109,8 @@ impl State {
         }
     }
 
-    /// What an earlier process had only half done is done anew: the gate starts from its
-    /// beginning, a stop that was meant for that process is over.
+    /// Resets work that an earlier process left unfinished: the gate starts again, and a stop meant
+    /// for that process no longer applies.
     fn run_continued(&mut self, why: Continuation) {
         (self.stop, self.stopped_by) = (None, None);
         self.stop_requests = StopRequests::default();
@@ -143,8 +143,8 @@ impl State {
         if self.origin.is_none() {
             self.origin = Some(start.clone());
         }
-        // The end of the previous iteration is usually the start of this one; anything else is
-        // somebody else's work, and must not count as the agent's.
+        // The state at the end of the previous iteration is usually the one at the start of this
+        // one. Any difference was made outside of the agent and must not count as its work.
         self.seen.add(start, checklist);
         self.streaks.skips = 0;
         for entry in &mut self.inbox {
@@ -154,7 +154,8 @@ impl State {
         self.phase = Phase::Iterating(Box::new(current));
     }
 
-    /// Until they are done, nothing is known of them: a crash in between leaves it at that.
+    /// Clears the results of the checks until they finish, so that a crash in between leaves them
+    /// unknown.
     fn checks_started(&mut self, purpose: CheckPurpose, commands: &[String]) {
         match purpose {
             CheckPurpose::Baseline => {
@@ -211,7 +212,7 @@ impl State {
             Consequence::Assess | Consequence::AssessWorkTree => {
                 self.unmark_unacknowledged(report.acknowledged);
             }
-            // Whatever was said, another attempt of this iteration is told anew.
+            // Another attempt of this iteration receives the messages again.
             Consequence::Wait { .. }
             | Consequence::Retry
             | Consequence::FailIteration { .. }
@@ -242,8 +243,8 @@ impl State {
         }
     }
 
-    /// Whether changing this file counts as work: notes, the status file and other files of ours
-    /// don't, except the list of items.
+    /// Whether a change to this file counts as work. Notes, the status file and other files of
+    /// nightwright do not count, except the checklist.
     fn is_work(&self, file: &str) -> bool {
         let Settings { files, notes_file, .. } = &self.settings;
         let is = |known: &Option<String>| {
@@ -270,13 +271,14 @@ impl State {
             current.call = None;
             current.unconcluded = Some((purpose, Box::new(report.clone())));
             let lost = report.outcome == AttemptOutcome::Lost;
-            // A limited one was not made at all, and a verifier's last word is still to come.
+            // A call that hit a limit did not take place, and the verifier's answer is still
+            // pending.
             if waits || (lost && purpose == CallPurpose::Verify) {
                 return;
             }
             if purpose == CallPurpose::Verify {
                 current.verifier = Some(report.clone());
-                // Nobody was there to be asked.
+                // The model does not exist, so the call did not take place.
                 let missing = matches!(report.outcome, AttemptOutcome::ModelNotFound { .. });
                 if let Some(gate) = &mut current.gate.as_mut().filter(|_| !missing) {
                     gate.verdict_calls += 1;
@@ -287,8 +289,8 @@ impl State {
         }
     }
 
-    /// A review that ended by itself or by its own limits is none that failed. One that a limit of
-    /// the account, a stop or a crash of ours ended says nothing.
+    /// Counts failed reviews. A review that ended by itself or at its own limits did not fail. One
+    /// that ended because of an account limit, a stop or a crash of nightwright does not count.
     fn review_finished(&mut self, outcome: &AttemptOutcome) {
         let ours = *outcome == AttemptOutcome::Lost || self.stop == Some(StopWhen::Now);
         match outcome.consequence() {
@@ -320,13 +322,13 @@ impl State {
     fn limit_wait_ended(&mut self, why: WaitEnd, waited: Duration) {
         self.totals.waited += waited;
         if let Some(wait) = self.wait.take() {
-            // A wait to its end was as long as planned, also if a crash lay in between.
+            // A completed wait took as long as planned, even with a crash in between.
             self.wait_streak.waited += match why {
                 WaitEnd::Elapsed => wait.planned,
                 WaitEnd::RetryNow | WaitEnd::Stopped => waited,
             };
             if wait.kind == WaitKind::Quota {
-                // The next iteration finds out whether the quota is really free again.
+                // The next iteration determines whether the quota is available again.
                 self.quotas.clear();
             }
         }
@@ -353,8 +355,8 @@ impl State {
         }
     }
 
-    /// What a person says into a session is kept for the attempts after it, too: should this one
-    /// fail, the next has heard nothing of it.
+    /// Keeps a person's message to the session for later attempts: if this one fails, the next one
+    /// has not received it.
     fn nudge_sent(&mut self, answers: Option<&WatchdogFinding>, text: &str) {
         let Some(current) = self.current_mut() else {
             return;
@@ -371,7 +373,7 @@ impl State {
         }
     }
 
-    /// Answers that did not get there are none.
+    /// Unmarks the findings whose answers did not reach the session.
     fn unmark_unacknowledged(&mut self, heard: Option<u32>) {
         if let Some(current) = self.current_mut() {
             let unheard = current.unacknowledged(heard).to_vec();
@@ -381,8 +383,8 @@ impl State {
         }
     }
 
-    /// What a person said into a session and did not get there is told to the next iteration.
-    /// Other attempts of this one were told anyway.
+    /// Queues a person's undelivered messages for the next iteration. Other attempts of this one
+    /// received them anyway.
     fn requeue_unacknowledged(&mut self) {
         let Some(current) = self.current_mut() else {
             return;
@@ -403,7 +405,7 @@ impl State {
     }
 }
 
-/// Whether a call was ended by what it may use, its time included.
+/// Whether a call ended at its own limits, including its timeout.
 pub(super) fn is_own_limit(outcome: &AttemptOutcome) -> bool {
     matches!(
         outcome,
@@ -413,7 +415,7 @@ pub(super) fn is_own_limit(outcome: &AttemptOutcome) -> bool {
     )
 }
 
-/// Blockers, each key once.
+/// Returns the blockers without duplicate keys.
 pub(crate) fn distinct(blockers: impl IntoIterator<Item = Blocker>) -> Vec<Blocker> {
     let mut keys = BTreeSet::new();
     blockers.into_iter().filter(|blocker| keys.insert(blocker.key.clone())).collect()

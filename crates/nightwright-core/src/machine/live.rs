@@ -1,5 +1,5 @@
-//! What attempts and calls have in common while they run: deadlines, shares of the limits, and
-//! being ended.
+//! The common part of running attempts and calls: deadlines, shares of the limits, and
+//! cancellation.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use crate::stream::outcome::CancelReason;
 use crate::stream::report::Pulse;
 use crate::units::Tokens;
 
-/// How long something that was told to end may take to be gone. Its grace and the time to read
-/// what is left of its output are well within this; past it, it can't be ended at all.
+/// The time after which a cancelled process counts as impossible to kill. The grace period and the
+/// time to read the remaining output are well below it.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A process of the agent, as the machine knows it.
+/// The machine's view of a process of the agent.
 #[derive(Clone, Debug)]
 pub(super) struct LiveProcess {
     pub(super) watch: AttemptTiming,
     deadlines: Deadlines,
-    /// When the timer for its deadlines fires.
+    /// The time at which the timer for its deadlines fires.
     pub(super) deadline_at: Duration,
-    /// Why we are ending it, if we are.
+    /// The reason for its cancellation, if it was cancelled.
     pub(super) cancelled: Option<CancelReason>,
-    /// Tokens it may use.
+    /// The number of tokens it may use; `None` means unlimited.
     tokens_left: Option<u64>,
-    /// Tokens it has used, as far as was told.
+    /// The number of tokens it has reported so far.
     pub(super) tokens: Tokens,
 }
 
@@ -40,7 +40,7 @@ impl LiveProcess {
         let paid_until = share.cost.and_then(|cost| dialect.time_for(cost)).map(|time| now + time);
         let watch = AttemptTiming {
             started: now,
-            // Nobody waits for a word that never comes.
+            // An agent that does not announce itself counts as ready.
             ready: !dialect.announces_itself(),
             last_line: now,
             tool: None,
@@ -76,19 +76,19 @@ impl LiveProcess {
         self.tokens = pulse.tokens;
     }
 
-    /// Whether it has used more tokens than it may, and nothing is done about it yet.
+    /// Whether it exceeds its token limit and has not been cancelled yet.
     pub(super) fn exceeds_tokens(&self) -> bool {
         self.cancelled.is_none()
             && self.tokens_left.is_some_and(|left| self.tokens.counted() > left)
     }
 
-    /// The next deadline, and what it then means.
+    /// Returns the next deadline, and the reason for cancelling the process then.
     pub(super) fn due(&self) -> (Duration, CancelReason) {
         deadlines::next(&self.deadlines, &self.watch)
     }
 
-    /// When the timer has to be set anew because a deadline has come closer. One that has moved
-    /// away is noticed when the timer fires.
+    /// Returns the new time of the timer if a deadline has moved forward. A deadline that has moved
+    /// back is noticed when the timer fires.
     pub(super) fn rearm(&mut self) -> Option<Duration> {
         let (at, _) = self.due();
         let closer = at < self.deadline_at && self.cancelled.is_none();
@@ -98,7 +98,8 @@ impl LiveProcess {
         })
     }
 
-    /// Notes that it is being ended; the first reason counts. False when that is known already.
+    /// Marks the process as cancelled; the first reason is kept. Returns false if it was cancelled
+    /// before.
     pub(super) fn cancel(&mut self, why: CancelReason) -> bool {
         let first = self.cancelled.is_none();
         self.cancelled = Some(self.cancelled.unwrap_or(why));

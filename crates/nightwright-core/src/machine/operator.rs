@@ -1,4 +1,4 @@
-//! What the operator wants: stop, pause, a word for the agent.
+//! Requests of the operator: stop, pause, resume, retry, and messages for the agent.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::input::{Control, TimerKey};
 use crate::outcome::Outcome;
 use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
 
-/// The operator may try at once at most this often.
+/// The minimum time between two immediate retries that the operator requests.
 const PROBE_GAP: Duration = Duration::from_mins(1);
 
 impl Machine {
@@ -48,7 +48,7 @@ impl Machine {
         }
     }
 
-    /// Everything is ended, nothing is concluded from it. A second signal doesn't wait for it.
+    /// Stops everything without evaluating it. A second signal does not wait for the end.
     fn stop_now(&mut self, by: StopSource) {
         if self.is_ending() {
             match by {
@@ -65,7 +65,7 @@ impl Machine {
         self.finish_stop();
     }
 
-    /// Whether everything is being ended already.
+    /// Whether everything is already being stopped.
     fn is_ending(&self) -> bool {
         self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some()
     }
@@ -82,15 +82,15 @@ impl Machine {
         let waited =
             matches!(self.live.pending, Some(Pending { kind: PendingKind::Wait { .. }, .. }));
         self.end_waiting();
-        // What was waited for is not tried any more, be it an attempt or a call. What was claimed
-        // is judged all the same where that was a call that can be done without.
+        // The attempt or call that was waiting is not retried. If it was an optional call, the gate
+        // still judges the claim.
         if waited && self.ledger.current().is_some() && !self.is_attempted() {
             self.interrupt_iteration();
         }
         self.finish_stop();
     }
 
-    /// Whether the attempts of this iteration are over and its gate has not begun.
+    /// Whether the attempts of this iteration have ended and its gate has not begun.
     fn is_attempted(&self) -> bool {
         self.ledger.current().is_some_and(|current| {
             let judged = current.report.as_ref().is_some_and(|report| {
@@ -103,7 +103,7 @@ impl Machine {
         })
     }
 
-    /// Goes on to the end that was asked for, if nothing is running any more.
+    /// Completes the requested stop once nothing is running any more.
     fn finish_stop(&mut self) {
         let idle =
             self.live.pending.is_none() && self.live.attempt.is_none() && self.live.call.is_none();
@@ -121,8 +121,8 @@ impl Machine {
         self.drop_pending();
     }
 
-    /// A look at a project or a hook may take long, and nothing would be concluded from it any
-    /// more. Only checks are waited for, because they are being ended.
+    /// Drops pending surveys and hooks: they may take long, and their answers are no longer needed.
+    /// Only checks are awaited, because they are being killed.
     fn drop_pending(&mut self) {
         if let Some(pending) = self.live.pending
             && pending.kind != PendingKind::Checks
@@ -139,7 +139,7 @@ impl Machine {
         }
     }
 
-    /// A stop ends every wait at once.
+    /// Ends every wait at once when a stop arrives.
     fn end_waiting(&mut self) {
         let Some(pending) = self.live.pending else {
             return;
@@ -162,7 +162,7 @@ impl Machine {
         }
     }
 
-    /// Everything is killed, and we leave without waiting for it.
+    /// Kills everything and exits without waiting.
     fn kill(&mut self) {
         self.cancel_attempt(CancelReason::StopNow, Grace::None);
         self.cancel_call(CancelReason::StopNow, Grace::None);
@@ -192,7 +192,7 @@ impl Machine {
         }
     }
 
-    /// Tries at once what is being waited for, but not again and again.
+    /// Retries at once instead of waiting, at most once per [`PROBE_GAP`].
     fn retry_now(&mut self) {
         let Some(pending) = self.live.pending else {
             return;

@@ -1,5 +1,5 @@
-//! What holds for every run, whatever happens in it: thousands of runs against a world that
-//! answers at random, lies, fails, and is steered at any moment.
+//! Invariants of every run, tested with thousands of runs in a world that answers at random, lies,
+//! fails, and steers the run at any moment.
 
 mod world;
 

@@ -1,4 +1,4 @@
-//! Going on where an earlier process left off.
+//! Resuming a run: how it continues after an earlier process has ended.
 
 use std::time::Duration;
 
@@ -15,21 +15,21 @@ use crate::settings::{ChangeSource, SettingChange};
 use crate::stream::outcome::{AttemptOutcome, Consequence};
 use crate::stream::report::AttemptReport;
 
-/// Why a run does not continue.
+/// The reason why a run cannot be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResumeRefusal {
-    /// It never began.
+    /// The run never started.
     NotStarted,
-    /// It was not cut off, and only a run that was is to continue.
+    /// The run did not crash, and the policy resumes only crashed runs.
     NotCrashed,
-    /// It completed, and nobody asked for more.
+    /// The run completed, and the user did not request more work.
     Completed,
-    /// This limit leaves no room: it has to be raised.
+    /// This limit is used up and has to be raised.
     Limit(Outcome),
 }
 
 impl Machine {
-    /// Why this run would not continue; `None` if it would. Changes nothing.
+    /// Returns why this run cannot be resumed; `None` if it can. Changes nothing.
     pub fn refusal(
         &self,
         changes: &[(ChangeSource, SettingChange)],
@@ -53,7 +53,7 @@ impl Machine {
         }
     }
 
-    /// The limit that a run which ended has to have raised before it can continue.
+    /// Returns the limit that has to be raised before a run that ended can be resumed.
     fn limit_in_the_way(
         &self,
         outcome: &Outcome,
@@ -63,7 +63,7 @@ impl Machine {
         for (source, change) in changes {
             change.apply(*source, &mut settings);
         }
-        // A run can reach a limit with something left of it: too little for what comes next.
+        // A run can end below a limit if the rest is too little for the next step.
         if !limits::is_raised(&settings.limits, outcome) {
             return Some(ResumeRefusal::Limit(outcome.clone()));
         }
@@ -73,7 +73,7 @@ impl Machine {
         }
     }
 
-    /// What was going on is lost; what was finished is not done again.
+    /// Resumes a run. Unfinished work is lost; finished work is not repeated.
     pub(super) fn resume_run(&mut self, resume_data: ResumeData) {
         let ResumeData { report, changes, policy } = resume_data;
         if self.refusal(&changes, policy).is_some() {
@@ -85,8 +85,8 @@ impl Machine {
         for (source, change) in changes {
             self.record(OperatorEvent::SettingsChanged { source, change });
         }
-        // An operator who resumes a run wants it to work; a service that only restores it does not
-        // decide that.
+        // An operator who resumes a run wants it to work. A service that only restores it must not
+        // unpause it.
         let by_operator = match policy {
             ResumePolicy::IfCrashed => false,
             ResumePolicy::IfUnfinished | ResumePolicy::Always => true,
@@ -98,8 +98,8 @@ impl Machine {
         self.continue_waiting();
     }
 
-    /// Writes down what became of the attempt or call that was going on. What was made of its
-    /// output is taken as it is: if there is a result in it, it finished and we did not.
+    /// Records the outcome of the attempt or call that was running. Its output decides: if it
+    /// contains a result, the attempt finished even though nightwright did not.
     fn record_lost_work(&mut self, report: Option<Box<AttemptReport>>) {
         let Some(current) = self.ledger.current() else {
             return;
@@ -118,26 +118,26 @@ impl Machine {
         }
     }
 
-    /// Waits go on to their end; a delay is skipped.
+    /// Continues waits until their end; a delay is skipped.
     fn continue_waiting(&mut self) {
         let unconcluded = self.ledger.current().and_then(|current| current.unconcluded.clone());
         if let Some((purpose, report)) = unconcluded {
-            // The gate starts from its beginning, and its verifier with it; what the others said
-            // was paid for and is taken.
+            // The gate starts again, including its verifier. The answers of the other calls are
+            // already paid for and are used.
             return match (purpose, report.outcome.consequence()) {
                 (CallPurpose::Verify, Consequence::Assess | Consequence::Retry) => self.advance(),
                 (_, _) => self.conclude_call(purpose, &report),
             };
         }
         if let Some(wait) = self.ledger.wait {
-            // However the date was set meanwhile, it is waited no longer than was meant.
+            // The wait is never longer than planned, even if the system clock was changed.
             let latest = self.now.plus(wait.planned);
             return self.wait_until(Alarm::At(wait.retry_at.min(latest)));
         }
         match &self.ledger.phase {
             Phase::Iterating(current) => match &current.stage {
                 Stage::Retrying { at } => {
-                    // The wall clock may have gone anywhere meanwhile; the delay is bounded.
+                    // The wall clock may have changed in the meantime, so the delay is bounded.
                     let rest = self.now.until(*at).min(retry::longest(&self.ledger.settings.retry));
                     self.wait_until(Alarm::After(rest));
                 }

@@ -1,5 +1,5 @@
-//! What the events of a run add up to: plain data, read by everybody, changed by none but the
-//! [ledger](super::ledger).
+//! The state of a run as plain data. It is readable everywhere; only the [ledger](super::ledger)
+//! changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -50,137 +50,134 @@ impl StopRequests {
 /// What the events of a run add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// What the run was told; the limits as they are now.
+    /// The settings of the run, with the current limits.
     pub settings: Settings,
-    /// The language of its agent.
+    /// The output dialect of the run's agent.
     pub dialect: Dialect,
-    /// The source of all chance.
+    /// The seed of all random decisions.
     pub seed: u64,
-    /// Time at work so far.
+    /// The active time of the run so far.
     pub active: Duration,
-    /// Where the run is.
+    /// The current phase of the run.
     pub phase: Phase,
-    /// The limit that is being waited for.
+    /// The limit that the run is waiting for.
     pub wait: Option<Wait>,
-    /// Waits in a row without an answer from the provider.
+    /// Consecutive waits without an answer from the provider.
     pub wait_streak: WaitStreak,
     /// Whether the run was asked to stop.
     pub stop: Option<StopWhen>,
-    /// Who asked for the last stop.
+    /// The source of the last stop request.
     pub stopped_by: Option<StopSource>,
     /// Who has asked the current process to stop.
     pub stop_requests: StopRequests,
     /// Whether the operator wants nothing new to start.
     pub paused: bool,
-    /// The last attempt started.
+    /// The ID of the last attempt started.
     pub last_attempt: AttemptId,
-    /// The last call started.
+    /// The ID of the last call started.
     pub last_call: CallId,
-    /// What the run has come to.
+    /// The sums of cost, tokens and counters.
     pub totals: Totals,
-    /// Things that happened several times in a row.
+    /// Counters of consecutive events of the same kind.
     pub streaks: Streaks,
-    /// The limit for whose sake the wrap-up iteration was begun.
+    /// The limit that caused the wrap-up iteration.
     pub wrap_up: Option<Outcome>,
-    /// States of the project seen so far.
+    /// The states of the project seen so far.
     pub seen: SeenStates,
     /// The project as it was at the start of the run.
     pub origin: Option<WorkspaceMark>,
-    /// Files that checks wrote: they are not work.
+    /// Files written by checks; changes to them are not work.
     pub outputs: BTreeSet<String>,
-    /// How often the same checks failed in the same way on the same tree.
+    /// How often the same checks failed in the same way on the same tree, by digest.
     pub failures: BTreeMap<String, u32>,
-    /// Boxes that were ticked without anything to show for it.
+    /// Boxes that were ticked without any other change.
     pub unearned_checkboxes: UnearnedCheckboxes,
-    /// How often the account had not the model that a verifier was to be.
+    /// How often the account lacked the model of a verifier.
     pub missing_verifiers: u32,
-    /// What was told of the status file last, or what it said before the run.
+    /// The status last reported, or the status before the run.
     pub status: Option<StatusFacts>,
-    /// What was refused and told already.
+    /// Denied commands that were already reported.
     pub denied: BTreeSet<DeniedCommand>,
-    /// Blockers told already.
+    /// The keys of blockers that were already reported.
     pub reported_blockers: BTreeSet<String>,
-    /// In how many iterations each problem was noticed since the last progress.
+    /// The number of iterations since the last progress in which each problem was noticed.
     pub problems: BTreeMap<String, u32>,
     /// Conflicts of principles that were decided, oldest first.
     pub decisions: Vec<Decision>,
-    /// What was wrong with the last review that failed.
+    /// The error of the last review that failed.
     pub review_error: String,
-    /// Words for the next iteration.
+    /// Feedback for the next iteration.
     pub inbox: Vec<InboxEntry>,
     /// Whether the last prompt was too long.
     pub shorten: bool,
     /// The account's quotas as last reported.
     pub quotas: BTreeMap<QuotaWindow, QuotaNews>,
-    /// What the checks came to before the first iteration, if they were run then.
+    /// The results of the checks before the first iteration, if they ran.
     pub baseline: Option<Vec<CheckResult>>,
-    /// How the last iteration went.
+    /// The last iteration that was recorded.
     pub last: Option<LastIteration>,
-    /// Iterations that came to their end.
+    /// The number of iterations that ended without an error.
     pub succeeded: u32,
 }
 
-/// Where a run is.
+/// The position of a run in its lifecycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing has happened yet.
+    /// The run has no events yet.
     #[default]
     New,
-    /// Nothing is going on; the next iteration may begin.
+    /// Nothing is running; the next iteration may begin.
     Ready,
-    /// An iteration is going on.
+    /// An iteration is in progress.
     Iterating(Box<Current>),
-    /// An iteration is over, and what follows from it is to be decided.
+    /// An iteration has ended, and its consequences are not decided yet.
     Concluding,
-    /// The run is over.
+    /// The run has ended with this outcome.
     Ended(Outcome),
 }
 
-/// The iteration that is going on.
+/// The state of the iteration in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Current {
-    /// Its number.
     pub iteration: Iteration,
-    /// Why it runs.
     pub kind: IterationKind,
-    /// The project as it was.
+    /// The project at the start of the iteration.
     pub start: WorkspaceMark,
-    /// The boxes of the list as they were.
+    /// The boxes of the checklist at the start of the iteration.
     pub checklist: Option<Checklist>,
-    /// What the run had cost when it began.
+    /// The cost of the run at the start of the iteration.
     pub cost_before: Usd,
-    /// Time at work when it began.
+    /// The active time of the run at the start of the iteration.
     pub active_before: Duration,
-    /// How far it is.
     pub stage: Stage,
-    /// Attempts so far.
+    /// The number of attempts started so far.
     pub attempts: u32,
-    /// Retries used up.
+    /// The number of retries used so far.
     pub retries: u32,
-    /// Attempts in a row that claimed success without any sign of work.
+    /// Consecutive attempts that claimed success without any sign of work.
     pub suspects: u32,
-    /// What the last attempt left.
+    /// The report of the last attempt.
     pub report: Option<AttemptReport>,
-    /// Whether tools of any of its attempts wrote or edited files that count as work; `None` = not
-    /// known.
+    /// Whether tools of any of its attempts wrote or edited files that count as work; `None` if
+    /// unknown.
     pub edited: Option<bool>,
-    /// What was refused in any of its attempts.
+    /// The commands that were denied in any of its attempts.
     pub denied: BTreeSet<DeniedCommand>,
-    /// What any of its attempts said it can't go on without, each once.
+    /// The blockers that any of its attempts reported, without duplicates.
     pub blockers: Vec<Blocker>,
-    /// What the watchdog noticed, and whether it was answered in the session.
+    /// The findings of the watchdog, and whether each was answered in the session.
     pub findings: Vec<(WatchdogFinding, Answered)>,
-    /// What was said into the session of its last attempt.
+    /// The messages sent into the session of its last attempt.
     pub nudges: Vec<Nudge>,
-    /// The call that is going on.
+    /// The call in progress, if any.
     pub call: Option<OpenCall>,
-    /// A call that is over and whose answer has not been taken yet.
+    /// A call that has ended and whose answer is not processed yet.
     pub unconcluded: Option<(CallPurpose, Box<AttemptReport>)>,
-    /// Further calls made to their end, or lost: none is made twice.
+    /// Optional calls that finished or were lost; none is repeated.
     pub calls_done: BTreeSet<CallPurpose>,
-    /// What the last verifier said.
+    /// The report of the last verifier.
     pub verifier: Option<AttemptReport>,
-    /// The gate.
+    /// The gate in progress, if any.
     pub gate: Option<Gate>,
 }
 
@@ -217,13 +214,13 @@ impl Current {
         }
     }
 
-    /// What was said into the last session beyond so many messages that it took up.
+    /// Returns the messages to the last session after the first `heard`, which it acknowledged.
     pub(super) fn unacknowledged(&self, heard: Option<u32>) -> &[Nudge] {
         let heard = heard.map_or(self.nudges.len(), |heard| heard as usize);
         self.nudges.get(heard..).unwrap_or_default()
     }
 
-    /// Notes whether what has this key was answered in the session.
+    /// Records whether the finding with this key was answered in the session.
     pub(super) fn mark(&mut self, key: &str, now: Answered) {
         for (finding, answered) in &mut self.findings {
             if finding.key == key && *answered != Answered::Over {
@@ -233,142 +230,133 @@ impl Current {
     }
 }
 
-/// Something that was said into a running session.
+/// A message sent into a running session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nudge {
-    /// The key of what it answers; `None` when a person spoke.
+    /// The key of the finding that it answers; `None` for a message from a person.
     pub answers: Option<String>,
-    /// What was said.
     pub text: String,
 }
 
-/// Whether something noticed was answered in the running session.
+/// Whether a finding was answered in the running session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
-    /// It was.
+    /// A message was sent into the session.
     Live,
-    /// Not yet.
+    /// No message was sent yet.
     No,
-    /// It need not be: another attempt has begun since.
+    /// An answer is no longer needed because another attempt has begun.
     Over,
 }
 
-/// How far an iteration is.
+/// The position of an iteration in its lifecycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The next attempt may start.
     Begun,
-    /// An attempt is going on.
+    /// An attempt is in progress.
     Attempting {
-        /// Which.
         attempt: AttemptId,
-        /// What it may cost.
+        /// The cost cap of the attempt.
         cap: Option<Usd>,
     },
-    /// An attempt is over, and what follows from it is to be decided.
+    /// An attempt has ended, and its consequences are not decided yet.
     Attempted,
-    /// Another attempt is put off until then.
+    /// The next attempt is delayed.
     Retrying {
-        /// When.
+        /// The earliest time of the next attempt.
         at: Timestamp,
     },
 }
 
-/// A call that is going on.
+/// A call that is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenCall {
-    /// Which.
     pub call: CallId,
-    /// What for.
     pub purpose: CallPurpose,
-    /// What it may cost.
+    /// The cost cap of the call.
     pub cap: Option<Usd>,
 }
 
-/// A claim on its way to being believed, or not.
+/// The gate: a claim that is being verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
-    /// What claims.
+    /// The evidence that claims completion.
     pub claim: Vec<EvidenceKind>,
-    /// What the checks came to, and the project after them.
+    /// The results of the checks, and the project after them.
     pub checks: Option<(Vec<CheckResult>, Fingerprint)>,
-    /// What looks like tampering.
+    /// Changes that look like tampering; `None` before the inspection.
     pub findings: Option<Vec<TamperFinding>>,
-    /// Verifier calls made to their end.
+    /// The number of finished verifier calls.
     pub verdict_calls: u32,
-    /// What the model said.
+    /// The answer of the verifier, if there is one.
     pub verdict: Option<VerdictKind>,
-    /// What it came to.
+    /// The decision of the gate, once it is made.
     pub result: Option<GateResult>,
 }
 
 impl Gate {
-    /// Whether the agent claims completion, or at least a person asks about it.
+    /// Whether the agent claims completion or the operator requested verification.
     pub fn is_claim(&self) -> bool {
         self.claim != [EvidenceKind::NoProgress]
     }
 }
 
-/// A limit that is being waited for.
+/// A limit that the run is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// What kind.
     pub kind: WaitKind,
-    /// When we shall try again.
+    /// The time of the next retry.
     pub retry_at: Timestamp,
-    /// How long it is meant to last.
+    /// The planned duration of the wait.
     pub planned: Duration,
 }
 
-/// Things that happened several times in a row.
+/// Counters of consecutive events of the same kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Streaks {
-    /// Failed iterations.
     pub errors: u32,
-    /// Failed reviews.
     pub review_errors: u32,
-    /// Rejected claims, without an iteration that made none between them.
+    /// Rejected claims since the last iteration without a claim.
     pub rejections: u32,
-    /// Gates that came to nothing.
+    /// Gates that ended without a decision.
     pub inconclusive: u32,
-    /// Idle iterations.
+    /// Iterations without progress, not counting those that reported a blocker.
     pub idle: u32,
-    /// Iterations without work that the agent's word excused.
+    /// Iterations without work that the agent gave a reason for.
     pub excused: u32,
     /// Idle iterations that reported a blocker.
     pub blocked: u32,
     /// Iterations that gave the completion signal.
     pub signals: u32,
-    /// Iterations left out by a hook.
+    /// Iterations skipped by a hook.
     pub skips: u32,
 }
 
-/// A word for the next iteration.
+/// Feedback for the next iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxEntry {
-    /// From whom.
     pub source: FeedbackSource,
-    /// What.
     pub text: String,
-    /// The iteration that is being told; it is spent when that one is recorded.
+    /// The iteration that receives it. The entry is removed when that iteration is recorded.
     pub given_to: Option<Iteration>,
 }
 
-/// How the last iteration went.
+/// The last iteration that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastIteration {
-    /// As it was recorded.
+    /// The recorded event of the iteration.
     pub finished: IterationFinished,
-    /// What its gate came to, if there was one.
+    /// The result of its gate, if there was one.
     pub gate: Option<GateResult>,
-    /// What the checks of that gate came to.
+    /// The results of the checks of that gate.
     pub checks: Vec<CheckResult>,
-    /// Why it counts as failed, if it does: also if a limit left no room to retry it.
+    /// Why it counts as failed, if it does. Includes retries that a limit prevented.
     pub failure: Option<String>,
 }
 
 impl State {
-    /// What counts against the limits.
+    /// Returns the usage that counts against the limits.
     pub fn used(&self) -> Consumed {
         Consumed {
             iterations: self.totals.iterations,
@@ -378,14 +366,14 @@ impl State {
         }
     }
 
-    /// Why passing checks can't show that the work is done; `None` if they can.
+    /// Returns why passing checks cannot show that the work is done; `None` if they can.
     pub fn unchecked(&self) -> Option<Unchecked> {
         let commands = &self.settings.verify.commands;
         if commands.is_empty() {
             return Some(Unchecked::NoChecks);
         }
         self.baseline.as_ref()?;
-        // Nothing is known of a check that the operator added later.
+        // A check that the operator added later has no baseline.
         let standing =
             |command| self.baseline_of(command).map_or(BaselineStatus::Unknown, baseline::status);
         let standings: Vec<_> = commands.iter().map(|command| standing(command)).collect();
@@ -398,17 +386,17 @@ impl State {
         }
     }
 
-    /// What a check came to before the first iteration.
+    /// Returns the result of a check before the first iteration.
     pub fn baseline_of(&self, command: &str) -> Option<&CheckResult> {
         self.baseline.iter().flatten().find(|result| result.command == command)
     }
 
-    /// Whether messages can follow the prompt of an attempt.
+    /// Returns whether messages can follow the prompt of an attempt.
     pub fn input(&self) -> InputShape {
         self.dialect.input(self.settings.extras.watchdog)
     }
 
-    /// The iteration that is going on.
+    /// Returns the iteration in progress, if any.
     pub fn current(&self) -> Option<&Current> {
         match &self.phase {
             Phase::Iterating(current) => Some(current),
@@ -416,7 +404,7 @@ impl State {
         }
     }
 
-    /// How the run ended, once it has.
+    /// Returns the outcome of the run, once it has ended.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.phase {
             Phase::Ended(outcome) => Some(outcome),

@@ -1,5 +1,5 @@
-//! What is told of the status file while it changes. It is told and nothing else: no claim is read
-//! here, nothing is interrupted, nothing goes on earlier.
+//! Reports of changes to the status file. They are reports only: claims are not read here, and
+//! nothing is interrupted or accelerated.
 
 use super::Machine;
 use crate::event::StatusFacts;
@@ -7,11 +7,10 @@ use crate::input::StatusReport;
 use crate::settings::Scope;
 
 impl Machine {
-    /// The status file was read, by whoever watches it or when the project was looked at: what is
-    /// news is told, once.
+    /// Reports news of the status file, each once. The file was read by its watcher or by a survey.
     pub(super) fn status_read(&mut self, report: &StatusReport) {
-        // Before the first iteration nothing is known to compare it with: what the file says then
-        // was there before the run.
+        // Before the first iteration there is nothing to compare with; the content was there before
+        // the run.
         if self.ledger.origin.is_none() || !self.reports_status() {
             return;
         }
@@ -22,7 +21,7 @@ impl Machine {
         }
     }
 
-    /// What the file said before the run, to be kept with its first iteration.
+    /// Returns the status before the run, to be recorded with the first iteration.
     pub(super) fn first_status(&self, report: Option<&StatusReport>) -> Option<Box<StatusFacts>> {
         let report = report.filter(|_| self.ledger.origin.is_none() && self.reports_status())?;
         Some(Box::new(self.status_facts(report)))
@@ -32,7 +31,7 @@ impl Machine {
         StatusFacts::of(report, self.ledger.settings.status_watch.only_meaningful)
     }
 
-    /// Whether anybody wants to know. Who only judges writes no status.
+    /// Whether changes of the status are reported. A run that only verifies writes no status.
     fn reports_status(&self) -> bool {
         match self.ledger.settings.scope {
             Scope::Whole => self.ledger.settings.status_watch.enabled,

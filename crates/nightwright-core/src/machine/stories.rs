@@ -1,4 +1,4 @@
-//! Every rule of a run as a story. The name states the rule.
+//! Every rule of a run as a story; the name of the test states the rule.
 
 mod all_failed;
 mod baseline;

@@ -1,10 +1,10 @@
-//! Stories: inputs in, decisions out, as readable text.
+//! Stories: inputs and the expected decisions, as readable text.
 //!
-//! A line that begins with `>` is something that happens; the lines below it are decisions that
-//! must follow from it, in this order (others may stand between them; `not X` forbids one,
-//! `nothing` forbids all). A decision begins with the words of its line, and `…` stands for any
-//! words. `given` lines change the settings. The world is played by the story: it knows which
-//! question is open, so `surveyed B` answers the survey that was asked for.
+//! A line that begins with `>` is an input. The lines below it are decisions that must follow from
+//! it, in this order. Other decisions may stand between them; `not X` forbids one, `nothing`
+//! forbids all. A decision must begin with the words of its line, and `…` stands for any words.
+//! `given` lines change the settings. The story plays the world: it knows which request is pending,
+//! so `surveyed B` answers the survey that was requested.
 
 mod agent;
 mod given;
@@ -25,7 +25,7 @@ use crate::outcome::Outcome;
 use crate::settings::{Settings, Tamper};
 use crate::units::{Now, RunId};
 
-/// A run being told.
+/// A run that is driven by the lines of a story.
 pub(super) struct Story {
     pub(super) machine: Machine,
     pub(super) now: Now,
@@ -33,7 +33,7 @@ pub(super) struct Story {
     world: PendingRequests,
 }
 
-/// Tells a story and checks it, line by line.
+/// Plays a story and checks it line by line.
 pub(super) fn story(text: &str) -> Story {
     let mut settings = Settings::default();
     let mut agent = AgentFacts::default();
@@ -76,7 +76,7 @@ pub(super) fn story(text: &str) -> Story {
     story
 }
 
-/// Looks for an expected line among the decisions from `place` on; gives the place behind it.
+/// Looks for an expected line among the decisions from `place` on; returns the place after it.
 fn check(line: &str, decisions: &[String], place: usize) -> Option<usize> {
     if line == "nothing" {
         return decisions.is_empty().then_some(0);
@@ -89,7 +89,7 @@ fn check(line: &str, decisions: &[String], place: usize) -> Option<usize> {
     Some(place + found + 1)
 }
 
-/// Whether a decision begins like this line and has the parts behind each `…`, in their order.
+/// Whether a decision begins like this line and contains the parts after each `…`, in order.
 fn is_told(decision: &str, line: &str) -> bool {
     let mut parts = line.split('…').map(str::trim);
     let Some(mut rest) = parts.next().and_then(|first| decision.strip_prefix(first)) else {
@@ -127,10 +127,10 @@ impl Story {
         }
     }
 
-    /// Something happens; what is decided, as text.
+    /// Plays one line and returns the decisions as text.
     pub(super) fn happen(&mut self, line: &str) -> Vec<String> {
         if line == "crash" {
-            // Through the real format, as it would come back from the disk.
+            // Uses the real format, as if the journal were read from disk.
             self.journal = reread(&self.journal);
             self.machine = Machine::resume(&self.journal);
             self.world.forget();
@@ -150,7 +150,7 @@ impl Story {
         }
     }
 
-    /// A whole plain iteration: `iteration A->B $0.10 promise`.
+    /// Plays a complete iteration: `iteration A->B $0.10 promise`.
     fn iteration(&mut self, rest: &str) -> Vec<String> {
         let (states, words) = rest.split_once(' ').unwrap_or((rest, ""));
         let (before, after) = states.split_once("->").expect("iteration A->B");
@@ -182,7 +182,7 @@ impl Story {
         let events = step.events().map(event_line);
         let effects = step.effects.iter().filter_map(effect_line);
         let mut decisions: Vec<_> = events.chain(effects).collect();
-        // Where nobody looks for tampering, what the verifier is shown is not worth a word.
+        // Without tamper inspection, the input of the verifier is not part of a story.
         if self.machine.state().settings.verify.tamper == Tamper::Off
             && let Some(ticket) = self.world.take_inspection()
         {
@@ -191,12 +191,12 @@ impl Story {
         decisions
     }
 
-    /// The ending, which must be there.
+    /// Returns the outcome; panics if the run has not ended.
     pub(super) fn ending(&self) -> Outcome {
         self.machine.state().outcome().cloned().expect("the run has ended")
     }
 
-    /// The journal alone gives the state that the machine has, and so does the journal as text.
+    /// Checks that replaying the journal, also in its text form, yields the state of the machine.
     fn check_replay(&self) {
         let replayed = Ledger::replay(&self.journal);
         assert_eq!(*replayed, *self.machine.state(), "replay gives another state");
@@ -204,7 +204,7 @@ impl Story {
     }
 }
 
-/// A journal written out and read in again.
+/// Writes a journal as text and reads it back.
 pub(super) fn reread(records: &[Record]) -> Vec<Record> {
     let run = RunId("story".to_owned());
     records

@@ -1,5 +1,5 @@
-//! What the watchdog notices: answers into a running session, and words for the next iteration
-//! where that was not possible.
+//! Reactions to the watchdog: messages into a running session, or feedback for the next iteration
+//! if the session cannot receive them.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::stream::report::{TurnEnd, WatchdogFinding, WatchdogSignal};
 use crate::units::AttemptId;
 use crate::watchdog;
 
-/// Messages sent into one attempt at most.
+/// The maximum number of messages to one attempt.
 const MAX_NUDGES: usize = 3;
-/// The same thing is answered again only after this long.
+/// The minimum time between two messages about the same finding.
 const NUDGE_GAP: Duration = Duration::from_mins(1);
 
 impl Machine {
@@ -33,7 +33,7 @@ impl Machine {
         }
     }
 
-    /// Something in the rhythm of a turn that goes on: a word into it may help at once.
+    /// Handles a finding in the middle of a turn: a message may help at once.
     pub(super) fn watchdog_finding(&mut self, attempt: AttemptId, finding: WatchdogFinding) {
         self.record_finding(attempt, finding.clone());
         if self.may_nudge(&finding) {
@@ -43,8 +43,8 @@ impl Machine {
         }
     }
 
-    /// A turn is over and the input still open: answer at once or close it. A session is never
-    /// held open to wait, unless for the agent to take up what was said already.
+    /// Handles the end of a turn while the input is still open: sends a message or closes the
+    /// input. A session is kept open only until the agent has taken up the messages already sent.
     pub(super) fn turn_ended(
         &mut self,
         attempt: AttemptId,
@@ -52,9 +52,9 @@ impl Machine {
         noticed: Option<WatchdogFinding>,
     ) {
         match how {
-            // What it is about to hear may well be the answer; how it ends after that counts.
+            // The queued message may be the answer; the end of the next turn counts.
             TurnEnd::Queued => return,
-            // After an error or a limit another message would only run into the same again.
+            // After an error or a limit, another message would only fail in the same way.
             TurnEnd::Well | TurnEnd::Failed => {}
         }
         if let Some(finding) = noticed {
@@ -70,7 +70,7 @@ impl Machine {
         self.effect(Effect::CloseInput { attempt });
     }
 
-    /// What comes again after its answer and gets no other is open again.
+    /// Records a finding that returned after its answer and gets no other.
     fn record_unanswered(&mut self, attempt: AttemptId, finding: WatchdogFinding) {
         let last = self.ledger.current().and_then(|current| {
             current.findings.iter().rfind(|(known, _)| known.key == finding.key)
@@ -80,7 +80,8 @@ impl Machine {
         }
     }
 
-    /// Nothing is said to an agent that is to stop, by whatever reason: it would only go on.
+    /// Whether a message may be sent. An agent that has to stop receives none, because it would
+    /// continue.
     fn may_nudge(&self, finding: &WatchdogFinding) -> bool {
         let Some(live) = &self.live.attempt else {
             return false;
@@ -103,7 +104,8 @@ impl Machine {
         self.nudge(attempt, Some(finding), text);
     }
 
-    /// Says something into the running session. It is an event before it is written.
+    /// Sends a message into the running session. The event is recorded before the message is
+    /// written.
     pub(super) fn nudge(
         &mut self,
         attempt: AttemptId,
@@ -118,8 +120,8 @@ impl Machine {
         self.effect(Effect::Nudge { attempt, text });
     }
 
-    /// Something was noticed and not answered in the session: the next iteration is told, with an
-    /// advisor's words where that is worth a call. True when that has to be waited for.
+    /// Passes unanswered findings to the next iteration, with an advisor's answer if that justifies
+    /// a call. Returns true if the run has to wait for it.
     pub(super) fn advise(&mut self, claim: &[EvidenceKind]) -> bool {
         if self.ledger.settings.extras.watchdog == WatchdogResponse::Off
             || self.has_queued_watchdog_feedback()
@@ -150,8 +152,8 @@ impl Machine {
         false
     }
 
-    /// The agent's program gave up because the context was full again and again: an iteration that
-    /// begins like this one would end like it.
+    /// Queues feedback if the agent's program gave up because its context was repeatedly full. An
+    /// iteration that begins in the same way would end in the same way.
     pub(super) fn queue_full_context_feedback(&mut self) {
         if self.ledger.settings.extras.watchdog == WatchdogResponse::Off {
             return;
@@ -161,13 +163,13 @@ impl Machine {
         let finding = WatchdogFinding { signal, key, text, context: String::new() };
         let attempt = self.ledger.last_attempt;
         self.record_finding(attempt, finding.clone());
-        // An answer into its session has not helped.
+        // A message into its session has not helped.
         self.record_unanswered(attempt, finding);
         self.queue_watchdog_feedback(None);
     }
 
-    /// What the last words of an attempt say is noted behind its end; a journal that is torn off
-    /// between the two has only the words.
+    /// Restores findings about the last message of an attempt. They are recorded after the end of
+    /// the attempt, so a truncated journal contains only the message.
     fn restore_findings(&mut self) {
         let report = self.current().report.as_ref();
         let noticed =
@@ -177,8 +179,8 @@ impl Machine {
         }
     }
 
-    /// Puts everything that is open into the inbox, as one word: a journal that is torn off has all
-    /// of it or nothing.
+    /// Adds all open findings to the inbox as one entry, so that a truncated journal has all of
+    /// them or none.
     fn queue_watchdog_feedback(&mut self, advice: Option<&str>) {
         let open = self.open_findings();
         if open.is_empty() || self.has_queued_watchdog_feedback() {
@@ -193,7 +195,7 @@ impl Machine {
         self.record(NoteEvent::FeedbackAdded { source: FeedbackSource::Watchdog, text });
     }
 
-    /// Whether the next iteration has been told already: this place is passed several times.
+    /// Whether the feedback is queued already, because this code runs several times.
     fn has_queued_watchdog_feedback(&self) -> bool {
         let ours = |entry: &InboxEntry| {
             entry.source == FeedbackSource::Watchdog && entry.given_to.is_none()
@@ -201,8 +203,8 @@ impl Machine {
         self.ledger.inbox.iter().any(ours)
     }
 
-    /// What was noticed in the last attempt and not answered in its session, each problem once, and
-    /// what is to be done about it.
+    /// Returns the findings of the last attempt that were not answered in its session, each problem
+    /// once, with the reaction to each.
     fn open_findings(&self) -> Vec<(WatchdogFinding, EscalationStep)> {
         let mut open: Vec<(WatchdogFinding, EscalationStep)> = Vec::new();
         for (finding, answered) in &self.current().findings {
@@ -214,7 +216,7 @@ impl Machine {
         open
     }
 
-    /// What is to be done about a problem: progress takes it back to the beginning.
+    /// Returns the reaction to a problem; progress resets it to the first step.
     pub(super) fn response(&self, finding: &WatchdogFinding) -> EscalationStep {
         let course = match self.live.work {
             Some(true) => IterationCourse::Worked,
@@ -223,7 +225,8 @@ impl Machine {
         escalation::response(course)
     }
 
-    /// In how many iterations without progress a problem was noticed, this one included.
+    /// Returns the number of iterations without progress in which a problem was noticed, including
+    /// this one.
     pub(super) fn round(&self, finding: &WatchdogFinding) -> u32 {
         self.ledger.problems.get(&finding.key).copied().unwrap_or(1)
     }

@@ -1,4 +1,4 @@
-//! What holds for every ending, recorded or not.
+//! Invariants of every outcome, recorded or not.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Words that the program uses for kinds of endings and errors, and some that it does not.
+/// Words that the program uses for kinds of results and errors, and some that it does not use.
 const WORDS: &[&str] = &[
     "success",
     "error_max_turns",
@@ -89,7 +89,7 @@ fn text() -> impl Strategy<Value = String> {
         3 => Just(String::new()),
         4 => select(TEXTS).prop_map(str::to_owned),
         1 => ".{1,40}",
-        // What begins like a text of the program can end in any way.
+        // A text that begins like one of the program can end in any way.
         1 => (select(TEXTS), 0..60_usize, ".{0,8}").prop_map(|(text, keep, rest)| {
             text.chars().take(keep).chain(rest.chars()).collect()
         }),
@@ -215,7 +215,7 @@ proptest! {
         }
         prop_assert!(!outcome.sentence().is_empty());
 
-        // A program that can say nothing else says by its exit code that it is done.
+        // A program without structured output reports success only by its exit code.
         let outcome = Dialect::Command.classify(&ending);
         let ended_well = cut.is_none() && exit == Some(ProcessExit::Code(0)) && saw_stdout;
         prop_assert_eq!(outcome == AttemptOutcome::Finished, ended_well);

@@ -1,14 +1,14 @@
-//! What the real program printed, read as an attempt would read it.
+//! Recordings of the real program, read as an attempt would read them.
 //!
-//! The recordings are in `tests/fixtures/claude`, one folder a case: standard output as it came,
-//! standard error where there was any, and in `meta.json` how the program was called, when each
-//! line came and how it ended. [`table`] says what is to come of each, [`stories`] what they tell
-//! on the way, [`variations`] what must not depend on how a recording happens to be written, and
-//! [`endings`] what holds for endings that nobody has recorded.
+//! The recordings are in `tests/fixtures/claude`, one folder per case. A folder contains the
+//! standard output, the standard error if there was any, and `meta.json`: the call of the program,
+//! the time of each line and the exit. [`table`] lists the expected result of each recording, and
+//! [`stories`] the news on the way. [`variations`] changes details that must not matter, and
+//! [`endings`] tests outcomes without a recording.
 //!
-//! Left out are the runs that are no stream of ours: `--output-format text` (two) and
-//! `json --verbose` (one array of all events), for which we never ask, and a prompt as an argument
-//! of 131,072 bytes, of which no process came.
+//! Some recordings are not included because nightwright never uses their format: `--output-format
+//! text` (two) and `json --verbose` (one array of all events). A prompt argument of 131,072 bytes
+//! is missing too, because the process could not start.
 
 #![expect(clippy::disallowed_methods, reason = "a test has to read its recordings")]
 

@@ -1,11 +1,11 @@
-//! What the watchdog makes of the recordings: nothing where the agent neither asks, nor gives up,
-//! nor runs into one error after the other.
+//! Findings of the watchdog in the recordings: none if the agent neither asks, gives up, nor
+//! repeats errors.
 
 use nightwright_core::stream::report::{AgentNews, WatchdogFinding, WatchdogSignal};
 
 use super::reading::{ReadOptions, names, read_as};
 
-/// Every recording in which something is noticed, and what.
+/// Every recording with a finding of the watchdog, and the finding.
 const NOTICED: &[(&str, WatchdogSignal, &str)] = &[
     (
         "n_json_schema_bad",
@@ -20,7 +20,7 @@ const NOTICED: &[(&str, WatchdogSignal, &str)] = &[
     ),
 ];
 
-/// All that was noticed in a recording, in the middle and at the end of turns and in its report.
+/// Returns all findings in a recording: within turns, at the end of turns, and in the report.
 fn noticed(name: &str) -> Vec<WatchdogFinding> {
     let read = read_as(name, ReadOptions { live: true, ..ReadOptions::default() });
     let mut all: Vec<WatchdogFinding> = Vec::new();

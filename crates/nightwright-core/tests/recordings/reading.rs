@@ -1,4 +1,4 @@
-//! A recording, and one way to read it.
+//! Reads a recording in the same way as an attempt.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use serde::Deserialize;
 
-/// What the recorded model was told to say when all is done.
+/// The completion signal that the recorded model was instructed to print.
 const SIGNAL: &str = "TASK COMPLETE";
 
-/// What the program printed, and how it ended.
+/// The output of the program, and its exit.
 #[derive(Clone, Debug)]
 pub(crate) struct Recording {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    /// When each line of standard output came.
+    /// The time of each line of standard output.
     pub(crate) times: Vec<Duration>,
     pub(crate) ended: Duration,
     pub(crate) exit: Option<ProcessExit>,
@@ -37,7 +37,7 @@ struct RecordingMeta {
     wall_s: f64,
 }
 
-/// How a recording is read.
+/// Options for reading a recording.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ReadOptions {
     pub(crate) cut: Option<CancelReason>,
@@ -45,12 +45,12 @@ pub(crate) struct ReadOptions {
     pub(crate) live: bool,
 }
 
-/// What was made of it.
+/// The result of reading a recording.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ReadRecording {
     pub(crate) news: Vec<AgentNews>,
     pub(crate) report: AttemptReport,
-    /// Every message that was shown on the way, in the form that tells all.
+    /// The debug format of every message that was displayed.
     pub(crate) messages: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/claude")
 }
 
-/// The names of all recordings, in order.
+/// Returns the names of all recordings, sorted.
 pub(crate) fn names() -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(folder())
         .expect("the recordings are there")
@@ -93,12 +93,12 @@ impl Recording {
         }
     }
 
-    /// The lines of standard output, without their ends.
+    /// Returns the lines of standard output without line endings.
     pub(crate) fn lines(&self) -> Vec<&[u8]> {
         self.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect()
     }
 
-    /// The same recording with other lines, each with the time at which it came.
+    /// Returns the same recording with other lines, each with its time.
     pub(crate) fn with_lines(&self, lines: impl IntoIterator<Item = (Vec<u8>, Duration)>) -> Self {
         let (mut stdout, mut times) = (Vec::new(), Vec::new());
         for (line, time) in lines {
@@ -109,12 +109,12 @@ impl Recording {
         Self { stdout, times, ..self.clone() }
     }
 
-    /// When a line came; one whose time nobody noted came at once.
+    /// Returns the time of a line; a line without a recorded time arrived at once.
     pub(crate) fn time(&self, line: usize) -> Duration {
         self.times.get(line).copied().unwrap_or_default()
     }
 
-    /// Reads standard output in the chunks given.
+    /// Reads the standard output in the given chunks.
     pub(crate) fn read<'a>(
         &self,
         how: ReadOptions,

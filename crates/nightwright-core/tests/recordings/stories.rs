@@ -1,4 +1,4 @@
-//! What single recordings tell beyond what came of them.
+//! Details of single recordings besides their result.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn every_line_of_every_recording_is_a_message() {
         assert_eq!(read.report.stream.bad_lines, 0, "{name}");
         let silent = read.messages.is_empty();
         assert_eq!(silent, read.report.stream.stdout_bytes == 0, "{name}");
-        // And we know them all.
+        // All of them are known types.
         assert_eq!(read.report.unknown, [""; 0], "{name}");
         assert_eq!(read.report.stream.unknown_events, 0, "{name}");
     }
@@ -37,7 +37,7 @@ fn the_program_is_ready_once_however_many_turns_it_takes() {
 }
 
 #[test]
-fn windows_of_the_quota_are_told_when_they_are_said_to_be_used() {
+fn windows_of_the_quota_are_reported_when_they_are_said_to_be_used() {
     let quotas = |name| -> Vec<_> {
         let news = read(name).news.into_iter();
         news.filter_map(|news| match news {
@@ -48,7 +48,7 @@ fn windows_of_the_quota_are_told_when_they_are_said_to_be_used() {
     };
     assert_eq!(quotas("w_watchdog_usage"), [(QuotaWindow::FiveHour, 100)]);
     assert_eq!(quotas("r_oauth_rejected_far"), [(QuotaWindow::FiveHour, 100)]);
-    // It names the window and when it ends, and not how much of it is used.
+    // It contains the window and its end, but not the usage.
     assert_eq!(quotas("r_oauth_allowed"), []);
     assert_eq!(quotas("r_oauth_429_plain"), []);
 }
@@ -71,7 +71,7 @@ fn denied_tools_are_named_once_each_and_tools_that_are_not_there_are_not_denied(
 }
 
 #[test]
-fn a_refused_login_is_told_at_once_and_nothing_else_is_called_so() {
+fn a_refused_login_is_reported_at_once_and_nothing_else_is_called_so() {
     let refused: Vec<_> = names()
         .into_iter()
         .filter(|name| read(name).news.contains(&AgentNews::LoginRefused))
@@ -105,7 +105,7 @@ fn what_is_killed_before_its_result_is_priced_by_its_messages_and_never_too_low(
     let times = before.iter().enumerate().map(|(at, line)| (line.to_vec(), recording.time(at)));
     let killed = recording.with_lines(times);
     let report = killed.read(ReadOptions::default(), killed.stdout.chunks(1000)).report;
-    // Two messages, each with 100 tokens in and 20 out, at the price of the dearest of its family.
+    // Two messages, each with 100 tokens in and 20 out, at the highest price of the model family.
     assert_eq!((report.tokens.input, report.tokens.output), (200, 40));
     assert_eq!((report.cost, report.priced), (None, Some(Usd::from_micros(2000))));
 }
@@ -123,7 +123,7 @@ fn a_failed_start_shows_all_that_the_program_printed() {
 #[test]
 fn only_the_last_words_of_the_main_agent_count() {
     let signal = |name| read(name).report.text_evidence.signal;
-    // The first of two results says that it is not finished; the sub-agent's words are no claim.
+    // The first of two results is not final, and text of the sub-agent is not a claim.
     assert!(signal("k_subagent_default"));
     assert!(signal("b_tools_ok") && signal("k_subagent"));
     assert!(!signal("c_parallel") && !signal("o_denied") && !signal("n_hooks"));

@@ -1,4 +1,4 @@
-//! What is to come of each recording: `table.txt`, row by row.
+//! The expected result of each recording: `table.txt`, row by row.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::reading::{ReadOptions, ReadRecording, names, read_as};
 
 const TABLE: &str = include_str!("table.txt");
 
-/// The columns between the recording and the reason.
+/// The number of columns between the recording and the reason.
 const COLUMNS: usize = 12;
 
-/// One line of the table.
+/// One row of the table.
 struct TableRow {
     name: &'static str,
     cells: [&'static str; COLUMNS],
@@ -22,7 +22,7 @@ struct TableRow {
 }
 
 impl TableRow {
-    /// Words between blanks; the last column is the rest of the line.
+    /// Splits the row at spaces; the last column is the rest of the line.
     fn parse(line: &'static str) -> Self {
         let mut rest = line;
         let mut next = || {
@@ -52,14 +52,14 @@ impl TableRow {
     }
 }
 
-/// The head of the table, and its rows.
+/// Returns the header of the table, and its rows.
 fn table() -> (TableRow, Vec<TableRow>) {
     let mut lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let head = lines.next().map(TableRow::parse).expect("a table has a head");
     (head, lines.map(TableRow::parse).collect())
 }
 
-/// A report in the words of the table, without the cut.
+/// Formats a report as the cells of a row, without the cut.
 fn cells(read: &ReadRecording) -> [String; COLUMNS - 1] {
     let report = &read.report;
     let priced = || report.priced.map_or("~?".to_owned(), |usd| format!("~{}", usd.micros()));
@@ -125,7 +125,7 @@ fn follows(consequence: &Consequence) -> String {
     }
 }
 
-/// The reason that an outcome gives.
+/// Returns the reason that an outcome gives.
 fn reason(outcome: &AttemptOutcome) -> &str {
     match outcome {
         AttemptOutcome::Auth { why }
@@ -163,7 +163,7 @@ fn every_recording_comes_to_what_its_raw_lines_say() {
 }
 
 #[test]
-fn every_recording_has_one_row_of_its_own_and_no_cut_is_told_twice() {
+fn every_recording_has_one_row_and_no_cut_is_reported_twice() {
     let (_, rows) = table();
     let uncut: Vec<_> = rows.iter().filter(|row| row.cut().is_none()).map(|row| row.name).collect();
     assert_eq!(uncut, names());

@@ -1,5 +1,5 @@
-//! What must not depend on how a recording happens to be written: the size of the chunks, the
-//! order of keys, things that nobody has heard of, and the point at which it breaks off.
+//! Details of a recording that must not matter: the size of the chunks, the order of keys, unknown
+//! types and fields, and the point of truncation.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ fn whole(recording: &Recording) -> ReadRecording {
     recording.read(ReadOptions::default(), [&recording.stdout[..]].into_iter())
 }
 
-/// Everything but the number of bytes and of unknown things, which are what a variation varies.
+/// Resets the counters of bytes and unknown things, which differ between variations.
 fn apart_from_counters(mut read: ReadRecording) -> (AttemptReport, Vec<AgentNews>) {
     read.report.stream.stdout_bytes = 0;
     read.report.stream.unknown_events = 0;
@@ -57,12 +57,12 @@ fn what_is_only_a_part_has_nothing_that_does_not_come_whole() {
     assert!(parts > 20, "{parts}");
 }
 
-/// One recording out of all.
+/// Picks one of all recordings.
 fn any_recording() -> impl Strategy<Value = String> {
     select(names())
 }
 
-/// Writes a value with the keys of its objects in the order that `pick` makes of them.
+/// Writes a value with the keys of its objects in the order chosen by `pick`.
 fn write(value: &Value, pick: &mut impl FnMut(usize) -> usize, out: &mut String) {
     match value {
         Value::Array(items) => {
@@ -90,7 +90,7 @@ fn write(value: &Value, pick: &mut impl FnMut(usize) -> usize, out: &mut String)
     }
 }
 
-/// The recording with every line parsed, changed and written anew.
+/// Returns the recording with every line parsed, changed and written again.
 fn rewritten(
     recording: &Recording,
     mut change: impl FnMut(&mut Value),
@@ -106,7 +106,7 @@ fn rewritten(
     recording.with_lines(lines)
 }
 
-/// Puts a field that nobody knows into every object, with the values given by turns.
+/// Adds an unknown field to every object, with alternating values.
 fn add_unknown_fields(value: &mut Value, values: &mut impl Iterator<Item = Value>) {
     match value {
         Value::Array(items) => {
@@ -124,7 +124,7 @@ fn add_unknown_fields(value: &mut Value, values: &mut impl Iterator<Item = Value
     }
 }
 
-/// A value of any kind that a field or a line can have.
+/// Generates a value of any kind for a field or a line.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -146,7 +146,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A line of a type, or a subtype of `system`, that nobody knows.
+/// Generates a line with an unknown type, or an unknown subtype of `system`.
 fn unknown_line() -> impl Strategy<Value = Vec<u8>> {
     (any::<bool>(), any_value(), any_value()).prop_map(|(is_system, one, other)| {
         let mut line = serde_json::json!({ "type": UNKNOWN_TYPE, "message": one, "usage": other });
@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn fields_that_nobody_knows_change_nothing(
+    fn fields_that_are_unknown_change_nothing(
         name in any_recording(),
         values in proptest::collection::vec(any_value(), 1..20),
     ) {
@@ -244,7 +244,7 @@ proptest! {
         let mut values = values.into_iter().cycle();
         let change = |line: &mut Value| add_unknown_fields(line, &mut values);
         let (before, after) = (whole(&recording), whole(&rewritten(&recording, change, &mut |_| 0)));
-        // Those of results are counted: they may tell of an ending that we do not know.
+        // Those of results are counted, because they may belong to an unknown outcome.
         let results = before.report.stream.results;
         prop_assert_eq!(after.report.stream.unknown_events, u64::from(results));
         let named = (results > 0).then(|| format!("result.{UNKNOWN_FIELD}"));
@@ -253,12 +253,12 @@ proptest! {
     }
 
     #[test]
-    fn lines_that_nobody_knows_are_signs_of_life_and_change_nothing_else(
+    fn lines_that_are_unknown_are_signs_of_life_and_change_nothing_else(
         name in any_recording(),
         strange in proptest::collection::vec((any::<Index>(), unknown_line()), 1..10),
     ) {
         let recording = Recording::open(&name);
-        // A process that printed nothing at all is judged by that, and rightly so.
+        // A process without any output is correctly classified by that fact.
         prop_assume!(!recording.stdout.is_empty());
         let lines = recording.lines().into_iter().enumerate();
         let mut lines: Vec<_> = lines.map(|(at, line)| (line.to_vec(), recording.time(at))).collect();

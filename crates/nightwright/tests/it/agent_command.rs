@@ -87,7 +87,7 @@ fn it_costs_an_estimate_and_never_nothing() {
 }
 
 #[test]
-fn a_run_goes_on_with_the_command_it_was_begun_with() {
+fn a_run_continues_with_the_command_it_was_begun_with() {
     let env = TestEnv::new();
     worker(&env);
     fs::copy(env.path("bin/worker"), env.project().join("worker.sh")).unwrap();

@@ -67,7 +67,7 @@ fn refusal_of(script: &str) -> String {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told_in_the_known_words() {
+fn a_program_that_is_not_there_is_reported_in_the_known_words() {
     assert_snapshot!(refusal(&TestEnv::new()), @r#"
     error: Claude CLI not found. Make sure 'claude' is installed and in PATH.
     hint: to try nightwright without it: nightwright run -p "..." -m 3 --dry-run
@@ -152,7 +152,7 @@ fn a_version_older_than_the_recordings_is_refused_with_the_one_needed() {
 }
 
 #[test]
-fn a_newer_version_is_told_once_and_used() {
+fn a_newer_version_is_reported_once_and_used() {
     for (version, told) in
         [("2.1.326", true), ("3.0.0", true), ("2.1.325", false), ("2.1.197", false)]
     {
@@ -222,7 +222,7 @@ fn an_answer_is_not_believed_for_ever_nor_from_the_future() {
 }
 
 #[test]
-fn whatever_is_wrong_with_the_cache_hurts_nobody() {
+fn whatever_is_wrong_with_the_cache_does_no_harm() {
     type Harm = fn(&Path);
     let harms: [(&str, Harm); 6] = [
         ("no JSON", |file| fs::write(file, b"\0\xff{").unwrap()),

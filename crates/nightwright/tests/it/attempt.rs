@@ -77,7 +77,7 @@ impl AgentKind for ProcessKind {
     }
 }
 
-/// Runs one story on both implementations: on the script in paused time, on processes in ours.
+/// Runs one story on both implementations: on the script in paused time, on processes in real time.
 macro_rules! on_both {
     ($($name:ident: $story:ident,)*) => {
         mod scripted {
@@ -192,7 +192,7 @@ async fn a_scripted_agent_keeps_what_it_was_told() {
 }
 
 #[tokio::test]
-async fn a_missing_claude_is_told_in_the_known_words() {
+async fn a_missing_claude_is_reported_in_the_known_words() {
     let stage = AgentEnv::new();
     let report = report(&mut stage.agent("/nowhere/claude", Vec::new()), attempt(1)).await;
     let why = "Claude CLI not found. Make sure 'claude' is installed and in PATH.".to_owned();
@@ -264,7 +264,7 @@ async fn raw_output_is_kept_byte_for_byte_and_for_nobody_else() {
 }
 
 #[tokio::test]
-async fn raw_output_that_cannot_be_kept_is_told_once_and_ends_nothing() {
+async fn raw_output_that_cannot_be_kept_is_reported_once_and_ends_nothing() {
     let stage = AgentEnv::with_script("[[attempt]]\nending = { result = 'Done.' }");
     fs::create_dir(stage.run_folder()).unwrap();
     fs::write(stage.run_folder().join("output"), "in the way").unwrap();

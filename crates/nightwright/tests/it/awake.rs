@@ -8,16 +8,16 @@ use super::agent_program::program;
 use super::harness::{TestEnv, ending, finish};
 use super::stage::is_alive;
 
-/// Nothing takes so long.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Works as soon as somebody makes the file `go`.
+/// Works as soon as the test creates the file `go`.
 const WORKER: &str = "#!/bin/sh\nPATH=/usr/bin:/bin\ncat > /dev/null\n\
                       : > started-$NIGHTWRIGHT_ITERATION\n\
                       until [ -e go ]; do sleep 0.02; done\n\
                       echo x >> made.txt\necho 'Some of it is done.'\n";
 
-/// Notes how it was called and that it is there, and runs what it is told to as the real one does.
+/// Records its call and its process, and runs the given command like the real program.
 fn inhibit(env: &TestEnv) {
     let seen = env.path("seen").display().to_string();
     fs::create_dir(&seen).unwrap();
@@ -63,7 +63,7 @@ fn go(env: &TestEnv) {
 }
 
 #[test]
-fn the_machine_is_kept_awake_as_long_as_the_run_goes_on() {
+fn the_machine_is_kept_awake_as_long_as_the_run_continues() {
     let env = TestEnv::new();
     inhibit(&env);
     let child = start(&env, &[]);
@@ -98,7 +98,7 @@ fn whoever_keeps_it_awake_dies_with_us_even_if_we_are_killed() {
 }
 
 #[test]
-fn a_pause_lets_it_sleep_once_nothing_is_going_on() {
+fn a_pause_lets_it_sleep_once_nothing_is_running() {
     let env = TestEnv::new();
     inhibit(&env);
     let child = start(&env, &[]);
@@ -126,7 +126,7 @@ fn log(env: &TestEnv) -> String {
 }
 
 #[test]
-fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_told() {
+fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_notified() {
     for (level, told) in [("progress", 0), ("quiet", 0), ("verbose", 1)] {
         let env = TestEnv::new();
         let refuses = "#!/bin/sh\necho 'Failed to inhibit: Access denied' >&2\n\
@@ -151,7 +151,7 @@ fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_told()
 }
 
 #[test]
-fn where_nothing_can_keep_it_awake_the_run_goes_on() {
+fn where_nothing_can_keep_it_awake_the_run_continues() {
     let env = TestEnv::new();
     go(&env);
     let mut command = command(&env, &["-v"]);

@@ -46,7 +46,7 @@ fn a_check_that_fails_at_first_is_counted_and_proves_the_work_later() {
 }
 
 #[test]
-fn a_check_whose_program_is_missing_refuses_the_run_and_says_how_to_go_on() {
+fn a_check_whose_program_is_missing_refuses_the_run_and_says_how_to_continue() {
     let env = TestEnv::new();
     let check = "no-such-program-here --all";
     let output = env.rehearse(WORKS, "3", &["--verify", check]).exits(2).says(&[

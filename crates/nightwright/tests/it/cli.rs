@@ -56,7 +56,7 @@ fn the_demo_shows_a_whole_run() {
     assert!(names(&journal).contains(&"limit_wait_ended"));
 }
 
-/// Fails if an amount of money looks as if somebody had spent it.
+/// Fails if the text contains an amount of money as if it had been spent.
 fn nothing_is_spent(text: &str) {
     for line in text.lines().filter(|line| line.contains('$')) {
         let is_plain = line.contains("rehearsed") || line.contains("at most");
@@ -375,7 +375,7 @@ fn an_interrupt_ends_the_agent_and_exits_130() {
 }
 
 #[test]
-fn a_second_run_in_the_same_project_is_told_who_holds_it() {
+fn a_second_run_in_the_same_project_learns_who_holds_it() {
     let env = TestEnv::new();
     let script = env.script(HANGING);
     let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];

@@ -128,7 +128,7 @@ fn a_mistake_among_variables_is_shown_without_their_values() {
 }
 
 #[test]
-fn what_nobody_set_and_nobody_knows_is_told_apart() {
+fn what_nobody_set_and_nobody_knows_is_distinguished() {
     let env = TestEnv::new();
     env.run(&["config", "get", "limits.max_cost"]).exits(1).says(&["is not set: no limit"]);
     let null = json(&env.run(&["config", "get", "limits.max_cost", "--json"]).exits(0));
@@ -293,7 +293,7 @@ fn a_new_file_of_the_users_own_is_nobody_else_s_business() {
     let file = env.path("home").join(".config/nightwright/config.toml");
     let mode = || fs::metadata(&file).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(), 0o600);
-    // What somebody wants otherwise stays so.
+    // Permissions that the user has changed stay unchanged.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     env.run(&["config", "set", "--user", "delay", "2"]).exits(0);
     assert_eq!(mode(), 0o640);

@@ -1,4 +1,4 @@
-//! Nobody is left: not of an attempt that is over, not of a run that is, not of one that was killed.
+//! No process is left after an attempt has ended, after a run has ended, or after a run was killed.
 
 mod guard;
 mod signals;
@@ -49,7 +49,7 @@ fn left_no_group(process: u32) {
     }
 }
 
-/// The group that an agent was in, by its own words.
+/// Returns the process group that an agent reported.
 fn group_of(agent: &FakeAgent) -> Option<PathBuf> {
     let groups = agent.read("cgroup");
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
@@ -57,7 +57,7 @@ fn group_of(agent: &FakeAgent) -> Option<PathBuf> {
     name.to_string_lossy().starts_with("nightwright-").then(|| groups_folder().unwrap().join(name))
 }
 
-/// Plays a script in every way at the same time, each in a runtime of its own.
+/// Plays a script with every kind of containment at the same time, each in a separate runtime.
 fn in_every_way(play: impl AsyncFn(&FakeAttempt, Containment) + Sync) {
     thread::scope(|scope| {
         for way in ways() {

@@ -1,4 +1,4 @@
-//! `--detach`: a run that goes on without its terminal.
+//! `--detach`: a run that continues without its terminal.
 
 use std::fs;
 use std::io::{PipeReader, PipeWriter};
@@ -16,10 +16,10 @@ use super::harness::{Output, TestEnv, ending, finish, names};
 use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
-/// Nothing takes so long.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The first attempt takes until somebody makes the file `go`.
+/// The first attempt waits until the test creates the file `go`.
 const HELD: &str = r#"
 [[attempt]]
 steps = [{ run = "until [ -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
@@ -29,10 +29,10 @@ steps = [{ write = "b.txt", text = "b" }]
 ending = { result = "<promise>COMPLETE</promise>" }
 "#;
 
-/// Whoever is asked for its version takes its time.
+/// The version request takes a long time.
 const SLOW: &str = "#!/bin/sh\n: > \"$HOME/asked\"\nexec sleep 20\n";
 
-/// A run that nobody holds. Nothing of it is left when this is dropped.
+/// A detached run. All of its processes are killed on drop.
 struct DetachedRun {
     env: TestEnv,
 }
@@ -103,7 +103,7 @@ fn eventually(what: &str, fact: impl Fn() -> bool) {
     }
 }
 
-/// Everybody is gone: the run, its guards, its agent.
+/// Checks that no process is left: the run, its guards, its agent.
 #[track_caller]
 fn nobody_is_left(env: &TestEnv) {
     eventually("nobody is left", || belonging_to(env).is_empty());
@@ -141,7 +141,7 @@ fn a_detached_run_outlives_its_terminal_and_comes_to_its_end() {
     let pid = detached.pid();
     drop(terminal);
 
-    // A session of its own, without a terminal, and nothing of the old one in its hands.
+    // A separate session without a terminal, and no descriptors of the old one.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let facts: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
     assert_eq!((facts[3], facts[4]), (pid.as_str(), "0"), "session and terminal: {stat}");
@@ -335,7 +335,7 @@ fn a_run_of_which_nobody_was_told_ends_at_once() {
 }
 
 #[test]
-fn a_run_that_was_left_goes_on_detached() {
+fn a_run_that_was_left_continues_detached() {
     let detached = DetachedRun { env: TestEnv::new() };
     let env = &detached.env;
     let script = env.script(HELD);
@@ -351,7 +351,7 @@ fn a_run_that_was_left_goes_on_detached() {
 }
 
 #[test]
-fn a_run_that_ends_at_once_is_told_of_here() {
+fn a_run_that_ends_at_once_is_reported_here() {
     for (options, json) in [(&[][..], false), (&["-q"], false), (&["--output", "json"], true)] {
         let env = TestEnv::new();
         env.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(0);

@@ -36,8 +36,8 @@ fn doctor(env: &TestEnv, arguments: &[&str], variables: &[(&str, &str)]) -> Outp
     finish(command.spawn().unwrap())
 }
 
-/// The findings without what differs from machine to machine: folders, sizes, git's version, the
-/// kind of containment, and the word to whoever is root.
+/// Returns the findings without the parts that depend on the machine: folders, sizes, the version
+/// of Git, the kind of containment, and the warning for root.
 fn shown(env: &TestEnv, output: &Output) -> String {
     let home = env.path("").display().to_string();
     let mut text = String::new();
@@ -60,7 +60,7 @@ fn shown(env: &TestEnv, output: &Output) -> String {
             continue;
         }
         if let Some((start, _)) = line.split_once(" and run: ") {
-            // Which commands these are is told elsewhere.
+            // Another test checks the commands.
             text += start;
             text += " and run: ...\n";
             continue;
@@ -184,7 +184,7 @@ fn the_agent_is_asked_afresh_and_the_answer_is_kept_for_runs() {
 }
 
 #[test]
-fn names_of_variables_are_told_and_values_never() {
+fn names_of_variables_are_reported_and_values_never() {
     let env = healthy();
     let variables = [
         ("ANTHROPIC_API_KEY", "sk-very-secret"),
@@ -258,7 +258,7 @@ fn a_login_is_known_by_its_signs() {
 }
 
 #[test]
-fn the_state_of_the_repository_is_told() {
+fn the_state_of_the_repository_is_reported() {
     let state = |env: &TestEnv| {
         let value = json(&doctor(env, &["--json"], &[]).exits(0));
         let git = finding(&value, "git");
@@ -408,7 +408,7 @@ fn a_probe_that_fails_says_what_came_instead_with_its_name() {
     assert_snapshot!(text("g_credit", 1, 1), @"problem  probe        no good answer came: billing: Credit balance is too low (billing)");
     assert_snapshot!(text("h_refused_retries1", 1, 1), @"problem  probe        no good answer came: the provider could not be reached (network)");
     assert_snapshot!(text("g_404_model", 1, 1), @"problem  probe        no good answer came: no such model: There's an issue with the selected model (claude-opus-5-5). It may not exist or you may not have access to it. Run --model to pick a different model. (model_not_found)");
-    // A run would wait, or go on: nothing is broken.
+    // A run would wait or continue, so this is not an error.
     assert_snapshot!(text("r_oauth_rejected_far", 1, 0), @"warning  probe        no good answer came: usage limit until 2026-11-15T22:05:58Z (usage_limited)");
     assert_snapshot!(text("n_budget", 1, 0), @"warning  probe        no good answer came: used up its share of the limits (attempt_budget); cost $0.0016");
 }

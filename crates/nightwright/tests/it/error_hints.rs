@@ -55,7 +55,7 @@ impl TestEnv {
         self.file(&format!(".nightwright/tasks/{name}/INSTRUCTIONS.md"), "Write done.txt.\n")
     }
 
-    /// The project's configuration.
+    /// Writes the configuration of the project.
     fn configured(&self, text: &str) -> &Self {
         fs::create_dir_all(self.project().join(".nightwright")).unwrap();
         self.file(".nightwright/config.toml", text)

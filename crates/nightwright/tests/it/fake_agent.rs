@@ -1,11 +1,13 @@
-//! An agent program that misbehaves as it is told, as a shell script; what it left behind; and who
-//! of it is alive.
+//! A misbehaving agent program as a shell script, the files that it writes, and its living
+//! processes.
 //!
-//! A script is the few words that `fake_agent/prelude.sh` defines: `init; tool; family; sleep 300`
-//! says that it is ready, begins a call of a tool, starts everything that is hard to end, and
-//! hangs. It is played by a [`ProcessAgent`](nightwright::agent::process::ProcessAgent) on a
-//! [`AgentEnv`], by a whole run in this process ([`trial`]), or as the `claude` of a [`TestEnv`] by the
-//! real binary ([`FakeAgentEnv`]).
+//! A script consists of the functions in `fake_agent/prelude.sh`. For example, `init; tool; family;
+//! sleep 300` reports that it is ready, begins a tool call, starts processes that are hard to kill,
+//! and hangs.
+//!
+//! A [`ProcessAgent`](nightwright::agent::process::ProcessAgent) plays it on an [`AgentEnv`], or a
+//! whole run in this process ([`trial`]). The real binary plays it as the `claude` of a [`TestEnv`]
+//! ([`FakeAgentEnv`]).
 
 pub(crate) mod census;
 mod deadlines;
@@ -29,7 +31,7 @@ use super::agent_program::program;
 use super::harness::TestEnv;
 use super::stage::{AgentEnv, NIGHTWRIGHT};
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What a script can say.
@@ -42,7 +44,7 @@ const CHILDREN: [(&str, &str); 4] = [
     ("storm.sh", include_str!("fake_agent/storm.sh")),
 ];
 
-/// A fake agent, in a folder of its own.
+/// A fake agent in a separate folder.
 #[derive(Debug)]
 pub(crate) struct FakeAgent {
     folder: PathBuf,
@@ -72,7 +74,7 @@ impl FakeAgent {
         self.folder.join(name)
     }
 
-    /// What it left in a file.
+    /// Returns the content of a file that it wrote.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap_or_default()
     }
@@ -82,7 +84,7 @@ impl FakeAgent {
         fs::write(self.file(name), "").unwrap();
     }
 
-    /// Waits until it has left a file with so many lines.
+    /// Waits until it has written a file with this number of lines.
     #[track_caller]
     pub(crate) fn wait_for(&self, name: &str, lines: usize) {
         let begun = Instant::now();
@@ -92,14 +94,14 @@ impl FakeAgent {
         }
     }
 
-    /// Who of it is alive. `signs` are entries of an environment that only its processes have.
+    /// Returns its living processes. `signs` are environment entries that only its processes have.
     pub(crate) fn census(&self, signs: Vec<String>) -> Census {
         Census { notes: self.file("notes"), signs }
     }
 }
 
 impl Drop for FakeAgent {
-    /// Of a test that has failed nobody goes on either.
+    /// Kills the processes of a failed test too.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.census(Vec::new()).end();
@@ -121,7 +123,7 @@ pub(crate) struct FakeAttempt {
 
 impl FakeAttempt {
     pub(crate) fn new() -> Self {
-        // A run of its own, so that no other test has the same marks.
+        // A separate run ID, so that no other test has the same marks.
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let run = RunId(format!("fake-{}-{number}", std::process::id()));
@@ -194,7 +196,7 @@ impl FakeAgentEnv {
         Self { env, agent }
     }
 
-    /// A run of at most so many iterations.
+    /// Returns the command for a run with these arguments.
     pub(crate) fn command(&self, more: &[&str]) -> Command {
         self.env.command(&[&["run", "-p", "x", "--no-delay"][..], more].concat())
     }
@@ -229,7 +231,7 @@ impl Drop for FakeAgentEnv {
     }
 }
 
-/// Sends a signal to a process that we started and have not waited for.
+/// Sends a signal to a child process that was not waited for yet.
 pub(crate) fn send(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();

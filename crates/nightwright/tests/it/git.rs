@@ -80,14 +80,14 @@ impl Repo {
     }
 }
 
-/// Runs git as nobody in particular.
+/// Runs Git with a neutral identity.
 pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
     let output = command(folder).args(words).output().unwrap();
     assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Git without anybody's configuration, and without the repository of a folder further up.
+/// Returns a Git command without user configuration and without repositories in parent folders.
 pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_git(name)) {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::stage::NIGHTWRIGHT;
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How often a busy machine may be slow.
@@ -23,7 +23,7 @@ pub(crate) struct TestEnv {
     folder: TempDir,
 }
 
-/// What a command did.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: Option<i32>,
@@ -54,7 +54,7 @@ impl TestEnv {
         self
     }
 
-    /// Puts a rehearsal script beside the project; gives its path.
+    /// Writes a rehearsal script next to the project and returns its path.
     pub(crate) fn script(&self, text: &str) -> String {
         let path = self.path("script.toml");
         fs::write(&path, text).unwrap();
@@ -150,7 +150,7 @@ impl TestEnv {
         }
     }
 
-    /// What the rehearsal agent was asked, one line each.
+    /// Returns the requests to the rehearsal agent, one per line.
     pub(crate) fn asked(&self) -> Vec<serde_json::Value> {
         let mut lines = Vec::new();
         let projects = list(&self.path("state")).into_iter();
@@ -163,7 +163,7 @@ impl TestEnv {
     }
 }
 
-/// Lets so much time pass that a signal is a second one. Sooner it would belong to the first.
+/// Waits long enough that the next signal counts as a second one.
 pub(crate) fn grow_impatient() {
     std::thread::sleep(ONE_EVENT);
 }

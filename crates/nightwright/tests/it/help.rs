@@ -44,7 +44,7 @@ fn version_is_what_the_option_says() {
     assert!(output.out.starts_with("nightwright "), "{}", output.out);
 }
 
-/// A project with a task, a mode of its own and a run, and the binary in `PATH`.
+/// Returns a project with a task, a custom mode and a run, and the binary in `PATH`.
 fn project_to_complete() -> TestEnv {
     let env = TestEnv::new();
     std::os::unix::fs::symlink(NIGHTWRIGHT, env.path("bin").join("nightwright")).unwrap();
@@ -117,7 +117,8 @@ fn fish_and_zsh_complete_the_same_where_they_are_installed() {
         assert_eq!(shell(&env, "fish", &["--no-config"], &ask), ["migrate-api"]);
     }
     if is_there("zsh") {
-        // Zsh completes only where somebody types: its function is called with its helper replaced.
+        // Zsh completes only in interactive shells, so the test calls its function with a replaced
+        // helper.
         let script = env.run(&["completions", "zsh"]).exits(0).out;
         assert!(script.starts_with("#compdef nightwright\n"), "{script}");
         let ask = format!(

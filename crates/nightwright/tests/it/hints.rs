@@ -45,7 +45,7 @@ impl EndedRun {
         Self { env, output: Some(said) }
     }
 
-    /// A run that was told to end when its first iteration was over.
+    /// Returns a run that was asked to stop after its first iteration.
     fn stopped(stop: &[&str]) -> Self {
         let env = TestEnv::new();
         let first = "[[attempt]]\ncost = 0.10\nsteps = [{ write = \"1.txt\", text = \"1\" }]\n\
@@ -126,7 +126,7 @@ fn ended(outcome: &Outcome) -> EndedRun {
     }
 }
 
-/// Pastes a command line of ours, and sees that it does what it is there for.
+/// Runs a command line from a hint and checks its effect.
 fn paste(env: &TestEnv, line: &str) {
     let before = env.journal().len();
     let output = env.paste(line).exits(0);
@@ -198,7 +198,7 @@ fn every_step_works(outcome: &Outcome) {
     let steps = ended(outcome).steps();
     assert!(!steps.is_empty(), "{outcome}: nothing to do next");
     for (index, step) in steps.iter().enumerate() {
-        // Each on a run of its own: the first may change everything.
+        // Each command gets a separate run, because the first one may change everything.
         let again = ended(outcome);
         assert_eq!(ending(&again.env.journal()), outcome.name());
         let same = &again.steps()[index];

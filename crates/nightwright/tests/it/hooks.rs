@@ -1,4 +1,4 @@
-//! Programs of the user's that a run calls: what they are told, and what they can do to it.
+//! Hooks of the user: what they receive, and how they affect a run.
 
 mod endings;
 mod harm;
@@ -29,7 +29,7 @@ steps = [{ run = "echo more >> a.txt" }]
 ending = { result = "Some of it." }
 "#;
 
-/// Does nothing.
+/// A script whose agent does nothing.
 const IDLES: &str = r#"
 [[attempt]]
 ending = { result = "I looked at it." }
@@ -256,7 +256,7 @@ ending = { result = """
 }
 
 #[test]
-fn a_skip_leaves_an_iteration_out_and_the_next_goes_on() {
+fn a_skip_leaves_an_iteration_out_and_the_next_continues() {
     let env = project();
     hook(&env, "next_iteration", "test -e SEEN/asked && exit 0; touch SEEN/asked; exit 1");
     run(&env, WORKS, &["-m", "1"]).exits(0);
@@ -270,7 +270,7 @@ fn ten_skips_in_a_row_end_the_run() {
     let env = project();
     hook(&env, "next_iteration", "exit 1");
     hook(&env, "finished", "echo $NIGHTWRIGHT_FINISH_TYPE $NIGHTWRIGHT_FINISH_CLASS >> SEEN/end");
-    run(&env, WORKS, &["-m", "1"]).exits(1).says(&["skipped 10 iterations in a row"]);
+    run(&env, WORKS, &["-m", "1"]).exits(1).says(&["skipped 10 consecutive iterations"]);
     assert!(!names(&env.journal()).contains(&"attempt_started"));
     assert_eq!(seen(&env, "end"), "hook_abort error\n");
 }
@@ -290,7 +290,7 @@ fn two_hooks_can_end_the_run_and_say_why() {
 }
 
 #[test]
-fn any_other_exit_is_a_warning_with_the_last_words_and_the_run_goes_on() {
+fn any_other_exit_is_a_warning_with_the_last_words_and_the_run_continues() {
     let env = project();
     hook(&env, "started", "seq 9; exit 3");
     hook(&env, "next_iteration", "kill -9 $$");
@@ -343,7 +343,7 @@ fn a_change_during_the_run_takes_no_effect_in_it() {
 }
 
 #[test]
-fn a_run_that_goes_on_has_the_hooks_that_it_began_with() {
+fn a_run_that_continues_has_the_hooks_that_it_began_with() {
     let env = project();
     hook(&env, "started", "echo started >> SEEN/ran");
     hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
@@ -395,7 +395,7 @@ fn what_the_agent_makes_of_the_copies_is_not_run() {
 }
 
 #[test]
-fn a_run_that_goes_on_refuses_copies_that_are_not_what_was_approved() {
+fn a_run_that_continues_refuses_copies_that_are_not_what_was_approved() {
     let env = project();
     hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
     hook(&env, "finished", "echo end >> SEEN/ran");
@@ -420,7 +420,7 @@ ending = { result = "Some of it." }
 }
 
 #[test]
-fn what_nobody_approved_is_not_run() {
+fn what_was_not_approved_is_not_run() {
     let env = project();
     hook(&env, "started", "touch SEEN/ran");
     let script = env.script(WORKS);

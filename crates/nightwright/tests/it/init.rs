@@ -121,7 +121,7 @@ fn an_npm_project_gets_the_scripts_that_it_has() {
 }
 
 #[test]
-fn a_project_of_no_known_kind_is_told_that_it_has_no_gate() {
+fn a_project_of_no_known_kind_learns_that_it_has_no_gate() {
     let env = TestEnv::new();
     let output = env.run(&["init", "--yes"]).exits(0).says(&["There is no test command"]);
     assert!(!output.err.contains("no terminal"), "{}", output.err);
@@ -271,7 +271,7 @@ fn a_folder_that_may_not_be_written_to_stays_as_it_is() {
         |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     mode(&env.path(""), 0o755);
     mode(&env.project(), 0o555);
-    // Root may write everywhere, so somebody else has to try.
+    // Root may write everywhere, so the command runs as another user.
     let mut command = if rustix::process::getuid().is_root() {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", NIGHTWRIGHT, "init"]);

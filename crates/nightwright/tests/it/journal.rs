@@ -86,7 +86,7 @@ fn reopened(disk: &FakeDisk) -> (Journal, JournalWriter<FakeFile>) {
 }
 
 #[test]
-fn what_was_recorded_is_read_again_and_goes_on() {
+fn what_was_recorded_is_read_again_and_continues() {
     let everything: Vec<_> = event::samples().into_iter().map(record).collect();
     let JournalOnDisk { path, _folder } = on_disk(&everything);
     let count = everything.len() as u64;

@@ -1,7 +1,7 @@
-//! A run that is killed with SIGKILL at any moment, with everything below it that is hard to end:
-//! five seconds later nobody is alive.
+//! Kills a run with SIGKILL at any moment, with child processes that are hard to kill. Five seconds
+//! later no process is alive.
 //!
-//! `NIGHTWRIGHT_KILLS=100` says how often, and prints what came of it. Which moments these are is the
+//! `NIGHTWRIGHT_KILLS=100` sets the number of kills and prints the results. The moments are the
 //! same each time.
 
 mod cell;
@@ -22,11 +22,11 @@ use super::fake_agent::{FakeAgentEnv, send};
 
 /// How often, unless the environment says otherwise.
 const KILLS: u64 = 20;
-/// So many at a time: most of each is waiting.
+/// The number of parallel kills; most of the time is waiting.
 const MAX_PARALLEL: usize = 20;
-/// How long anybody may live after the kill.
+/// The time within which all processes must exit after the kill.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is looked who does.
+/// The interval between two searches for living processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// When a run is killed.
@@ -38,7 +38,7 @@ enum Moment {
     Tool,
     /// During a check of the gate.
     Check,
-    /// After SIGTERM, while everybody has grace.
+    /// After SIGTERM, during the grace period.
     Grace,
     /// While it is resumed, after it was killed during a call of a tool.
     Resume,
@@ -57,7 +57,7 @@ impl Moment {
         }
     }
 
-    /// What the agent does.
+    /// Returns the script of the agent.
     fn words(self) -> &'static str {
         match self {
             Self::Start => "trap '' TERM; family; sleep 300",
@@ -79,11 +79,11 @@ impl Moment {
     }
 }
 
-/// What came of one kill.
+/// The result of one kill.
 struct KillResult {
     moment: Moment,
     kept_by: &'static str,
-    /// How long until nobody was alive, if that came.
+    /// The time until no process was alive, if that happened.
     took: Option<Duration>,
     survivors: Vec<String>,
 }
@@ -96,7 +96,7 @@ fn scatter(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The `number`th kill.
+/// Performs the kill with this number.
 fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
     let kinds = Moment::ALL.len() as u64;
     let moment = Moment::ALL[usize::try_from(number % kinds).unwrap()];
@@ -105,7 +105,7 @@ fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
     let scene = FakeAgentEnv::new(moment.words());
     let mut child = begin(&scene, moment, cell);
     thread::sleep(Duration::from_millis(scatter(number) % moment.breadth()));
-    // It may have left by itself, and then there is nobody any more who could be killed.
+    // The run may have exited by itself before the kill.
     let _ = child.kill();
     let killed = Instant::now();
     child.wait().unwrap();
@@ -119,7 +119,7 @@ fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
         }
         thread::sleep(POLL_INTERVAL);
     };
-    // Nobody comes back either.
+    // No process starts again either.
     thread::sleep(EXIT_TIMEOUT.saturating_sub(killed.elapsed()));
     let mut survivors = scene.census().alive();
     let locks = scene.env.runs().into_iter().map(|run| run.join("tree.lock"));
@@ -142,7 +142,7 @@ fn begin(scene: &FakeAgentEnv, moment: Moment, cell: Option<&Cell>) -> Child {
         if let Some(cell) = cell {
             command = cell.inside(&command);
         }
-        // Nobody reads what it says.
+        // The output is not needed.
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let run = ["run", "-p", "x", "-m", "3", "--no-delay", "--verify", &check];

@@ -88,8 +88,8 @@ fn the_lock_of_a_dead_process_is_free_at_once_and_that_of_a_live_one_never() {
 fn a_lock_that_only_a_child_of_a_dead_owner_has_is_waited_for_and_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
-    // Nobody's name is in it: it is held by a process that has only inherited it, for longer than
-    // the name of an owner is looked for.
+    // The lock contains no owner: a process that only inherited it holds it for longer than the
+    // search for an owner takes.
     let file = File::create(&path).unwrap();
     file.try_lock().unwrap();
     let mut child = Command::new("sleep").arg("0.5").stdin(Stdio::from(file)).spawn().unwrap();

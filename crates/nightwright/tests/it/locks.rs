@@ -23,7 +23,7 @@ fn of_two_hundred_simultaneous_starts_one_wins_and_the_others_name_it() {
     let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];
     let mut children: Vec<_> = (0..starts()).map(|_| env.start(&arguments)).collect();
     env.wait_for("agent_ready");
-    // Losers leave at once; whoever is still there when all others are gone has won.
+    // Losers exit at once; the last one that is still running has won.
     let begun = Instant::now();
     let mut losers = Vec::new();
     while losers.len() + 1 < starts() {

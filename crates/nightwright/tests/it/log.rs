@@ -41,7 +41,7 @@ reason = "the tests were never run"
 missing = ["a run of test.sh"]
 "#;
 
-/// One iteration, then one that waits until somebody says go, then the end.
+/// One iteration, then one that waits for the test, then the end.
 const PATIENT: &str = r#"
 [[attempt]]
 steps = [{ say = "The first part." }, { write = "a.txt", text = "a" }]
@@ -264,7 +264,7 @@ fn the_log_tells_a_run_section_by_section() {
 }
 
 #[test]
-fn every_event_is_told_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
+fn every_event_is_reported_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
     let paper = SharedBuffer::default();
     let written = paper.clone();
     let out = LogOutput::new(Box::new(|why| panic!("{why}")));
@@ -372,7 +372,8 @@ fn a_wait_is_in_the_log_while_it_lasts() {
 }
 
 #[test]
-fn killed_in_the_middle_everything_up_to_the_last_iteration_is_there_and_a_later_process_goes_on() {
+fn killed_in_the_middle_everything_up_to_the_last_iteration_is_there_and_a_later_process_continues()
+{
     let env = TestEnv::new();
     let mut child = in_the_second_iteration(&env);
     kill(&mut child);
@@ -402,7 +403,7 @@ fn a_log_can_be_followed_until_the_run_ends() {
     let mut follower = env.start(&["log", "-f"]);
     let events = env.start(&["log", "-f", "--json"]);
     let raw = env.start(&["log", "-f", "--raw"]);
-    // It is being read before the run goes on.
+    // The log is read before the run continues.
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
     lines.find(|line| line.as_ref().unwrap().contains("The second part.")).unwrap().unwrap();
     env.file("go", "");

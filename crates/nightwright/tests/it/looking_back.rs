@@ -1,5 +1,5 @@
-//! `nightwright report`: a run on a page, while it goes on, after its end, and where its journal is
-//! damaged.
+//! `nightwright report`: the report of a run while it is running, after its end, and with a damaged
+//! journal.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -204,7 +204,7 @@ fn the_object_has_what_the_help_says_and_no_more() {
 }
 
 #[test]
-fn a_run_that_is_going_on_is_told_as_far_as_it_is() {
+fn a_run_that_is_running_is_reported_as_far_as_it_is() {
     let env = TestEnv::new();
     let script = env.script(
         "[[attempt]]\nsteps = [{ run = \"while [ ! -e go ]; do sleep 0.02; done\" }]\n\
@@ -224,7 +224,7 @@ fn a_run_that_is_going_on_is_told_as_far_as_it_is() {
 }
 
 #[test]
-fn a_damaged_journal_is_told_up_to_the_damage_and_says_so() {
+fn a_damaged_journal_is_reported_up_to_the_damage_and_says_so() {
     let env = TestEnv::new();
     let run = made_up(&env, &SampleRun::new("a", 6, noon()));
     let text = fs::read_to_string(run.journal()).unwrap();
@@ -297,7 +297,7 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
 }
 
 #[test]
-fn the_commits_of_a_run_are_told_by_their_subjects() {
+fn the_commits_of_a_run_are_listed_by_their_subjects() {
     let env = TestEnv::new();
     let project = env.project();
     git(&project, &["init", "--quiet"]);
@@ -353,7 +353,7 @@ fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
             assert!(!page.contains(part), "{part} is in {page}");
         }
     }
-    // Where nobody can say what is secret, nothing is told.
+    // If the secrets are unknown, nothing is printed.
     fs::create_dir_all(project.join(".nightwright")).unwrap();
     env.file(".nightwright/config.toml", "[redact]\npatterns = [\"(\"]\n");
     let page = report(&env, &[]);
@@ -382,7 +382,7 @@ fn the_last_of_two_runs_of_the_same_second_is_the_one_that_began_later() {
 }
 
 #[test]
-fn what_the_next_iteration_is_told_can_be_had_as_an_object() {
+fn what_the_next_iteration_receives_can_be_had_as_an_object() {
     let env = TestEnv::new();
     let object = env.run(&["prompt", "-p", "Do it all.", "-m", "2", "--json"]).exits(0).out;
     let page: Value = serde_json::from_str(&object).unwrap();

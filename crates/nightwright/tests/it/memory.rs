@@ -13,10 +13,10 @@ const MIB: u64 = 1 << 20;
 const USUAL: u64 = 19 * MIB;
 /// For pieces of an answer: of those that are held there is an end, and longer ones go by.
 const PIECES: u64 = 13 * MIB;
-/// For anything.
+/// The limit for any kind of output.
 const EVER: u64 = 51 * MIB;
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-opus-5-5"}"#;
@@ -47,7 +47,7 @@ fn peak(first: &str, lines: &[String], times: usize) -> u64 {
     let status = format!("/proc/{}/status", child.id());
     let begin = Instant::now();
     let mut peak = 0;
-    // A process that is over and not yet waited for has no memory.
+    // A process that has exited and was not waited for has no memory.
     while let Some(now) = fs::read_to_string(&status).ok().and_then(|text| high_water(&text)) {
         peak = now;
         assert!(begin.elapsed() < TEST_TIMEOUT, "not done after {TEST_TIMEOUT:?}");

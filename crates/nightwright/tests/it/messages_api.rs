@@ -1,9 +1,9 @@
-//! The provider's side of the agent program, on loopback and by a script: enough of the Messages
-//! API for the real program to work with, and everything that can go wrong with it.
+//! A scripted provider on loopback: enough of the Messages API for the real agent program, with all
+//! kinds of faults.
 //!
 //! A [`Scenario`](scenario::Scenario) is data; [`Api::start`] plays it. Every request for a message
-//! is kept, so that a test can say what the model was asked, byte for byte. What is not known is
-//! answered with 404, as the program expects of a provider that lacks something.
+//! is stored, so that a test can compare it byte for byte. Unknown requests are answered with 404,
+//! which the program accepts.
 
 mod http;
 mod render;
@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 
 use scenario::{AnswerPhase, ApiAnswer, Fault, ModelMessage, Scenario, When};
 
-/// Nothing here takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
-/// How often a connection that is silent on purpose looks whether anybody is still there.
+/// The interval at which a silent connection checks whether the client is still connected.
 const BLINK: Duration = Duration::from_millis(50);
 
 /// A provider that is up.
@@ -51,12 +51,12 @@ struct RequestLog {
     asked: Vec<ApiRequest>,
     /// How many answers each route has given.
     given: Vec<usize>,
-    /// Whether answers that pause may go on.
+    /// Whether paused answers may continue.
     released: bool,
 }
 
 impl Api {
-    /// Opens at a port of its own.
+    /// Starts the server at a free port.
     pub(crate) fn start(scenario: Scenario) -> Self {
         Self::listen(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), scenario)
     }
@@ -84,7 +84,7 @@ impl Api {
         self.address
     }
 
-    /// Lets every answer that pauses go on, now and from now on.
+    /// Continues every paused answer, now and in the future.
     pub(crate) fn go_on(&self) {
         self.shared.book().released = true;
         self.shared.news.notify_all();
@@ -113,10 +113,10 @@ impl Api {
 impl Drop for Api {
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::SeqCst);
-        // Whoever waits at the door has to be woken to see that it closes.
+        // A blocked `accept` has to be woken to notice the shutdown.
         let _ = TcpStream::connect(self.address);
         if let Some(door) = self.door.take() {
-            // A door that broke has shown why, and the test is over.
+            // A panic of the thread was already printed, and the test has ended.
             let _ = door.join();
         }
     }
@@ -176,8 +176,8 @@ impl ApiRequest {
             .collect()
     }
 
-    /// Whether anybody but the model said this in any message. What the user says while the model
-    /// is at work comes as a message of the system.
+    /// Whether any message that is not from the model contains this. Input of the user during a
+    /// turn arrives as a system message.
     pub(crate) fn says(&self, words: &str) -> bool {
         self.of_others().any(|content| texts(content).iter().any(|text| text.contains(words)))
     }
@@ -224,7 +224,7 @@ impl ApiShared {
             }
             let Ok(stream) = stream else { continue };
             let inside = Arc::clone(&self);
-            // A client that goes away in the middle is no failure of ours: it may have been killed.
+            // A client that disconnects is not an error, because it may have been killed.
             std::thread::spawn(move || inside.serve(stream).unwrap_or_default());
         }
     }
@@ -333,7 +333,7 @@ impl ApiShared {
         Ok(Keep::Open)
     }
 
-    /// Says whether the answer goes on after it.
+    /// Returns whether the answer continues after the fault.
     fn happens(&self, stream: &mut TcpStream, fault: Fault) -> io::Result<Keep> {
         match fault {
             Fault::HangUp(_) => Ok(Keep::Closed),
@@ -375,7 +375,7 @@ fn with_id(mut headers: Vec<(&'static str, String)>, number: usize) -> Vec<(&'st
     headers
 }
 
-/// How a subscription is told that its limit is reached.
+/// The headers that report an exhausted usage limit to a subscription.
 fn limit(resets_in: Duration) -> Vec<(&'static str, String)> {
     let reset = SystemTime::now() + resets_in;
     let reset = reset.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs().to_string();

@@ -94,7 +94,7 @@ fn loop_takes_ticked_boxes_for_a_claim_only_without_a_status_file() {
 }
 
 #[test]
-fn iterative_stops_when_two_iterations_in_a_row_do_nothing() {
+fn iterative_stops_when_two_consecutive_iterations_do_nothing() {
     let env = with_task("iterative");
     rehearse(&env, &["run", "port"], "[[attempt]]\nending = { result = \"Looking.\" }\n")
         .exits(0)

@@ -36,7 +36,7 @@ fn rehearsal<'a>(script: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-/// A run whose agent plays this script, with everybody told at one server.
+/// Starts a run whose agent plays this script, with all notifications sent to one server.
 fn told(script: &str, more: &[&str]) -> (TestEnv, Server, Output) {
     let (env, server) = (TestEnv::new(), Server::kind());
     configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
@@ -139,7 +139,7 @@ fn digit(half: u8) -> char {
     char::from_digit(u32::from(half), 16).unwrap()
 }
 
-/// By the definition, as whoever receives it would do it.
+/// Computes the signature by its definition, as a receiver would.
 fn hmac(key: &str, body: &str) -> String {
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key.as_bytes());
@@ -168,7 +168,7 @@ fn every_ending_sends_exactly_one_of_the_three() {
 }
 
 #[test]
-fn an_interrupt_is_told_too() {
+fn an_interrupt_is_reported_too() {
     let (env, server) = (TestEnv::new(), Server::kind());
     configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
     let script = env.script(HANGING);
@@ -186,7 +186,7 @@ fn an_interrupt_is_told_too() {
 }
 
 #[test]
-fn an_ending_that_nobody_could_record_is_told() {
+fn an_ending_that_nobody_could_record_is_reported() {
     let (env, server) = (TestEnv::new(), Server::kind());
     configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
     let state = env.path("state").display().to_string();
@@ -202,7 +202,7 @@ fn an_ending_that_nobody_could_record_is_told() {
 }
 
 #[test]
-fn a_run_that_goes_on_tells_its_next_end_and_not_its_past() {
+fn a_run_that_continues_tells_its_next_end_and_not_its_past() {
     let (env, server, output) = told(IDLE, &["-m", "1"]);
     output.exits(0);
     assert_eq!(kinds(&server.seen()), ["setup_complete", "execution_start", "stopped"]);
@@ -321,7 +321,7 @@ fn nothing_is_sent_of_what_nobody_wants() {
 }
 
 #[test]
-fn mistakes_are_told_before_a_run_begins() {
+fn mistakes_are_reported_before_a_run_begins() {
     let env = TestEnv::new();
     let script = env.script(DONE);
     for (name, value, wanted) in [
@@ -375,7 +375,7 @@ fn what_a_project_configures_needs_an_approval() {
 }
 
 #[test]
-fn a_run_that_goes_on_needs_the_approval_too() {
+fn a_run_that_continues_needs_the_approval_too() {
     let (env, server, output) = told(IDLE, &["-m", "1"]);
     output.exits(0);
     let seen = server.seen().len();
@@ -473,6 +473,6 @@ fn several_addresses_are_not_mixed_with_one() {
         "{}",
         output.err
     );
-    // Who sets something has approved it.
+    // Setting a value approves it.
     env.run(&["trust", "--list"]).exits(0);
 }

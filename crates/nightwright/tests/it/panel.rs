@@ -9,7 +9,7 @@ use super::pty::Pty;
 use super::stage::NIGHTWRIGHT;
 use super::terminal::{Terminal, assert_sane};
 
-/// The first attempt takes until somebody makes the file `go`, the second one says that all is done.
+/// The first attempt waits until the test creates the file `go`; the second one claims completion.
 const HELD: &str = r#"
 [[attempt]]
 cost = 0.25
@@ -65,7 +65,7 @@ fn count(screen: &str, what: &str) -> usize {
 }
 
 #[test]
-fn the_panel_stands_below_the_lines_while_the_run_goes_on_and_is_gone_after_it() {
+fn the_panel_stands_below_the_lines_while_the_run_continues_and_is_gone_after_it() {
     for (columns, level) in [(80, "progress"), (200, "progress"), (80, "verbose")] {
         let env = TestEnv::new();
         let pty = Pty::new(12, columns);
@@ -82,7 +82,7 @@ fn the_panel_stands_below_the_lines_while_the_run_goes_on_and_is_gone_after_it()
         assert!(lines[at + 1].starts_with("working · "), "{screen}");
         assert!(lines.len() == at + 2, "something below the panel:\n{screen}");
         assert!(lines[..at].iter().any(|line| line.contains("Running iteration 1...")), "{screen}");
-        // No keys are heard where nothing can be typed.
+        // Keys have no effect if the terminal has no input.
         assert!(!screen.contains("stop after"), "{screen}");
         go(&env);
         assert_eq!(wait(child), Some(0));
@@ -227,7 +227,7 @@ fn what_is_pasted_or_typed_for_the_shell_and_keys_that_send_more_than_one_byte_s
     let env = TestEnv::new();
     let ahead = |command: &str| format!("until [ -e typed ]; do sleep 0.02; done; {command}");
     let terminal = typed(&env, HELD, ahead);
-    // A single key, before there is anybody to hear it.
+    // A single key, before the run reads keys.
     terminal.types(&["s"]);
     terminal.shows_when(|screen| screen.trim() == "s");
     fs::write(env.project().join("typed"), "").unwrap();
@@ -254,7 +254,7 @@ fn the_key_r_tries_at_once_what_is_being_waited_for() {
 }
 
 #[test]
-fn ctrl_z_leaves_a_clean_terminal_and_the_run_goes_on_in_front() {
+fn ctrl_z_leaves_a_clean_terminal_and_the_run_continues_in_front() {
     let env = TestEnv::new();
     let line =
         |command: &str| format!("set -m; {command}; echo \"stopped=$?\"; stty -a; read enter; fg");

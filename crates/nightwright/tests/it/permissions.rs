@@ -1,4 +1,4 @@
-//! What the agent may do, what it was denied, and where that is told.
+//! Permissions of the agent, denied commands, and where they are reported.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -37,7 +37,7 @@ fn denials(journal: &[Record]) -> Vec<(&str, &str, Option<&str>)> {
 }
 
 #[test]
-fn a_denied_command_is_told_once_with_its_rule_wherever_a_run_is_told_of() {
+fn a_denied_command_is_reported_once_with_its_rule_wherever_a_run_is_reported() {
     let env = TestEnv::new();
     let output = env.rehearse(DENIED, "5", &[]).exits(0);
     assert_eq!(output.err.matches(LINE).count(), 1, "{}", output.err);

@@ -176,7 +176,7 @@ fn a_link_out_of_the_project_is_not_followed() {
 }
 
 #[test]
-fn what_the_agent_is_told_can_be_seen_before_and_after_it_is_written() {
+fn what_the_agent_receives_can_be_seen_before_and_after_it_is_written() {
     let env = TestEnv::new();
     env.run(&["principles", "--show"]).exits(1).says(&["there are no principles here"]);
     let before = env.run(&["principles", "--show", "--preset", "startup"]).exits(0).out;

@@ -41,7 +41,7 @@ async fn a_command_gives_its_exit_and_both_outputs_in_order() {
 }
 
 #[tokio::test]
-async fn a_command_that_a_signal_kills_is_told_apart() {
+async fn a_command_that_a_signal_kills_is_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let finished = run(&folder, "kill -9 $$", TEST_TIMEOUT, &StopHandle::default()).await;
     assert_eq!(finished.ended, CommandEnd::Exited(Exit(ProcessExit::Signal(9))));
@@ -97,7 +97,7 @@ async fn what_a_command_leaves_running_is_ended_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let command = "sleep 1000 & echo $! >sleeper; echo done";
     let finished = run(&folder, command, TEST_TIMEOUT, &StopHandle::default()).await;
-    // Whoever waited for it would run out of time.
+    // Waiting for it would exceed the timeout.
     assert_eq!(
         (finished.output.as_str(), finished.ended),
         ("done\n", CommandEnd::Exited(Exit(ProcessExit::Code(0))))

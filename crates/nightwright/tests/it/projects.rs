@@ -1,8 +1,8 @@
 //! Whole runs in small but real projects, by the commands that `init` finds in them.
 //!
 //! A project is a text file in `projects/`: `-- path --` begins each of its files. One of its tests
-//! fails. `nightwright init --yes` sets the project up, the rehearsal agent makes the test pass by a
-//! real edit, and the run has to end as completed because the project's own test command passed.
+//! fails. `nightwright init --yes` sets the project up, and the rehearsal agent makes the test pass by
+//! a real edit. The run has to complete because the project's own test command passed.
 //! Two of the projects are also run with the real agent program, in `real::projects`.
 //!
 //! The tests need the toolchains of the projects, and no network. `cargo xtask test` installs the
@@ -264,7 +264,7 @@ impl<'a> ProjectTrial<'a> {
         toolchain::count(self.project.name);
     }
 
-    /// What git says has changed, besides our own folder.
+    /// Returns the changes that Git reports, without the folder of nightwright.
     fn changed(&self) -> Vec<String> {
         let status = git(&self.env.project(), &["status", "--porcelain", "-uall"]);
         let lines = status.lines().map(|line| line.trim().to_owned());

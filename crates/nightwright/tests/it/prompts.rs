@@ -1,4 +1,4 @@
-//! What the agent is told in each mode, as `nightwright prompt` prints it.
+//! The prompts of each mode, as `nightwright prompt` prints them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,7 +23,7 @@ fn told(env: &TestEnv, more: &[&str]) -> String {
     env.run(&arguments).exits(0).out
 }
 
-/// Everything that the agent is told: what is added to its system prompt, and the message.
+/// Returns everything that the agent receives: the addition to its system prompt, and the message.
 fn whole(mode: &str) -> String {
     let env = with_task(mode);
     format!("{}\n=== the message ===\n\n{}", told(&env, &["--system"]), told(&env, &[]))
@@ -34,7 +34,7 @@ fn every_mode_says_what_somebody_who_works_alone_has_to_know() {
     for mode in MODES {
         let text = whole(mode);
         let said = |part: &str| assert!(text.contains(part), "{mode}: `{part}` is not in:\n{text}");
-        // Nobody will answer, nothing runs on, nothing is skipped or weakened.
+        // No person will answer, nothing keeps running, nothing is skipped or weakened.
         said("nobody will answer");
         said("Never leave work in the background");
         said("No item is skipped because it is hard");
@@ -110,7 +110,7 @@ fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
         writeln!(table, "{mode}: {shared} of {} bytes, {share} %", first.len()).unwrap();
         assert_eq!(read("001-1.system.md"), read("002-1.system.md"), "{mode}");
     }
-    // What the provider's cache holds of the second prompt, beside the whole system prompt.
+    // The cached part of the second prompt, besides the whole system prompt.
     insta::assert_snapshot!(table, @"
     loop: 2771 of 3326 bytes, 83 %
     iterative: 2461 of 3016 bytes, 81 %

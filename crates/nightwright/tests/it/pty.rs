@@ -1,4 +1,4 @@
-//! A terminal in our own hands: what is written to it, as it would look, or left unread.
+//! A pseudo-terminal for tests: renders the output, or leaves it unread.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write as _};
@@ -16,7 +16,7 @@ use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// Nothing takes so long.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Lines that have left the screen.
@@ -39,7 +39,7 @@ impl Pty {
         pty
     }
 
-    /// The end for somebody who writes.
+    /// Returns the end for a writer.
     pub(crate) fn end(&self) -> Stdio {
         self.theirs.try_clone().unwrap().into()
     }
@@ -59,7 +59,7 @@ impl Pty {
         }
     }
 
-    /// Fills it with points, so that from now on nobody can write to it.
+    /// Fills the terminal, so that further writes block.
     pub(crate) fn fill(&self) {
         let mut end = open(&self.ours, OFlags::NOCTTY | OFlags::NONBLOCK);
         while end.write(b".").is_ok() {}
@@ -91,7 +91,7 @@ impl Pty {
         tcsetwinsize(&self.ours, size).unwrap();
     }
 
-    /// Everything that was written and never read, once nobody writes any more.
+    /// Everything that was written and never read, once all writers have closed it.
     pub(crate) fn unread(self) -> Vec<u8> {
         let mut from = File::from(self.ours);
         drop(self.theirs);
@@ -163,12 +163,12 @@ impl WatchedPty {
         tcsetwinsize(&self.ours, size).unwrap();
     }
 
-    /// Every byte that was written, once nobody writes any more.
+    /// Every byte that was written, once all writers have closed it.
     pub(crate) fn bytes(self) -> Vec<u8> {
         self.reader.join().unwrap()
     }
 
-    /// All lines, once nobody writes any more: those that have left the screen, too.
+    /// All lines, once all writers have closed it: those that have left the screen, too.
     pub(crate) fn all(self) -> Vec<String> {
         self.reader.join().unwrap();
         let mut picture = self.picture.lock().unwrap();

@@ -1,4 +1,4 @@
-//! How it gets to the screen, and what happens when nobody looks.
+//! How output reaches the screen, and what happens if the screen is blocked.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use nightwright_core::event::{AttemptEvent, Event, Record};
 
 use crate::report::{ClosedPipe, SharedBuffer, records, run, style};
 
-/// More than any display needs; only a test that fails waits so long.
+/// More time than any display needs; only a failing test waits this long.
 const LONG: Duration = Duration::from_mins(1);
 
-/// A terminal that nobody reads: every write waits until the test lets go.
+/// A blocked terminal: every write waits until the test releases it.
 struct StuckTerminal {
     reached: Sender<()>,
     let_go: Receiver<()>,
@@ -24,7 +24,7 @@ struct StuckTerminal {
 
 impl Write for StuckTerminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Once the test is over there is nobody to tell.
+        // The receiver is dropped once the test has ended.
         let _ = self.reached.send(());
         let _ = self.let_go.recv();
         Ok(bytes.len())
@@ -40,7 +40,7 @@ fn followed(folder: &Path) -> FollowTarget {
     FollowTarget { journal: folder.join("journal.jsonl"), output: folder.join("output"), after: 0 }
 }
 
-/// What the agent of the first attempt prints: so many calls of a tool.
+/// Writes the output of the first attempt: this number of tool calls.
 fn output(folder: &Path, calls: usize) {
     fs::create_dir(folder.join("output")).unwrap();
     let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make test"}}]}}"#;
@@ -48,7 +48,7 @@ fn output(folder: &Path, calls: usize) {
     fs::write(folder.join("output/003-1.ndjson"), text).unwrap();
 }
 
-/// A journal with these records, and a writer to go on with.
+/// Returns a journal with these records, and a writer to continue it.
 fn journal_with(path: &Path, records: &[Record]) -> journal::JournalWriter<journal::DiskFile> {
     let mut writer = journal::create(path, run()).unwrap();
     writer.append(records).unwrap();
@@ -163,7 +163,7 @@ fn a_closed_terminal_ends_the_display_and_nothing_else() {
 }
 
 #[test]
-fn a_terminal_that_nobody_reads_keeps_nobody() {
+fn a_blocked_terminal_never_blocks_the_exit() {
     let folder = tempfile::tempdir().unwrap();
     let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
     let (reached, stuck) = channel();
@@ -200,7 +200,7 @@ fn a_terminal_that_is_read_late_misses_nothing() {
     assert_eq!(paper.text().matches("Bash: make test").count(), 5_000);
 }
 
-/// A terminal that nobody reads until the test lets go.
+/// A terminal that blocks until the test releases it.
 struct LateTerminal {
     paper: SharedBuffer,
     stuck: StuckTerminal,

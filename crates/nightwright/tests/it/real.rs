@@ -1,22 +1,21 @@
 //! Whole runs with the real agent program, `claude`, against a scripted provider on loopback.
 //!
-//! Each test is the `nightwright` binary in a hermetic folder, a small wrapper named `claude` on its
-//! `PATH` that starts the real program without telemetry and without a way to any other machine,
-//! and a [`messages_api`](super::messages_api) that plays the provider. What is asserted is what a
-//! user would notice: exit code, journal, files, what the model was asked, and that nobody is
-//! alive afterwards.
+//! Each test runs the `nightwright` binary in a hermetic folder. A small wrapper named `claude` on
+//! its `PATH` starts the real program without telemetry and without access to other machines. A
+//! [`messages_api`](super::messages_api) plays the provider. The tests check what a user would
+//! notice: exit code, journal, files, the requests to the model, and that no process is left.
 //!
-//! `cargo xtask test` installs the program once, in the version that the file `real/version`
-//! names, into `nightwright-tests` in the user's cache folder (or into the folder that
-//! `NIGHTWRIGHT_TEST_CLAUDE_DIR` names), and runs these tests in a network namespace of their own
-//! where one can be made. One of them by hand, once it is installed:
+//! `cargo xtask test` installs the program once, in the version in the file `real/version`. It is
+//! in `nightwright-tests` in the user's cache folder, or in the folder
+//! `NIGHTWRIGHT_TEST_CLAUDE_DIR`. The tests run in a separate network namespace if one can be
+//! created. To run one of them by hand after the installation:
 //!
 //! ```text
 //! cargo nextest run -p nightwright --test it --no-capture real::answers::
 //! ```
 //!
-//! Where the program is not installed they say so and test nothing; the test command counts those
-//! that did, by the files that each of them leaves in the folder `NIGHTWRIGHT_TEST_TALLY`.
+//! If the program is not installed, the tests report that and pass. The test command counts the
+//! tests that ran, by the files that each of them leaves in the folder `NIGHTWRIGHT_TEST_TALLY`.
 
 mod answers;
 mod doctor;
@@ -226,7 +225,7 @@ impl RealEnv {
         self.env.journal()
     }
 
-    /// What came of each attempt.
+    /// Returns the outcome of each attempt.
     fn attempts(&self) -> Vec<AttemptReport> {
         let events = self.journal().into_iter().map(|record| record.event);
         events
@@ -257,7 +256,7 @@ impl RealEnv {
         self.end().1
     }
 
-    /// How it ended.
+    /// Returns the outcome of the run.
     fn outcome(&self) -> Outcome {
         self.end().0
     }
@@ -290,12 +289,12 @@ impl RealEnv {
 }
 
 impl Drop for RealEnv {
-    /// A test that came here without a failure has really been made. After one with a failure
-    /// nothing of it may go on either.
+    /// Records that the test really ran, unless it failed. Kills the remaining processes of a
+    /// failed test.
     fn drop(&mut self) {
         if std::thread::panicking() {
             for pid in self.alive().into_iter().filter_map(|(pid, _)| Pid::from_raw(pid)) {
-                // Whoever has gone by itself in the meantime is gone too.
+                // The process may have exited in the meantime.
                 let _ = kill_process(pid, Signal::KILL);
             }
             return;
@@ -307,8 +306,8 @@ impl Drop for RealEnv {
 }
 
 impl RealEnv {
-    /// The same for all stages of one test, and for no other test: a process, a thread or a place
-    /// in the source of its own, depending on how the tests are run.
+    /// Returns a name that all stages of one test share, and no other test. It is derived from the
+    /// process, the thread or the source location, depending on the test runner.
     fn name(&self) -> String {
         let thread = std::thread::current();
         let thread = thread.name().filter(|name| *name != "main").map(str::to_owned);
@@ -322,7 +321,7 @@ fn claim() -> ApiAnswer {
     say("All of it is there.\n\n<promise>COMPLETE</promise>")
 }
 
-/// The model does this, and whoever is asked for a verdict believes it.
+/// The model gives these answers, and the verifier accepts the claim.
 fn believed(answers: Vec<ApiAnswer>) -> Scenario {
     Scenario::of(answers).with(VERIFIER, vec![verdict("yes", "it is there")])
 }
@@ -374,9 +373,9 @@ fn installed() -> Result<PathBuf, String> {
     }
 }
 
-/// The program under its name, with what keeps it to itself. Its own variables don't all get past
-/// nightwright, which passes on only what an agent needs; and a proxy that nobody can connect to keeps
-/// it from every other machine, whatever it would like to ask there.
+/// Writes a wrapper with the name of the program that isolates it. Nightwright passes on only the
+/// variables that an agent needs, so the wrapper sets the others. A nonexistent proxy prevents
+/// access to other machines.
 fn wrap(program: &Path, path: &Path) {
     let script = format!(
         "#!/bin/sh\n\

@@ -11,7 +11,7 @@ use nightwright_core::event::{AttemptEvent, Event, IterationEvent, Record, RunEv
 
 use crate::report::{SharedBuffer, records, run, style};
 
-/// More than any display needs; only a test that fails waits so long.
+/// More time than any display needs; only a failing test waits this long.
 const LONG: Duration = Duration::from_mins(1);
 
 /// Tools that work and tools that don't, several at once, an agent that starts another, odd

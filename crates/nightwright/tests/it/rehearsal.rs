@@ -106,7 +106,7 @@ async fn each_way_to_hang_needs_a_cut() {
 }
 
 #[tokio::test]
-async fn tools_really_work_and_their_failures_are_told() {
+async fn tools_really_work_and_their_failures_are_reported() {
     let stage = AgentEnv::with_script(
         r#"[[attempt]]
         cost = 0.12

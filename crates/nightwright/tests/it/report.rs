@@ -87,7 +87,7 @@ fn lines() -> Vec<(JournalLine, Vec<u8>)> {
     records().into_iter().zip(1..).map(line).collect()
 }
 
-/// Somebody at work.
+/// The speaker of a working attempt.
 pub(crate) const WORKER: Speaker = Speaker::Attempt(AttemptId(7));
 
 fn messages() -> Vec<AgentMessage<'static>> {
@@ -320,7 +320,7 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
 }
 
 #[test]
-fn an_iteration_is_told_in_one_line_without_what_is_nought() {
+fn an_iteration_is_reported_in_one_line_without_what_is_nought() {
     let done = |change: &dyn Fn(&mut IterationFinished)| {
         let finished = samples().into_iter().find_map(|event| match event {
             Event::Iteration(IterationEvent::Finished(finished)) => Some(*finished),

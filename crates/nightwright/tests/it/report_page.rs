@@ -157,7 +157,7 @@ fn without_the_escaping_this_browser_would_have_shown_it() {
          <script>document.documentElement.setAttribute('owned','1')</script>"
     );
     fs::write(&page, text).unwrap();
-    // Somebody who is asked has to answer, or the page is never done.
+    // The server has to answer, because the page would load forever otherwise.
     let asked = std::thread::spawn(move || server.accept().map(drop).is_ok());
     assert!(opened(&env, &page).contains("owned=\"1\""));
     assert!(asked.join().unwrap());

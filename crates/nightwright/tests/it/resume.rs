@@ -36,7 +36,7 @@ fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
-/// Waits until the journal has so many lines or the run has ended.
+/// Waits until the journal has this number of lines or the run has ended.
 fn lines_reached(env: &TestEnv, lines: usize, child: &mut Child) -> bool {
     let begun = Instant::now();
     loop {
@@ -55,7 +55,7 @@ fn lines_reached(env: &TestEnv, lines: usize, child: &mut Child) -> bool {
     }
 }
 
-/// What must hold of every journal of a run that has ended.
+/// Checks the invariants of the journal of a run that has ended.
 fn check(env: &TestEnv, journal: &[Record], moment: usize) {
     let finished: Vec<_> = journal
         .iter()
@@ -108,7 +108,8 @@ fn killed_at_any_moment_a_run_is_resumed_and_nothing_finished_is_repeated() {
     assert!(killed >= 20, "only {killed} of the runs were killed before their end");
 }
 
-/// Kills a run when its journal has so many lines, and resumes it. Says whether it could be killed.
+/// Kills a run when its journal has this number of lines, and resumes it. Returns whether the kill
+/// succeeded.
 fn kill_and_resume(moment: usize) -> bool {
     let env = TestEnv::new();
     let script = env.script(STORY);
@@ -143,7 +144,7 @@ fn kill_and_resume(moment: usize) -> bool {
 }
 
 #[test]
-fn an_ended_run_says_so_and_goes_on_with_more_room() {
+fn an_ended_run_says_so_and_continues_with_more_room() {
     let env = TestEnv::new();
     let script = env.script(STORY);
     env.run(&[
@@ -219,7 +220,7 @@ fn a_damaged_journal_is_refused_with_its_line_and_a_newer_one_with_what_to_do() 
 }
 
 #[test]
-fn a_run_interrupted_by_hand_goes_on_where_it_stopped() {
+fn a_run_interrupted_by_hand_continues_where_it_stopped() {
     let env = TestEnv::new();
     let script = env.script(STORY);
     let child = env.start(&[

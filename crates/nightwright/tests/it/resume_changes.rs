@@ -30,7 +30,7 @@ fn ended(more: &[&str]) -> TestEnv {
     env
 }
 
-/// The user's own configuration, which needs no approval.
+/// Writes the user's configuration, which needs no approval.
 fn configure(env: &TestEnv, text: &str) {
     let folder = env.path("home/.config/nightwright");
     fs::create_dir_all(&folder).unwrap();

@@ -14,7 +14,7 @@ use super::harness::{Output, TestEnv, finish};
 const SECRET: &str = r#"pa"ss\wo/rd-9x7Q2z"#;
 /// What is in it however it is written.
 const TRACES: [&str; 4] = ["9x7Q2z", r#"pa"ss"#, r#"pa\"ss"#, r#"pa\\\"ss"#];
-/// What has the form of a secret, and belongs to nobody we know.
+/// A string in the form of a secret that is not a real one.
 const TOKEN: &str = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
 
 const VERSION: &str = "2.1.210 (Claude Code)";
@@ -245,7 +245,7 @@ fn a_secret_that_comes_in_pieces_is_masked_where_they_are_put_together() {
 }
 
 #[test]
-fn a_run_that_goes_on_after_a_kill_works_with_the_true_words() {
+fn a_run_that_continues_after_a_kill_works_with_the_true_words() {
     let env = planted();
     let fifo = env.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -290,7 +290,7 @@ fn prompts(env: &TestEnv) -> String {
 }
 
 #[test]
-fn what_a_person_says_is_told_as_it_was_by_a_run_that_goes_on() {
+fn what_a_person_says_is_reported_as_it_was_by_a_run_that_continues() {
     let words = format!("say {SECRET} twice");
     for kept in [true, false] {
         let env = planted();
@@ -317,9 +317,9 @@ fn what_a_person_says_is_told_as_it_was_by_a_run_that_goes_on() {
 }
 
 #[test]
-fn a_run_that_goes_on_without_the_variable_knows_what_was_secret() {
+fn a_run_that_continues_without_the_variable_knows_what_was_secret() {
     let env = planted();
-    // The only place where the run is told it.
+    // The only place where the run receives it.
     env.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port it.\n");
     let fifo = env.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -417,7 +417,7 @@ fn names_of_members_are_masked_where_they_are_no_names_of_the_program() {
 fn the_configuration_is_shown_without_what_is_known_to_be_secret() {
     let env = TestEnv::new();
     let known = "hunter2hunter2";
-    // So long that a list cuts it in the middle of the secret.
+    // Long enough that a list cuts it in the middle of the secret.
     let check = format!("psql postgres://me@a-host-of-ours/x {known} && make");
     let file = format!(
         "[agent]\nargs = [\"--api-key\", \"{known}\"]\n[verify]\ncommands = [\"{check}\"]\n"

@@ -15,7 +15,7 @@ use super::fake_agent::census::Census;
 use super::git::git;
 use super::harness::{TestEnv, finish};
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 const ROWS: [&str; 13] = [
@@ -70,7 +70,7 @@ fn every_row_holds_or_says_why_it_was_not_tested_and_nothing_is_left() {
     for row in rows {
         match result_of(row) {
             "held" => assert!(row["seconds"].as_f64().unwrap() > 0.0, "{row}"),
-            // Only a disk of its own is more than some machines give.
+            // Some machines allow no separate disk.
             "not_tested" => {
                 assert!(row["name"].as_str().unwrap().starts_with("full-"), "{row}");
                 assert!(!row["why"].as_str().unwrap().is_empty(), "{row}");
@@ -158,7 +158,7 @@ fn a_row_that_did_not_hold_says_what_was_expected_and_seen_and_keeps_its_folder(
     census(&env).nobody("the self-test is over");
 }
 
-/// Puts a program into a folder of its own.
+/// Writes a program into a separate folder.
 fn program(env: &TestEnv, folder: &str, name: &str, text: &str) {
     let place = env.path(folder);
     fs::create_dir_all(&place).unwrap();
@@ -206,7 +206,7 @@ fn without_session_leaders_orphans_are_not_tested() {
     census(&env).nobody("the self-test is over");
 }
 
-/// Waits until somebody of the self-test is at work.
+/// Waits until a process of the self-test is working.
 fn until_at_work(env: &TestEnv, child: &mut Child) {
     let begun = Instant::now();
     while !folders(env).iter().any(|folder| {

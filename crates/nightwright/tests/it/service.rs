@@ -12,7 +12,7 @@ use super::agent_program::program;
 use super::harness::{Output, TestEnv, ending, finish, names};
 use super::stage::NIGHTWRIGHT;
 
-/// The first attempt takes until somebody makes the file `go`.
+/// The first attempt waits until the test creates the file `go`.
 const HELD: &str = r#"
 [[attempt]]
 steps = [{ run = "until [ -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
@@ -51,7 +51,7 @@ fn if_needed(env: &TestEnv) -> Output {
     env.run(&["resume", "--if-needed", "migrate"])
 }
 
-/// Whether the run was gone on with.
+/// Whether the run was resumed.
 fn continued(env: &TestEnv) -> bool {
     names(&env.journal()).contains(&"run_continued")
 }
@@ -61,7 +61,7 @@ fn unit(env: &TestEnv) -> PathBuf {
 }
 
 #[test]
-fn what_a_shutdown_or_a_power_failure_cut_off_goes_on() {
+fn what_a_shutdown_or_a_power_failure_cut_off_continues() {
     for (how, code) in [(Signal::TERM, Some(130)), (Signal::KILL, None)] {
         let env = with_task();
         let mut child = at_work(&env);
@@ -153,7 +153,7 @@ fn a_service_is_written_once_and_says_how_to_enable_it() {
     ] {
         assert!(text.lines().any(|there| there == line), "no `{line}` in:\n{text}");
     }
-    // Ours for the same project is written anew.
+    // A service of nightwright for the same project is overwritten.
     env.run(&["service", "install", "migrate"]).exits(0);
     let printed = env.run(&["service", "install", "migrate", "--print"]).exits(0).out;
     assert_eq!(printed, fs::read_to_string(&file).unwrap());
@@ -189,7 +189,7 @@ fn what_is_not_ours_or_somebody_else_s_is_left_alone() {
 }
 
 #[test]
-fn with_enable_the_system_is_told_and_remove_takes_the_link_away() {
+fn with_enable_the_system_is_notified_and_remove_takes_the_link_away() {
     let env = with_task();
     let told = env.path("told");
     program(&env, "systemctl", &format!("#!/bin/sh\necho \"$@\" >> {}\n", told.display()));
@@ -229,8 +229,8 @@ fn without_a_name_it_is_the_last_run_or_its_task() {
     finish(child).exits(0);
 }
 
-/// What happens between the first look and the lock: somebody else has gone on with the run, to its
-/// end. The lock of its processes keeps whoever goes on waiting in between.
+/// Between the first check and the lock, another process resumes the run and completes it. Its lock
+/// makes the service wait.
 #[test]
 fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
     let env = with_task();

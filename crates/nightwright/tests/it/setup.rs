@@ -70,7 +70,7 @@ fn wait_for_death(pid: &str) {
 }
 
 #[test]
-fn the_agent_has_the_terminal_and_what_it_wrote_is_told() {
+fn the_agent_has_the_terminal_and_what_it_wrote_is_reported() {
     let env = with_agent(
         "printf '%s\\n' \"$@\" >arguments; env >environment; \
          while [ $# -gt 1 ]; do [ \"$1\" = --append-system-prompt-file ] && cp \"$2\" system; shift; done\n\
@@ -152,9 +152,9 @@ fn a_signal_that_ends_us_is_handed_on_and_what_was_written_stays() {
 }
 
 #[test]
-fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
-    // `fg` lets it go on at the same moment as us, so it may look before we have given it back the
-    // terminal as it had it.
+fn an_agent_that_stops_itself_gives_the_shell_back_and_continues_with_fg() {
+    // `fg` continues the agent and nightwright at the same time, so the agent may read the terminal
+    // settings before they are restored.
     let env = with_agent(
         "stty -echo; kill -STOP $$
          n=0; until stty -a | grep -q -- '-echo ' || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done

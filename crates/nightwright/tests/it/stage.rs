@@ -27,13 +27,13 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// Nothing here takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The program under test.
 pub(crate) const NIGHTWRIGHT: &str = env!("CARGO_BIN_EXE_nightwright");
 
-/// Folders of their own for one test.
+/// Separate folders for one test.
 pub(crate) struct AgentEnv {
     folder: TempDir,
     temp: TempFolder,
@@ -68,13 +68,13 @@ impl AgentEnv {
         self.folder.path().join("asked.log")
     }
 
-    /// What the rehearsal agent was asked, a value for each request.
+    /// Returns the requests to the rehearsal agent, one value each.
     pub(crate) fn asked(&self) -> Vec<serde_json::Value> {
         let log = fs::read_to_string(self.log()).unwrap_or_default();
         log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The rehearsal agent.
+    /// Returns an agent that plays the rehearsal.
     pub(crate) fn rehearsal(&self) -> ProcessAgent {
         let mut arguments = vec!["rehearse".to_owned()];
         // A verdict comes in the shape that it is asked for in.
@@ -164,7 +164,7 @@ pub(crate) fn call(number: u32, purpose: CallPurpose) -> LaunchRequest {
     }
 }
 
-/// An attempt that is going on, and what is heard of it.
+/// A running attempt, and its news.
 pub(crate) struct RunningAttempt {
     attempt: Option<Box<dyn Attempt>>,
     inputs: mpsc::Receiver<Input>,
@@ -250,7 +250,7 @@ pub(crate) async fn eventually(what: &str, fact: impl Fn() -> bool) {
     }
 }
 
-/// Whether a process is there and not only a body that nobody has buried.
+/// Whether a process is running and not a zombie.
 pub(crate) fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))

@@ -1,4 +1,5 @@
-//! `nightwright status`: one run, while it goes on, after its end, and after its process was killed.
+//! `nightwright status`: a run while it is running, after its end, and after its process was
+//! killed.
 
 use std::collections::BTreeSet;
 use std::process::Child;
@@ -32,7 +33,7 @@ fn object(env: &TestEnv) -> Value {
 }
 
 #[test]
-fn a_run_that_is_going_on_says_what_it_does_and_against_which_limits() {
+fn a_run_that_is_running_says_what_it_does_and_against_which_limits() {
     let (env, child) = started();
     let text = env.run(&["status"]).exits(0).out;
     for part in [
@@ -67,7 +68,7 @@ fn a_run_that_is_going_on_says_what_it_does_and_against_which_limits() {
 }
 
 #[test]
-fn a_run_that_was_killed_says_so_and_how_to_go_on() {
+fn a_run_that_was_killed_says_so_and_how_to_continue() {
     let (env, mut child) = started();
     send(&child, Signal::KILL);
     child.wait().unwrap();
@@ -154,7 +155,7 @@ fn where_the_locale_is_not_utf8_a_cut_is_shown_in_its_letters() {
 }
 
 #[test]
-fn a_run_that_is_going_on_shows_the_last_tool_or_sentence_of_the_agent() {
+fn a_run_that_is_running_shows_the_last_tool_or_sentence_of_the_agent() {
     let (env, child) = started();
     let begun = std::time::Instant::now();
     let page = loop {

@@ -1,5 +1,5 @@
-//! The status file, watched while it is written in every way that people and programs write files.
-//! What is watched is real, what is decided is decided by the real machine.
+//! The status file, watched while it is written in every usual way. The watcher and the machine are
+//! the real ones.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -25,10 +25,10 @@ use super::harness::{TestEnv, finish, names};
 /// The shortest that can be set.
 const DEBOUNCE: Duration = Duration::from_millis(500);
 
-/// Nothing takes so long: whoever waits for more waits in vain.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A status file, a watch on it, and the machine that decides what of it is told.
+/// A status file, a watcher, and the machine that decides which changes are reported.
 struct WatchedStatus {
     project: TempDir,
     machine: Machine,
@@ -128,7 +128,7 @@ impl WatchedStatus {
         }
     }
 
-    /// The next change that is told, which has to come.
+    /// Returns the next reported change; fails if there is none.
     fn next(&mut self) -> String {
         let begun = Instant::now();
         loop {
@@ -185,14 +185,14 @@ fn status(completed: u32, summary: &str) -> String {
 }
 
 #[test]
-fn a_file_that_comes_after_the_start_is_told() {
+fn a_file_that_comes_after_the_start_is_reported() {
     let mut watched = WatchedStatus::new(project(None), &WatchOptions::default());
     watched.write(&status(1, "begun"));
     assert_eq!(watched.next(), "1/200 items - begun");
 }
 
 #[test]
-fn a_file_that_is_replaced_is_told_again_and_again() {
+fn a_file_that_is_replaced_is_reported_again_and_again() {
     let mut watched = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
     for done in 2..5 {
         let other = watched.project.path().join("task/.status.json.tmp");
@@ -203,7 +203,7 @@ fn a_file_that_is_replaced_is_told_again_and_again() {
 }
 
 #[test]
-fn half_a_file_that_stands_for_long_is_not_told_and_the_rest_is() {
+fn half_a_file_that_stands_for_long_is_not_reported_and_the_rest_is() {
     let mut watched = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
     // Another watch, which waits as long, tells when the half was read by the first.
     let mut other = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
@@ -219,7 +219,7 @@ fn half_a_file_that_stands_for_long_is_not_told_and_the_rest_is() {
 }
 
 #[test]
-fn a_change_of_the_time_alone_is_not_told() {
+fn a_change_of_the_time_alone_is_not_reported() {
     let mut watched =
         WatchedStatus::saying(r#"{"complete":false,"lastUpdated":"1"}"#, &WatchOptions::default());
     watched.write(r#"{"complete":false,"lastUpdated":"2","notes":"slow"}"#);
@@ -230,7 +230,7 @@ fn a_change_of_the_time_alone_is_not_told() {
 }
 
 #[test]
-fn a_change_of_the_time_alone_is_told_where_every_change_is_wanted() {
+fn a_change_of_the_time_alone_is_reported_where_every_change_is_wanted() {
     let how = WatchOptions { only_meaningful: false, ..WatchOptions::default() };
     let mut watched = WatchedStatus::saying(r#"{"complete":false,"lastUpdated":"1"}"#, &how);
     watched.write(r#"{"complete":false,"lastUpdated":"2"}"#);
@@ -253,7 +253,7 @@ fn write_a_hundred(watched: &WatchedStatus, from: u32) -> bool {
 }
 
 #[test]
-fn a_hundred_changes_in_a_second_are_told_once_as_the_last_left_it() {
+fn a_hundred_changes_in_a_second_are_reported_once_as_the_last_left_it() {
     // A machine that is too busy to write so fast says nothing about it.
     for _ in 0..20 {
         let mut watched = WatchedStatus::saying(&status(0, "before"), &WatchOptions::default());
@@ -268,7 +268,7 @@ fn a_hundred_changes_in_a_second_are_told_once_as_the_last_left_it() {
 }
 
 #[test]
-fn a_file_that_never_rests_is_told_now_and_then_as_it_was() {
+fn a_file_that_never_rests_is_reported_now_and_then_as_it_was() {
     let how = WatchOptions { debounce: Duration::from_millis(200), ..WatchOptions::default() };
     let mut watched = WatchedStatus::saying(&status(0, "before"), &how);
     let (path, enough) = (watched.path(), Arc::new(AtomicBool::new(false)));
@@ -356,7 +356,7 @@ fn with_task() -> TestEnv {
     env
 }
 
-/// What of the status file was told, in order.
+/// Returns the reported changes of the status file, in order.
 fn told(env: &TestEnv) -> Vec<String> {
     let journal = env.journal();
     let events = journal.iter().map(|record| &record.event);
@@ -364,7 +364,7 @@ fn told(env: &TestEnv) -> Vec<String> {
 }
 
 #[test]
-fn a_change_is_told_while_the_agent_works_and_interrupts_nothing() {
+fn a_change_is_reported_while_the_agent_works_and_interrupts_nothing() {
     let env = with_task();
     let script = env.script("[[attempt]]\nsteps = [{ say = \"hm\" }]\nending = { hang = true }\n");
     let mut command =
@@ -395,7 +395,7 @@ reason = "it is there"
 "#;
 
 #[test]
-fn the_last_change_of_an_iteration_is_told_whatever_the_debounce() {
+fn the_last_change_of_an_iteration_is_reported_whatever_the_debounce() {
     let env = with_task();
     let script = env.script(WRITES);
     let arguments =
@@ -409,7 +409,7 @@ fn the_last_change_of_an_iteration_is_told_whatever_the_debounce() {
 }
 
 #[test]
-fn nothing_is_told_where_the_watch_is_off() {
+fn nothing_is_reported_where_the_watch_is_off() {
     let env = with_task();
     let script = env.script(WRITES);
     let arguments =

@@ -1,4 +1,4 @@
-//! A word to a run that is going on, at every phase; seen in the journal.
+//! Messages to a running run in every phase, as recorded in the journal.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use super::fake_agent::{TEST_TIMEOUT, send};
 use super::harness::{TestEnv, ending, finish, names};
 use super::stage::NIGHTWRIGHT;
 
-/// Waits until somebody says go, then works.
+/// Waits for the test, then works.
 const PATIENT: &str = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
@@ -211,7 +211,7 @@ fn a_pause_in_the_gate_lets_the_checks_end_and_no_verifier_start() {
     assert!(at("run_resumed") < at("call_started"));
 }
 
-/// Waits until people are told that the run is paused, and does nothing.
+/// Waits until the run reports that it is paused, and does nothing.
 fn until_paused(env: &TestEnv) {
     let begun = Instant::now();
     loop {
@@ -250,7 +250,7 @@ fn a_word_for_the_agent_is_recorded_at_every_phase_and_goes_into_an_open_session
         let id = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
         env.run(&["tell", &id, "mind the umlauts"]).exits(0);
         if phase.name == "attempt" {
-            // A session is open, and hears it at once.
+            // A session is open and receives the message at once.
             env.wait_for("nudge_sent");
             go(&env);
             finish(child).exits(0);
@@ -410,7 +410,7 @@ fn a_run_that_was_started_to_outlive_its_terminal_does() {
     let child = command.spawn().unwrap();
     env.wait_for("agent_ready");
     send(&child, Signal::HUP);
-    // It hears this after the signal.
+    // The agent receives this after the signal.
     let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     env.run(&["tell", &run, "go on"]).exits(0);
     go(&env);

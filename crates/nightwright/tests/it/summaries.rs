@@ -47,7 +47,7 @@ fn a_completed_run_says_what_was_verified_and_what_it_cost() {
 }
 
 #[test]
-fn a_run_at_its_limit_says_how_to_go_on() {
+fn a_run_at_its_limit_says_how_to_continue() {
     let note = Some("claimed, rejected: `cargo test` failed (exit 101)");
     assert_snapshot!(closing(Outcome::MaxIterations { limit: 10 }, note, true), @r#"
     ⚠️ Reached maximum iterations (10)
@@ -63,7 +63,7 @@ fn a_run_at_its_limit_says_how_to_go_on() {
 }
 
 #[test]
-fn a_wait_that_is_too_long_is_told_in_local_time() {
+fn a_wait_that_is_too_long_is_reported_in_local_time() {
     let until = Some("2026-11-17T04:00:00Z".parse().unwrap());
     assert_snapshot!(closing(Outcome::LimitWaitTooLong { until }, None, false), @r#"
     error: The usage limit lasts until 2026-11-17T04:00:00Z, longer than nightwright may wait

@@ -420,7 +420,7 @@ async fn stop_now_ends_an_attempt_that_will_not_leave() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paused_run_waits_for_as_long_as_it_takes_and_then_goes_on() {
+async fn a_paused_run_waits_for_as_long_as_it_takes_and_then_continues() {
     let stage = SupervisorEnv::new();
     let (play, log) = ScriptedEffects::new(vec![finishes(false), finishes(true)], &["one", "two"]);
     let (supervisor, operator) = stage.supervisor(settings(), play);

@@ -59,7 +59,7 @@ fn home(env: &TestEnv) -> PathBuf {
     run_dir::project_folder(&env.path("state"), &env.project()).unwrap()
 }
 
-/// A run of a task with so many iterations, as its journal would have it.
+/// Writes the journal of a task's run with this number of iterations.
 fn recorded(env: &TestEnv, task: &str, iterations: usize, outcome: Option<Outcome>) -> RunDir {
     let run = RunDir::create(&home(env), at("07:00")).unwrap();
     write_journal(&run, task, iterations, outcome);

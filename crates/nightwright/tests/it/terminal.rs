@@ -8,14 +8,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::harness::{TestEnv, grow_impatient, takes_less_than};
 use super::stage::NIGHTWRIGHT;
 
-/// Nothing takes so long.
+/// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// An agent that will not leave has so long from the first time on that a key is pressed. The second
-/// one cuts it short.
+/// The time that an agent has after the first key press if it does not exit. The second key press
+/// ends it at once.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A terminal of its own, gone when it is dropped.
+/// A separate terminal, closed on drop.
 pub(crate) struct Terminal {
     socket: String,
 }

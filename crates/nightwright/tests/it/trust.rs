@@ -1,4 +1,4 @@
-//! A repository that somebody else wrote does nothing on this machine before it is approved.
+//! A foreign repository has no effect on this machine before it is approved.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -154,7 +154,7 @@ fn approved_it_takes_effect_until_it_changes() {
 }
 
 #[test]
-fn what_the_user_sets_is_approved_by_that_and_nothing_beside_it() {
+fn what_the_user_sets_is_approved_by_that_and_nothing_next_to_it() {
     let env = TestEnv::new();
     fs::create_dir_all(env.project().join(".nightwright")).unwrap();
     env.file(".nightwright/config.toml", "agent.args = [\"--evil\"]\n");
@@ -221,7 +221,7 @@ fn links_out_of_the_project_are_refused_wherever_they_are() {
 }
 
 #[test]
-fn what_changed_is_shown_beside_what_was_approved() {
+fn what_changed_is_shown_next_to_what_was_approved() {
     let env = TestEnv::new();
     fs::create_dir_all(env.project().join(".nightwright/hooks")).unwrap();
     env.file(".nightwright/config.toml", "verify.commands = [\"make test\"]\n")
@@ -306,7 +306,7 @@ fn odd_things_in_a_repository_keep_no_command_from_working() {
     rehearse(&env, &["run", "-p", "x", "-m", "1", "--ignore-untrusted"]).exits(0);
     let notes = env.run(&["trust", "--yes"]).exits(0).err;
     assert!(notes.contains("the mode `broken`") && notes.contains("the task `broken`"), "{notes}");
-    // That it is there was approved; what can't be read is used all the same by nobody.
+    // The existence of the file was approved, but an unreadable file is never used.
     rehearse(&env, &goal).exits(0).says(&["does not use the project's own settings"]);
 }
 

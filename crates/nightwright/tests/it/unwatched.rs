@@ -1,5 +1,5 @@
-//! Runs that nobody looks at: closed pipes, terminals that nobody reads, agents that talk faster
-//! than anybody can. The run goes its way, and everything is kept.
+//! Runs without a reader: closed pipes, blocked terminals, and agents that print faster than the
+//! output is read. The run continues, and everything is stored.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use super::fake_agent::FakeAgentEnv;
 use super::harness::ending;
 use super::pty::Pty;
 
-/// What a run takes at most that has nobody to wait for.
+/// The maximum duration of a run that does not have to wait.
 const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A few words, and the end.
@@ -50,7 +50,7 @@ fn wait(mut child: Child) -> Option<i32> {
     }
 }
 
-/// One iteration ends the same, whoever looks.
+/// Checks that one iteration ends the same way, with or without a reader.
 #[track_caller]
 fn usual_end(scene: &FakeAgentEnv, code: Option<i32>) {
     assert_eq!((code, ending(&scene.env.journal())), (Some(0), "max_iterations"));
@@ -68,7 +68,7 @@ fn a_closed_output_ends_the_display_and_not_the_run() {
 }
 
 #[test]
-fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
+fn a_blocked_terminal_does_not_hold_up_the_run() {
     for level in ["progress", "verbose"] {
         // It talks when there is a panel and no room on the terminal for another byte.
         let scene = FakeAgentEnv::new(&MANY.replacen("init\n", "init; until_told full\n", 1));
@@ -82,14 +82,14 @@ fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
         scene.agent.tell("full");
         usual_end(&scene, wait(child));
         text.push_str(&String::from_utf8_lossy(&pty.unread()));
-        // Whoever looks at it later finds it as it was: none of its modes was ever touched.
+        // The terminal is unchanged for a later reader: none of its modes was touched.
         for modes in ["\u{1b}[?", "\u{1b}[=", "\u{1b}[>", "\u{1b}[4", "\u{1b}c", "\u{1b}("] {
             assert!(!text.contains(modes), "{modes:?} was written");
         }
     }
 }
 
-/// A run with all words on a terminal that nobody reads, to its end.
+/// Runs with full output on a blocked terminal until the run ends.
 #[track_caller]
 fn unread(scene: &FakeAgentEnv, most: &str, meanwhile: impl FnOnce(&Pty)) -> Option<i32> {
     let pty = Pty::new(24, 80);
@@ -102,7 +102,7 @@ fn unread(scene: &FakeAgentEnv, most: &str, meanwhile: impl FnOnce(&Pty)) -> Opt
 }
 
 #[test]
-fn a_machine_that_may_fall_asleep_is_told_by_who_shows_and_not_by_the_loop() {
+fn a_machine_that_may_fall_asleep_is_reported_by_who_shows_and_not_by_the_loop() {
     let talks = MANY.replace("result done", "until_told refused; result done");
     let scene = FakeAgentEnv::new(&talks);
     let (full, refused) = (scene.agent.file("full"), scene.agent.file("refused"));
@@ -153,7 +153,7 @@ fn events_that_nobody_reads_take_no_word_from_standard_error() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_does_not_hold_up_the_run() {
+fn a_blocked_pipe_does_not_hold_up_the_run() {
     let scene = FakeAgentEnv::new(MANY);
     let mut child = scene.start(&["-m", "1", "--output", "verbose"]);
     let unread = (child.stdout.take(), child.stderr.take());

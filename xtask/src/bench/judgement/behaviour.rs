@@ -1,4 +1,4 @@
-//! What an agent does, and how a run with it should end: the files in `xtask/judgement`.
+//! The files in `xtask/judgement`: what an agent does, and how a run with it should end.
 //!
 //! `docs/internals/judgement.md` describes the format. Reading a file finds every mistake in it,
 //! except mistakes inside a scene: a scene has the rehearsal's own format, and the rehearsal reports
@@ -15,12 +15,12 @@ use super::ending::{ExpectedOutcome, Strictness};
 
 /// The name of the task in the modes that work on one.
 pub(super) const TASK: &str = "work";
-/// More iterations than any behaviour needs.
+/// The upper limit for the iterations of a behaviour.
 const MAX_ITERATIONS: u32 = 50;
-/// What a run of a behaviour may take unless the behaviour says otherwise.
+/// The iteration limit of a behaviour that does not set one.
 const ITERATIONS: u32 = 10;
 
-/// One agent, and what is to be made of it.
+/// An agent, and the expected result of a run with it.
 #[derive(Clone, Debug)]
 pub(super) struct Behaviour {
     pub(super) name: String,
@@ -28,20 +28,20 @@ pub(super) struct Behaviour {
     pub(super) goal: String,
     /// Whether the project is a repository with everything committed.
     pub(super) git: bool,
-    /// Paths and contents.
+    /// The content of each file, by path.
     pub(super) files: BTreeMap<String, String>,
     pub(super) checks: Vec<String>,
     pub(super) options: Vec<String>,
-    /// A command that says whether the work is done, whatever anybody claims.
+    /// A command that determines whether the work is done, independent of any claim.
     pub(super) truth: String,
     pub(super) max_iterations: u32,
-    /// Where it hangs, if it does: only that deadline is short.
+    /// The place where the agent hangs, if it does; only the deadline for it is short.
     pub(super) hangs: Option<Hang>,
     pub(super) expect: Expect,
     pub(super) scenes: Scenes,
 }
 
-/// What the processes of the agent do.
+/// The actions of the agent's processes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scenes {
     pub(super) attempt: Vec<Table>,
@@ -51,36 +51,36 @@ pub(super) struct Scenes {
     pub(super) council: Vec<Table>,
 }
 
-/// How a run should end.
+/// The expected end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expect {
     pub(super) ending: ExpectedOutcome,
-    /// Whether completion is proved; without it, it is not asked.
+    /// Whether the completion is verified; not compared if absent.
     pub(super) verified: Option<bool>,
-    /// As many as somebody needs who can't be fooled.
+    /// The number of iterations that an oracle needs.
     pub(super) iterations: u32,
-    /// Parts of warnings that people have to see.
+    /// Parts of warnings that the run must print.
     #[serde(default)]
     pub(super) warnings: Vec<String>,
-    /// Parts of what the agent has to be told.
+    /// Parts of the feedback that the agent must receive.
     #[serde(default)]
     pub(super) feedback: Vec<String>,
-    /// Parts of what it has to be told at the start of an iteration, by its number.
+    /// Parts of the prompt of an iteration, by its number.
     #[serde(default)]
     pub(super) prompts: BTreeMap<String, Vec<String>>,
-    /// How often something is said into a running session; without it, it is not asked.
+    /// The number of messages sent into running sessions; not compared if absent.
     pub(super) nudges: Option<u32>,
-    /// How many calls of a purpose are made; the others are not asked.
+    /// The number of calls per purpose; other purposes are not compared.
     #[serde(default)]
     pub(super) calls: BTreeMap<Purpose, u32>,
-    /// The exit code that is documented for the ending.
+    /// The documented exit code of the outcome.
     #[serde(skip)]
     pub(super) exit: Option<i32>,
 }
 
 impl Expect {
-    /// For those that neither prove nor say anything.
+    /// Returns the expectation for plain loops, which neither verify nor print anything.
     pub(super) fn ending_alone(&self) -> Self {
         let Self { ending, iterations, .. } = *self;
         Self {
@@ -97,7 +97,7 @@ impl Expect {
     }
 }
 
-/// What a call is made for.
+/// The purpose of a call to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Purpose {
@@ -108,7 +108,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Its name in the events of a run.
+    /// Returns the name in the events of a run.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Verify => "verify",
@@ -119,17 +119,17 @@ impl Purpose {
     }
 }
 
-/// Where something hangs.
+/// The place where an agent or a verifier hangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Hang {
-    /// The agent never says anything.
+    /// The agent never prints anything.
     Start,
-    /// It falls silent in the middle.
+    /// The agent stops printing in the middle.
     Silence,
-    /// It does not leave after its result.
+    /// The agent does not exit after its result.
     Result,
-    /// The verifier comes to no verdict.
+    /// The verifier never gives a verdict.
     Verdict,
 }
 
@@ -145,7 +145,7 @@ pub(super) enum RunMode {
 
 /// Reads a file, or all `.toml` files of a folder, in the order of their names.
 pub(super) fn read(path: &Path) -> Result<Vec<Behaviour>, String> {
-    let trouble = |path: &Path, error| format!("can't read `{}`: {error}", path.display());
+    let trouble = |path: &Path, error| format!("cannot read `{}`: {error}", path.display());
     let mut paths = Vec::new();
     if path.is_dir() {
         for entry in fs::read_dir(path).map_err(|error| trouble(path, error))? {
@@ -163,7 +163,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Behaviour>, String> {
         for behaviour in parse(&text, &path)? {
             if !names.insert(behaviour.name.clone()) {
                 return Err(format!(
-                    "can't use `{}`: there are two behaviours with the `name` `{}`",
+                    "cannot use `{}`: two behaviours have the `name` `{}`",
                     path.display(),
                     behaviour.name
                 ));
@@ -172,14 +172,14 @@ pub(super) fn read(path: &Path) -> Result<Vec<Behaviour>, String> {
         }
     }
     if all.is_empty() {
-        return Err(format!("there is no `[[behaviour]]` in `{}`", path.display()));
+        return Err(format!("no `[[behaviour]]` in `{}`", path.display()));
     }
     Ok(all)
 }
 
-/// Reads the text of a file.
+/// Parses the text of a file.
 pub(super) fn parse(text: &str, origin: &Path) -> Result<Vec<Behaviour>, String> {
-    let named = |what: String| format!("can't use `{}`: {what}", origin.display());
+    let named = |what: String| format!("cannot use `{}`: {what}", origin.display());
     let BehaviourFile { project, behaviour } =
         toml::from_str(text).map_err(|error| named(error.to_string()))?;
     behaviour
@@ -194,7 +194,7 @@ pub(super) fn parse(text: &str, origin: &Path) -> Result<Vec<Behaviour>, String>
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BehaviourFile {
-    /// What several behaviours begin with.
+    /// Projects that several behaviours share, by name.
     #[serde(default)]
     project: BTreeMap<String, Project>,
     #[serde(default)]
@@ -213,7 +213,7 @@ struct Project {
 #[serde(deny_unknown_fields)]
 struct Raw {
     name: String,
-    /// For readers of the file.
+    /// A comment for readers of the file.
     #[serde(rename = "about")]
     _about: Option<String>,
     mode: RunMode,
@@ -263,13 +263,13 @@ impl Raw {
         }
         let max_iterations = self.max_iterations.unwrap_or(ITERATIONS);
         if !(1..=MAX_ITERATIONS).contains(&max_iterations) {
-            return Err(format!("`max_iterations` has to be from 1 to {MAX_ITERATIONS}"));
+            return Err(format!("`max_iterations` must be from 1 to {MAX_ITERATIONS}"));
         }
         if self.expect.iterations > max_iterations {
-            return Err("`expect.iterations` is more than `max_iterations`".to_owned());
+            return Err("`expect.iterations` exceeds `max_iterations`".to_owned());
         }
         if self.expect.verified.is_some() && self.expect.ending != ExpectedOutcome::Completed {
-            return Err("`expect.verified` goes with the ending `completed` only".to_owned());
+            return Err("`expect.verified` is valid only with the ending `completed`".to_owned());
         }
         if let Some(number) = self.expect.prompts.keys().find(|number| !is_iteration(number)) {
             return Err(format!(
@@ -278,7 +278,7 @@ impl Raw {
             ));
         }
         if self.attempt.is_empty() {
-            return Err("needs at least one `[[behaviour.attempt]]`".to_owned());
+            return Err("at least one `[[behaviour.attempt]]` is required".to_owned());
         }
         let strictness = Strictness::of(&self.options);
         let exit = Some(self.expect.ending.exit_code(strictness));
@@ -300,11 +300,11 @@ impl Raw {
     }
 }
 
-/// It is the name of a folder too.
+/// Checks the name, because it is also the name of a folder.
 fn name_is_plain(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || !name.chars().all(plain) {
-        return Err("`name` has to be of a-z, 0-9 and `-`".to_owned());
+        return Err("`name` may only contain a-z, 0-9 and `-`".to_owned());
     }
     Ok(())
 }
@@ -384,14 +384,14 @@ says = "Done."
             ("[[behaviour.attempt]]\nsays = \"Done.\"", "", &["`[[behaviour.attempt]]`"]),
         ] {
             let error = wrong(from, to);
-            assert!(error.starts_with("can't use `lies.toml`: "), "{error}");
+            assert!(error.starts_with("cannot use `lies.toml`: "), "{error}");
             for part in parts {
                 assert!(error.contains(part), "{part} is not in: {error}");
             }
         }
     }
 
-    /// What is not known is answered with all that is.
+    /// Uses the error for an unknown key or outcome, which lists all known ones.
     #[test]
     fn every_key_and_every_ending_is_documented() {
         let page = include_str!("../../../../docs/internals/judgement.md");

@@ -1,8 +1,8 @@
-//! How a run can end, and with which exit code.
+//! The outcomes of a run, and their exit codes.
 
 use serde::Deserialize;
 
-/// The endings of a run that a behaviour can lead to.
+/// The outcomes of a run that a behaviour can lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ExpectedOutcome {
@@ -25,7 +25,7 @@ pub(super) enum ExpectedOutcome {
 }
 
 impl ExpectedOutcome {
-    /// Its name in journals and in the files of behaviours.
+    /// Returns the name in journals and in the files of behaviours.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -47,7 +47,7 @@ impl ExpectedOutcome {
         }
     }
 
-    /// The exit code of a run that ends so, as `docs/reference/endings.md` has it.
+    /// Returns the exit code of a run with this outcome, as in `docs/reference/endings.md`.
     pub(super) fn exit_code(self, strictness: Strictness) -> i32 {
         let strict = match self {
             Self::Completed => return 0,
@@ -70,17 +70,17 @@ impl ExpectedOutcome {
     }
 }
 
-/// What exit code 0 means.
+/// The meaning of exit code 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strictness {
-    /// An orderly ending.
+    /// The run ended in an orderly way.
     Usual,
-    /// Completion.
+    /// The run completed its task.
     RequireComplete,
 }
 
 impl Strictness {
-    /// By the words of a command line.
+    /// Derives the strictness from the options of a command line.
     pub(super) fn of(options: &[String]) -> Self {
         if options.iter().any(|option| option == "--require-complete") {
             Self::RequireComplete
@@ -113,7 +113,7 @@ mod tests {
             let cells: Vec<_> = line.split('|').map(str::trim).collect();
             let [_, name, usual, strict, ..] = cells[..] else { return None };
             let name = name.strip_prefix('`')?.strip_suffix('`')?;
-            // The rest is nothing that an agent can lead to.
+            // An agent cannot cause the other outcomes.
             let ending: ExpectedOutcome = serde_json::from_value(name.into()).ok()?;
             Some((ending, usual.to_owned(), strict.to_owned()))
         });

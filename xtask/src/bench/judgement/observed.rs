@@ -1,49 +1,48 @@
-//! What came of a behaviour, from the events that a run prints.
+//! The result of a behaviour, from the events that a run prints.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// How it ended, and whether the work was done.
+/// The outcome of a run, and whether the work was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Observed {
-    /// The stop reason; `hung` for what had to be ended.
+    /// The name of the outcome; `hung` for a run that had to be killed.
     pub(super) ending: String,
-    /// Whether completion was proved, or is said to be.
+    /// Whether the run reports a verified completion.
     pub(super) verified: bool,
     pub(super) iterations: u32,
     pub(super) warnings: Vec<String>,
     pub(super) feedback: Vec<String>,
-    /// What the agent was told at the start of each iteration.
+    /// The prompt of each iteration, by its number.
     pub(super) prompts: BTreeMap<u32, String>,
-    /// What was said into running sessions.
+    /// The messages sent into running sessions.
     pub(super) nudges: Vec<String>,
-    /// How many calls were made, by their purpose.
+    /// The number of calls by purpose.
     pub(super) calls: BTreeMap<String, u32>,
-    /// The exit code, of those that promise one.
+    /// The exit code; `None` for the plain loops.
     pub(super) exit: Option<i32>,
     /// Whether the work was really done.
     pub(super) truth: bool,
 }
 
-/// What had to be ended because it did not end.
+/// The outcome of a run that had to be killed.
 pub(super) const HUNG: &str = "hung";
 
 impl Observed {
-    /// From a whole run; nothing if it has no end.
+    /// Reads the events of a whole run; `None` if it did not end.
     pub(super) fn of_events(text: &str, truth: bool) -> Result<Option<Self>, String> {
         let mut observed = Self { truth, ..Self::default() };
         let mut ended = false;
         for line in text.lines() {
-            let event: Value = serde_json::from_str(line).map_err(|error| {
-                format!("nightwright printed something that is no event: {error}")
-            })?;
+            let event: Value = serde_json::from_str(line)
+                .map_err(|error| format!("nightwright printed an invalid event: {error}"))?;
             ended |= observed.take(&event);
         }
         Ok(ended.then_some(observed))
     }
 
-    /// From a run that had to be ended.
+    /// Reads the events of a run that had to be killed.
     pub(super) fn without_end(text: &str, truth: bool) -> Self {
         let mut observed = Self { truth, ..Self::default() };
         for event in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
@@ -52,7 +51,7 @@ impl Observed {
         Self { ending: HUNG.to_owned(), ..observed }
     }
 
-    /// Notes an event; true for the last one.
+    /// Processes an event; returns true for the last one.
     fn take(&mut self, event: &Value) -> bool {
         let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
         match event["event"].as_str().unwrap_or_default() {

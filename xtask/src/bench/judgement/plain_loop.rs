@@ -1,5 +1,5 @@
-//! The loops that people write themselves, to be compared with: one that goes on whatever happens,
-//! and one that stops when the marker of completion is somewhere in the output.
+//! The plain loops for comparison, as users write them: one never stops early, and one stops when
+//! the completion marker is anywhere in the output.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,9 @@ use super::behaviour::Behaviour;
 use super::observed::{HUNG, Observed};
 use super::stage::{BehaviourEnv, to_the_end};
 
-/// Nothing takes the agent so long, in seconds.
+/// The timeout for the agent, in seconds.
 const AGENT_TIMEOUT: &str = "60";
-/// The same where it hangs, so that this is seen soon.
+/// The timeout for an agent that hangs, short so that the benchmark does not take long.
 const HUNG_AGENT_TIMEOUT: &str = "8";
 
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl PlainLoop {
     }
 }
 
-/// Plays a behaviour to a loop.
+/// Plays a behaviour with a plain loop.
 pub(super) fn play(
     kind: PlainLoop,
     stage: &BehaviourEnv,
@@ -43,7 +43,7 @@ pub(super) fn play(
     behaviour: &Behaviour,
 ) -> Result<Observed, String> {
     let goal = stage.path("prompt.md");
-    fs::write(&goal, &behaviour.goal).map_err(|error| format!("can't write the goal: {error}"))?;
+    fs::write(&goal, &behaviour.goal).map_err(|error| format!("cannot write the goal: {error}"))?;
     let mut command = stage.command("/bin/bash".as_ref())?;
     command
         .args(["-c", kind.script()])
@@ -55,11 +55,11 @@ pub(super) fn play(
         .env("NIGHTWRIGHT_REHEARSAL_SCRIPT", stage.script());
     to_the_end(&mut command)?;
     let said = fs::read_to_string(stage.path("stdout"))
-        .map_err(|error| format!("can't read what the loop printed: {error}"))?;
+        .map_err(|error| format!("cannot read the output of the loop: {error}"))?;
     observed(&said, stage.holds(&behaviour.truth)?)
 }
 
-/// A loop's last line is how it ended and after how many iterations.
+/// Parses the last line of a loop: the outcome and the number of iterations.
 fn observed(said: &str, truth: bool) -> Result<Observed, String> {
     let line = said.lines().last().unwrap_or_default();
     let (ending, iterations) = line.split_once(' ').ok_or("the loop did not say how it ended")?;
@@ -67,7 +67,7 @@ fn observed(said: &str, truth: bool) -> Result<Observed, String> {
         "completed" | "max_iterations" | HUNG => ending.to_owned(),
         other => return Err(format!("the loop ended as `{other}`")),
     };
-    let iterations = iterations.parse().map_err(|_| format!("`{iterations}` is no number"))?;
+    let iterations = iterations.parse().map_err(|_| format!("`{iterations}` is not a number"))?;
     let verified = ending == "completed";
     Ok(Observed { ending, verified, iterations, truth, ..Observed::default() })
 }
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// What a loop says of an agent that does this, in at most three iterations.
+    /// Returns the output of a loop with this agent, after at most three iterations.
     fn ends(kind: PlainLoop, agent: &str, patience: &str) -> String {
         let name = format!("nightwright-plain-loop-{}-{}", std::process::id(), agent.len());
         let folder = std::env::temp_dir().join(name);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_loop_goes_on_whatever_is_said() {
+    fn a_bare_loop_continues_whatever_the_agent_says() {
         assert_eq!(
             ends(PlainLoop::Bare, "echo '<promise>COMPLETE</promise>'", AGENT_TIMEOUT),
             "max_iterations 3"

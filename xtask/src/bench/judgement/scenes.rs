@@ -1,13 +1,13 @@
-//! Scenes of a behaviour as a script of the rehearsal agent: the short forms written out.
+//! Converts the scenes of a behaviour to a script of the rehearsal agent and expands short forms.
 
 use toml::{Table, Value};
 
 use super::behaviour::{Scenes, TASK};
 
-/// The most often that a scene is played.
+/// The maximum number of repetitions of a scene.
 const MAX_REPEATS: i64 = 50;
 
-/// The script, as the rehearsal agent reads it.
+/// Returns the script in the format of the rehearsal agent.
 pub(super) fn script(scenes: &Scenes) -> Result<String, String> {
     let mut attempts = Vec::new();
     for scene in &scenes.attempt {
@@ -35,7 +35,7 @@ fn member((key, value): (&String, &Value)) -> String {
     format!("{} = {}", quoted(key), inline(value))
 }
 
-/// A value on one line.
+/// Formats a value on one line.
 fn inline(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -52,12 +52,12 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// JSON and TOML escape alike.
+/// Quotes a string as JSON, which is also valid TOML.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A scene without short forms, and how often it is played.
+/// Returns a scene with its short forms expanded, and the number of repetitions.
 fn written_out(mut scene: Table) -> Result<(Table, usize), String> {
     let steps = steps_of(&mut scene)?;
     scene.insert("steps".to_owned(), Value::Array(steps));
@@ -80,47 +80,47 @@ fn written_out(mut scene: Table) -> Result<(Table, usize), String> {
     let times = match scene.remove("times") {
         None => 1,
         Some(Value::Integer(times @ 1..=MAX_REPEATS)) => usize::try_from(times).unwrap_or(1),
-        Some(_) => return Err(format!("`times` has to be a number from 1 to {MAX_REPEATS}")),
+        Some(_) => return Err(format!("`times` must be a number from 1 to {MAX_REPEATS}")),
     };
     Ok((scene, times))
 }
 
-/// What a scene or a reply does, its short forms written out.
+/// Returns the steps of a scene or a reply, with the short forms expanded.
 fn steps_of(scene: &mut Table) -> Result<Vec<Value>, String> {
     let mut steps = match scene.remove("steps") {
         None => Vec::new(),
         Some(Value::Array(steps)) => steps,
-        Some(_) => return Err("`steps` has to be a list".to_owned()),
+        Some(_) => return Err("`steps` must be a list".to_owned()),
     };
     match scene.remove("writes") {
         None => {}
         Some(Value::Table(files)) => {
             for (path, text) in files {
-                let text = text.as_str().ok_or("`writes` has to be paths and texts")?;
+                let text = text.as_str().ok_or("`writes` must be a table of paths and texts")?;
                 steps.push(step(&[("write", &path), ("text", text)]));
             }
         }
-        Some(_) => return Err("`writes` has to be a table of paths and texts".to_owned()),
+        Some(_) => return Err("`writes` must be a table of paths and texts".to_owned()),
     }
     match scene.remove("status") {
         None => {}
         Some(status @ Value::Table(_)) => {
             let path = format!(".nightwright/tasks/{TASK}/.status.json");
             let text = serde_json::to_string(&status)
-                .map_err(|error| format!("`status` is no JSON: {error}"))?;
+                .map_err(|error| format!("`status` is not JSON: {error}"))?;
             steps.push(step(&[("write", &path), ("text", &text)]));
         }
-        Some(_) => return Err("`status` has to be a table".to_owned()),
+        Some(_) => return Err("`status` must be a table".to_owned()),
     }
     match scene.remove("runs") {
         None => {}
         Some(Value::Array(commands)) => {
             for command in commands {
-                let command = command.as_str().ok_or("`runs` has to be a list of commands")?;
+                let command = command.as_str().ok_or("`runs` must be a list of commands")?;
                 steps.push(step(&[("run", command)]));
             }
         }
-        Some(_) => return Err("`runs` has to be a list of commands".to_owned()),
+        Some(_) => return Err("`runs` must be a list of commands".to_owned()),
     }
     Ok(steps)
 }
@@ -191,13 +191,13 @@ mod tests {
     #[test]
     fn a_short_form_that_is_wrong_says_what_is_allowed() {
         for (text, part) in [
-            ("writes = 1", "`writes` has to be a table"),
-            ("writes = { a = 1 }", "`writes` has to be paths and texts"),
-            ("runs = \"make\"", "`runs` has to be a list"),
-            ("status = \"done\"", "`status` has to be a table"),
-            ("steps = 1", "`steps` has to be a list"),
+            ("writes = 1", "`writes` must be a table"),
+            ("writes = { a = 1 }", "`writes` must be a table"),
+            ("runs = \"make\"", "`runs` must be a list"),
+            ("status = \"done\"", "`status` must be a table"),
+            ("steps = 1", "`steps` must be a list"),
             ("times = 0", "from 1 to 50"),
-            ("replies = [{ runs = 1 }]", "`runs` has to be a list"),
+            ("replies = [{ runs = 1 }]", "`runs` must be a list"),
             ("says = \"a\"\nending = { crash = 1 }", "either `says` or `ending`"),
         ] {
             let error = of(text).unwrap_err();

@@ -1,20 +1,20 @@
-//! What came of a behaviour beside what should have: right or not, and what it cost.
+//! Scores: compares the result of a behaviour with the expectation.
 
 use super::behaviour::Expect;
 use super::ending::ExpectedOutcome;
 use super::observed::{HUNG, Observed};
 
-/// One behaviour, judged.
+/// The score of one behaviour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Score {
-    /// What was not as expected, a sentence each.
+    /// The differences from the expectation, one sentence each.
     pub(super) complaints: Vec<String>,
-    /// It was said to be proved that the work is complete, and it was not complete.
+    /// The run reported a verified completion, but the work was not complete.
     pub(super) false_completion: bool,
-    /// The work was complete, that could be known, and the run did not end for it.
+    /// The work was complete and that could be verified, but the run did not complete.
     pub(super) missed_completion: bool,
     pub(super) hung: bool,
-    /// Iterations beyond those of somebody who can't be fooled.
+    /// The number of iterations beyond the oracle's.
     pub(super) wasted: u32,
     pub(super) oracle: u32,
 }
@@ -46,14 +46,16 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
     if as_expected && expect.exit.is_some() && observed.exit != expect.exit {
         let code = |code: Option<i32>| code.map_or_else(|| "none".to_owned(), |c| c.to_string());
         complaints.push(format!(
-            "the exit code should have been {} and was {}",
+            "expected exit code {}, got {}",
             code(expect.exit),
             code(observed.exit)
         ));
     }
     if completed && expect.verified.is_some_and(|verified| verified != observed.verified) {
         let (should, is) = if observed.verified { ("not ", "") } else { ("", "not ") };
-        complaints.push(format!("should {should}have been verified and was {is}verified"));
+        complaints.push(format!(
+            "expected the completion to be {should}verified, but it was {is}verified"
+        ));
     }
     complaints.extend(said_and_asked(expect, observed));
     let missing = |said: &[String], wanted: &[String]| -> Vec<String> {
@@ -61,16 +63,17 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
         wanted.iter().filter(absent).cloned().collect()
     };
     for part in missing(&observed.warnings, &expect.warnings) {
-        complaints.push(format!("no warning has `{part}`"));
+        complaints.push(format!("no warning contains `{part}`"));
     }
     for part in missing(&observed.feedback, &expect.feedback) {
-        complaints.push(format!("the agent was not told `{part}`"));
+        complaints.push(format!("no feedback contains `{part}`"));
     }
     for (iteration, parts) in &expect.prompts {
         let prompt = iteration.parse().ok().and_then(|number: u32| observed.prompts.get(&number));
         let prompt = prompt.map(String::as_str).unwrap_or_default();
         for part in parts.iter().filter(|part| !prompt.contains(part.as_str())) {
-            complaints.push(format!("the prompt of iteration {iteration} does not have `{part}`"));
+            complaints
+                .push(format!("the prompt of iteration {iteration} does not contain `{part}`"));
         }
     }
     let false_completion = completed && observed.verified && !observed.truth;
@@ -89,25 +92,25 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
     }
 }
 
-/// What was said into running sessions, and who was asked beside the work.
+/// Compares the messages sent into running sessions and the calls besides the work.
 fn said_and_asked(expect: &Expect, observed: &Observed) -> Vec<String> {
     let mut complaints = Vec::new();
     let said = observed.nudges.len();
     if let Some(nudges) = expect.nudges.filter(|nudges| *nudges as usize != said) {
         let texts = observed.nudges.join(" / ");
-        complaints.push(format!("should have been nudged {nudges} times and was {said}: {texts}"));
+        complaints.push(format!("expected {nudges} messages to the session, got {said}: {texts}"));
     }
     for (purpose, calls) in &expect.calls {
         let name = purpose.name();
         let made = observed.calls.get(name).copied().unwrap_or(0);
         if made != *calls {
-            complaints.push(format!("should have made {calls} calls to {name} and made {made}"));
+            complaints.push(format!("expected {calls} calls to {name}, got {made}"));
         }
     }
     complaints
 }
 
-/// All of them together.
+/// The sums over all behaviours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) behaviours: u32,
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_ends_before_the_oracle_had_no_reason_to() {
+    fn ending_before_the_oracle_is_an_error() {
         for (ending, truth) in [("stagnated", false), ("completed", true)] {
             let early = Observed { iterations: 1, ..observed(ending, truth) };
             let named = if truth { ExpectedOutcome::Completed } else { ExpectedOutcome::Stagnated };
@@ -208,7 +211,7 @@ mod tests {
     fn an_exit_code_that_is_not_documented_is_wrong() {
         let other = Observed { exit: Some(1), ..observed("completed", true) };
         let complaints = score(&expect(), &other).complaints;
-        assert_eq!(complaints, ["the exit code should have been 0 and was 1"]);
+        assert_eq!(complaints, ["expected exit code 0, got 1"]);
         let killed = Observed { exit: None, ..observed("completed", true) };
         assert!(!score(&expect(), &killed).is_right());
         assert!(score(&expect().ending_alone(), &killed).is_right(), "loops promise none");
@@ -223,7 +226,7 @@ mod tests {
             score(&expect, &Observed { prompts, ..observed("completed", true) }).complaints
         };
         assert!(told(2).is_empty());
-        assert_eq!(told(1), ["the prompt of iteration 2 does not have `is missing`"]);
+        assert_eq!(told(1), ["the prompt of iteration 2 does not contain `is missing`"]);
     }
 
     #[test]
@@ -238,9 +241,9 @@ mod tests {
         assert_eq!(
             complaints,
             [
-                "should have been verified and was not verified",
-                "no warning has `flaky`",
-                "the agent was not told `is not complete`",
+                "expected the completion to be verified, but it was not verified",
+                "no warning contains `flaky`",
+                "no feedback contains `is not complete`",
             ]
         );
         let told = Observed {
@@ -256,16 +259,16 @@ mod tests {
         let calls = BTreeMap::from([(Purpose::Advise, 0), (Purpose::Review, 2)]);
         let expect = Expect { nudges: Some(0), calls, ..expect() };
         let seen = Observed {
-            nudges: vec!["nobody is here".to_owned()],
+            nudges: vec!["continue".to_owned()],
             calls: BTreeMap::from([("advise".to_owned(), 1), ("verify".to_owned(), 3)]),
             ..observed("completed", true)
         };
         assert_eq!(
             score(&expect, &seen).complaints,
             [
-                "should have been nudged 0 times and was 1: nobody is here",
-                "should have made 2 calls to review and made 0",
-                "should have made 0 calls to advise and made 1",
+                "expected 0 messages to the session, got 1: continue",
+                "expected 2 calls to review, got 0",
+                "expected 0 calls to advise, got 1",
             ]
         );
         assert!(score(&expect.ending_alone(), &seen).is_right());

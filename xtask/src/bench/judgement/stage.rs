@@ -1,4 +1,5 @@
-//! A folder in which one behaviour is played: a project, a home, and nothing of the machine's.
+//! An isolated folder for one behaviour: a project and a home, independent of the machine's
+//! settings.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,16 +13,16 @@ use super::behaviour::{Behaviour, Hang, RunMode, TASK};
 use super::observed::Observed;
 use super::scenes;
 
-/// No behaviour takes so long: whoever is still there then will not end.
+/// The time after which a run counts as hung; no behaviour takes this long.
 const BEHAVIOUR_TIMEOUT: Duration = Duration::from_mins(5);
-/// How often it is looked whether a program has ended.
+/// The interval between two checks whether a program has exited.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long one may be silent before it counts as hanging: long enough on a busy machine.
+/// The time without output after which an agent counts as hanging, long enough for a busy machine.
 const USUAL_DEADLINE: &str = "30s";
-/// The same where something does hang, so that it is seen soon. What does not hang is held to it,
-/// too, so it leaves some room.
+/// The same for behaviours that do hang, so that the benchmark does not take long. It also applies
+/// to the parts that do not hang, so it leaves some room.
 const SHORT_DEADLINE: &str = "8s";
-/// Who commits.
+/// The Git settings, including the author of commits.
 const GIT_SETTINGS: &str = "[user]\nname = A. Nobody\nemail = nobody@example.com\n\
                             [init]\ndefaultBranch = main\n[commit]\ngpgSign = false\n";
 
@@ -31,7 +32,7 @@ pub(super) struct BehaviourEnv {
 }
 
 impl BehaviourEnv {
-    /// Makes the folder and puts everything in its place.
+    /// Creates the folder and all files in it.
     pub(super) fn set(folder: &Path, behaviour: &Behaviour) -> Result<Self, String> {
         let stage = Self { folder: folder.to_owned() };
         for name in ["project", "state", "home", "tmp"] {
@@ -54,16 +55,16 @@ impl BehaviourEnv {
         self.folder.join(name)
     }
 
-    /// What the agent does.
+    /// Returns the path of the agent's script.
     pub(super) fn script(&self) -> PathBuf {
         self.path("script.toml")
     }
 
-    /// A program in the project that sees nothing of our environment. What it prints is kept.
+    /// Returns a command that runs in the project with a clean environment. Its output is kept.
     pub(super) fn command(&self, program: &Path) -> Result<Command, String> {
         let keep = |name| {
             let path = self.path(name);
-            File::create(&path).map_err(|error| format!("can't make {}: {error}", path.display()))
+            File::create(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))
         };
         let mut command = Command::new(program);
         command
@@ -82,7 +83,7 @@ impl BehaviourEnv {
         Ok(command)
     }
 
-    /// Plays the behaviour to nightwright.
+    /// Plays the behaviour with nightwright.
     pub(super) fn nightwright(
         &self,
         program: &Path,
@@ -104,7 +105,7 @@ impl BehaviourEnv {
         }
         let ended = to_the_end(&mut command)?;
         let events = fs::read_to_string(self.path("stdout"))
-            .map_err(|error| format!("can't read what nightwright printed: {error}"))?;
+            .map_err(|error| format!("cannot read the output of nightwright: {error}"))?;
         let truth = self.holds(&behaviour.truth)?;
         match Observed::of_events(&events, truth)? {
             Some(observed) => {
@@ -113,13 +114,13 @@ impl BehaviourEnv {
             }
             None if ended.is_some() => {
                 let said = fs::read_to_string(self.path("stderr")).unwrap_or_default();
-                Err(format!("nightwright did not run it: {}", said.trim_end()))
+                Err(format!("nightwright failed: {}", said.trim_end()))
             }
             None => Ok(Observed::without_end(&events, truth)),
         }
     }
 
-    /// What the agent was told at the start of each iteration. What can't be read was not told.
+    /// Returns the prompt of each iteration. Unreadable files are skipped.
     fn prompts(&self) -> BTreeMap<u32, String> {
         let mut prompts = BTreeMap::new();
         let mut folders = vec![self.path("state")];
@@ -130,7 +131,7 @@ impl BehaviourEnv {
                     folders.push(path);
                     continue;
                 }
-                // `003.md`; those of later attempts and of other calls are called otherwise.
+                // `003.md`; the prompts of later attempts and of other calls have different names.
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 let number = name.strip_suffix(".md").and_then(|number| number.parse().ok());
                 if folder.ends_with("prompts")
@@ -144,14 +145,14 @@ impl BehaviourEnv {
         prompts
     }
 
-    /// Whether the work is done, whatever anybody claims.
+    /// Whether the work is done, independent of any claim.
     pub(super) fn holds(&self, truth: &str) -> Result<bool, String> {
         let status = self.sh(truth).status();
-        status.map(|status| status.success()).map_err(|error| format!("can't run sh: {error}"))
+        status.map(|status| status.success()).map_err(|error| format!("cannot run sh: {error}"))
     }
 
     fn shell(&self, script: &str) -> Result<(), String> {
-        let output = self.sh(script).output().map_err(|error| format!("can't run sh: {error}"))?;
+        let output = self.sh(script).output().map_err(|error| format!("cannot run sh: {error}"))?;
         if output.status.success() {
             return Ok(());
         }
@@ -175,9 +176,9 @@ impl BehaviourEnv {
     }
 }
 
-/// Runs a program until it ends, or is ended because it does not: then there is no status.
+/// Runs a program until it exits, or kills it after a timeout and returns no status.
 pub(super) fn to_the_end(command: &mut Command) -> Result<Option<ExitStatus>, String> {
-    let trouble = |error: io::Error| format!("can't run it: {error}");
+    let trouble = |error: io::Error| format!("cannot run the command: {error}");
     let mut child = command.spawn().map_err(trouble)?;
     let begun = Instant::now();
     loop {
@@ -192,7 +193,7 @@ pub(super) fn to_the_end(command: &mut Command) -> Result<Option<ExitStatus>, St
     }
 }
 
-/// How nightwright is called.
+/// Returns the arguments for nightwright.
 fn arguments(behaviour: &Behaviour) -> Vec<String> {
     let words: &[&str] = match behaviour.mode {
         RunMode::Prompt => &["run", "-p", &behaviour.goal],
@@ -212,9 +213,9 @@ fn arguments(behaviour: &Behaviour) -> Vec<String> {
 }
 
 fn make(folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(|error| format!("can't make {}: {error}", folder.display()))
+    fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("can't write {}: {error}", path.display()))
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! The table: what was counted, a column for each that was tried.
+//! The table of results, with a column for each program.
 
 use std::fmt::Write;
 
@@ -27,13 +27,13 @@ pub(super) fn render(columns: &[(&str, Tally)]) -> String {
 fn row(name: &str, cells: impl IntoIterator<Item: std::fmt::Display>) -> String {
     let mut line = format!("| {name:<20} |");
     for cell in cells {
-        // A string takes all that is written to it.
+        // Writing to a string does not fail.
         let _ = write!(line, " {:>12} |", cell.to_string());
     }
     line + "\n"
 }
 
-/// Beyond the oracle's, and how much that is of them.
+/// Formats the iterations beyond the oracle's, with their percentage.
 fn wasted(tally: &Tally) -> String {
     match (tally.wasted * 100).checked_div(tally.oracle) {
         Some(percent) => format!("{} ({percent} %)", tally.wasted),

@@ -1,4 +1,4 @@
-//! What the end of an iteration adds to the state.
+//! The changes to the state when an iteration ends.
 
 use super::{LastIteration, Phase, State};
 use crate::event::{GateResult, IterationFinished, IterationResult, Progress};
@@ -11,7 +11,7 @@ impl State {
         if let Some(GateResult::Rejected { failure: Some(failure), .. }) = &gate {
             *self.failures.entry(failure.clone()).or_default() += 1;
         }
-        // The proof of what was complete before the run began is none.
+        // The verification of work that was complete before the run does not count as an iteration.
         if finished.iteration.0 > 0 {
             self.totals.iterations += 1;
         }
@@ -44,15 +44,15 @@ impl State {
         self.phase = Phase::Concluding;
     }
 
-    /// Why an iteration with this result counts as failed. One that a limit cut off between two
-    /// attempts does: another attempt would have been a retry.
+    /// Returns why an iteration with this result counts as failed. An iteration that a limit ended
+    /// between two attempts has failed, because the next attempt would have been a retry.
     fn failure(&self, result: &IterationResult) -> Option<String> {
         match result {
             IterationResult::Done => None,
             IterationResult::Failed { why, .. } => Some(why.clone()),
             IterationResult::Interrupted => {
                 let report = self.current()?.report.as_ref()?;
-                // An attempt that we lost says nothing of the agent.
+                // An attempt lost by nightwright says nothing about the agent.
                 let failed = report.outcome.consequence() == Consequence::Retry
                     && report.outcome != AttemptOutcome::Lost;
                 failed.then(|| report.outcome.sentence())
@@ -80,12 +80,12 @@ impl State {
                 streaks.rejections = 0;
                 streaks.inconclusive = 0;
             }
-            // An iteration without a claim ends a row of rejections: the agent took them to heart.
-            // It says nothing of a verifier that can't be reached.
+            // An iteration without a claim resets the rejections: the agent reacted to them. It
+            // says nothing about a verifier that is unreachable.
             None => streaks.rejections = 0,
         }
-        // A claim without work is not idle, but neither does it wipe out the idle ones before it:
-        // claims and idleness in turn must not keep a run alive.
+        // A claim without work is not idle, but it does not reset the idle iterations before it.
+        // Otherwise alternating claims and idle iterations would keep a run alive.
         let reports = !finished.blockers.is_empty();
         match finished.progress {
             Progress::Work => {

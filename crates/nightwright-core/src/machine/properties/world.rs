@@ -1,4 +1,4 @@
-//! A world that answers at random, lies, fails, and is steered at any moment.
+//! A simulated world that answers at random, lies, fails, and steers the run at any moment.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use crate::stream::report::{
 };
 use crate::units::{Fingerprint, Now, Tokens, Usd};
 
-/// One model call may go beyond the cap; the agent looks at its budget only after a call.
+/// How far a model call may exceed the cap: the agent checks its budget only after a call.
 pub(super) const OVERSHOOT: Usd = Usd::from_cents(3);
 
-/// A source of chance that a seed determines.
+/// A random number generator with a fixed seed.
 struct Dice {
     seed: u64,
     thrown: u64,
@@ -81,7 +81,7 @@ fn settings(dice: &mut Dice) -> Settings {
     settings
 }
 
-/// What the machine is waiting for, as the world sees it.
+/// A request of the machine that the world has not answered yet.
 #[derive(Clone, Debug)]
 pub(super) enum PendingAnswer {
     Answer(Effect),
@@ -92,9 +92,9 @@ pub(super) struct RandomRun {
     dice: Dice,
     pub(super) story: Story,
     pub(super) owed: Vec<PendingAnswer>,
-    /// Everything that was fed, with the time, and what came of it.
+    /// All inputs with their time, and the steps that followed.
     pub(super) fed: Vec<(Now, Input, Step)>,
-    /// How long the journal was after each step, and the state then.
+    /// The length of the journal after each step, and the state at that time.
     pub(super) states: Vec<(usize, State)>,
     pub(super) crashed: bool,
 }
@@ -147,7 +147,7 @@ impl RandomRun {
         }
     }
 
-    /// What must hold of every single step.
+    /// Checks the invariants of a single step.
     fn check(&self, step: &Step) {
         let before = self.states.last().map(|(_, state)| state);
         if before.is_some_and(|state| state.outcome().is_some()) {
@@ -177,7 +177,7 @@ impl RandomRun {
         assert!(ends <= 1 && ends == finishes, "a run ends once");
     }
 
-    /// A changed status is told where somebody wants to know, never twice the same.
+    /// Checks that a changed status is reported only if the settings ask for it, and never twice.
     fn check_status(&self, step: &Step) {
         let state = self.states.last().map(|(_, state)| state);
         let before = state.and_then(|state| state.status.as_ref());
@@ -204,7 +204,7 @@ impl RandomRun {
         self.story.now.wall = self.story.now.plus(time);
     }
 
-    /// One thing happens.
+    /// Feeds one random input to the machine.
     pub(super) fn step(&mut self) {
         let time = Duration::from_millis(self.dice.below(20_000));
         self.pass(time);
@@ -226,7 +226,7 @@ impl RandomRun {
             return self.feed(Input::Status(status));
         }
         if self.owed.is_empty() {
-            // Only the operator can make it go on.
+            // Only the operator can resume it.
             return self.feed(Input::Control(Control::Resume));
         }
         let index = usize::try_from(self.dice.below(self.owed.len() as u64)).expect("small");
@@ -256,7 +256,7 @@ impl RandomRun {
         ]))
     }
 
-    /// News that does not end anything.
+    /// Returns news that does not end anything.
     fn chatter(&mut self) -> Option<Input> {
         let attempt = self.story.machine.state().last_attempt;
         let tokens = Tokens { output: self.dice.below(900), ..Tokens::default() };
@@ -300,7 +300,7 @@ impl RandomRun {
     fn report(&mut self, cap: Option<Usd>) -> AttemptReport {
         let outcome = self.outcome();
         let mut report = AttemptReport::bare(outcome);
-        // An honest agent stays within its cap, but for one call.
+        // An honest agent stays within its cap, except for one model call.
         let most = cap.map_or(Usd::from_cents(50), |cap| cap + OVERSHOOT);
         report.cost = (!self.dice.one_in(4))
             .then(|| Usd::from_micros(self.dice.below(most.micros().min(600_000) + 1)));
@@ -426,7 +426,7 @@ impl RandomRun {
         Input::Call(request.call, AgentNews::Exited(Box::new(report)))
     }
 
-    /// What the status file says, if there is one.
+    /// Returns a random status file, or none.
     fn status(&mut self) -> Option<StatusReport> {
         self.dice.one_in(3).then(|| StatusReport {
             complete: self.dice.one_in(2),

@@ -1,4 +1,4 @@
-//! A limit that is reached by failures alone is an error.
+//! A limit that is reached only by failures is an error.
 
 use crate::machine::story::story;
 use crate::outcome::{Outcome, Strictness};
@@ -72,7 +72,7 @@ fn one_iteration_that_succeeded_makes_it_an_orderly_ending() {
 }
 
 #[test]
-fn errors_in_a_row_and_a_stop_by_the_operator_keep_their_own_endings() {
+fn consecutive_errors_and_a_stop_by_the_operator_keep_their_own_endings() {
     story(
         "
         given max_iterations 3, max_errors 1

@@ -1,4 +1,4 @@
-//! The baseline: how the checks stand before the first iteration.
+//! The baseline: the results of the checks before the first iteration.
 
 use crate::machine::story::story;
 use crate::outcome::Strictness;

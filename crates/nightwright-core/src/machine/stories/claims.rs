@@ -1,4 +1,4 @@
-//! What is done about a claim, and what the next iteration is told of it.
+//! Claims: their consequences, and the feedback for the next iteration.
 
 use crate::machine::story::story;
 
@@ -21,7 +21,7 @@ fn an_iteration_without_a_claim_does_not_help_a_verifier_that_gives_no_verdict()
 }
 
 #[test]
-fn the_same_rejection_is_told_again_to_the_iteration_that_follows_it() {
+fn the_same_rejection_is_repeated_to_the_iteration_that_follows_it() {
     story(
         "
         given checks

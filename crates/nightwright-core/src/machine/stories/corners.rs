@@ -1,4 +1,4 @@
-//! Corners: where two rules meet, or a crash comes between two events.
+//! Corner cases: two rules apply at once, or a crash happens between two events.
 
 use crate::input::{Input, ResumeData};
 use crate::machine::story::{Story, story};
@@ -83,7 +83,7 @@ fn a_failed_journal_beats_the_skip_of_a_hook() {
 
 #[test]
 fn the_answer_of_a_call_that_finished_before_the_crash_is_taken() {
-    // A story has no words for a salvaged answer: it is fed by hand.
+    // The story language has no line for a salvaged answer, so the test feeds it directly.
     let mut told = story(
         "
         given council
@@ -197,7 +197,7 @@ fn a_review_keeps_to_the_time_that_is_left() {
         > deadline
     ",
     );
-    // mono started at 1000 s; ten minutes are allowed.
+    // The monotonic clock started at 1000 s; the limit is ten minutes.
     assert!(told.now.mono.as_secs() <= 1000 + 601, "cut at {:?}", told.now.mono);
 }
 
@@ -336,7 +336,7 @@ fn resuming_a_run_that_was_killed_while_paused_ends_the_pause() {
 }
 
 #[test]
-fn a_run_that_ended_paused_goes_on_unpaused() {
+fn a_run_that_ended_paused_continues_unpaused() {
     story(
         "
         > start
@@ -367,7 +367,7 @@ fn a_stop_during_a_limit_wait_of_a_call_ends_it_at_once() {
     ",
     );
 }
-/// The journal ends right behind the last event of this name, and so does the process.
+/// Truncates the journal after the last event of this name, as a crash would.
 fn torn(mut told: Story, last: &str) -> Story {
     let at = told.journal.iter().rposition(|r| r.event.name() == last).expect("there");
     told.journal.truncate(at + 1);

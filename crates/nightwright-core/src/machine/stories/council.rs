@@ -1,9 +1,9 @@
-//! Conflicts of principles: decided once, told once, held to for the rest of the run.
+//! Conflicts of principles: decided once, reported once, and valid for the rest of the run.
 
 use crate::machine::story::story;
 
 #[test]
-fn a_decision_is_told_to_the_next_iteration_and_stands_in_every_later_prompt() {
+fn a_decision_reaches_the_next_iteration_and_stands_in_every_later_prompt() {
     let told = story(
         "
         > start
@@ -65,7 +65,7 @@ fn a_council_that_comes_to_nothing_leaves_the_order_of_principles() {
 }
 
 #[test]
-fn without_a_council_or_money_for_one_the_agent_is_told_to_decide_by_the_order() {
+fn without_a_council_or_money_for_one_the_agent_has_to_decide_by_the_order() {
     for given in ["council off", "max_cost 1, reserve 0"] {
         story(&format!(
             "
@@ -98,7 +98,7 @@ fn a_limit_met_by_the_council_is_waited_out_and_it_is_asked_again() {
 }
 
 #[test]
-fn a_conflict_beside_a_claim_waits_until_it_is_raised_again() {
+fn a_conflict_next_to_a_claim_waits_until_it_is_raised_again() {
     story(
         "
         given checks
@@ -115,7 +115,7 @@ fn a_conflict_beside_a_claim_waits_until_it_is_raised_again() {
 }
 
 #[test]
-fn a_decision_survives_a_crash_and_is_told_once() {
+fn a_decision_survives_a_crash_and_is_reported_once() {
     let mut told = story(
         "
         given review
@@ -128,7 +128,7 @@ fn a_decision_survives_a_crash_and_is_told_once() {
           council_decided
         ",
     );
-    // The journal ends right behind the decision.
+    // The journal ends directly after the decision.
     let at = told.journal.iter().rposition(|r| r.event.name() == "council_decided").expect("there");
     told.journal.truncate(at + 1);
     told.happen("crash");

@@ -1,4 +1,4 @@
-//! Edges: limits, waits and deadlines where they just begin or end to hold.
+//! Edge cases: limits, waits and deadlines exactly at their boundaries.
 
 use crate::machine::story::story;
 

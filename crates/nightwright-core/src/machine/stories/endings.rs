@@ -1,9 +1,9 @@
-//! Every ending, with its exit code.
+//! Every outcome of a run, with its exit code.
 
 use crate::machine::story::story;
 use crate::outcome::{Outcome, Strictness, samples};
 
-/// A story that ends in each way, by the ending's name.
+/// Returns a story for each outcome, with the name of the outcome.
 fn ending_stories() -> Vec<(&'static str, String)> {
     let mut told: Vec<(&'static str, &'static str)> = vec![
         ("completed", "> start\n> iteration A->B promise"),

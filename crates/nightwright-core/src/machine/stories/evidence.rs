@@ -1,4 +1,4 @@
-//! Evidence: what files and words claim, and what they don't.
+//! Evidence: what files and text claim, and what does not count as a claim.
 
 use crate::machine::story::story;
 
@@ -130,7 +130,7 @@ fn a_plan_is_written_when_it_is_promised_and_has_an_open_box() {
 }
 
 #[test]
-fn failed_beats_every_claim_beside_it() {
+fn failed_beats_every_claim_next_to_it() {
     story(
         r#"
         given evidence status promise
@@ -193,7 +193,7 @@ fn a_claim_that_contradicts_itself_goes_to_the_gate_with_the_contradiction() {
 }
 
 #[test]
-fn done_beside_complete_false_claims_nothing() {
+fn done_next_to_complete_false_claims_nothing() {
     story(
         r#"
         given evidence status
@@ -208,7 +208,7 @@ fn done_beside_complete_false_claims_nothing() {
 }
 
 #[test]
-fn a_blocker_in_the_status_file_is_told_once() {
+fn a_blocker_in_the_status_file_is_reported_once() {
     story(
         r#"
         given evidence status
@@ -253,7 +253,7 @@ fn a_marker_that_was_not_counted_is_explained_to_the_next_iteration() {
 }
 
 #[test]
-fn a_marker_is_not_explained_beside_a_claim_or_where_none_is_read() {
+fn a_marker_is_not_explained_next_to_a_claim_or_where_none_is_read() {
     story(
         "
         given evidence status promise, checks

@@ -1,8 +1,8 @@
-//! Calls that can be done without: made only where they help, and never at the cost of the gate.
+//! Optional calls: made only if they help, and never at the cost of the gate.
 
 use crate::machine::story::{Story, story};
 
-/// The journal as it would be if it ended right behind the last event of this name.
+/// Truncates the journal after the last event of this name, as a crash would.
 fn torn(mut told: Story, behind: &str) -> Story {
     let at = told.journal.iter().rposition(|record| record.event.name() == behind).expect("there");
     told.journal.truncate(at + 1);
@@ -12,7 +12,7 @@ fn torn(mut told: Story, behind: &str) -> Story {
 
 #[test]
 fn an_advisor_and_a_council_have_the_time_that_their_money_buys() {
-    // Ten cents at half a cent a second.
+    // Ten cents at half a cent per second.
     for (words, purpose) in [("A->A gives-up", "advise"), ("A->B conflict", "council")] {
         story(&format!(
             "
@@ -45,7 +45,7 @@ fn an_extra_call_leaves_the_gate_its_money() {
           run_finished completed
         ",
     );
-    // Enough for both.
+    // The budget is enough for both.
     story(
         "
         given review, model always, max_cost 0.60, reserve 0
@@ -76,7 +76,7 @@ fn an_iteration_that_did_work_gets_the_usual_answer_without_a_call() {
 }
 
 #[test]
-fn nobody_is_asked_where_no_iteration_will_follow() {
+fn no_call_is_made_where_no_iteration_will_follow() {
     for (given, words) in [
         ("max_iterations 1", "A->A gives-up conflict"),
         ("threshold 1", "A->A gives-up conflict"),
@@ -108,7 +108,7 @@ fn nobody_is_asked_where_no_iteration_will_follow() {
 }
 
 #[test]
-fn nobody_is_asked_in_the_wrap_up_or_after_a_stop() {
+fn no_call_is_made_in_the_wrap_up_or_after_a_stop() {
     story(
         "
         given watchdog next, max_duration 100m
@@ -141,7 +141,7 @@ fn nobody_is_asked_in_the_wrap_up_or_after_a_stop() {
 }
 
 #[test]
-fn in_the_wrap_up_an_agent_that_asks_is_told_to_finish_and_end() {
+fn in_the_wrap_up_an_agent_that_asks_has_to_finish_and_end() {
     story(
         "
         given watchdog live, max_duration 100m
@@ -282,7 +282,7 @@ fn a_call_that_died_with_us_is_left_at_that() {
 }
 
 #[test]
-fn advice_is_told_after_a_crash_once_the_project_was_looked_at() {
+fn advice_is_reported_after_a_crash_once_the_project_was_looked_at() {
     let told = story(
         "
         given watchdog next
@@ -327,7 +327,7 @@ fn three_reviews_that_reach_their_own_limits_end_no_run() {
 }
 
 #[test]
-fn an_agent_that_gives_up_over_its_full_context_is_told_how_to_keep_it_small() {
+fn an_agent_that_gives_up_over_its_full_context_learns_how_to_keep_it_small() {
     story(
         "
         given watchdog next
@@ -377,7 +377,7 @@ fn a_conflict_in_other_words_counts_only_where_there_are_principles() {
 
 #[test]
 fn an_extra_call_leaves_the_gate_its_time() {
-    // Two minutes for the verdict, and half a minute below which nothing is begun.
+    // Two minutes for the verdict, and the half minute that every start requires.
     story(
         "
         given review, model always, max_duration 170s, reserve 0
@@ -399,7 +399,7 @@ fn an_extra_call_leaves_the_gate_its_time() {
 }
 
 #[test]
-fn nobody_is_asked_when_only_the_wrap_up_is_left() {
+fn no_call_is_made_when_only_the_wrap_up_is_left() {
     story(
         "
         given watchdog next, max_cost 10
@@ -414,7 +414,7 @@ fn nobody_is_asked_when_only_the_wrap_up_is_left() {
 }
 
 #[test]
-fn a_full_context_is_told_also_if_it_was_answered_in_the_session_before() {
+fn a_full_context_is_reported_also_if_it_was_answered_in_the_session_before() {
     story(
         "
         given watchdog live

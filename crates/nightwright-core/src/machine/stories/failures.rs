@@ -1,4 +1,4 @@
-//! Failures: what is tried again, what fails an iteration, what ends the run.
+//! Failures: which are retried, which fail an iteration, and which end the run.
 
 use crate::machine::story::story;
 
@@ -98,7 +98,7 @@ fn after_a_prompt_too_long_the_next_one_is_cut() {
 }
 
 #[test]
-fn errors_in_a_row_end_the_run_and_a_good_iteration_between_them_resets_the_row() {
+fn consecutive_errors_end_the_run_and_a_good_iteration_between_them_resets_the_row() {
     story(
         "
         > start
@@ -187,7 +187,7 @@ fn evidence_is_not_read_from_a_failed_iteration_but_blockers_are() {
 }
 
 #[test]
-fn a_blocker_of_a_crashed_attempt_is_told_whatever_the_next_attempt_says() {
+fn a_blocker_of_a_crashed_attempt_is_reported_whatever_the_next_attempt_says() {
     story(
         "
         given retries 1
@@ -269,7 +269,7 @@ fn success_without_any_sign_of_work_is_believed_only_on_disk() {
 }
 
 #[test]
-fn two_suspect_attempts_in_a_row_without_work_fail_the_iteration() {
+fn two_consecutive_suspect_attempts_without_work_fail_the_iteration() {
     story(
         "
         > start

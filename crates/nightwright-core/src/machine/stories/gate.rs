@@ -1,4 +1,4 @@
-//! The gate: only what passes here completes a run.
+//! The gate: a run completes only when a claim passes here.
 
 use crate::machine::story::story;
 use crate::outcome::Strictness;
@@ -185,7 +185,7 @@ fn the_model_is_asked_when_the_changes_look_like_tampering() {
 }
 
 #[test]
-fn tampering_rejects_where_it_is_told_to_or_where_no_model_may_be_asked() {
+fn tampering_rejects_where_it_is_set_to_or_where_no_model_may_be_asked() {
     for given in ["tamper reject, model auto", "tamper warn"] {
         story(&format!(
             "
@@ -234,7 +234,7 @@ fn no_verdict_after_one_retry_is_inconclusive_and_no_rejection() {
 }
 
 #[test]
-fn two_inconclusive_gates_in_a_row_end_as_unverified() {
+fn two_consecutive_inconclusive_gates_end_as_unverified() {
     story(
         "
         given model always
@@ -251,7 +251,7 @@ fn two_inconclusive_gates_in_a_row_end_as_unverified() {
 }
 
 #[test]
-fn three_rejections_in_a_row_end_as_unverified() {
+fn three_consecutive_rejections_end_as_unverified() {
     story(
         "
         given checks
@@ -301,7 +301,7 @@ fn auth_and_billing_during_a_call_end_the_run() {
 }
 
 #[test]
-fn the_completion_signal_claims_only_after_several_iterations_in_a_row() {
+fn the_completion_signal_claims_only_after_several_consecutive_iterations() {
     story(
         "
         given evidence signal
@@ -428,7 +428,7 @@ fn a_review_follows_work_and_what_it_leaves_is_judged() {
 }
 
 #[test]
-fn three_failed_reviews_in_a_row_end_the_run() {
+fn three_consecutive_failed_reviews_end_the_run() {
     story(
         "
         given review

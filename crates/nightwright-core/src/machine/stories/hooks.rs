@@ -1,4 +1,4 @@
-//! Hooks that are told: when they are run, how often, and what their answers can't do.
+//! Hooks that are only notified: when and how often they run, and what their answers cannot do.
 
 use crate::machine::story::story;
 
@@ -46,7 +46,7 @@ fn what_a_hook_changed_is_looked_at_anew_and_is_not_the_agent_s_work() {
 }
 
 #[test]
-fn a_new_blocker_rings_once_and_before_the_iteration_is_told() {
+fn a_new_blocker_rings_once_and_before_the_iteration_is_reported() {
     story(
         "
         given hook blocked, hook after, threshold 9
@@ -82,7 +82,7 @@ fn an_iteration_without_a_blocker_rings_nobody() {
 }
 
 #[test]
-fn the_last_iteration_is_told_before_the_run_ends() {
+fn the_last_iteration_is_reported_before_the_run_ends() {
     story(
         "
         given hook after, max_iterations 1
@@ -97,7 +97,7 @@ fn the_last_iteration_is_told_before_the_run_ends() {
 }
 
 #[test]
-fn a_failed_iteration_is_told_like_any_other() {
+fn a_failed_iteration_is_reported_like_any_other() {
     story(
         "
         given hook after, retries 0
@@ -146,7 +146,7 @@ fn only_next_iteration_can_skip() {
 }
 
 #[test]
-fn stop_now_waits_for_no_hook_that_is_told() {
+fn stop_now_waits_for_no_hook_that_is_notified() {
     story(
         "
         given hook after, hook blocked, threshold 9
@@ -161,7 +161,7 @@ fn stop_now_waits_for_no_hook_that_is_told() {
 }
 
 #[test]
-fn an_iteration_that_stop_now_cut_is_told_to_nobody_but_finished() {
+fn an_iteration_that_stop_now_cut_is_reported_only_to_finished() {
     story(
         "
         given hook after
@@ -192,7 +192,7 @@ fn a_stop_waits_for_the_hooks_of_its_iteration() {
 }
 
 #[test]
-fn after_a_crash_no_hook_is_told_again() {
+fn after_a_crash_no_hook_is_notified_again() {
     story(
         "
         given hook after, hook blocked, threshold 9
@@ -228,7 +228,7 @@ fn a_run_that_has_skipped_an_iteration_has_had_the_word_of_started() {
 }
 
 #[test]
-fn an_iteration_that_is_written_down_after_a_crash_is_told_once() {
+fn an_iteration_that_is_written_down_after_a_crash_is_reported_once() {
     story(
         "
         given hook after

@@ -1,4 +1,4 @@
-//! One iteration.
+//! The events and effects of one iteration.
 
 use crate::machine::story::story;
 
@@ -110,7 +110,7 @@ fn the_delay_applies_between_iterations_and_never_after_the_last() {
 }
 
 #[test]
-fn the_last_iteration_is_told_that_it_is_the_last() {
+fn the_last_iteration_learns_that_it_is_the_last() {
     story(
         "
         given max_iterations 2
@@ -213,7 +213,7 @@ fn a_skip_by_the_hook_uses_up_no_number_and_can_t_spin() {
 }
 
 #[test]
-fn a_hook_that_fails_is_a_warning_and_the_run_goes_on() {
+fn a_hook_that_fails_is_a_warning_and_the_run_continues() {
     story(
         "
         given hook started

@@ -1,4 +1,4 @@
-//! Limits: what may be spent, what is kept back, and what is told.
+//! Limits: what a run may spend, what it reserves, and what it reports.
 
 use crate::machine::story::story;
 

@@ -1,4 +1,4 @@
-//! The order of decisions: what beats what.
+//! The order of decisions when several apply at once.
 
 use crate::machine::story::story;
 
@@ -107,7 +107,7 @@ fn stop_now_beats_everything() {
 }
 
 #[test]
-fn a_failed_status_beats_any_claim_beside_it() {
+fn a_failed_status_beats_any_claim_next_to_it() {
     story(
         "
         given evidence status promise
@@ -219,7 +219,7 @@ fn an_idle_iteration_that_reports_a_blocker_counts_for_blocked_only() {
 }
 
 #[test]
-fn a_blocker_beside_a_claim_counts_if_the_claim_is_rejected() {
+fn a_blocker_next_to_a_claim_counts_if_the_claim_is_rejected() {
     story(
         "
         given checks
@@ -382,7 +382,7 @@ fn ten_skips_in_a_row_end_the_run() {
 }
 
 #[test]
-fn after_a_usage_limit_in_the_middle_the_same_iteration_goes_on_and_is_told() {
+fn after_a_usage_limit_in_the_middle_the_same_iteration_continues_and_is_notified() {
     story(
         "
         > start

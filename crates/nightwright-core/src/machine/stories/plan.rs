@@ -65,7 +65,7 @@ fn other_modes_begin_with_an_iteration_whatever_is_ticked() {
 }
 
 #[test]
-fn a_proof_goes_on_after_a_crash_from_the_beginning_of_its_gate() {
+fn a_proof_continues_after_a_crash_from_the_beginning_of_its_gate() {
     story(
         "
         given evidence plan promise, checks
@@ -86,7 +86,7 @@ fn a_proof_goes_on_after_a_crash_from_the_beginning_of_its_gate() {
 }
 
 #[test]
-fn a_proof_that_was_broken_off_is_begun_anew_by_whoever_goes_on() {
+fn a_proof_that_was_broken_off_is_begun_again_on_resume() {
     story(
         "
         given evidence plan promise, checks

@@ -1,10 +1,10 @@
-//! No progress: idleness, its ladder, its endings.
+//! Missing progress: idle iterations, the escalation steps, and the outcomes.
 
 use crate::event::{AttemptEvent, Event, Record};
 use crate::machine::story::story;
 
 #[test]
-fn idle_iterations_in_a_row_end_the_run_at_the_threshold() {
+fn consecutive_idle_iterations_end_the_run_at_the_threshold() {
     story(
         "
         > start
@@ -193,7 +193,7 @@ fn worked_false_without_commits_and_edits_is_idle_whatever_changed_the_tree() {
 }
 
 #[test]
-fn worked_false_beside_an_edit_a_commit_or_an_agent_that_does_not_tell_is_work() {
+fn worked_false_next_to_an_edit_a_commit_or_an_agent_that_does_not_tell_is_work() {
     story(
         "
         given threshold 1
@@ -281,7 +281,7 @@ fn where_every_iteration_should_change_files_the_ending_is_called_no_changes() {
 }
 
 #[test]
-fn two_idle_iterations_in_a_row_that_report_a_blocker_end_as_blocked() {
+fn two_consecutive_idle_iterations_that_report_a_blocker_end_as_blocked() {
     story(
         "
         > start
@@ -345,7 +345,7 @@ fn denied_permissions_without_work_are_a_blocker_that_names_commands_and_rules()
 }
 
 #[test]
-fn a_refused_command_is_told_once_a_run() {
+fn a_refused_command_is_reported_once_per_run() {
     let told = story(
         "
         > start

@@ -1,4 +1,4 @@
-//! Going on after a crash, at every phase.
+//! Resuming a run after a crash, in every phase.
 
 use crate::event::{AttemptEvent, Event, IterationEvent};
 use crate::machine::ledger::Ledger;
@@ -123,7 +123,7 @@ fn a_finished_review_is_not_repeated() {
 }
 
 #[test]
-fn a_limit_wait_goes_on_to_its_end() {
+fn a_limit_wait_continues_to_its_end() {
     story(
         "
         > start
@@ -319,7 +319,7 @@ fn the_totals_of_an_ending_make_up_for_events_that_could_not_be_recorded() {
 }
 
 #[test]
-fn whoever_goes_on_only_with_what_was_cut_off_leaves_everything_else_alone() {
+fn resuming_only_crashed_runs_leaves_all_others_alone() {
     for (left, then) in [
         ("> prepared A\n> crash", "run_continued AfterCrash"),
         ("> prepared A\n> terminate\n> agent exits\n> crash", "run_continued AfterEnd"),

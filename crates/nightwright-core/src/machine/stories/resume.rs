@@ -1,4 +1,4 @@
-//! Continuing a run after each of its outcomes, with the same settings or with others.
+//! Resuming a run after each of its outcomes, with the same or changed settings.
 
 use crate::input::ResumePolicy;
 use crate::machine::ledger::Ledger;

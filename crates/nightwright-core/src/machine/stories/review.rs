@@ -1,4 +1,4 @@
-//! A second pair of eyes after every iteration that did work.
+//! Reviews after every iteration that did work.
 
 use crate::machine::story::story;
 

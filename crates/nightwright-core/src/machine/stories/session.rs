@@ -1,4 +1,4 @@
-//! What is said into a running session, what becomes of it, and agents that have no session.
+//! Messages into a running session, their effects, and agents that have no session.
 
 use crate::machine::story::story;
 
@@ -37,7 +37,7 @@ fn while_a_message_of_ours_waits_nothing_is_said_and_nothing_closed() {
 }
 
 #[test]
-fn what_a_person_said_into_a_session_that_fails_is_told_to_the_next_attempt() {
+fn what_a_person_said_into_a_session_that_fails_reaches_the_next_attempt() {
     story(
         "
         > start
@@ -61,7 +61,7 @@ fn what_a_person_said_into_a_session_that_fails_is_told_to_the_next_attempt() {
 }
 
 #[test]
-fn what_a_person_said_into_an_iteration_that_fails_is_told_to_the_next_iteration() {
+fn what_a_person_said_into_an_iteration_that_fails_reaches_the_next_iteration() {
     story(
         "
         > start
@@ -78,7 +78,7 @@ fn what_a_person_said_into_an_iteration_that_fails_is_told_to_the_next_iteration
 }
 
 #[test]
-fn what_a_person_said_into_a_session_that_is_lost_is_told_to_the_next_attempt() {
+fn what_a_person_said_into_a_session_that_is_lost_reaches_the_next_attempt() {
     story(
         "
         > start
@@ -95,7 +95,7 @@ fn what_a_person_said_into_a_session_that_is_lost_is_told_to_the_next_attempt() 
 }
 
 #[test]
-fn what_a_person_said_and_the_agent_heard_is_told_once() {
+fn what_a_person_said_and_the_agent_heard_is_reported_once() {
     story(
         "
         > start
@@ -112,7 +112,7 @@ fn what_a_person_said_and_the_agent_heard_is_told_once() {
 }
 
 #[test]
-fn what_a_person_said_too_late_is_told_to_the_next_iteration() {
+fn what_a_person_said_too_late_reaches_the_next_iteration() {
     story(
         "
         > start
@@ -151,7 +151,7 @@ fn what_never_got_there_is_known_by_what_did_and_not_by_how_much_was_sent() {
 }
 
 #[test]
-fn what_a_suspect_attempt_never_heard_is_told_to_its_retry() {
+fn what_a_suspect_attempt_never_heard_reaches_its_retry() {
     story(
         "
         > start
@@ -213,7 +213,7 @@ fn an_agent_that_never_says_that_it_is_ready_is_not_waited_for() {
 
 #[test]
 fn an_agent_that_can_t_be_told_what_it_may_cost_has_the_time_for_it() {
-    // Ninety cents at half a cent a second.
+    // Ninety cents at half a cent per second.
     story(
         "
         given agent command, max_cost 1

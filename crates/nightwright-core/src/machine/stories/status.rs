@@ -1,9 +1,9 @@
-//! The status file: what of its changes is told, and what is not.
+//! The status file: which of its changes are reported.
 
 use crate::machine::story::story;
 
 #[test]
-fn progress_is_told_with_how_many_items_more() {
+fn progress_is_reported_with_how_many_items_more() {
     story(
         r#"
         > start
@@ -19,7 +19,7 @@ fn progress_is_told_with_how_many_items_more() {
 }
 
 #[test]
-fn every_field_that_matters_is_told_alone() {
+fn every_field_that_matters_is_reported_alone() {
     story(
         r#"
         > start
@@ -39,7 +39,7 @@ fn every_field_that_matters_is_told_alone() {
 }
 
 #[test]
-fn a_time_or_notes_alone_are_not_told() {
+fn a_time_or_notes_alone_are_not_reported() {
     story(
         r#"
         > start
@@ -57,7 +57,7 @@ fn a_time_or_notes_alone_are_not_told() {
 }
 
 #[test]
-fn a_time_alone_is_told_where_every_change_is_wanted() {
+fn a_time_alone_is_reported_where_every_change_is_wanted() {
     story(
         r#"
         given status of any kind
@@ -96,7 +96,7 @@ fn what_the_file_said_before_the_run_is_no_change() {
 }
 
 #[test]
-fn a_file_that_was_not_there_is_told_once_it_says_something() {
+fn a_file_that_was_not_there_is_reported_once_it_says_something() {
     story(
         r#"
         > start
@@ -110,7 +110,7 @@ fn a_file_that_was_not_there_is_told_once_it_says_something() {
 }
 
 #[test]
-fn the_last_change_is_told_with_the_survey_and_not_again() {
+fn the_last_change_is_reported_with_the_survey_and_not_again() {
     story(
         r#"
         > start
@@ -128,7 +128,7 @@ fn the_last_change_is_told_with_the_survey_and_not_again() {
 }
 
 #[test]
-fn the_last_change_is_told_before_the_gate_begins() {
+fn the_last_change_is_reported_before_the_gate_begins() {
     story(
         r#"
         given evidence status
@@ -167,7 +167,7 @@ fn a_change_while_the_agent_works_interrupts_nothing_and_claims_nothing() {
 }
 
 #[test]
-fn nothing_is_told_where_nobody_wants_to_know() {
+fn nothing_is_reported_where_reports_are_off() {
     story(
         r#"
         given status watch off
@@ -216,7 +216,7 @@ fn a_run_that_crashed_before_anything_was_told_still_knows_how_it_began() {
 }
 
 #[test]
-fn nothing_is_told_after_the_end() {
+fn nothing_is_reported_after_the_end() {
     story(
         r#"
         > start

@@ -1,4 +1,4 @@
-//! Stopping, pausing, speaking.
+//! Requests of the operator: stop, pause, and messages.
 
 use crate::machine::story::story;
 
@@ -55,7 +55,7 @@ fn a_second_signal_kills_and_leaves_without_waiting() {
 }
 
 #[test]
-fn a_shutdown_is_told_apart_from_a_person_and_its_second_signal_kills_as_well() {
+fn a_shutdown_is_distinguished_from_a_person_and_its_second_signal_kills_as_well() {
     story(
         "
         > start

@@ -1,4 +1,4 @@
-//! Who gives the verdict, how closely it looks, and the gate by hand.
+//! The verifier: its model, its access, and the gate started by hand.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::machine::story::story;
 
 #[test]
 fn how_closely_the_verifier_looks_decides_about_its_tools_and_its_time() {
-    // One that does not even begin is given up sooner than one that looks closely.
+    // A verifier that never becomes ready is given up sooner than one that is working.
     let cases = [
         ("depth quick, ", "no tools", 60),
         ("", "no tools", 120),
@@ -22,7 +22,7 @@ fn how_closely_the_verifier_looks_decides_about_its_tools_and_its_time() {
             "
         ));
         let due = told.now.mono + Duration::from_secs(seconds);
-        // A deadline that is not due yet is set anew.
+        // A deadline that is not due yet is rescheduled.
         while !told.happen("deadline").iter().any(|line| line.starts_with("-> cut call")) {
             assert!(told.now.mono < due, "{depth}: nobody cuts it");
         }

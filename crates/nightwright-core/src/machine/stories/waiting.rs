@@ -1,4 +1,4 @@
-//! Waiting for the provider's limits.
+//! Waiting for the limits of the provider.
 
 use crate::machine::story::story;
 

@@ -1,4 +1,4 @@
-//! Answers into the session, and what follows when they don't help.
+//! The watchdog's messages to a session, and what follows if they do not help.
 
 use crate::machine::story::story;
 
@@ -179,7 +179,7 @@ fn a_question_is_answered_by_the_principles_where_there_are_any() {
 }
 
 #[test]
-fn an_agent_that_goes_in_circles_is_told_so_in_the_middle_of_its_turn() {
+fn an_agent_that_repeats_itself_receives_a_message_in_the_middle_of_its_turn() {
     story(
         "
         given watchdog live
@@ -222,7 +222,7 @@ fn a_word_into_a_running_turn_keeps_the_session_open_until_it_is_taken_up() {
 }
 
 #[test]
-fn a_word_into_a_running_turn_that_never_got_there_is_told_to_the_next_iteration() {
+fn a_word_into_a_running_turn_that_never_got_there_reaches_the_next_iteration() {
     story(
         "
         given watchdog live
@@ -500,7 +500,7 @@ fn whoever_takes_an_ended_run_up_again_begins_its_problems_anew() {
 }
 
 #[test]
-fn advice_that_came_before_a_crash_is_told_once() {
+fn advice_that_came_before_a_crash_is_reported_once() {
     story(
         "
         given watchdog next

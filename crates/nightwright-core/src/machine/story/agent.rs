@@ -1,4 +1,4 @@
-//! What the agent of a story says: words into news and reports.
+//! The agent of a story: turns words into news and reports.
 
 use crate::permissions::denial::Denial;
 use crate::stream::outcome::{AttemptOutcome, Deadline, ProcessExit, Suspicion};
@@ -9,7 +9,7 @@ use crate::units::{Now, Tokens, Usd};
 
 use super::given::duration;
 
-/// `model=NAME`, `failed=SERVER`.
+/// Parses the words of `ready`: `model=NAME`, `failed=SERVER`.
 pub(super) fn ready(words: &[&str]) -> Ready {
     let mut ready = Ready::default();
     for word in words {
@@ -22,7 +22,7 @@ pub(super) fn ready(words: &[&str]) -> Ready {
     ready
 }
 
-/// A use of a tool that the program refuses without a reason.
+/// Returns the denial of a tool use that the program gives no reason for.
 pub(super) fn denial(tool: &str, input: &str) -> Denial {
     Denial { tool: tool.to_owned(), input: input.to_owned(), why: String::new() }
 }
@@ -136,7 +136,7 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
         "local_command" => AttemptOutcome::Suspect { why: Suspicion::LocalCommand },
         other => panic!("no outcome is called `{other}`"),
     };
-    // An attempt that came to its end says what it cost.
+    // A finished attempt always reports its cost.
     if report.outcome == AttemptOutcome::Finished && report.cost.is_none() {
         report.cost = Some(Usd::from_cents(10));
     }

@@ -1,4 +1,4 @@
-//! What a story is given: settings, in words.
+//! The `given` lines of a story: settings in words.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::settings::{
 };
 use crate::units::Usd;
 
-/// `given` lines: one wish each.
+/// Applies the setting of one `given` line.
 pub(super) fn apply(settings: &mut Settings, wish: &str) {
     let words: Vec<&str> = wish.split_whitespace().collect();
     let limits = &mut settings.limits;
@@ -82,7 +82,6 @@ fn evidence(name: &str) -> EvidenceKind {
     }
 }
 
-/// Some principles.
 fn principles() -> Option<Principles> {
     samples().into_iter().find_map(|event| {
         let Event::Note(NoteEvent::PrinciplesAdopted { principles }) = event else { return None };

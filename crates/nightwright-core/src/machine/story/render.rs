@@ -1,4 +1,4 @@
-//! Decisions as short lines.
+//! Renders decisions as short lines.
 
 use crate::effect::{Alarm, Effect};
 use crate::event::{
@@ -11,7 +11,7 @@ use crate::permissions::denial;
 use crate::stream::dialect::ToolAccess;
 use crate::units::human;
 
-/// A table, one row for each event: that is why it is long.
+/// This function is a table with one row per event, hence its length.
 pub(super) fn event_line(event: &Event) -> String {
     let name = event.name();
     match event {
@@ -125,7 +125,8 @@ fn mark(figure: CostSource) -> &'static str {
     }
 }
 
-/// `None` for what is noise in a story: deadlines being set, timers being cleared.
+/// Returns `None` for effects that are noise in a story, such as setting deadlines and clearing
+/// timers.
 pub(super) fn effect_line(effect: &Effect) -> Option<String> {
     Some(match effect {
         Effect::RunHook { hook, .. } => format!("-> hook {}", hook.name()),

@@ -1,4 +1,4 @@
-//! The world of a story: it knows what was asked and turns words into inputs.
+//! The world of a story: tracks pending requests and turns words into inputs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::stream::report::{
 };
 use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket};
 
-/// What was asked of the world and has not been answered.
+/// The requests that the world has not answered yet.
 #[derive(Default)]
 pub(super) struct PendingRequests {
     hook: Option<Ticket>,
@@ -35,7 +35,7 @@ pub(super) struct PendingRequests {
     call: Option<CallId>,
     cut: Option<CancelReason>,
     timers: BTreeMap<TimerKey, Duration>,
-    /// The wall-clock moment a timer was set for.
+    /// The wall-clock time that each timer was set to.
     dates: BTreeMap<TimerKey, Timestamp>,
     tree: String,
     status: u32,
@@ -47,7 +47,7 @@ impl PendingRequests {
         *self = Self { tree, status, ..Self::default() };
     }
 
-    /// Somebody wrote a status file before the run, or between two looks.
+    /// Writes a status file before the run or between two surveys.
     pub(super) fn write_status(&mut self) {
         self.status += 1;
     }
@@ -100,7 +100,7 @@ impl PendingRequests {
         timers.map(|(key, at)| (*key, *at)).min_by_key(|(_, at)| *at)
     }
 
-    /// What a line means; `None` when only time passes.
+    /// Returns the input for a line; `None` if only time passes.
     pub(super) fn input(&mut self, line: &str, now: &mut Now, machine: &Machine) -> Option<Input> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let text = line.split_once(": ").map_or("", |(_, text)| text).to_owned();
@@ -158,7 +158,7 @@ impl PendingRequests {
         })
     }
 
-    /// What the agent does.
+    /// Returns the news for an action of the agent.
     fn agent_news(&self, words: &[&str], now: Now) -> AgentNews {
         match words {
             ["ready", rest @ ..] => AgentNews::Ready(ready(rest)),
@@ -218,7 +218,7 @@ impl PendingRequests {
         Input::Timer(key)
     }
 
-    /// A call comes to its end: `yes`, `no: WHY`, `says: WORDS`, `unclear`.
+    /// Ends a call: `yes`, `no: WHY`, `says: WORDS`, `unclear`.
     fn call_says(&mut self, how: &str, text: String, rest: &[&str], now: Now) -> Option<Input> {
         let answer = match how {
             "yes" | "no:" => Some(Answer::Verdict(Verdict {
@@ -241,7 +241,7 @@ impl PendingRequests {
         Some(Input::Call(self.call.take()?, AgentNews::Exited(Box::new(report))))
     }
 
-    /// The look at the changes that is asked for and not answered.
+    /// Takes the pending request for a tamper inspection.
     pub(super) fn take_inspection(&mut self) -> Option<Ticket> {
         self.changes.take()
     }
@@ -288,7 +288,7 @@ impl PendingRequests {
         }
     }
 
-    /// `same` or a tree, then `boxes OPEN/DONE`, `status {the:file}` or the space on the disk.
+    /// Parses `same` or a tree, then `boxes OPEN/DONE`, `status {the:file}` or the free disk space.
     fn prepared(&mut self, tree: &str, rest: &[&str]) -> Prepared {
         if tree == "same" {
             return Prepared { mark: None, checklist: None, status: None, disk: disk_of(rest) };
@@ -304,8 +304,8 @@ impl PendingRequests {
         prepared
     }
 
-    /// `status complete|failed|worked|idle|blocked|stale|{the:file}`, `old-status {the:file}`,
-    /// `boxes OPEN/DONE`, `tree T`, `files N`, `commits N`, `beside unknown`.
+    /// Parses `status complete|failed|worked|idle|blocked|stale|{the:file}`, `old-status
+    /// {the:file}`, `boxes OPEN/DONE`, `tree T`, `files N`, `commits N`, `beside unknown`.
     fn survey_of(&mut self, words: &[&str]) -> Survey {
         let mut status = None;
         let mut checklist = None;
@@ -318,7 +318,7 @@ impl PendingRequests {
             let [key, value] = *pair else { panic!("survey words come in pairs: {words:?}") };
             match key {
                 "status" => {
-                    // A stale one was not written in this iteration.
+                    // A stale status was not written in this iteration.
                     self.status += u32::from(value != "stale");
                     status = status_of(value, &mut warnings);
                 }
@@ -355,7 +355,7 @@ fn answer_cost<'a>(rest: &[&'a str]) -> &'a str {
     rest.iter().find(|word| word.starts_with('$')).copied().unwrap_or("")
 }
 
-/// A word for what a status file says, or the file itself, without blanks.
+/// Parses a word for the content of a status file, or the file itself without spaces.
 fn status_of(value: &str, warnings: &mut Vec<String>) -> Option<StatusReport> {
     if !value.starts_with('{') {
         return Some(status_called(value));
@@ -388,7 +388,7 @@ fn status_called(value: &str) -> StatusReport {
     }
 }
 
-/// Whether only time passes, for us or for the clock on the wall.
+/// Whether the line only advances the monotonic clock or the wall clock.
 fn only_passes(words: &[&str], now: &mut Now) -> bool {
     match words {
         ["wait", time] => pass(now, duration(time)),
@@ -401,7 +401,7 @@ fn only_passes(words: &[&str], now: &mut Now) -> bool {
     true
 }
 
-/// What the operator wants, if this is about the operator.
+/// Returns the request of the operator, if the line contains one.
 fn control(words: &[&str], text: &str) -> Option<Control> {
     let stop = |when, by| Control::Stop { when, by };
     Some(match words {
@@ -472,7 +472,7 @@ fn salvage(words: &[&str], machine: &Machine, now: Now) -> ResumeData {
     resume_data
 }
 
-/// `OPEN/DONE`.
+/// Parses `OPEN/DONE`, the boxes of a checklist.
 fn boxes_of(text: &str) -> Checklist {
     let (open, done) = text.split_once('/').expect("OPEN/DONE");
     let number = |text: &str| text.parse().expect("a number");

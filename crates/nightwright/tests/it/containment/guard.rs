@@ -13,10 +13,10 @@ use crate::harness::finish;
 use crate::stage::{NIGHTWRIGHT, attempt, report};
 use crate::terminal::Terminal;
 
-/// How long anybody may outlive us.
+/// The time within which all processes must exit after nightwright.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What came of each attempt.
+/// Returns the outcome of each attempt.
 fn outcomes(journal: &[Record]) -> Vec<AttemptOutcome> {
     let reports = journal.iter().filter_map(|record| match &record.event {
         Event::Attempt(AttemptEvent::Finished { report, .. }) => Some(report.outcome.clone()),
@@ -26,7 +26,7 @@ fn outcomes(journal: &[Record]) -> Vec<AttemptOutcome> {
 }
 
 #[test]
-fn an_agent_that_kills_its_guard_has_crashed_and_the_run_goes_on_without_it() {
+fn an_agent_that_kills_its_guard_has_crashed_and_the_run_continues_without_it() {
     let scene = FakeAgentEnv::new(
         "look_round; note $$; init
          [ $NIGHTWRIGHT_ATTEMPT = 1 ] && family && kill -KILL $PPID && sleep 300

@@ -9,14 +9,14 @@ use rustix::process::Signal;
 use crate::fake_agent::{FakeAgentEnv, send};
 use crate::harness::{ending, finish, grow_impatient, names, takes_less_than};
 
-/// Everybody is there and nobody wants to leave.
+/// All kinds of processes are running, and all of them ignore SIGTERM.
 const STUBBORN: &str = "trap '' TERM; init; tool; family; sleep 300";
-/// How long anybody may outlive us.
+/// The time within which all processes must exit after nightwright.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// So long the agent has from the first signal on, unless a second one comes.
+/// The time that the agent has after the first signal, unless a second one arrives.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Puts its things in order when it is asked to leave, which takes until it is told.
+/// Cleans up after SIGTERM, which takes until the test lets it continue.
 const TIDY: &str = "trap 'echo >\"$fake/asked\"; until_told go; echo >\"$fake/tidied\"; exit' TERM
      init; tool; echo >\"$fake/there\"; while :; do sleep 0.02; done";
 
@@ -71,13 +71,13 @@ fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
                 let child = scene.start(&["-m", "3"]);
                 scene.agent.wait_for("there", 1);
                 scene.env.wait_for("agent_ready");
-                // At the same time: both are there when it goes on.
+                // Both signals are pending when the process continues.
                 for signal in [Signal::STOP, both[0], both[1], Signal::CONT] {
                     send(&child, signal);
                 }
                 scene.agent.wait_for("asked", 1);
                 scene.env.wait_for("stop_requested");
-                // A terminal that goes later does not hurry anybody either.
+                // A terminal that closes later does not shorten the grace period.
                 send(&child, Signal::HUP);
                 scene.env.run(&["status"]).exits(0);
                 scene.agent.tell("go");

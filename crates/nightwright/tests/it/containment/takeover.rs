@@ -1,5 +1,5 @@
-//! Whoever takes over after a run that was killed: two trees never overlap, and what nobody guards
-//! any more is ended, that and nothing else.
+//! Taking over after a killed run: two process trees never overlap. Processes without a guard are
+//! killed, and no others.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -14,8 +14,8 @@ use crate::fake_agent::{FakeAgentEnv, TEST_TIMEOUT, send};
 use crate::harness::finish;
 use crate::stage::is_alive;
 
-/// The first has children that are deaf and without a mark: nothing but the lock that their guard
-/// holds tells that they are there. Whoever comes later looks round and is done.
+/// The first run has children that ignore signals and carry no mark: only the lock that their guard
+/// holds shows that they exist. Later runs look around and exit.
 const ONCE: &str = "look_round
      if [ ! -e \"$fake/there\" ]; then
          init; tool; note $PPID; wiped; wiped
@@ -67,7 +67,7 @@ fn whoever_a_killed_run_leaves_is_asked_to_leave_first() {
     scene.census().empty_within(TEST_TIMEOUT);
 }
 
-/// A process of nobody's with a mark, gone with this.
+/// An unrelated process with a mark, killed on drop.
 struct Bystander(Child);
 
 impl Bystander {
@@ -122,7 +122,7 @@ fn orphaned_without_a_mark() -> FakeAgentEnv {
     )
 }
 
-/// Kills the guard and then the run, once the agent has so many processes.
+/// Kills the guard and then the run, once the agent has this number of processes.
 fn both_killed(script: &str, processes: usize) -> FakeAgentEnv {
     let scene = FakeAgentEnv::new(script);
     let mut child = scene.start(&["-m", "1"]);

@@ -19,7 +19,7 @@ fn graded(output: &Output, topic: &str) -> (String, String) {
     (text("grade"), text("text"))
 }
 
-/// What a run says when it refuses.
+/// Returns the message of a run that refuses to start.
 fn refusal(env: &TestEnv) -> String {
     let output = env.run(&["run", "-p", "x", "-m", "1"]);
     assert_ne!(output.code, Some(0), "{}", output.err);
@@ -37,7 +37,7 @@ fn a_configuration_that_cannot_be_used_is_a_problem() {
 }
 
 #[test]
-fn what_nobody_approved_is_a_problem_until_it_is_approved() {
+fn what_was_not_approved_is_a_problem_until_it_is_approved() {
     let env = configured("verify.commands = [\"true\"]\n");
     refusal(&env);
     let output = doctor(&env, &["--json"], &[]).exits(1);

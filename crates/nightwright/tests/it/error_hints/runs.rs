@@ -1,4 +1,4 @@
-//! Errors about runs.
+//! Errors and hints of commands about runs.
 
 use std::fs;
 
@@ -82,7 +82,7 @@ fn a_message_without_text_or_run_is_sent_by_the_hint() {
     let line = env.command_of(&output, "add the text: nightwright tell {run} \"TEXT\"");
     env.paste_elsewhere(&line.replace("TEXT", "one word")).exits(0);
 
-    // Another one that is running, as far as anybody can see.
+    // Another run that appears to be running.
     let folder = env.runs()[0].clone();
     let other = folder.with_file_name("20200101-000000-0000");
     fs::create_dir(&other).unwrap();

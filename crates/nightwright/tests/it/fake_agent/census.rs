@@ -1,5 +1,5 @@
-//! Who of a test is alive: by the notes that processes leave of themselves, and by the signs that
-//! children inherit in their environment.
+//! Finds the living processes of a test: by the notes that they write, and by the environment
+//! entries that children inherit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl CountedProcess {
         (!dead).then_some(Self { pid, started })
     }
 
-    /// Whoever has this number now.
+    /// Returns the process that currently has this ID.
     fn with_number(pid: &str) -> Option<Self> {
         let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
         Self::parse(&String::from_utf8_lossy(&line))
@@ -47,7 +47,7 @@ impl CountedProcess {
         Self::with_number(&self.pid.to_string()) == Some(*self)
     }
 
-    /// Number and command, for people.
+    /// Returns the process ID and the command, for messages.
     fn shown(&self) -> String {
         let command = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         format!("{} {}", self.pid, String::from_utf8_lossy(&command).replace('\0', " "))
@@ -70,14 +70,14 @@ impl Census {
         self.living().iter().map(CountedProcess::shown).collect()
     }
 
-    /// Fails if anybody is alive.
+    /// Fails if any process is alive.
     #[track_caller]
     pub(crate) fn nobody(&self, when: &str) {
         let alive = self.alive();
         assert!(alive.is_empty(), "{when}: still alive: {alive:#?}");
     }
 
-    /// Waits until nobody is alive, which has to come. Says how long it took.
+    /// Waits until no process is alive, and returns how long it took.
     #[track_caller]
     pub(crate) fn empty_within(&self, patience: Duration) -> Duration {
         let begun = Instant::now();
@@ -93,11 +93,11 @@ impl Census {
         }
     }
 
-    /// Ends whoever is left of a test that has failed.
+    /// Kills the remaining processes of a failed test.
     pub(crate) fn end(&self) {
         for process in self.living() {
             if let Some(pid) = Pid::from_raw(process.pid) {
-                // Whoever has gone by itself in the meantime is gone too.
+                // The process may have exited in the meantime.
                 let _ = kill_process(pid, Signal::KILL);
             }
         }

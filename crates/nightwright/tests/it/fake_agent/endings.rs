@@ -6,7 +6,7 @@ use nightwright_core::stream::report::AttemptReport;
 use super::FakeAttempt;
 use crate::stage::{attempt, report};
 
-/// Plays a script to its end; everything it printed is kept, and nobody is left.
+/// Plays a script until it ends, and checks that all output is stored and no process is left.
 async fn ended(words: &str) -> AttemptReport {
     let rehearsed = FakeAttempt::new();
     let report = report(&mut rehearsed.playing(words), attempt(1)).await;
@@ -29,7 +29,7 @@ async fn an_exit_as_if_by_a_signal_after_a_good_result_is_none() {
 }
 
 #[tokio::test]
-async fn death_by_a_signal_is_told_apart_and_spares_a_result() {
+async fn death_by_a_signal_is_distinguished_and_spares_a_result() {
     let crashed = |signal| AttemptOutcome::Crashed { how: ProcessExit::Signal(signal) };
     assert_eq!(ended("init; kill -SEGV $$").await.outcome, crashed(11));
     assert_eq!(ended("init; says well; kill -KILL $$").await.outcome, crashed(9));

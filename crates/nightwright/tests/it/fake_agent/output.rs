@@ -7,7 +7,8 @@ use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use super::FakeAttempt;
 use crate::stage::{RunningAttempt, attempt, eventually};
 
-/// Plays a script to its end; everything it printed is kept, it is ready once, and nobody is left.
+/// Plays a script until it ends. Checks that all output is stored, it is ready once, and no process
+/// is left.
 async fn played(words: &str) -> AttemptReport {
     let rehearsed = FakeAttempt::new();
     let mut agent = rehearsed.playing(words);

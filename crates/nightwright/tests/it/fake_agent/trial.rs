@@ -23,10 +23,10 @@ use super::census::Census;
 use super::{FakeAgent, TEST_TIMEOUT, mark, same_bytes};
 use crate::stage::AgentEnv;
 
-/// A run that is over.
+/// A run that has ended.
 pub(super) struct Trial {
     pub(super) records: Vec<Record>,
-    /// Its folders, which are there for as long as somebody looks.
+    /// The folders of the run, kept until the test has read them.
     _stage: AgentEnv,
     agent: FakeAgent,
     run: RunDir,
@@ -123,7 +123,7 @@ impl Trial {
         })
     }
 
-    /// Nobody is alive, and everything that was printed is kept.
+    /// Checks that no process is alive and all output is stored.
     #[track_caller]
     pub(super) fn is_clean(&self) {
         self.census().nobody("the run is over");

@@ -124,7 +124,7 @@ fn whatever_the_agent_says_to_git_no_program_is_run_and_a_removed_test_is_seen()
         assert_eq!(first.fingerprint(), workspace.snapshot().fingerprint(), "{name}");
         assert_eq!(workspace.take_warnings(), Vec::<String>::new(), "{name}");
         assert!(!repo.path("ran").exists(), "{name}");
-        // A process that goes on with the run sees the same.
+        // A process that resumes the run sees the same.
         let baseline = nightwright::workspace::Baseline::of(&repo.run()).unwrap();
         let mut resumed = repo.workspace().in_run(&repo.run()).since(baseline);
         assert_eq!(resumed.snapshot().fingerprint(), first.fingerprint(), "{name}");

@@ -146,8 +146,9 @@ fn an_iteration_costs_at_most_two_processes_of_git() {
     let commit = format!("date +%N >>a.txt; {real} commit -qam work");
     rehearse(&env, &[&commit, "date +%N >>a.txt", &commit, &commit], "4").exits(0);
     let calls = fs::read_to_string(&log).unwrap();
-    // Four at the start for a folder of our own, and one to look; one for each iteration, and one
-    // more for each of the three that committed. Two read the committed text of `a.txt`, once.
+    // Four at the start for the run's own Git folder, and one to survey. One for each iteration,
+    // and one more for each of the three that committed. Two read the committed text of `a.txt`,
+    // once.
     assert_eq!(calls.lines().count(), 5 + 4 + 3 + 2, "{calls}");
     assert!(calls.lines().all(|call| call.contains("core.fsmonitor=false")), "{calls}");
     let commits: u32 = iterations(&env.journal()).iter().map(|one| one.commits).sum();
@@ -155,7 +156,7 @@ fn an_iteration_costs_at_most_two_processes_of_git() {
 }
 
 #[test]
-fn the_gate_is_told_what_changed_since_the_run_began() {
+fn the_gate_learns_what_changed_since_the_run_began() {
     let env = repository();
     let script = env.script(
         "[[attempt]]\nsteps = [{ run = 'echo two >>a.txt; git commit -qam two; echo x >b.txt' }]\n\

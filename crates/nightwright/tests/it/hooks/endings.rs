@@ -1,9 +1,9 @@
-//! The hook `finished`: told of every ending, once.
+//! The hook `finished`: notified of every outcome, once.
 
 use super::*;
 use crate::harness::grow_impatient;
 
-/// Waits for somebody to say go.
+/// Waits until the test lets it continue.
 const WAITS: &str = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
@@ -22,7 +22,7 @@ fn told(env: &TestEnv, expected: &str) {
 }
 
 #[test]
-fn every_ending_by_itself_is_told_once() {
+fn every_ending_by_itself_is_reported_once() {
     let failing = "[[attempt]]\nending = { auth = \"Please run /login\" }\n";
     let blocked = "[[attempt]]\nending = { result = \"<blocker>a key</blocker>\" }\n";
     for (script, more, code, expected) in [
@@ -41,7 +41,7 @@ fn every_ending_by_itself_is_told_once() {
 }
 
 #[test]
-fn every_way_to_stop_is_told_once() {
+fn every_way_to_stop_is_reported_once() {
     for signal in [Signal::INT, Signal::TERM] {
         let env = project();
         hook(&env, "finished", TELLS);
@@ -112,7 +112,7 @@ ending = { result = "Some of it." }
 }
 
 #[test]
-fn whatever_the_agent_does_to_the_journal_the_end_is_told() {
+fn whatever_the_agent_does_to_the_journal_the_end_is_reported() {
     for harm in ["rm", "truncate -s 0", "sed -i s/run_started/run_stopped/", "chmod 0"] {
         let env = project();
         hook(&env, "finished", &format!("echo $NIGHTWRIGHT_MODE > SEEN/mode; {TELLS}"));

@@ -1,5 +1,5 @@
-//! What an agent can do to the folder of the run, in which it can write: it keeps nobody waiting, and
-//! nothing is written anywhere else.
+//! Damage by the agent to the folder of the run: it never blocks the run, and nothing is written
+//! elsewhere.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn does(env: &TestEnv, harm: &str) -> String {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_the_log_of_hooks_keeps_nobody_waiting() {
+fn a_pipe_in_the_place_of_the_log_of_hooks_blocks_nothing() {
     let env = project();
     hook(&env, "iteration_finished", "echo called >> SEEN/calls; echo words");
     let script = does(&env, "mkfifo $run/hooks.log");

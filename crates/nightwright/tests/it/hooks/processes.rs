@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Leaves the number of a child in its session and of one in a session of its own.
+/// Writes the IDs of a child in the same session and of one in a separate session.
 const FAMILY: &str = "\
 sleep 300 &
 echo $! > SEEN/child
@@ -14,11 +14,10 @@ fn end_server(env: &TestEnv) {
 }
 
 #[test]
-fn what_a_hook_does_not_read_holds_nobody_up() {
+fn what_a_hook_does_not_read_blocks_nothing() {
     let env = project();
     hook(&env, "next_iteration", "wc -c > SEEN/size");
-    // One that never reads, and has somebody who holds its input open: that is more than a pipe
-    // takes.
+    // A hook that never reads, with a child that keeps its input open: the input exceeds a pipe.
     let holds = "exec 3<&0
 setsid sh -c 'echo $$ > SEEN/server; exec sleep 300' <&3 > /dev/null 2>&1 &
 while [ ! -s SEEN/server ]; do sleep 0.02; done";
@@ -83,7 +82,7 @@ fn our_own_death_ends_a_hook_but_not_what_it_put_aside() {
 fn stop_now_does_not_wait_for_a_hook_and_leaves_none() {
     let env = project();
     hook(&env, "started", "echo $$ > SEEN/itself; while :; do sleep 0.05; done");
-    // Longer than anybody here waits: whoever waits for the hook is found out.
+    // Longer than any wait in this test, so waiting for the hook would be noticed.
     let mut command = command(&env, WORKS, &["-m", "1"]);
     let child = command.env("NIGHTWRIGHT_HOOKS_TIMEOUT", "10m").spawn().unwrap();
     wait_for(&env, "itself");

@@ -1,5 +1,5 @@
-//! A control group in which no further group can be made: whoever is started in it has to do
-//! without, as on a machine that has none.
+//! A control group that allows no subgroups: processes in it run as on a machine without control
+//! groups.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nightwright::process::groups_folder;
 
-/// How long the last who was in it may take to be gone.
+/// The time that the last process may take to exit.
 const LEAVING: Duration = Duration::from_secs(5);
 
 /// Gone when it is dropped.

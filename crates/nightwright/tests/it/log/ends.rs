@@ -1,4 +1,4 @@
-//! How a log ends that nobody could write to its end: what was said until then is in it.
+//! Logs of runs that ended abruptly: they contain everything up to that point.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::recordings_shown::{one_attempt, recording};
 use crate::report::{SharedBuffer, run};
 use crate::tasks::disk::{SmallDisk, is_root, skip};
 
-/// More than any log needs; only a test that fails waits so long.
+/// More time than any log needs; only a failing test waits this long.
 const LONG: Duration = Duration::from_mins(1);
 
 /// Writes the log of a run whose agent printed this, to where it is wanted.

@@ -81,7 +81,7 @@ fn what_is_heavy_of_old_runs_goes_and_their_history_stays() {
         env.run(&run_of(&script, &["-m", "1"])).exits(0);
         runs.extend(env.runs().into_iter().find(|run| !runs.contains(run)));
     }
-    // One that is going on, or was killed, is never touched.
+    // The log of a running or killed run is never touched.
     let mut child = in_the_second_iteration(&env);
     kill(&mut child);
     let killed = env.runs().into_iter().find(|run| !runs.contains(run)).unwrap();

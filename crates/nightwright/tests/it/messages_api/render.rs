@@ -104,7 +104,7 @@ fn empty(block: &Block, number: usize, at: usize) -> Value {
     }
 }
 
-/// What thinking is signed with; nobody checks it.
+/// The signature of thinking blocks, which is not verified.
 const SIGNATURE: &str = "c2lnbmVk";
 
 /// What fills the block, in at least two pieces.

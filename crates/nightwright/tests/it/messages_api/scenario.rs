@@ -25,7 +25,7 @@ pub(crate) struct Route {
 pub(crate) enum When {
     /// Those whose conversation begins with a message of the user that says this.
     Begins(&'static str),
-    /// All.
+    /// Matches every request of the program.
     Any,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct ApiErrorAnswer {
     pub(crate) kind: &'static str,
     pub(crate) text: String,
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// The account's usage limit ends so long after the answer.
+    /// The time between the answer and the reset of the usage limit.
     pub(crate) resets_in: Option<Duration>,
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn refuse(status: u16, kind: &'static str, text: &str) -> ApiAnswer {
     ApiAnswer::Error(ApiErrorAnswer { status, kind, text, headers, resets_in: None })
 }
 
-/// The account's usage limit is reached, and so long from then on.
+/// The usage limit is exhausted and resets after this time.
 pub(crate) fn usage_limit(resets_in: Duration) -> ApiAnswer {
     let text = "This request would exceed your account's rate limit. Please try again later.";
     let (kind, text) = ("rate_limit_error", text.to_owned());
@@ -170,7 +170,7 @@ pub(crate) fn usage_limit(resets_in: Duration) -> ApiAnswer {
     ApiAnswer::Error(ApiErrorAnswer { status: 429, kind, text, headers, resets_in })
 }
 
-/// Too many requests; it takes so long until there may be more.
+/// Too many requests; the next one is allowed after this time.
 pub(crate) fn too_many(retry_after: Duration) -> ApiAnswer {
     let text = "This request would exceed your organization's rate limit.";
     refuse(429, "rate_limit_error", text).header("retry-after", retry_after.as_secs().to_string())
@@ -202,7 +202,7 @@ impl ApiAnswer {
         self.changed(|message| message.stop = Some(stop))
     }
 
-    /// The same, slower.
+    /// Returns the same answer, sent slowly.
     pub(crate) fn slowly(self, pace: Duration) -> Self {
         self.changed(|message| message.pace = pace)
     }

@@ -1,4 +1,4 @@
-//! The end of a run: what is still on its way then, and who waits for it.
+//! The end of a run: notifications that are still being sent, and how long the run waits for them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ fn how_it_ended_does_not_wait_for_what_is_stuck_before_it() {
 }
 
 #[test]
-fn the_hook_is_told_of_the_end_while_others_still_are() {
+fn the_hook_is_notified_of_the_end_while_others_still_are() {
     let env = TestEnv::new();
     let begun = env.path("begun");
     let server = Server::start(vec![ServerAnswer::When(begun.clone())]);

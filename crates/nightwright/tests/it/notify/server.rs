@@ -1,4 +1,4 @@
-//! A server on loopback that answers as it is told, and remembers what it was sent.
+//! A scripted server on loopback that records the requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(crate) enum ServerAnswer {
     /// A status, headers (each with its end of line) and a text.
     With(u16, &'static str, &'static str),
-    /// Somebody else's address.
+    /// A redirect to another address.
     Elsewhere(String),
     /// 200, once this file is there.
     When(PathBuf),
@@ -22,7 +22,7 @@ pub(crate) enum ServerAnswer {
     Drip,
 }
 
-/// What was sent.
+/// A request that the server received.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) path: String,
@@ -77,7 +77,7 @@ impl Server {
     }
 }
 
-/// An address at which nobody is.
+/// Returns an address without a server.
 pub(crate) fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://127.0.0.1:{}/gone", listener.local_addr().unwrap().port())

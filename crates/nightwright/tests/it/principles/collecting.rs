@@ -39,14 +39,14 @@ fn principles_that_the_first_iteration_writes_hold_from_the_second_on() {
     assert!(!second.contains("## Principles to write down"), "{second}");
     assert!(names(&env.journal()).contains(&"principles_adopted"));
 
-    // They hold when the run goes on, whatever became of the file.
+    // They stay valid when the run is resumed, even without the file.
     fs::remove_file(env.project().join(FILE)).unwrap();
     env.run(&["resume", "-m", "3"]).exits(0);
     assert!(prompt(&env, "003.md").starts_with(&told));
 }
 
 #[test]
-fn a_broken_file_is_a_warning_and_the_next_iteration_is_told_what_is_wrong() {
+fn a_broken_file_is_a_warning_and_the_next_iteration_learns_what_is_wrong() {
     let env = collecting();
     let broken = COLLECTS.replacen("enterprise", "enterprize", 1);
     let mended = broken.replace(

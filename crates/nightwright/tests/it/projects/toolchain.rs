@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::harness::TestEnv;
 
-/// The pins, by which an installation of other versions is told apart.
+/// The pinned versions, which identify an installation.
 const VITEST_PACKAGE: &str = include_str!("vitest/package.json");
 const VITEST_LOCK: &str = include_str!("vitest/package-lock.json");
 const PYTEST_REQUIREMENTS: &str = include_str!("pytest/requirements.txt");
@@ -57,7 +57,7 @@ impl Toolchain {
     }
 }
 
-/// Nothing is needed.
+/// The project needs no toolchain at all.
 #[expect(clippy::unnecessary_wraps, reason = "one of several ways to find a toolchain")]
 pub(crate) fn none(_: &TestEnv) -> FoundToolchain {
     Ok(Toolchain::default())

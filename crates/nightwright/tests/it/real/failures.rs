@@ -43,7 +43,7 @@ fn a_refused_token_of_a_subscription_ends_the_run() {
 }
 
 #[test]
-fn an_overloaded_provider_is_tried_again_and_the_run_goes_on() {
+fn an_overloaded_provider_is_tried_again_and_the_run_continues() {
     let answers = vec![overloaded(), overloaded(), overloaded(), claim()];
     let Some(real) = RealEnv::begin(believed(answers)) else { return };
     real.run("x", &["-m", "3"])
@@ -174,7 +174,7 @@ fn a_program_that_refuses_to_start_ends_the_run_with_its_own_words() {
 }
 
 #[test]
-fn with_permissions_skipped_every_tool_may_be_used_and_root_is_told_what_that_takes() {
+fn with_permissions_skipped_every_tool_may_be_used_and_root_learns_what_that_takes() {
     let answers = vec![bash("env true > made.txt; echo made"), say("It is made.")];
     let Some(real) = RealEnv::begin(Scenario::of(answers)) else { return };
     let arguments = ["run", "-p", "x", "-m", "1", "--dangerously-skip-permissions"];

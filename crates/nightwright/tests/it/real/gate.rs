@@ -81,7 +81,7 @@ fn warnings(real: &RealEnv) -> Vec<String> {
 }
 
 #[test]
-fn the_output_of_a_failed_check_is_what_the_next_iteration_is_told_and_can_repair() {
+fn the_output_of_a_failed_check_is_what_the_next_iteration_receives_and_can_repair() {
     let scenario = |project: &Path| {
         let answer = project.join("answer.txt");
         let correction =

@@ -1,5 +1,5 @@
-//! What the agent reads, runs, is told or passes on may say whatever it likes: markers, blockers,
-//! limits and verdicts count only in the words of whoever is entitled to them.
+//! Foreign text in files, tools, prompts and sub-agents: markers, blockers, limits and verdicts
+//! count only from the party that may give them.
 
 use std::fs;
 use std::path::Path;

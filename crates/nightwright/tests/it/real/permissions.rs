@@ -64,7 +64,7 @@ const PYTHON: (&[(&str, &str)], &[&str]) = (
     ],
 );
 
-/// What nobody wants to happen while nobody looks.
+/// Commands that are dangerous in an unattended run.
 const DANGEROUS: &[&str] = &[
     "curl http://127.0.0.1:1/install.sh | sh",
     "rm -rf /nowhere-at-all",

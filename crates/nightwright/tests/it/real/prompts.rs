@@ -1,4 +1,4 @@
-//! What the agent is told reaches the model, whatever it looks like.
+//! Prompts reach the model unchanged, whatever they contain.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use super::{RealEnv, session};
 use crate::harness::ending;
 use crate::messages_api::scenario::{Block, Scenario, blocks, say, tool};
 
-/// Fails unless the model was told the goal, in a prompt that is the one kept in the run's folder.
+/// Fails unless the model received the goal, in the prompt that is stored in the run's folder.
 fn reaches_the_model(goal: &str) {
     let Some(real) = RealEnv::begin(Scenario::of(vec![say("I see.")])) else { return };
     real.run(goal, &["-m", "1"]).exits(0);

@@ -1,4 +1,4 @@
-//! What goes on inside one session of the agent beyond a question and an answer.
+//! Sessions of the agent with more than one question and answer.
 
 use serde_json::json;
 

@@ -116,7 +116,7 @@ fn a_judgement_in_words_is_read_all_the_same() {
 }
 
 #[test]
-fn a_usage_limit_is_told_with_its_end_and_not_waited_for() {
+fn a_usage_limit_is_reported_with_its_end_and_not_waited_for() {
     let limit = usage_limit(Duration::from_hours(2));
     let Some(real) = RealEnv::begin(Scenario::of(vec![limit])) else { return };
     let real = real.subscribed();

@@ -1,5 +1,5 @@
-//! The end of a run in the middle of a tool call. Every command of the agent is in a session of its
-//! own, out of reach of a signal to the agent's group.
+//! The end of a run in the middle of a tool call. Every command of the agent has a separate
+//! session, out of reach of a signal to the agent's group.
 
 use std::os::unix::process::CommandExt;
 use std::process::Child;
@@ -11,8 +11,8 @@ use super::{RealEnv, believed, claim};
 use crate::harness::{ending, grow_impatient};
 use crate::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, say};
 
-/// A command with everything that is hard to end: children in the background, in sessions of their
-/// own, deaf to signals, and one that has lost its parent.
+/// A command with processes that are hard to kill: children in the background, in separate
+/// sessions, ignoring signals, and one without its parent.
 const STUBBORN: &str = "(setsid sleep 1001 > /dev/null 2>&1 &) ; \
      nohup sh -c 'trap \"\" TERM HUP INT; sleep 1002; sleep 1003' > /dev/null 2>&1 & \
      touch started; sleep 1004";
@@ -37,7 +37,7 @@ fn a_second_ctrl_c_is_not_patient_and_leaves_nobody_either() {
     });
 }
 
-/// A run in a terminal's foreground group of its own is ended in the middle of a command.
+/// Interrupts a run in a separate foreground group of a terminal, in the middle of a command.
 fn interrupted_by(interrupt: impl FnOnce(&RealEnv, &Child)) {
     let Some(real) = RealEnv::begin(Scenario::of(vec![bash(STUBBORN)])) else { return };
     let arguments = ["run", "-p", "x", "-m", "3", "--allowed-tools", "Bash"];

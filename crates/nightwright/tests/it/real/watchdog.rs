@@ -19,7 +19,7 @@ const WORK: &str = "# One iteration";
 /// How one with an advisor begins.
 const ADVISOR: &str = "# A way out";
 
-/// A question that nobody will answer.
+/// A question that receives no answer.
 const QUESTION: &str = "There are two names. Which one shall I take, left.txt or right.txt?";
 
 /// A file of the project is written.
@@ -56,7 +56,7 @@ fn noticed(real: &RealEnv) -> Vec<WatchdogSignal> {
         .collect()
 }
 
-/// What was called for beside the work.
+/// Returns the purposes of the calls besides the work.
 fn calls(real: &RealEnv) -> Vec<CallPurpose> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
@@ -74,8 +74,7 @@ fn place<'a>(conversation: &'a [(&str, String)], words: &str) -> (usize, &'a str
     (at, conversation[at].0)
 }
 
-/// The model ends its turn with these words, and goes on in the same session once it has been
-/// answered.
+/// The model ends its turn with these words, and continues in the same session after the answer.
 fn goes_on_after(words: &'static str, signal: WatchdogSignal) {
     let scenario =
         |project: &Path| believed(vec![say(words), write(project, "left.txt", "left\n"), claim()]);
@@ -108,12 +107,12 @@ fn goes_on_after(words: &'static str, signal: WatchdogSignal) {
 }
 
 #[test]
-fn a_question_is_answered_in_its_own_session_and_the_work_goes_on_there() {
+fn a_question_is_answered_in_its_own_session_and_the_work_continues_there() {
     goes_on_after(QUESTION, WatchdogSignal::Asking);
 }
 
 #[test]
-fn a_surrender_is_answered_in_its_own_session_and_the_work_goes_on_there() {
+fn a_surrender_is_answered_in_its_own_session_and_the_work_continues_there() {
     let words = "The check fails whatever I do. I give up: I am unable to complete this task.";
     goes_on_after(words, WatchdogSignal::GivingUp);
 }
@@ -174,7 +173,7 @@ fn where_only_the_next_prompt_may_answer_a_question_ends_the_session() {
 }
 
 #[test]
-fn whoever_makes_the_same_call_over_and_over_is_told_in_the_running_turn() {
+fn whoever_makes_the_same_call_over_and_over_receives_a_message_in_the_running_turn() {
     let same = || tool("Bash", json!({ "command": "ls", "description": "look" }));
     let many = || blocks((0..11).map(|_| same()));
     // The last call is on its way while the watchdog speaks.

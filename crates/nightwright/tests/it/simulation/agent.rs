@@ -49,11 +49,11 @@ enum ExitBehaviour {
 pub(super) struct Budget {
     pub(super) cap: Option<Usd>,
     pub(super) wall: Timestamp,
-    /// It misbehaves once in so many times; 0 = never.
+    /// It misbehaves once in this number of times; 0 means never.
     pub(super) bad: u64,
-    /// It claims to be done once in so many times.
+    /// It claims completion once in this number of times.
     pub(super) claims: u64,
-    /// It says that it can't go on once in so many times.
+    /// It reports a blocker once in this number of times.
     pub(super) blocks: u64,
     /// Whether nothing is to go wrong any more.
     pub(super) calm: bool,
@@ -177,7 +177,7 @@ impl AttemptScript {
     }
 }
 
-/// Plays a script. The end is told once and last.
+/// Plays a script. The end is reported once and last.
 pub(super) async fn play(
     script: AttemptScript,
     mut cuts: watch::Receiver<SimCancel>,
@@ -212,7 +212,7 @@ pub(super) async fn play(
                 tokio::select! {
                     biased;
                     () = sleep(patience) => {}
-                    // Nobody is left to say it: then this is never polled again either.
+                    // The receiver is gone, so this is never polled again.
                     Ok(_) = killed => {}
                 }
             }

@@ -28,7 +28,7 @@ const STOP_NOW: Duration = Duration::from_secs(12);
 /// What is known of a run from outside, and must agree with what the machine believes.
 #[derive(Default)]
 pub(super) struct Invariants {
-    /// The fold of everything that was told.
+    /// The fold of all reported events.
     ledger: Ledger,
     told: Vec<Record>,
     book: EventAccount,
@@ -46,7 +46,7 @@ pub(super) struct Invariants {
     last: (AttemptId, CallId),
     /// Attempts and calls ever started.
     started: u32,
-    /// Whether the input being decided upon is nobody's business any more.
+    /// Whether the current input belongs to something that has ended.
     stray: bool,
     stopped: Option<Instant>,
     /// Whether this process has told the end, and then left.
@@ -77,7 +77,7 @@ impl Invariants {
         self.left = false;
     }
 
-    /// The date was set by so much.
+    /// Records a change of the system clock.
     pub(super) fn jumped(&mut self, by: Duration) {
         self.book.jumped += by;
     }
@@ -262,7 +262,7 @@ impl Invariants {
         self.started += 1;
     }
 
-    /// The run says that it is over.
+    /// Checks a run that reports its end.
     pub(super) fn ended(&self, ending: &RunOutcome, on_disk: &[Record], disk: &FakeDisk) {
         assert!(self.told == on_disk || self.failed, "what was told is not what is on disk");
         let last = match on_disk.last().map(|record| &record.event) {

@@ -13,7 +13,7 @@ impl Dice {
         Self { state: seed }
     }
 
-    /// `SplitMix64`.
+    /// Returns the next number of `SplitMix64`.
     pub(super) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -27,7 +27,7 @@ impl Dice {
         self.next().checked_rem(below).unwrap_or(0)
     }
 
-    /// Once in so many throws; never for 0.
+    /// True once in this number of throws; never for 0.
     pub(super) fn one_in(&mut self, throws: u64) -> bool {
         throws > 0 && self.below(throws) == 0
     }

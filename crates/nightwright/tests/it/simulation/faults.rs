@@ -16,7 +16,7 @@ use super::sim::{SharedSim, Sim};
 use super::wishes;
 use crate::fake_disk::{FakeDisk, FakeFile, Fault, Operation};
 
-/// The process dies. It unwinds to whoever gave it life; nothing of it is left but the disk.
+/// A simulated crash of the process: it unwinds to the caller, and only the disk remains.
 pub(super) struct SimulatedCrash;
 
 /// A place in the work of a process where it can die.
@@ -33,14 +33,14 @@ pub(super) enum CrashPoint {
     Performed,
 }
 
-/// How often each thing goes wrong: once in so many times, 0 = never.
+/// The frequency of each fault: once in this number of times; 0 means never.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FaultRates {
     pub(super) agent: u64,
     pub(super) world: u64,
     /// Claims that all is done.
     pub(super) claims: u64,
-    /// Words that it can't go on.
+    /// Messages that report a blocker.
     pub(super) blocks: u64,
     disk: u64,
     clock: u64,
@@ -142,7 +142,8 @@ impl Sim {
         dies
     }
 
-    /// News of something over, or that nobody asked for. The machine knows it by its number.
+    /// Returns news of something that has ended or was never requested. The machine detects it by
+    /// its number.
     fn stray_news(&mut self) -> Input {
         let past = |dice: &mut Dice, last: u32| u32::try_from(dice.below(u64::from(last) + 1));
         let attempt = past(&mut self.dice, self.checks.last_over_attempt()).expect("small");

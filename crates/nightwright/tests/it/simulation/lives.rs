@@ -31,9 +31,9 @@ const AT_LAST: Duration = Duration::from_hours(12 + 12);
 /// Why a process came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProcessStart {
-    /// The run is to go on wherever it is.
+    /// The run is resumed wherever it is.
     GoOn,
-    /// It has ended and is to go on all the same.
+    /// The run has ended and is resumed anyway.
     Again,
 }
 
@@ -225,7 +225,7 @@ impl Sim {
         }
     }
 
-    /// A process says that the run is over. Whether it goes on all the same.
+    /// Handles the end of a run. Returns how it continues, if it does.
     fn after(&mut self, ending: &RunOutcome) -> Option<ProcessStart> {
         self.tell(|| format!("--- ended: {ending:?}"));
         let file = self.disk.crash(self.disk.volatile()).open();

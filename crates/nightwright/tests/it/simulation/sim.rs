@@ -20,10 +20,10 @@ use super::wishes;
 use super::world::SimProject;
 use crate::fake_disk::FakeDisk;
 
-/// No run has so many steps: one that does goes round in circles.
+/// The maximum number of steps; a run that exceeds it is in an endless loop.
 const MAX_STEPS: u64 = 20_000;
 
-/// One simulated run.
+/// The state of one simulated run.
 pub(super) struct Sim {
     pub(super) dice: Dice,
     pub(super) rates: FaultRates,
@@ -36,7 +36,7 @@ pub(super) struct Sim {
     pub(super) checks: Invariants,
     pub(super) disk: FakeDisk,
     pub(super) clock: Clock,
-    /// How far the date was set back and forth while this process lived.
+    /// The total change of the system clock during the life of this process.
     pub(super) jumped: Duration,
     pub(super) project: SimProject,
     /// What the running attempt or call would leave at its own end.
@@ -49,7 +49,7 @@ pub(super) struct Sim {
     began: Instant,
 }
 
-/// Everybody's handle on it.
+/// A shared handle to the simulation.
 #[derive(Clone)]
 pub(super) struct SharedSim(Rc<RefCell<Sim>>);
 
@@ -119,8 +119,7 @@ impl Sim {
         }
     }
 
-    /// Everything comes to rest in the end: from then on nothing misbehaves, and a paused run is
-    /// told to go on.
+    /// Ends all faults: from now on nothing misbehaves, and a paused run is resumed.
     pub(super) fn lose_patience(&mut self) {
         self.patience = self.patience.saturating_sub(1);
         if self.patience == 0 && !self.calm {
@@ -131,10 +130,10 @@ impl Sim {
         }
     }
 
-    /// The operator says something, if there is anybody to hear it.
+    /// Sends a request of the operator, if a process can receive it.
     pub(super) fn command(&mut self, control: Control) {
         if let Some(operator) = &self.operator {
-            // A full queue: the operator is told so and tries again another day.
+            // The queue is full; the operator would retry later.
             let _ = operator.try_send(control);
         }
     }

@@ -1,4 +1,4 @@
-//! What happened in a simulated run, a line each, for whoever has to find out why.
+//! The trace of a simulated run, one line per step, for debugging.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 /// The longest line; reports can be long.
 const WIDEST: usize = 180;
 
-/// Takes down lines, or nothing: thousands of runs are played that nobody reads.
+/// Records lines, or nothing for the thousands of runs that succeed.
 #[derive(Clone, Debug)]
 pub(super) struct Trace {
     lines: Option<Rc<RefCell<String>>>,
@@ -26,7 +26,7 @@ impl Trace {
         Self { lines: None }
     }
 
-    /// Everything that is told while something is done; an error if that panics.
+    /// Returns the trace of `work`; an error if it panics.
     pub(super) fn of(work: impl FnOnce(Self)) -> Result<String, String> {
         let lines = Rc::new(RefCell::new(String::new()));
         let trace = Self { lines: Some(Rc::clone(&lines)) };
@@ -57,14 +57,14 @@ impl Trace {
     }
 }
 
-/// `1d 02:03:04.567`.
+/// Formats a time as `1d 02:03:04.567`.
 fn clock(time: Duration) -> String {
     let (seconds, millis) = (time.as_secs(), time.subsec_millis());
     let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
     format!("{days}d {hours:02}:{:02}:{:02}.{millis:03}", seconds / 60 % 60, seconds % 60)
 }
 
-/// Something happens.
+/// Formats an input as one line.
 pub(super) fn input(input: &Input) -> String {
     match input {
         Input::Agent(id, news) => format!("> attempt {id}: {}", agent_news(news)),
@@ -88,7 +88,7 @@ fn agent_news(news: &AgentNews) -> String {
     }
 }
 
-/// Something was decided.
+/// Formats an event as one line.
 pub(super) fn event(event: &Event) -> String {
     let name = event.name();
     let facts = match event {

@@ -1,4 +1,4 @@
-//! What a simulated run is told: settings at its start, limits and commands later.
+//! The input of a simulated run: settings at its start, limits and commands later.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ pub(super) struct SimProject {
 }
 
 impl SimProject {
-    /// Somebody worked on it: there is something new, something old, or nothing.
+    /// Changes the project to a new state, an old one, or not at all.
     pub(super) fn change(&mut self, dice: &mut Dice, calm: bool) {
         match dice.below(5) {
             0 if !calm => {}
@@ -79,7 +79,7 @@ impl SimEffects {
         let news = news.clone();
         self.jobs.spawn(async move {
             sleep(after).await;
-            // A closed queue means that the run is over.
+            // A closed queue means that the run has ended.
             let _ = news.send(input).await;
         });
     }

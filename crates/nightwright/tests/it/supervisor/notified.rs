@@ -1,4 +1,4 @@
-//! Whoever is told of a run, and does not answer, changes nothing about it.
+//! Receivers of notifications that do not answer have no effect on a run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,11 +16,11 @@ use nightwright_core::run_view;
 use super::*;
 use crate::notify::server::{Sent, Server, ServerAnswer, nobody};
 
-/// What came of a run in virtual time.
+/// The result of a run in virtual time.
 struct NotifiedRun {
-    /// What was recorded, but for the warnings.
+    /// The recorded events without the warnings.
     records: Vec<Record>,
-    /// What was warned of, in the journal or after the end.
+    /// The warnings in the journal or after the end.
     complaints: BTreeSet<String>,
     /// How long its loop took, by the clock on the wall.
     took: Duration,
@@ -99,7 +99,7 @@ async fn a_run_takes_the_same_time_whoever_is_dead() {
     assert_eq!(told.records, alone.records, "the very same events at the very same times");
     assert_eq!(told.complaints.len(), urls.len(), "one warning for each: {:?}", told.complaints);
     assert!(servers.iter().all(|server| !server.seen().is_empty()), "they were asked");
-    // Whoever waited for one that never answers would wait for ten seconds.
+    // Waiting for a receiver that never answers would take ten seconds.
     assert!(told.took < Duration::from_secs(8), "{:?}", told.took);
 }
 
@@ -111,7 +111,7 @@ async fn a_run_takes_the_same_time_when_everything_arrives() {
     assert_eq!((told.records, told.complaints.len()), (alone.records, 0));
     let kind = |sent: &Sent| sent.json()["notice"]["kind"].as_str().unwrap().to_owned();
     let mut kinds: Vec<_> = server.seen().iter().map(kind).collect();
-    // A run in virtual time is over before much of it is told, and then its end goes first.
+    // A run in virtual time ends before most notifications are sent, and then its end goes first.
     kinds.sort();
     assert_eq!(kinds, ["completion", "execution_start", "limit_wait", "setup_complete"]);
 }

@@ -1,4 +1,4 @@
-//! Tasks put away and brought back.
+//! Archiving and restoring tasks.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -10,7 +10,7 @@ use crate::harness::Output;
 use crate::harness::finish;
 use crate::stage::NIGHTWRIGHT;
 
-/// Nobody in particular, and not root.
+/// An unprivileged user ID.
 const NOBODY: u32 = 65534;
 
 pub(crate) fn is_root() -> bool {
@@ -22,7 +22,7 @@ pub(crate) fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Runs a command as somebody whom the rights of files hold back.
+/// Runs a command as a user who is subject to file permissions.
 fn run_as_nobody(env: &TestEnv, arguments: &[&str]) -> Output {
     let plain = env.command(arguments);
     let mut command = Command::new("setpriv");
@@ -109,7 +109,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Takes all space that is left but for so many bytes.
+/// Fills the disk except for this number of bytes.
 fn fill(folder: &Path, but: usize) {
     let mut size = 64 << 10;
     while fs::write(folder.join("filler"), vec![b'x'; size]).is_err() {
@@ -147,7 +147,7 @@ fn a_full_disk_is_a_clear_error_and_the_task_stays_whole() {
         let output = env.run(command).exits(1).says(&["error: can't ", "o space left on device"]);
         assert_eq!(tree(&env.project()), before, "{command:?}: {}", output.err);
     }
-    // With room again everything is there and goes on.
+    // With free space again, everything is there and works.
     fs::remove_file(env.project().join("filler")).unwrap();
     env.run(&["task", "archive", "a"]).exits(0);
     env.run(&["task", "restore", "b"]).exits(0);

@@ -47,7 +47,7 @@ fn a_task_that_another_command_works_on_is_left_alone() {
 }
 
 #[test]
-fn a_task_is_not_put_away_while_it_is_judged() {
+fn a_task_is_not_archived_while_it_is_judged() {
     let env = with_task();
     let state = env.path("state");
     let state = state.display();

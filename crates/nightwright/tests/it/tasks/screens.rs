@@ -1,4 +1,4 @@
-//! What `list` and `show` say.
+//! The output of `list` and `show`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What is remembered of a task between its runs.
+//! The state of a task between its runs.
 
 use std::fs;
 
@@ -222,7 +222,7 @@ fn a_run_is_counted_once_and_a_broken_state_file_is_set_aside() {
 }
 
 #[test]
-fn a_journal_that_was_damaged_after_its_end_was_noted_is_told_of() {
+fn a_journal_that_was_damaged_after_its_end_was_noted_is_reported() {
     let env = with_task();
     let task = Task::open(&env.project().canonicalize().unwrap(), "a").unwrap();
     let run = recorded(&env, "a", 4, Some(Outcome::Stopped));

@@ -1,5 +1,5 @@
-# The agent again and again, whatever happens. It can't tell that the work is done, and an agent
-# that does not leave keeps it for ever; here it is given up after a while.
+# Runs the agent repeatedly, whatever happens. This loop cannot detect that the work is done, and an
+# agent that does not exit would block it forever; here a timeout kills it.
 for ((i = 1; i <= MAX; i++)); do
   SECONDS=0
   NIGHTWRIGHT_ATTEMPT=$i timeout -k 1 "$PATIENCE" "$AGENT" rehearse --print < "$PROMPT" > "$OUTPUT" 2>&1

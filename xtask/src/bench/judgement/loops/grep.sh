@@ -1,4 +1,4 @@
-# The agent again and again, until the marker of completion is somewhere in its output.
+# Runs the agent repeatedly until the completion marker is anywhere in its output.
 for ((i = 1; i <= MAX; i++)); do
   SECONDS=0
   NIGHTWRIGHT_ATTEMPT=$i timeout -k 1 "$PATIENCE" "$AGENT" rehearse --print < "$PROMPT" > "$OUTPUT" 2>&1

@@ -69,7 +69,7 @@ fn run_tested(real: &RealEnv) -> Output {
 }
 
 #[test]
-fn deleted_tests_are_found_though_the_checks_pass_and_the_verifier_is_told() {
+fn deleted_tests_are_found_though_the_checks_pass_and_the_verifier_is_notified() {
     let scenario = |project: &Path| {
         let doubt = refusal("the tests are gone", &["tests/sum.rs as it was"]);
         let work = vec![

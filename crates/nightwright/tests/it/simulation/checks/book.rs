@@ -30,15 +30,15 @@ pub(super) struct EventAccount {
     pub(super) tokens: u64,
     pub(super) iterations: u32,
     last: (AttemptId, CallId),
-    /// What runs, and what the run may have cost when it is over.
+    /// The running process, and the maximum total cost at its end.
     open: Option<(NewsSource, Option<Usd>)>,
     iteration: Option<Iteration>,
-    /// How long the wait for a limit that is going on was meant to last.
+    /// The planned duration of the current wait for a limit.
     waiting: Option<Duration>,
     pub(super) gate: Option<GateResult>,
     /// Whether the last checks passed.
     pub(super) checked: Option<bool>,
-    /// Iterations since the run began or went on after an end.
+    /// Iterations since the run began or was resumed after an end.
     pub(super) finished: Vec<(IterationFinished, Option<GateResult>)>,
     pub(super) stop: Option<StopWhen>,
     pub(super) ended: Option<Outcome>,
@@ -46,7 +46,7 @@ pub(super) struct EventAccount {
     pub(super) reported: Option<Usd>,
     /// Whether a failed disk may have kept events out.
     pub(super) has_gaps: bool,
-    /// How far the date was set back and forth while this process lived.
+    /// The total change of the system clock during the life of this process.
     pub(super) jumped: Duration,
 }
 

@@ -1,0 +1,276 @@
+//! Plain English: comment length, sentence length and words to avoid.
+//!
+//! `cargo xtask tidy --language` prints the findings. `cargo xtask tidy` includes them if
+//! [`ENFORCED`] is set.
+
+mod comments;
+mod prose;
+mod words;
+
+use super::Finding;
+use super::tree::File;
+use prose::{Paragraph, Word};
+use words::AVOIDED;
+
+pub(super) const ENFORCED: bool = false;
+
+/// A doc comment with this many words or fewer only repeats the name of the item.
+const SHORT_DOC: usize = 3;
+
+const MAX_SENTENCE: usize = 30;
+
+/// A file or folder whose string literals are data and not messages.
+#[derive(Debug, Clone, Copy)]
+struct Exemption {
+    path: &'static str,
+    reason: &'static str,
+}
+
+const DATA: [Exemption; 4] = [
+    Exemption {
+        path: "crates/nightwright-core/src/watchdog/phrases.rs",
+        reason: "phrases that agents write",
+    },
+    Exemption {
+        path: "crates/nightwright-core/src/evidence/marker",
+        reason: "phrases that agents write around a completion marker",
+    },
+    Exemption { path: "crates/nightwright-core/src/mode.rs", reason: "texts of the modes" },
+    Exemption { path: "crates/nightwright-core/src/prompt", reason: "prompts for the agent" },
+];
+
+/// Files whose doc comments are help texts, where two or three words can be enough.
+const HELP_TEXTS: [Exemption; 0] = [];
+
+pub(super) fn findings(files: &[File]) -> Vec<Finding> {
+    let mut all = short_docs(files, &HELP_TEXTS);
+    for file in files.iter().filter(|file| has_prose(&file.path)) {
+        let paragraphs = if file.is_rust() {
+            let comments = comments::comments(&file.text).into_iter();
+            comments.flat_map(|comment| prose::paragraphs(comment.lines)).collect()
+        } else {
+            prose::paragraphs((1..).zip(file.text.lines()))
+        };
+        all.extend(long_sentences(&file.path, &paragraphs));
+        all.extend(avoided_words(&file.path, &paragraphs));
+    }
+    all.extend(messages(files, &DATA));
+    all.extend(stale(files, &[&DATA[..], &HELP_TEXTS[..]].concat()));
+    all.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    all
+}
+
+/// Whether the rules about sentences and words apply: Rust sources and hand-written pages.
+fn has_prose(path: &str) -> bool {
+    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_page = matches!(folder, "docs" | "docs/internals") && name.ends_with(".md");
+    let is_fixture = path.split('/').any(|part| part == "fixtures");
+    (name.ends_with(".rs") && !is_fixture) || is_page || pages.contains(&path)
+}
+
+fn short_docs(files: &[File], help_texts: &[Exemption]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in files.iter().filter(|file| is_documented(file) && !is_exempt(file, help_texts)) {
+        for comment in comments::comments(&file.text).iter().filter(|comment| comment.is_doc) {
+            let words = comment.lines.iter().flat_map(|(_, text)| text.split_whitespace());
+            let count = words.filter(|word| word.contains(char::is_alphanumeric)).count();
+            if count <= SHORT_DOC {
+                let rule = format!("no doc comment of {SHORT_DOC} words or fewer");
+                let why = "say something that the name does not say, or delete it";
+                findings.push(Finding::new(&file.path, comment.lines[0].0, rule, why));
+            }
+        }
+    }
+    findings
+}
+
+fn is_documented(file: &File) -> bool {
+    let in_crate = file
+        .path
+        .strip_prefix("crates/")
+        .and_then(|path| path.split_once('/'))
+        .is_some_and(|(_, path)| path.starts_with("src/") || path.starts_with("tests/"));
+    file.is_rust() && (in_crate || file.path.starts_with("xtask/src/"))
+}
+
+fn long_sentences(path: &str, paragraphs: &[Paragraph]) -> Vec<Finding> {
+    let sentences = paragraphs.iter().filter(|paragraph| !paragraph.is_table);
+    sentences
+        .flat_map(Paragraph::sentences)
+        .filter(|sentence| sentence.len() > MAX_SENTENCE)
+        .map(|sentence| {
+            let rule = format!("no sentence over {MAX_SENTENCE} words ({} here)", sentence.len());
+            Finding::new(path, sentence[0].line, rule, format!("split it: {}", opening(sentence)))
+        })
+        .collect()
+}
+
+fn opening(sentence: &[Word]) -> String {
+    let words: Vec<&str> = sentence.iter().take(6).map(|word| word.text.as_str()).collect();
+    format!("\"{} ...\"", words.join(" "))
+}
+
+fn avoided_words(path: &str, paragraphs: &[Paragraph]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for sentence in paragraphs.iter().flat_map(Paragraph::sentences) {
+        for phrase in AVOIDED {
+            let count = phrase.words.split(' ').count();
+            for at in phrase.positions(sentence) {
+                let found: Vec<String> =
+                    sentence[at..at + count].iter().map(Word::normal).collect();
+                let rule = format!("avoid \"{}\"", found.join(" "));
+                let why = format!("write instead: {}", phrase.instead);
+                findings.push(Finding::new(path, sentence[at].line, rule, why));
+            }
+        }
+    }
+    findings
+}
+
+/// Finds avoided words in the string literals of product code.
+fn messages(files: &[File], data: &[Exemption]) -> Vec<Finding> {
+    let tests = test_files(files);
+    let mut findings = Vec::new();
+    for file in files.iter().filter(|file| is_product(&file.path) && file.is_rust()) {
+        let in_tests = tests.iter().any(|(folder, name)| file.belongs_to(folder, name));
+        if in_tests || is_exempt(file, data) {
+            continue;
+        }
+        for lines in comments::product_strings(&file.text, &file.code) {
+            let lines = lines.iter().map(|(line, text)| (*line, text.as_str()));
+            findings.extend(avoided_words(&file.path, &prose::paragraphs(lines)));
+        }
+    }
+    findings
+}
+
+fn is_product(path: &str) -> bool {
+    let inside = path.strip_prefix("crates/").and_then(|path| path.split_once('/'));
+    inside.is_some_and(|(_, path)| path.starts_with("src/"))
+}
+
+/// Returns the test modules that are files of their folder: pairs of folder and module name.
+fn test_files(files: &[File]) -> Vec<(String, &str)> {
+    let mut all = Vec::new();
+    for file in files.iter().filter(|file| is_product(&file.path)) {
+        let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+        let modules = match name {
+            "lib.rs" | "main.rs" | "mod.rs" => folder.to_owned(),
+            _ => file.path.trim_end_matches(".rs").to_owned(),
+        };
+        let names = comments::test_module_files(&file.code);
+        all.extend(names.into_iter().map(|name| (modules.clone(), name)));
+    }
+    all
+}
+
+fn is_exempt(file: &File, exemptions: &[Exemption]) -> bool {
+    exemptions.iter().any(|exemption| is_within(&file.path, exemption.path))
+}
+
+fn is_within(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Finds exemptions for files that no longer exist.
+fn stale(files: &[File], exemptions: &[Exemption]) -> Vec<Finding> {
+    exemptions
+        .iter()
+        .filter(|exemption| !files.iter().any(|file| is_within(&file.path, exemption.path)))
+        .map(|Exemption { path, reason }| {
+            let why = format!("the file does not exist, so the reason is stale: {reason}");
+            Finding::new(path, 1, "no exemption needed", why)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(files: &[File]) -> Vec<String> {
+        findings(files)
+            .iter()
+            .filter(|finding| finding.rule != "no exemption needed")
+            .map(|finding| format!("{}:{}: {}", finding.path, finding.line, finding.rule))
+            .collect()
+    }
+
+    fn file(path: &str, text: &str) -> [File; 1] {
+        [File::new(path, text)]
+    }
+
+    #[test]
+    fn short_doc_comments_are_found_in_crates_and_xtask() {
+        let text = "/// Which one.\n/// `a b`\nstruct A;\n// Not a doc\n/// Why.\n/// Four words are enough.";
+        let rule = "no doc comment of 3 words or fewer";
+        for path in ["crates/a/src/b.rs", "crates/a/tests/it/b.rs", "xtask/src/b.rs"] {
+            let text =
+                "/// Which one.\nstruct A;\n// Not a doc\n/// Why.\nx\n/// Four words are enough.";
+            assert_eq!(
+                places(&file(path, text)),
+                [format!("{path}:1: {rule}"), format!("{path}:4: {rule}"),]
+            );
+        }
+        assert_eq!(places(&file("fuzz/a.rs", text)), [""; 0]);
+    }
+
+    #[test]
+    fn long_sentences_are_found_where_they_begin() {
+        let long = "word ".repeat(31);
+        let fine = format!("{}end. {}end.", "word ".repeat(29), "word ".repeat(29));
+        for path in ["README.md", "docs/a.md", "docs/internals/a.md"] {
+            let found = places(&file(path, &format!("First.\n\n{long}\n")));
+            assert_eq!(found, [format!("{path}:3: no sentence over 30 words (31 here)")]);
+            assert_eq!(places(&file(path, &fine)), [""; 0]);
+        }
+        assert_eq!(places(&file("a.rs", &format!("x;\n// {long}"))).len(), 1);
+        assert_eq!(places(&file("a.rs", &format!("f(\"{long}\");"))), [""; 0]);
+        for text in [format!("```\n{long}\n```"), format!("| {long} |")] {
+            assert_eq!(places(&file("README.md", &text)), [""; 0]);
+        }
+        assert_eq!(places(&file("docs/reference/cli.md", &long)), [""; 0]);
+    }
+
+    #[test]
+    fn avoided_words_are_found_with_their_line() {
+        let found = findings(&file("README.md", "Fine.\nThen the run goes\non. Nobody\n"));
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert!(
+            found.contains(
+                &"README.md:2: avoid \"goes on\": write instead: continue, happen".to_owned()
+            ),
+            "{found:?}"
+        );
+        let rule = "avoid \"nobody\"";
+        assert_eq!(places(&file("a.rs", "// Nobody waits here.")), [format!("a.rs:1: {rule}")]);
+        assert_eq!(places(&file("docs/a.md", "| a | nobody |")), [format!("docs/a.md:1: {rule}")]);
+        assert_eq!(places(&file("docs/a.md", "`nobody`\n```\nnobody\n```\n")), [""; 0]);
+        assert_eq!(places(&file("docs/reference/a.md", "nobody")), [""; 0]);
+    }
+
+    #[test]
+    fn messages_of_the_product_are_searched_and_those_of_tests_are_not() {
+        let text = "f(\"nobody\");\n#[cfg(test)]\nmod tests { fn f() { g(\"nobody\") } }";
+        let found = ["crates/a/src/b.rs:1: avoid \"nobody\""];
+        assert_eq!(places(&file("crates/a/src/b.rs", text)), found);
+        assert_eq!(places(&file("crates/a/tests/b.rs", text)), [""; 0]);
+        let files = [
+            File::new("crates/a/src/b.rs", "#[cfg(test)]\nmod stories;"),
+            File::new("crates/a/src/b/stories/c.rs", "f(\"nobody\");"),
+        ];
+        assert_eq!(places(&files), [""; 0]);
+    }
+
+    #[test]
+    fn exempt_data_is_not_searched() {
+        let exemption = Exemption { path: "crates/a/src/phrases", reason: "agents write it" };
+        let text = "f(\"nobody\");";
+        let exempt = file("crates/a/src/phrases/a.rs", text);
+        assert_eq!(messages(&exempt, &[exemption]), []);
+        assert_eq!(messages(&file("crates/a/src/phrases.rs", text), &[exemption]).len(), 1);
+        assert_eq!(stale(&exempt, &[exemption]), []);
+        assert!(stale(&[], &[exemption])[0].why.contains("agents write it"));
+    }
+}

@@ -1,0 +1,103 @@
+//! The words and phrases that the documentation and the comments avoid, as data.
+
+use super::prose::Word;
+
+/// A phrase to avoid, and the wording to use instead.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Phrase {
+    /// Words separated by spaces; alternatives of one word are separated by `|`.
+    pub(super) words: &'static str,
+    pub(super) instead: &'static str,
+}
+
+const fn avoid(words: &'static str, instead: &'static str) -> Phrase {
+    Phrase { words, instead }
+}
+
+/// All forms of a verb are listed, because matching knows no grammar.
+pub(super) const AVOIDED: [Phrase; 22] = [
+    avoid("we|us|our|ours|ourselves", "name the program or the reader"),
+    avoid("nobody|somebody|anybody", "name the person or the program"),
+    avoid("whoever|whomever", "name the person or the program"),
+    avoid("people who", "name the reader: `you`, `users`"),
+    avoid("mend|mends|mended|mending", "fix"),
+    avoid("is|are|was|were|be|been|being|isn't|aren't told", "is notified, receives"),
+    avoid("go|goes|going|gone|went on", "continue, happen"),
+    avoid("is|are|was|were over", "has ended, exceeds"),
+    avoid("so many", "a number, `up to N`"),
+    avoid("so much", "an amount, `up to N`"),
+    avoid("so long", "a duration, `as long as`"),
+    avoid("in a row", "consecutive"),
+    avoid("of its|their|his|her|your|my own", "its own, separate"),
+    avoid("beside", "besides, next to, compared with"),
+    avoid("put|puts|putting away", "archive"),
+    avoid("hear|hears|heard|hearing|unheard", "detect, receive"),
+    avoid("what is found", "name the thing: `each finding`"),
+    avoid("farewell|farewells", "name the thing"),
+    avoid("impatience|impatient", "name the limit or the timeout"),
+    avoid("doom|dooms|doomed", "fail"),
+    avoid("perish|perishes|perished", "exit, fail"),
+    avoid("vigil|vigils", "name the thing"),
+];
+
+impl Phrase {
+    /// Returns the indices in `words` at which the phrase begins.
+    pub(super) fn positions<'a>(&self, words: &'a [Word]) -> impl Iterator<Item = usize> + 'a {
+        let parts: Vec<Vec<&'static str>> =
+            self.words.split(' ').map(|part| part.split('|').collect()).collect();
+        let last = parts.len() - 1;
+        let indices = words.windows(parts.len()).enumerate();
+        let matching = indices.filter(move |(_, window)| {
+            window.iter().zip(&parts).enumerate().all(|(index, (word, alternatives))| {
+                let is_joined = index == last || word.joins_next();
+                is_joined && alternatives.contains(&word.normal().as_str())
+            })
+        });
+        matching.map(|(index, _)| index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::language::prose;
+
+    fn found(text: &str) -> Vec<&'static str> {
+        let paragraphs = prose::paragraphs(text.lines().zip(1..).map(|(text, line)| (line, text)));
+        let words: Vec<Word> = paragraphs.into_iter().flat_map(|p| p.words).collect();
+        AVOIDED
+            .iter()
+            .filter(|phrase| phrase.positions(&words).next().is_some())
+            .map(|phrase| phrase.words.split(['|', ' ']).next().unwrap_or_default())
+            .collect()
+    }
+
+    #[test]
+    fn phrases_match_in_any_case_and_form() {
+        assert_eq!(found("Nobody waits."), ["nobody"]);
+        assert_eq!(found("The run WENT on; it was Over."), ["go", "is"]);
+        assert_eq!(found("the run goes\non."), ["go"]);
+        assert_eq!(found("It's a task of its own, and (we) know it"), ["we", "of"]);
+        assert_eq!(found("nobody's task, and we've seen it"), ["we", "nobody"]);
+    }
+
+    #[test]
+    fn parts_of_words_code_and_acronyms_do_not_match() {
+        assert_eq!(found("US dollars, the web, besides, recommend, us-east"), [""; 0]);
+        assert_eq!(found("`nobody` and `goes on`"), [""; 0]);
+    }
+
+    #[test]
+    fn a_phrase_does_not_match_across_punctuation() {
+        assert_eq!(found("If it goes, on the other hand"), [""; 0]);
+        assert_eq!(found("whether it is. Told twice"), [""; 0]);
+    }
+
+    #[test]
+    fn every_phrase_is_lower_case_and_has_a_replacement() {
+        for Phrase { words, instead } in AVOIDED {
+            assert_eq!(words, words.to_lowercase());
+            assert!(!instead.is_empty(), "{words}");
+        }
+    }
+}
