@@ -125,7 +125,7 @@ fn stands_alone(text: &str, at: usize, phrase: &str) -> bool {
     !cut_before && !cut_after
 }
 
-/// Whether the rest of the sentence makes the phrase a mention: "I can't say X yet".
+/// Whether the rest of the sentence makes the phrase a mention: "I cannot say X yet".
 fn is_only_mentioned(before: &str, after: &str) -> bool {
     let is_end = |c: char| matches!(c, '.' | '!' | '?' | ';' | ':' | '—' | '–');
     let before = before.rsplit(is_end).next().unwrap_or_default();

@@ -126,7 +126,7 @@ pub fn escape_unseen(buffer: &mut Vec<u8>, start: usize) {
             continue;
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
-            write!(escaped, "\\u{unit:04x}").expect("writing to memory can't fail");
+            write!(escaped, "\\u{unit:04x}").expect("writing to memory cannot fail");
         }
     }
     buffer.truncate(start);
@@ -248,11 +248,11 @@ fn timestamp(buffer: &mut Vec<u8>, at: Timestamp) {
     const MILLIS: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
     const EXACT: DateTimePrinter = DateTimePrinter::new();
     let printer = if at.subsec_nanosecond() % 1_000_000 == 0 { &MILLIS } else { &EXACT };
-    printer.print_timestamp(&at, buffer).expect("writing to memory can't fail");
+    printer.print_timestamp(&at, buffer).expect("writing to memory cannot fail");
 }
 
 fn put(buffer: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    buffer.write_fmt(text).expect("writing to memory can't fail");
+    buffer.write_fmt(text).expect("writing to memory cannot fail");
 }
 
 fn json(buffer: &mut Vec<u8>, value: &impl serde::Serialize) {

@@ -337,7 +337,7 @@ impl Machine {
         }
     }
 
-    /// The run can't go on. What runs is ended first; nothing is concluded from it.
+    /// The run cannot go on. What runs is ended first; nothing is concluded from it.
     fn abort_when_idle(&mut self, outcome: Outcome) {
         if self.live.abort_outcome.is_none() {
             self.live.abort_outcome = Some(outcome);

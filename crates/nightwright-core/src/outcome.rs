@@ -54,7 +54,7 @@ pub enum Outcome {
         /// The limit.
         limit: u64,
     },
-    /// The agent can't go on without something that only a person can give.
+    /// The agent cannot continue without something that only a person can give.
     Blocked {
         /// What is needed.
         needs: String,
@@ -92,7 +92,7 @@ pub enum Outcome {
         /// What the agent said.
         why: String,
     },
-    /// The agent program can't work: it does not start, or its model does not exist.
+    /// The agent program cannot work: it does not start, or its model does not exist.
     BadAgent {
         /// What it said.
         why: String,

@@ -72,7 +72,7 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// Why secrets can't be looked for. Nothing may be shown then.
+/// Why secrets cannot be looked for. Nothing may be shown then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RedactionError {
     /// A pattern is wrong.
@@ -84,7 +84,7 @@ pub enum RedactionError {
         why: String,
     },
     /// There are more values, or longer ones, than can be looked for.
-    #[error("the values of secret variables can't be looked for: {why}")]
+    #[error("the values of secret variables cannot be looked for: {why}")]
     Values {
         /// What went wrong.
         why: String,

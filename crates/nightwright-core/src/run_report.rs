@@ -122,7 +122,7 @@ pub enum ReportStatus {
     Gone,
     /// Over, and only a rehearsal: whatever it came to, nothing is done.
     Rehearsed,
-    /// Not known: the journal can't be read to its end.
+    /// Not known: the journal cannot be read to its end.
     Unknown,
 }
 
@@ -201,7 +201,7 @@ pub struct IterationReport {
     pub calls: Vec<CallSummary>,
     /// Claims and what became of them.
     pub claims: Vec<ClaimSummary>,
-    /// What it can't go on without.
+    /// What it cannot continue without.
     pub blockers: Vec<String>,
     /// What else happened.
     pub notes: Vec<Note>,

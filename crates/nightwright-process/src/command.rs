@@ -110,7 +110,7 @@ async fn read_to_end(
     let (ended, output) = match spawn(launch).await {
         Ok(child) => run(child, limit, (heard, masks), stop).await,
         Err(error) => {
-            let why = format!("can't start `{}`: {error}", launch.program.display());
+            let why = format!("cannot start `{}`: {error}", launch.program.display());
             (CommandEnd::NotStarted { why }, String::new())
         }
     };

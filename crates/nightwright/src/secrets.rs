@@ -192,7 +192,7 @@ mod tests {
         assert!(failure.message.contains("an invalid pattern: `(`: unclosed group"), "{failure:?}");
         let values = RedactionError::Values { why: "too many".to_owned() };
         let failure = unusable(&values, &SecretSettings::default());
-        assert!(failure.message.ends_with("can't be looked for: too many"), "{failure:?}");
+        assert!(failure.message.ends_with("cannot be looked for: too many"), "{failure:?}");
     }
 
     #[test]

@@ -263,7 +263,7 @@ impl Workspace {
             Ok(None) => self.walked(),
             Err(trouble) => {
                 if !std::mem::replace(&mut self.warned_about_git, true) {
-                    let text = "scanning all files because git failed";
+                    let text = "scanning all files without git";
                     self.warnings.push(format!("{text}: {trouble}"));
                 }
                 match self.view {

@@ -121,6 +121,9 @@ mod tests {
         times[LOOKS.len() + 1] = vec![10 * WANTED];
         assert_eq!(table(&times, 1), Ok(()));
         times[2] = vec![WANTED + Duration::from_millis(1)];
-        assert_eq!(table(&times, 1), Err("not reached: `nightwright task show orders`".to_owned()));
+        assert_eq!(
+            table(&times, 1),
+            Err("targets missed: `nightwright task show orders`".to_owned())
+        );
     }
 }

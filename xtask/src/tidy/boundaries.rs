@@ -41,7 +41,7 @@ const STEERS: [&str; 1] = ["runtime::supervisor"];
 
 /// What goes on beside a run and after it. A terminal that nobody reads blocks whoever writes to it,
 /// so nothing there writes by itself.
-const BESIDE_A_RUN: [&str; 8] = [
+const DURING_A_RUN: [&str; 8] = [
     "crates/nightwright/src/app/control_inputs.rs",
     "crates/nightwright/src/app/detach.rs",
     "crates/nightwright/src/app/execute.rs",

@@ -7,6 +7,8 @@ mod comments;
 mod prose;
 mod words;
 
+use std::path::Path;
+
 use super::Finding;
 use super::tree::File;
 use prose::{Paragraph, Word};
@@ -63,10 +65,14 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
 /// Whether the rules about sentences and words apply: Rust sources and hand-written pages.
 fn has_prose(path: &str) -> bool {
     let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let is_page = matches!(folder, "docs" | "docs/internals") && name.ends_with(".md");
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let is_page = matches!(folder, "docs" | "docs/internals") && has_extension(path, "md");
     let is_fixture = path.split('/').any(|part| part == "fixtures");
-    (name.ends_with(".rs") && !is_fixture) || is_page || pages.contains(&path)
+    (has_extension(path, "rs") && !is_fixture) || is_page || pages.contains(&path)
+}
+
+fn has_extension(path: &str, extension: &str) -> bool {
+    Path::new(path).extension().is_some_and(|found| found == extension)
 }
 
 fn short_docs(files: &[File], help_texts: &[Exemption]) -> Vec<Finding> {

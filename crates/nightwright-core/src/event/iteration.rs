@@ -122,7 +122,7 @@ impl IterationFinished {
 pub enum IterationResult {
     /// It came to its end and was judged.
     Done,
-    /// Its attempts were used up, or its prompt can't work.
+    /// Its attempts were used up, or its prompt cannot work.
     Failed {
         /// What went wrong.
         why: String,

@@ -26,7 +26,7 @@ pub enum StatusField {
     Summary,
     /// Where in the task the agent is.
     Phase,
-    /// What it can't go on without.
+    /// What it cannot continue without.
     Blockers,
     /// Anything else.
     Other,
@@ -44,7 +44,7 @@ pub struct StatusFacts {
     pub summary: String,
     /// Where in the task the agent is, if it says so.
     pub phase: Option<String>,
-    /// The keys of what it can't go on without.
+    /// The keys of what it cannot continue without.
     pub blockers: Vec<String>,
     /// By what the rest is told from another version of it; `None` where the rest does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,7 @@ pub struct StatusText<'a> {
     pub summary: &'a str,
     /// Where in the task the agent is.
     pub phase: Option<&'a str>,
-    /// How many things it can't go on without.
+    /// How many things it cannot continue without.
     pub blockers: usize,
     /// Whether the work is complete.
     pub complete: bool,

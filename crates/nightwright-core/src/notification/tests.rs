@@ -247,7 +247,7 @@ fn a_run_that_goes_on_after_its_end_sends_its_next_end_too() {
     assert_eq!(story.last().0, "migrate-api: completed, not verified");
     assert_ne!(story.told[2].id(), story.told[3].id());
 
-    // The earlier end was an earlier process's, and the next one can't be recorded.
+    // The earlier end was an earlier process's, and the next one cannot be recorded.
     let mut story =
         NotificationStory::default().past(started("claude")).past(ended(Outcome::Stopped));
     story = story.then(again());

@@ -35,7 +35,7 @@ impl Outcome {
                 format!("All {iterations} iterations failed; the last: {last}")
             }
             Self::Auth { why } => format!("The agent's account refused to work: {why}"),
-            Self::BadAgent { why } => format!("The agent program can't work: {why}"),
+            Self::BadAgent { why } => format!("The agent program cannot work: {why}"),
             Self::ChecksCannotRun { why } => format!("Not started: {why}"),
             Self::HookAbort { why } => format!("Ended by a hook: {why}"),
             Self::LimitWaitTooLong { until: Some(until) } => {

@@ -134,7 +134,7 @@ pub static SCALE: [Principle; COUNT] = [
         when_high: "Keep every change small, and away from what it need not touch." },
     Principle { name: "clarity_of_intent", layer: Layer::Development, presets: [6, 8, 9],
         low: "implicit", high: "explicit",
-        when_low: "Let the code speak; say only what can't be seen in it.",
+        when_low: "Let the code speak; say only what cannot be seen in it.",
         when_high: "Make intent explicit: names, types, comments, commit messages." },
     Principle { name: "reversibility_priority", layer: Layer::Development, presets: [8, 9, 7],
         low: "permanent", high: "easy rollback",

@@ -51,7 +51,7 @@ Where two good things contradict each other, these weights from 1 to 10 say whic
 ";
 
 const RULE: &str = "
-When two of them, or one of them and the task, can't both be had:
+When two of them, or one of them and the task, cannot both be had:
 
 1. See whether they are compatible after all: most are.
 2. Constraints (what must be, or must not be) come before objectives (what would be good).
@@ -73,7 +73,7 @@ pub fn request(file: &str, wrong: Option<&str>) -> String {
         ),
         Some(wrong) => format!(
             "The principles of this project, weights that say what gives way where two good things \
-             contradict each other, are in `{file}` and can't be used as they are:\n\n{wrong}\n\n\
+             contradict each other, are in `{file}` and cannot be used as they are:\n\n{wrong}\n\n\
              Before anything else, fix that file. Keep what it says as far as it can be \
              understood; what is missing, choose by what the task and the project show."
         ),

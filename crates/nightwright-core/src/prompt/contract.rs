@@ -46,7 +46,7 @@ pub(super) fn status(user: &mut String, settings: &Settings) {
     let failed = if evidence.is_empty() {
         ""
     } else {
-        "\n- If the task can't be done at all, write `\"status\": \"failed\"` and why into \
+        "\n- If the task cannot be done at all, write `\"status\": \"failed\"` and why into \
          `summary`: that ends the run."
     };
     let text = format!(

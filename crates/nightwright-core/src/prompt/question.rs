@@ -166,7 +166,7 @@ pub fn council_question(settings: &Settings, decisions: &[Decision], conflict: &
         writes(&mut text, format_args!("\n<decided>\n{decided}\n</decided>\n"));
     }
     text.push_str(
-        "\nDecide. First see whether both sides can be had. If they can't, constraints come before \
+        "\nDecide. First see whether both sides can be had. If they cannot, constraints come before \
          objectives; after that: what the law demands, security, what the user wants, the integrity \
          of data, quality, speed, convenience, in this order. Don't contradict what was decided \
          before. Change nothing in the project.\n\n\

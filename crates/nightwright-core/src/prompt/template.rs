@@ -19,7 +19,7 @@ const FUEL: u64 = 100_000;
 
 /// An error in a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the template `{file}` can't be used: line {line}: {what}")]
+#[error("the template `{file}` cannot be used: line {line}: {what}")]
 pub struct TemplateError {
     /// The file of the mode.
     pub file: String,
@@ -136,7 +136,7 @@ fn can_choose(tag: &str) -> Result<(), String> {
         Some(_) | None => false,
     };
     let allowed = "only `if`, `elif`, `else` and `endif`, with names, `and`, `or` and `not`";
-    if plain { Ok(()) } else { Err(format!("`{tag}` can't stand here: {allowed}")) }
+    if plain { Ok(()) } else { Err(format!("`{tag}` cannot stand here: {allowed}")) }
 }
 
 fn is_name(word: &str) -> bool {

@@ -320,7 +320,7 @@ fn an_advisor_is_told_every_problem_and_how_often_it_came_up() {
         "Which ",
         "> no such file",
         "> Left or right.",
-        "so in 2 iterations before",
+        "The same happened in 2 earlier iterations",
     ] {
         assert!(text.contains(part), "{text}");
     }

@@ -63,7 +63,7 @@ pub(super) struct Literals {
 }
 
 impl Literals {
-    /// Of these values; why not if they can't be looked for.
+    /// Of these values; why not if they cannot be looked for.
     pub(super) fn new(values: &[Vec<u8>]) -> Result<Self, String> {
         let mut all = BTreeSet::new();
         for piece in values.iter().flat_map(|value| pieces(value)) {

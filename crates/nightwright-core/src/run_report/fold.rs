@@ -38,7 +38,7 @@ const MAX_PER_ITERATION: usize = 30;
 /// The most of anything that a run has a list of.
 const MAX_PER_RUN: usize = 200;
 
-/// Who tells of the run, and when: what a journal can't know.
+/// Who tells of the run, and when: what a journal cannot know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportContext {
     /// Whether a process conducts the run.
@@ -52,7 +52,7 @@ pub struct ReportContext {
 pub struct UnreadableJournal {
     /// In a sentence each, for people.
     pub missing: Vec<String>,
-    /// Where it can't be read any further, if anything but a half-written end is missing.
+    /// Where it cannot be read any further, if anything but a half-written end is missing.
     pub from: Option<JournalBreak>,
 }
 

@@ -22,7 +22,7 @@ const STYLE: &str = include_str!("html/style.css");
 macro_rules! put {
     ($out:expr, $($text:tt)*) => {
         std::fmt::Write::write_fmt($out, format_args!($($text)*))
-            .expect("writing to memory can't fail")
+            .expect("writing to memory cannot fail")
     };
 }
 pub(super) use put;

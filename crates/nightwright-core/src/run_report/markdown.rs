@@ -377,7 +377,7 @@ fn is_plain_word(word: &str) -> bool {
     !may_be_link && !may_be_issue && !may_be_commit && !is_rule
 }
 
-/// A code span that the text can't leave.
+/// A code span that the text cannot leave.
 fn code(text: &str) -> String {
     let line = one_line(text, MAX_LINE_CHARS);
     if line.is_empty() {
@@ -388,7 +388,7 @@ fn code(text: &str) -> String {
     format!("{fence}{gap}{line}{gap}{fence}")
 }
 
-/// A code block that the text can't leave.
+/// A code block that the text cannot leave.
 fn block(text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     format!("{fence}text\n{text}\n{fence}\n")

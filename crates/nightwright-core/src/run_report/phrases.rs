@@ -166,7 +166,7 @@ pub(super) fn name(iteration: &IterationReport) -> String {
     }
 }
 
-/// `: +12 -3`; nothing for a file whose lines can't be counted.
+/// `: +12 -3`; nothing for a file whose lines cannot be counted.
 pub(super) fn lines(file: &ChangedFile) -> String {
     match (file.added, file.removed) {
         (0, 0) => String::new(),

@@ -15,11 +15,11 @@ pub enum Liveness {
     Gone,
     /// It is over.
     Ended,
-    /// Nobody does, and whether it has ended can't be read.
+    /// Nobody does, and whether it has ended cannot be read.
     Unknown,
 }
 
-/// Where a journal can't be read any further. A half-written end is none: whoever wrote it wrote no
+/// Where a journal cannot be read any further. A half-written end is none: whoever wrote it wrote no
 /// more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JournalBreak {
@@ -51,7 +51,7 @@ impl JournalBreak {
 
 impl Liveness {
     /// By what could be read of the journal, whether a process holds the run, and where the journal
-    /// can't be read any further.
+    /// cannot be read any further.
     pub fn of(view: &RunView, is_live: bool, unread: Option<JournalBreak>) -> Self {
         match (&view.ending, is_live, unread) {
             (_, true, Some(_)) | (None, true, None) => Self::Running,

@@ -276,7 +276,7 @@ impl RunView {
         })
     }
 
-    /// A run that only judged can't be resumed.
+    /// A run that only judged cannot be resumed.
     fn after_judgement(&self) -> Vec<NextStep> {
         let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("TASK");
         let verify = format!("nightwright verify {task}");

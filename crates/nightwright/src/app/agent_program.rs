@@ -63,7 +63,7 @@ impl AgentProgram {
         match self {
             Self::Rehearsal(_) => {
                 let path = env::current_exe().map_err(|error| {
-                    Failure::trouble(format!("can't find our own program: {error}"))
+                    Failure::trouble(format!("cannot find our own program: {error}"))
                 })?;
                 Ok(AgentFacts {
                     name: "rehearsal".to_owned(),
@@ -87,7 +87,7 @@ impl AgentProgram {
     fn facts(&self, path: &Path, version: Option<String>) -> Result<AgentFacts, Failure> {
         let shown = path.display().to_string();
         if path.to_str().is_none() {
-            return Err(Failure::trouble(format!("can't use `{shown}`: its path is not UTF-8")));
+            return Err(Failure::trouble(format!("cannot use `{shown}`: its path is not UTF-8")));
         }
         Ok(AgentFacts { name: self.dialect().name().to_owned(), path: shown, version })
     }

@@ -240,7 +240,7 @@ fn without(
 }
 
 /// The agent's own files are used only if they were approved, and never asked for: a run works
-/// without them. One that we can't read is never used, whoever approved of its being there.
+/// without them. One that we cannot read is never used, whoever approved of its being there.
 fn agent_files(
     project: &Path,
     store: &ApprovalStore,
@@ -291,7 +291,7 @@ fn answer(question: &str) -> Result<ApprovalAnswer, Failure> {
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
         let read =
-            read.map_err(|error| Failure::trouble(format!("can't read an answer: {error}")))?;
+            read.map_err(|error| Failure::trouble(format!("cannot read an answer: {error}")))?;
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => return Ok(ApprovalAnswer::Yes),
             "i" | "ignore" => return Ok(ApprovalAnswer::Ignore),

@@ -13,14 +13,14 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::trouble(format!("can't start: {error}")))?;
+        .map_err(|error| Failure::trouble(format!("cannot start: {error}")))?;
     let result = runtime.block_on(work);
     runtime.shutdown_background();
     result
 }
 
 pub(crate) fn catch_signals() -> Result<Signals, Failure> {
-    Signals::catch().map_err(|error| Failure::trouble(format!("can't catch signals: {error}")))
+    Signals::catch().map_err(|error| Failure::trouble(format!("cannot catch signals: {error}")))
 }
 
 /// The result of the work; `None` if a signal came first.

@@ -36,7 +36,7 @@ pub(super) fn start(
     match server {
         Ok(server) => listeners.push(tokio::spawn(server.serve(operator.clone()))),
         Err(error) => warnings
-            .warn(format!("`nightwright stop`, `pause` and `tell` can't reach this run: {error}")),
+            .warn(format!("`nightwright stop`, `pause` and `tell` cannot reach this run: {error}")),
     }
     let stop = match &spec.task {
         Some(task) => task.path(task::STOP),

@@ -179,8 +179,9 @@ impl DetachTask {
         let report = serde_json::to_vec(&self.report).map_err(std::io::Error::from);
         let detached = report.and_then(|report| self.pipe.detach(&report, stderr.as_ref()));
         if let Err(error) = detached {
-            self.stderr
-                .write_line(&format!("error: the run can't leave its terminal, and ends: {error}"));
+            self.stderr.write_line(&format!(
+                "error: the run cannot leave its terminal, and ends: {error}"
+            ));
             let stop = Control::Stop { when: StopWhen::Now, by: StopSource::Signal };
             // A closed queue means that the run has ended.
             let _ = operator.send(stop).await;

@@ -100,7 +100,7 @@ fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
             }
             Err(error) => {
                 let path = path.display();
-                return Err(Failure::trouble(format!("can't lock `{path}`: {error}"))
+                return Err(Failure::trouble(format!("cannot lock `{path}`: {error}"))
                     .hint("make it yours, or remove it if nothing of that run is alive"));
             }
         }

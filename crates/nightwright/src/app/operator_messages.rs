@@ -29,7 +29,7 @@ pub(super) fn unmasked_recorder(
         if let Err(error) = save_operator_message(&folder, text) {
             let why = Failure::because(&error).message;
             notes.warn(format!(
-                "what was just said has a secret in it and can't be kept: {why}; should the run be \
+                "what was just said has a secret in it and cannot be kept: {why}; should the run be \
                  resumed before the agent was told, it gets a mask"
             ));
         }

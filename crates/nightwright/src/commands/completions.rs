@@ -148,7 +148,7 @@ impl CompletionValues {
         all.map(CompletionCandidate::new).collect()
     }
 
-    /// What can't be read is not offered: completion has no place for errors.
+    /// What cannot be read is not offered: completion has no place for errors.
     fn all(self, project: Option<&Path>) -> Vec<String> {
         match self {
             Self::Keys => KEYS.iter().map(|key| key.name.to_owned()).collect(),

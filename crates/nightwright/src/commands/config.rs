@@ -170,7 +170,7 @@ fn set(
     let value = key.kind.parse(&pieces).map_err(|allowed| {
         let shows = pieces.len() == 1 && !key.kind.is_secret();
         let given = if shows { format!("`{}`", pieces[0]) } else { "this".to_owned() };
-        Failure::usage(format!("`{}` can't be {given}: it has to be {allowed}", key.name))
+        Failure::usage(format!("`{}` cannot be {given}: it has to be {allowed}", key.name))
     })?;
     let old = file.read()?.unwrap_or_default();
     // What is no TOML is shown as it is, below.

@@ -155,7 +155,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 /// The text that [`print_json`] prints.
 pub(super) fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let mut text = serde_json::to_vec_pretty(value)
-        .map_err(|error| Failure::trouble(format!("can't write JSON: {error}")))?;
+        .map_err(|error| Failure::trouble(format!("cannot write JSON: {error}")))?;
     nightwright_core::journal::escape_unseen(&mut text, 0);
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
@@ -185,7 +185,7 @@ pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String 
 pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::trouble(format!("can't write to standard output: {error}"))),
+        Err(error) => Err(Failure::trouble(format!("cannot write to standard output: {error}"))),
         Ok(()) => Ok(()),
     }
 }

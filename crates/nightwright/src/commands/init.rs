@@ -51,7 +51,7 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
     for note in &look.imports.notes {
         eprint_safe(&format!("note: {note}"));
     }
-    // From here on Ctrl-C comes as an answer: it can't fall between two files.
+    // From here on Ctrl-C comes as an answer: it cannot fall between two files.
     let mut terminal = TerminalPrompt::new()?;
     let setup = if options.yes {
         by_default(look)

@@ -128,7 +128,7 @@ pub(super) fn inspect(options: &InspectArgs) -> Result<ExitCode, Failure> {
     let heard = recording.finish(options.death(), stderr, now);
     if options.json {
         let object = serde_json::to_string(&InspectReport::from(heard))
-            .map_err(|error| Failure::trouble(format!("can't write it as JSON: {error}")))?;
+            .map_err(|error| Failure::trouble(format!("cannot write it as JSON: {error}")))?;
         print(&object)?;
     } else {
         print(&summary(&heard.report))?;
@@ -160,7 +160,7 @@ fn open_file(path: &Path, wanted: &str) -> Result<File, Failure> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     match file.metadata() {
         Ok(facts) if facts.is_dir() => {
-            Err(Failure::trouble(format!("can't read `{}`: it is a folder", path.display()))
+            Err(Failure::trouble(format!("cannot read `{}`: it is a folder", path.display()))
                 .hint(format!("give {wanted}")))
         }
         Ok(_) | Err(_) => Ok(file),
@@ -168,7 +168,7 @@ fn open_file(path: &Path, wanted: &str) -> Result<File, Failure> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::trouble(format!("can't read `{}`: {error}", path.display()))
+    Failure::trouble(format!("cannot read `{}`: {error}", path.display()))
 }
 
 fn read_stderr(path: &Path, secrets: &Secrets) -> Result<OutputTail, Failure> {
@@ -270,7 +270,7 @@ impl InspectedStream {
             // Whoever looked has had enough.
             Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Some(error) => {
-                Err(Failure::trouble(format!("can't write to standard output: {error}")))
+                Err(Failure::trouble(format!("cannot write to standard output: {error}")))
             }
             None => Ok(()),
         }
@@ -470,7 +470,7 @@ fn next(outcome: &AttemptOutcome) -> String {
         }
         Consequence::Wait { until: None, .. } => "another attempt after a while".to_owned(),
         Consequence::FailIteration { .. } => {
-            "the iteration has failed: this prompt can't work".to_owned()
+            "the iteration has failed: this prompt cannot work".to_owned()
         }
         Consequence::EndRun { .. } => "the run ends".to_owned(),
     }

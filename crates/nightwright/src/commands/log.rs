@@ -72,7 +72,7 @@ pub(super) fn log(options: &LogArgs) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         Err(LogError::Output(error)) => {
-            return Err(Failure::trouble(format!("can't write to standard output: {error}")));
+            return Err(Failure::trouble(format!("cannot write to standard output: {error}")));
         }
         Err(LogError::Other(failure)) => return Err(failure),
         Ok(()) => {}

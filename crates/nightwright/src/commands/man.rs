@@ -150,6 +150,6 @@ pub(super) fn full_name(command: &Command) -> String {
 }
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::trouble(format!("can't write `{}`: {error}", path.display()))
+    Failure::trouble(format!("cannot write `{}`: {error}", path.display()))
         .hint("give a folder that you may write to: nightwright man --dir DIR")
 }

@@ -176,7 +176,7 @@ impl<'a> PrinciplesTarget<'a> {
             }
             Err(failure) => {
                 let foreign = principles::FOREIGN;
-                eprint_safe(&format!("`{foreign}` can't be imported: {}\n", failure.message));
+                eprint_safe(&format!("`{foreign}` cannot be imported: {}\n", failure.message));
                 Ok(None)
             }
         }

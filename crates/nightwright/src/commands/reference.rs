@@ -79,7 +79,7 @@ fn events() -> Result<String, Failure> {
     );
     for event in event::samples() {
         let sample = serde_json::to_string_pretty(&event)
-            .map_err(|error| Failure::trouble(format!("can't show an event: {error}")))?;
+            .map_err(|error| Failure::trouble(format!("cannot show an event: {error}")))?;
         let _ = write!(
             text,
             "\n## `{}`\n\n{}\n\n```json\n{sample}\n```\n",
@@ -109,7 +109,7 @@ fn endings() -> String {
         text,
         "| usage error | 2 | 2 | the flag, the value and what is allowed |\n\n\
          Where no iteration was finished, `stopped` says: {}.\n\n\
-         Everything that can't be carried out before a run begins (no agent program, the project \
+         Everything that cannot be carried out before a run begins (no agent program, the project \
          is in use) exits 1.\n",
         outcome::Outcome::Stopped.sentence(0)
     );

@@ -209,7 +209,7 @@ fn chronicle(found: &SelectedRun) -> Result<RunReport, Failure> {
     Ok(report)
 }
 
-/// What git says of the commits. Nobody has masked it yet: where we can't, it is not told.
+/// What git says of the commits. Nobody has masked it yet: where we cannot, it is not told.
 fn commits(
     found: &SelectedRun,
     report: &RunReport,
@@ -219,6 +219,6 @@ fn commits(
     let task = report.parameters.as_ref().and_then(|told| told.task.as_deref());
     let secrets = masks::secrets(&found.project, task, &masked.secrets(&found.folder));
     let secrets =
-        secrets.map_err(|failure| format!("what is secret can't be found out: {failure}"))?;
+        secrets.map_err(|failure| format!("what is secret cannot be found out: {failure}"))?;
     workspace::commits(&found.project, from, to, MAX_COMMITS, &secrets)
 }

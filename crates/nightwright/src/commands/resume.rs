@@ -190,7 +190,7 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     )
 }
 
-/// A run that was only the gate can't continue.
+/// A run that was only the gate cannot continue.
 fn must_be_whole(state: &State, run: &RunId) -> Result<(), Failure> {
     match state.settings.scope {
         Scope::Whole => Ok(()),

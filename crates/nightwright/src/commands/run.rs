@@ -404,7 +404,7 @@ impl RunArgs {
 /// The name of a tool. One that begins with a dash would be an option of the agent program.
 pub(super) fn tool(text: &str) -> Result<String, String> {
     if text.trim_start().starts_with('-') {
-        return Err("the name of a tool, which can't begin with `-`".to_owned());
+        return Err("the name of a tool, which cannot begin with `-`".to_owned());
     }
     values::text(text)
 }

@@ -128,7 +128,7 @@ impl SelectedRun {
         Ok(RunView::of(&journal.records))
     }
 
-    /// Goes through the journal as far as it can be read, and gives what can't be.
+    /// Goes through the journal as far as it can be read, and gives what cannot be.
     pub(super) fn walk(&self, each: impl FnMut(Record)) -> Result<UnreadableJournal, Failure> {
         let (missing, from) = match journal::walk(&self.folder.journal(), each) {
             // Somebody who is just writing has not finished.
@@ -148,7 +148,7 @@ impl SelectedRun {
     }
 }
 
-/// Where a journal can't be read any further, if there may be anything before it to tell.
+/// Where a journal cannot be read any further, if there may be anything before it to tell.
 fn broken(error: &JournalError) -> Option<JournalBreak> {
     match error {
         JournalError::Damaged { line, .. } => Some(JournalBreak::Damaged { line: *line }),
@@ -163,7 +163,7 @@ fn broken(error: &JournalError) -> Option<JournalBreak> {
     }
 }
 
-/// A journal that can't be used, with what to do about it.
+/// A journal that cannot be used, with what to do about it.
 pub(super) fn damaged(error: &JournalError) -> Failure {
     let failure = Failure::because(error);
     match error.hint() {
@@ -235,6 +235,9 @@ fn begin(home: &Path, run: &RunId) -> Option<RunView> {
 
 /// The project of a run that is not in this one.
 fn elsewhere(reference: &str, home: &Path) -> Option<String> {
+    if reference.is_empty() {
+        return None;
+    }
     for other in fs::read_dir(home.parent()?).ok()?.flatten() {
         let other = other.path();
         if other == home {

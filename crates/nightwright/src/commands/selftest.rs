@@ -74,13 +74,13 @@ pub(super) struct SelftestArgs {
 pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
     let rows = cases::chosen(&options.only)?;
     let program = env::current_exe()
-        .map_err(|error| Failure::trouble(format!("can't find our own program: {error}")))?;
+        .map_err(|error| Failure::trouble(format!("cannot find our own program: {error}")))?;
     let place = env::temp_dir();
     check_disk_space(&place, space([place.as_path()]).map(|disk| disk.free))?;
     let folder = tempfile::Builder::new()
         .prefix("nightwright-selftest-")
         .tempdir()
-        .map_err(|error| Failure::trouble(format!("can't make a folder: {error}")))?;
+        .map_err(|error| Failure::trouble(format!("cannot make a folder: {error}")))?;
     let play = SelftestRunner {
         program,
         // As every other process will call it, however the way to it goes through links.

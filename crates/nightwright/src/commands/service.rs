@@ -258,14 +258,16 @@ fn there(file: &Path) -> Result<Option<String>, Failure> {
     match fs::read(file) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::trouble(format!("`{}` can't be read: {error}", file.display()))),
+        Err(error) => {
+            Err(Failure::trouble(format!("`{}` cannot be read: {error}", file.display())))
+        }
     }
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(|error| {
-            Failure::trouble(format!("can't make the folder `{}`: {error}", folder.display()))
+            Failure::trouble(format!("cannot make the folder `{}`: {error}", folder.display()))
         })?;
     }
     files::replace(file, text.as_bytes()).map_err(|error| Failure::because(&error))
@@ -349,7 +351,7 @@ fn remove(options: &RemoveArgs) -> Result<ExitCode, Failure> {
     }
     systemd::disable(name.as_str(), &file)?;
     fs::remove_file(&file)
-        .map_err(|error| Failure::trouble(format!("can't remove `{shown}`: {error}")))?;
+        .map_err(|error| Failure::trouble(format!("cannot remove `{shown}`: {error}")))?;
     print(&format!("removed {shown}; a run that it resumed continues"))?;
     eprint_safe("To make systemd forget it:\n  systemctl --user daemon-reload");
     Ok(ExitCode::SUCCESS)

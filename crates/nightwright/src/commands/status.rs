@@ -317,7 +317,7 @@ fn page(
         warnings: view.warnings,
         last_warnings: warnings,
         last_iteration: view.last.as_ref().map(last_iteration),
-        // An ending before what can't be read need not be the last.
+        // An ending before what cannot be read need not be the last.
         ending: ending(&view).filter(|_| state == Liveness::Ended),
         started_at: view.started_at,
         last_at: view.at,

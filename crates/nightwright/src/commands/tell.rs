@@ -69,7 +69,8 @@ pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
 /// no run has that name.
 fn addressed(options: &TellArgs) -> Result<(SelectedRun, Option<String>), Failure> {
     let TellArgs { run, text, retry_now, project } = options;
-    let selector = RunSelector { run: run.clone(), project: project.clone() };
+    let run = run.as_ref().filter(|run| !run.trim().is_empty());
+    let selector = RunSelector { run: run.cloned(), project: project.clone() };
     match (run, text) {
         (Some(_), Some(text)) => Ok((selector.find()?, Some(text.clone()))),
         (None, _) if !retry_now => Err(Failure::usage("there is no text for the agent")

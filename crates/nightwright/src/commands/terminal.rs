@@ -84,7 +84,7 @@ impl TerminalPrompt {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Failure::trouble(format!("can't start: {error}")))?;
+            .map_err(|error| Failure::trouble(format!("cannot start: {error}")))?;
         let signals = runtime.block_on(async { catch_signals() })?;
         Ok(Self { runtime, signals, lines: None })
     }

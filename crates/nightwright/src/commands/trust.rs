@@ -71,7 +71,7 @@ pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
 }
 
 /// What the project, its tasks and its modes would run, and what the agent would take from it. A
-/// task or mode that can't be read runs nothing either; it is named.
+/// task or mode that cannot be read runs nothing either; it is named.
 fn everything(project: &Path) -> Result<Vec<TrustItem>, Failure> {
     // What the user's own file and the environment say needs nobody's approval.
     let mut layers = config::load(project, None, |_| None)?;

@@ -64,7 +64,7 @@ impl ConfigFile {
     /// A task's.
     pub fn task(project: &Path, task: &str) -> Result<Self, Failure> {
         if !is_name(task) {
-            return Err(Failure::usage(format!("`{task}` can't be the name of a task"))
+            return Err(Failure::usage(format!("`{task}` cannot be the name of a task"))
                 .hint("names have letters, digits, `-` and `_`"));
         }
         let path = task_file(project, task);
@@ -154,7 +154,7 @@ pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     })
 }
 
-/// A file of the configuration that can't be used is a mistake in the configuration.
+/// A file of the configuration that cannot be used is a mistake in the configuration.
 pub(super) fn unusable(error: &FileError) -> Failure {
     let failure = Failure::because(error);
     let failure = Failure::usage(failure.message);

@@ -1,7 +1,7 @@
 //! Which parts of a file may be secret: the values of variables for the agent. A picture of a mistake
 //! shows the names of these and where it is, and nothing of what stands there.
 //!
-//! The file has a mistake, so it is read line by line, and what can't be told apart is hidden.
+//! The file has a mistake, so it is read line by line, and what cannot be told apart is hidden.
 
 use std::ops::Range;
 
@@ -114,7 +114,7 @@ fn is_misspelt(name: &str) -> bool {
     tables.any(is_in) && !KEYS.iter().any(|key| key.name == name)
 }
 
-/// Whether a line can't be anything but the name of a table.
+/// Whether a line cannot be anything but the name of a table.
 fn is_header(line: &str) -> bool {
     let name = line.trim();
     let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or_default();

@@ -310,7 +310,7 @@ pub static KEYS: &[Key] = &[
     key("principles.file", ValueKind::File, "NIGHTWRIGHT_PRINCIPLES_FILE",
         "What the work goes by when two good things contradict each other. A file that is set for the project, a task, a mode or in the environment has to be there; without the usual one, or one of your own configuration, nothing is said.").default(".nightwright/principles.toml"),
     key("principles.collect", ValueKind::Bool, "NIGHTWRIGHT_PRINCIPLES_COLLECT",
-        "Whether the first iteration is told to write that file if it is not there; what can't be used of it is asked for again.").default("false"),
+        "Whether the first iteration is told to write that file if it is not there; what cannot be used of it is asked for again.").default("false"),
     key("council.enabled", ValueKind::Bool, "NIGHTWRIGHT_COUNCIL_ENABLED",
         "Whether a conflict of principles that the agent could not resolve is decided by one extra call.").field(field!(extras.council)),
     key("prompt.agents_file", ValueKind::File, "NIGHTWRIGHT_AGENTS_FILE",

@@ -232,7 +232,7 @@ impl ConfigLayer {
             ));
         };
         if let Some((name, _)) = table.get_key_value("mode") {
-            return Err(wrong(name.span(), "a mode can't choose the mode", "not allowed here"));
+            return Err(wrong(name.span(), "a mode cannot choose the mode", "not allowed here"));
         }
         Self::parse_table(origin, path, text, table)
     }

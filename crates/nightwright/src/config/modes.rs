@@ -84,7 +84,7 @@ pub fn other_text(project: &Path, name: &str, file: &str) -> Result<Option<Strin
 /// The names of all modes: ours in their order, then the project's own.
 pub fn known(project: &Path) -> Vec<String> {
     let mut names: Vec<String> = EMBEDDED.iter().map(|mode| mode.name.to_owned()).collect();
-    // A folder that can't be read has no modes that could be used.
+    // A folder that cannot be read has no modes that could be used.
     let entries = fs::read_dir(project.join(FOLDER)).into_iter().flatten().flatten();
     let mut own: Vec<String> = entries
         .filter(|entry| entry.path().is_dir())

@@ -77,7 +77,7 @@ pub fn chosen(
     }
 }
 
-/// The same where the agent writes what is not there, and mends what can't be used.
+/// The same where the agent writes what is not there, and mends what cannot be used.
 fn to_be_collected(
     project: &Path,
     file: String,
@@ -100,7 +100,7 @@ fn to_be_collected(
         Ok(None) => Ok(RunPrinciples { to_write: Some(file), ..RunPrinciples::default() }),
         Err(why) if can_be_overwritten(project, &file) => {
             let note = format!(
-                "The principles can't be used: {why}. The agent is asked to mend them; a copy as \
+                "The principles cannot be used: {why}. The agent is asked to mend them; a copy as \
                  they are now is kept with the prompts of the run."
             );
             Ok(RunPrinciples { principles: None, to_write: Some(file), note: Some(note) })
@@ -263,7 +263,7 @@ fn is_toml(path: &Path) -> bool {
 
 /// What is wrong with a file, in a line: the first mistake, and how many others there are.
 pub fn in_a_line(file: &str, text: &str, mistakes: &[Mistake]) -> String {
-    let Some(first) = mistakes.first() else { return format!("`{file}` can't be used") };
+    let Some(first) = mistakes.first() else { return format!("`{file}` cannot be used") };
     let hint = hint(first).map(|hint| format!("; {hint}")).unwrap_or_default();
     let others = match mistakes.len() - 1 {
         0 => String::new(),

@@ -36,7 +36,7 @@ pub fn keys_page() -> String {
 
 fn entry(text: &mut String, key: &Key) {
     let trust = if key.gated { " **trust**" } else { "" };
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let _ = write!(text, "\n### `{}`{trust}\n\n{}\n\n", key.name, key.about);
     let _ = writeln!(text, "- has to be {}", key.kind.allowed());
     let _ = match key.default_value() {

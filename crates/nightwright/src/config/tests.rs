@@ -114,7 +114,7 @@ fn the_mode_is_chosen_by_every_layer_but_a_mode() {
     let key = find("mode").unwrap();
     let values = [&value(EXAMPLE, key), &value(ANOTHER, key)];
     let error = ConfigLayer::parse_mode_defaults("x", Path::new("x"), "[defaults]\nmode = \"y\"");
-    assert!(error.unwrap_err().to_string().contains("a mode can't choose the mode"));
+    assert!(error.unwrap_err().to_string().contains("a mode cannot choose the mode"));
     let path = Path::new("x.toml");
     let user =
         ConfigLayer::parse(ValueOrigin::User(path.to_owned()), path, "mode = \"loop\"").unwrap();

@@ -1,5 +1,5 @@
 //! What can be brought from other tools: instructions, plans and limits. An import is a value that
-//! is shown before anybody is asked; nothing at its source is changed. A source that can't be
+//! is shown before anybody is asked; nothing at its source is changed. A source that cannot be
 //! understood costs one item and leaves a note.
 
 mod fresher;
@@ -194,7 +194,7 @@ impl Import {
     }
 }
 
-/// Why something that is there can't be taken.
+/// Why something that is there cannot be taken.
 fn unusable(view: &ProjectFiles, path: &str) -> Option<String> {
     match view.get(path)? {
         EntryContent::Text(text) => text.trim().is_empty().then(|| format!("`{path}` is empty")),

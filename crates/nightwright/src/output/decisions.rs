@@ -49,7 +49,7 @@ impl DecisionLog {
     }
 
     /// Takes what has happened into account and writes the file if there is something new. Gives
-    /// what people should know if it can't be written, once.
+    /// what people should know if it cannot be written, once.
     pub fn record(&mut self, records: &[Record]) -> Option<String> {
         self.take(records);
         self.complaint.take()

@@ -188,7 +188,7 @@ enum Ended {
     /// Nothing can be written any more: a closed pipe, a terminal that hung up, a full disk.
     /// Whatever it is, it is not the run's business.
     Unwatched(io::Error),
-    /// The journal can't be read.
+    /// The journal cannot be read.
     Unreadable(JournalError),
 }
 
@@ -205,7 +205,7 @@ impl Follower {
             Err(Ended::Unwatched(error)) => dark(&error),
             Err(Ended::Unreadable(error)) => {
                 let text = format!("nothing more is shown: {error}");
-                // If that can't be shown either, there is nobody to tell.
+                // If that cannot be shown either, there is nobody to tell.
                 let _ = self.reporter.note(&text).and_then(|()| self.reporter.flush());
             }
         }

@@ -196,7 +196,7 @@ impl HookRunner {
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let told = journal.read();
         let Some(UnrecordedOutcome { record }) = ending else {
-            return told.map_err(|error| format!("the journal can't be read: {error}"));
+            return told.map_err(|error| format!("the journal cannot be read: {error}"));
         };
         let mut told = told.unwrap_or_else(|_| journal.known());
         told.close(record, self.setup.folder.id());
@@ -302,7 +302,7 @@ fn not_started(error: &io::Error) -> HookError {
             "the system does not let it be executed; is the folder of runs on a disk without \
              programs (noexec)?"
         }
-        _ => return format!("can't be started: {error}"),
+        _ => return format!("cannot be started: {error}"),
     };
-    format!("can't be started: {why}")
+    format!("cannot be started: {why}")
 }

@@ -129,7 +129,7 @@ impl LogReporter {
         let time = text::time(&self.zone, at);
         let mut lines = String::new();
         for (index, line) in text.lines().enumerate() {
-            // Writing to a string can't fail.
+            // Writing to a string cannot fail.
             let _ = match index {
                 0 => writeln!(lines, "[{time}] {}", line.trim_start()),
                 _ => writeln!(lines, "{:11}{line}", ""),

@@ -211,7 +211,7 @@ impl Terminal for StderrTerminal {
         let terminal = io::stderr();
         let mut room = [PollFd::new(&terminal, PollFlags::OUT)];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // Where it can't be known, writing tells; and one that is gone is told by writing, too.
+        // Where it cannot be known, writing tells; and one that is gone is told by writing, too.
         poll(&mut room, Some(&at_once)).is_err() || !room[0].revents().is_empty()
     }
 
@@ -296,7 +296,7 @@ mod tests {
         shown(&screen, "", &["one"]);
         paper.full.store(true, Ordering::SeqCst);
         assert_eq!(shown(&screen, "", &["two"]), "");
-        // The one that stands there can't be taken away, and nobody waits until it can be.
+        // The one that stands there cannot be taken away, and nobody waits until it can be.
         screen.lower();
         screen.raise();
         assert_eq!(shown(&screen, "line\n", &["three"]), format!("{CLEAR}line\n"));

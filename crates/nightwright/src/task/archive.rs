@@ -111,7 +111,7 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
     fs::create_dir_all(&folder).map_err(cant)?;
     let refused = |why: String| {
         let task = task.relative("");
-        Failure::trouble(format!("can't archive `{}`: {why}", task.display()))
+        Failure::trouble(format!("cannot archive `{}`: {why}", task.display()))
             .hint("the task is untouched")
     };
     let size = pack::measure(task).map_err(|error| refused(error.to_string()))?;
@@ -157,7 +157,7 @@ pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> 
     };
     let staging = Staging::new(&task.folder()).map_err(cant)?;
     unpack::unpack(&mut file, &staging.folder()).map_err(|error| {
-        Failure::trouble(format!("can't unpack `{}`: {}", archive.display(), chain(&error)))
+        Failure::trouble(format!("cannot unpack `{}`: {}", archive.display(), chain(&error)))
             .hint("nothing was restored")
     })?;
     staging.commit().map_err(cant)?;
@@ -212,7 +212,7 @@ pub fn list(project: &Path) -> Result<Vec<TaskArchive>, Failure> {
         return Ok(Vec::new());
     }
     let entries = fs::read_dir(project.join(relative))
-        .map_err(|error| Failure::trouble(format!("can't read `{FOLDER}`: {error}")))?;
+        .map_err(|error| Failure::trouble(format!("cannot read `{FOLDER}`: {error}")))?;
     let mut all: Vec<_> = entries.flatten().filter_map(|entry| parse(&entry.file_name())).collect();
     all.sort_by(|one, other| (&one.name, &one.at).cmp(&(&other.name, &other.at)));
     Ok(all)

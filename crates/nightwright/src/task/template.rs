@@ -104,7 +104,7 @@ impl TemplateStore {
             let name = entry.map_err(cant)?.file_name();
             let name = name.to_str().and_then(|name| TaskName::of("template", name).ok());
             let Some(name) = name else { continue };
-            // One that can't be used is not on offer; asked for by name, it says why.
+            // One that cannot be used is not on offer; asked for by name, it says why.
             all.extend(self.get(&name).ok().flatten());
         }
         all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -194,7 +194,7 @@ impl Template {
         let text = String::from_utf8_lossy(&old);
         let mut settings: toml_edit::DocumentMut = text.parse().map_err(|error| {
             let path = self.folder().join(SETTINGS);
-            Failure::trouble(format!("`{}` can't be read: {error}", path.display()))
+            Failure::trouble(format!("`{}` cannot be read: {error}", path.display()))
         })?;
         match settings.get_mut("mode").and_then(toml_edit::Item::as_value_mut) {
             Some(value) => {

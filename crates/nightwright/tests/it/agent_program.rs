@@ -1,4 +1,4 @@
-//! The agent program: found, asked for its version, judged; and what is said when it can't be used.
+//! The agent program: found, asked for its version, judged; and what is said when it cannot be used.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -52,7 +52,7 @@ fn times_asked(env: &TestEnv) -> usize {
     fs::read_to_string(env.path("asked")).unwrap_or_default().lines().count()
 }
 
-/// What a run says that can't begin, with the hermit's folder named `~`.
+/// What a run says that cannot begin, with the hermit's folder named `~`.
 fn refusal(env: &TestEnv) -> String {
     let output = env.run(&RUN).exits(1);
     assert_eq!(output.out, "");
@@ -121,7 +121,7 @@ fn a_script_without_its_interpreter_is_not_called_missing() {
 #[test]
 fn a_program_for_another_system_is_not_called_missing() {
     assert_snapshot!(refusal_of("\u{7f}ELF and nothing else"), @"
-    error: can't start `~/bin/claude`: Exec format error (os error 8)
+    error: cannot start `~/bin/claude`: Exec format error (os error 8)
     hint: reinstall it: it may be built for another system
     ");
 }

@@ -330,7 +330,7 @@ fn a_run_of_which_nobody_was_told_ends_at_once() {
     finish(child).exits(130);
     assert_eq!(ending(&env.journal()), "interrupted");
     let complaints = fs::read_to_string(env.runs()[0].join("detached.err")).unwrap();
-    assert!(complaints.contains("the run can't leave its terminal, and ends"), "{complaints}");
+    assert!(complaints.contains("the run cannot leave its terminal, and ends"), "{complaints}");
     nobody_is_left(&env);
 }
 
@@ -392,7 +392,7 @@ fn where_the_id_can_t_be_printed_the_run_is_named_all_the_same() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let run = detached.folder().file_name().unwrap().to_str().unwrap().to_owned();
     for words in [
-        format!("error: run {run} continues, and can't write to standard output"),
+        format!("error: run {run} continues, and cannot write to standard output"),
         format!("nightwright stop {run}"),
         format!("nightwright status {run}"),
     ] {

@@ -273,7 +273,7 @@ fn the_state_of_the_repository_is_reported() {
     assert_eq!(state(&env).0, "dirty");
     fs::write(env.project().join(".git/config"), "[core").unwrap();
     let (state, text) = state(&env);
-    assert!(state == "unknown" && text.contains("can't look at the project: fatal"), "{text}");
+    assert!(state == "unknown" && text.contains("cannot look at the project: fatal"), "{text}");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_state_folder_that_can_t_be_used_is_a_problem() {
     fs::write(env.path("blocked"), "a file").unwrap();
     let blocked = env.path("blocked/state").display().to_string();
     let output = doctor(&env, &[], &[("NIGHTWRIGHT_STATE_DIR", &blocked)]).exits(1);
-    assert!(output.out.contains("problem  state        can't write in `"), "{}", output.out);
+    assert!(output.out.contains("problem  state        cannot write in `"), "{}", output.out);
     let output = doctor(&env, &[], &[("NIGHTWRIGHT_STATE_DIR", "relative")]).exits(1);
     assert!(
         output.out.contains("problem  state        `NIGHTWRIGHT_STATE_DIR` must be an absolute")

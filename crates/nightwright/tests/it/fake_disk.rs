@@ -21,7 +21,7 @@ pub(crate) struct FakeDisk {
 #[derive(Debug, Default)]
 struct FakeDiskState {
     bytes: Vec<u8>,
-    /// How many of the bytes a crash can't take.
+    /// How many of the bytes a crash cannot take.
     durable: usize,
     /// How many a sync can still save, if a failed one has given up the others.
     salvageable: Option<usize>,

@@ -296,7 +296,7 @@ fn help_that_can_t_be_written_is_an_error() {
             .unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {said}");
-        assert!(said.contains("can't write to standard output"), "{arguments:?}: {said}");
+        assert!(said.contains("cannot write to standard output"), "{arguments:?}: {said}");
     }
 }
 

@@ -155,10 +155,10 @@ fn what_cannot_be_read_is_said_with_its_name() {
     let env = TestEnv::new();
     let path = stream(&env, &[INIT]);
     let project = env.project().display().to_string();
-    env.run(&["inspect", "nowhere.ndjson"]).exits(1).says(&["can't read `nowhere.ndjson`"]);
+    env.run(&["inspect", "nowhere.ndjson"]).exits(1).says(&["cannot read `nowhere.ndjson`"]);
     env.run(&["inspect", &project]).exits(1).says(&["it is a folder", "hint:"]);
     let output = env.run(&["inspect", &path, "--stderr", "nowhere.txt"]).exits(1);
-    assert_eq!(output.says(&["can't read `nowhere.txt`"]).out, "");
+    assert_eq!(output.says(&["cannot read `nowhere.txt`"]).out, "");
     let output = env.run(&["inspect", &path, "--stderr", &project]).exits(1);
     let output = output.says(&["it is a folder", "printed on standard error"]);
     assert!(!output.err.contains("ndjson"), "{}", output.err);
@@ -241,7 +241,7 @@ fn secrets_are_masked_in_all_that_is_shown() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.trim_end()).unwrap();
     let stderr = env.path("stderr");
-    fs::write(&stderr, "can't log in with correct-horse-9x").unwrap();
+    fs::write(&stderr, "cannot log in with correct-horse-9x").unwrap();
     let stderr = stderr.display().to_string();
     let inspect = |path: &str, more: &[&str]| {
         let arguments = [&["inspect", path, "--stderr", &stderr], more].concat();
@@ -259,7 +259,7 @@ fn secrets_are_masked_in_all_that_is_shown() {
     let nothing = env.path("nothing");
     fs::write(&nothing, "").unwrap();
     let died = inspect(nothing.to_str().unwrap(), &["--exit-code", "1"]);
-    assert!(died.out.contains("can't log in with ****************"), "{}", died.out);
+    assert!(died.out.contains("cannot log in with ****************"), "{}", died.out);
     for output in [shown, object_of_it, died] {
         for secret in ["horse", "rse-9x", &token[4..]] {
             assert!(

@@ -33,9 +33,7 @@ fn record(event: Event) -> Record {
 /// Numbered, so that every record differs from every other.
 fn records(from: u64, to: u64) -> Vec<Record> {
     (from..=to)
-        .map(|n| {
-            record(Event::Note(NoteEvent::Warning { text: format!("event {n}") })))
-        })
+        .map(|n| record(Event::Note(NoteEvent::Warning { text: format!("event {n}") })))
         .collect()
 }
 
@@ -406,7 +404,7 @@ fn after_a_failed_sync_nothing_is_acknowledged() {
     writer.append(&records(1, 1)).unwrap();
     disk.fail(Operation::Sync, 1, Fault::Io);
     let first = writer.sync().unwrap_err();
-    assert!(first.reason().starts_with("can't sync `journal.jsonl`: "), "{}", first.reason());
+    assert!(first.reason().starts_with("cannot sync `journal.jsonl`: "), "{}", first.reason());
 
     for again in [
         writer.sync().unwrap_err(),

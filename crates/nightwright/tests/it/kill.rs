@@ -213,7 +213,7 @@ fn table(deaths: &[KillResult]) -> String {
         let survivors: usize = deaths.iter().map(|death| death.survivors.len()).sum();
         let slowest = deaths.iter().map(|death| death.took.unwrap_or(EXIT_TIMEOUT)).max();
         let slowest = slowest.unwrap_or_default().as_secs_f64();
-        // Writing to a string can't fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{:<16} {kept_by:<18} {:>5} {survivors:>10} {slowest:>6.2} s",

@@ -261,7 +261,7 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
 
     let output = env.run(&["status"]).exits(0).says(&["warning: line 15 of", "is damaged"]);
     assert!(
-        output.out.contains("state         not known: its journal can't be read"),
+        output.out.contains("state         not known: its journal cannot be read"),
         "{}",
         output.out
     );
@@ -275,9 +275,11 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
 
     let output = env.run(&["list"]).exits(0);
     let line = output.out.lines().nth(1).unwrap();
-    assert!(line.contains("error") && line.contains("is not known: line 15 of"), "{line}");
-    let output =
-        env.run(&["task", "show", "a"]).exits(0).says(&["warning: what run ", "is damaged"]);
+    assert!(line.contains("error") && line.contains("is unknown: line 15 of"), "{line}");
+    let output = env
+        .run(&["task", "show", "a"])
+        .exits(0)
+        .says(&["warning: the result of run ", "is damaged"]);
     assert!(output.out.contains(&format!("last run      {id}: what it came to is not known")));
     assert!(!output.out.contains("nightwright resume"), "{}", output.out);
     assert!(output.out.contains("start another: nightwright run a"), "{}", output.out);

@@ -1,6 +1,6 @@
 //! One integration binary, one file a feature.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on fails there and then")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there and then")]
 
 mod agent_command;
 mod agent_program;

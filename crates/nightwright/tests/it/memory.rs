@@ -73,7 +73,7 @@ fn figure(status: &str, name: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// The inside of a string of about this many bytes, with escapes, so that it can't be read in place.
+/// The inside of a string of about this many bytes, with escapes, so that it cannot be read in place.
 fn text(bytes: usize) -> String {
     r#"a line of \"words\", now and then with an end\n"#.repeat(bytes / 48 + 1)
 }

@@ -200,7 +200,7 @@ fn what_the_agent_receives_can_be_seen_before_and_after_it_is_written() {
 
     In between (what 1 means - what 10 means): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgement); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
 
-    When two of them, or one of them and the task, can't both be had:
+    When two of them, or one of them and the task, cannot both be had:
 
     1. See whether they are compatible after all: most are.
     2. Constraints (what must be, or must not be) come before objectives (what would be good).

@@ -134,5 +134,5 @@ async fn a_command_that_cannot_be_started_says_why() {
     let launch = shell("true", Vec::new(), &gone, &kept());
     let finished = run_to_end(&launch, TEST_TIMEOUT, OUTPUT_MAX, &StopHandle::default()).await;
     let CommandEnd::NotStarted { why } = finished.ended else { panic!("{finished:?}") };
-    assert!(why.starts_with("can't start `/bin/sh`: "), "{why}");
+    assert!(why.starts_with("cannot start `/bin/sh`: "), "{why}");
 }

@@ -112,11 +112,11 @@ fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
     }
     // The cached part of the second prompt, besides the whole system prompt.
     insta::assert_snapshot!(table, @"
-    loop: 2771 of 3326 bytes, 83 %
-    iterative: 2461 of 3016 bytes, 81 %
-    plan: 2998 of 3553 bytes, 84 %
-    build: 2713 of 3268 bytes, 83 %
-    prompt: 2404 of 2959 bytes, 81 %
+    loop: 2774 of 3329 bytes, 83 %
+    iterative: 2464 of 3019 bytes, 81 %
+    plan: 2982 of 3537 bytes, 84 %
+    build: 2722 of 3277 bytes, 83 %
+    prompt: 2416 of 2971 bytes, 81 %
     ");
 }
 

@@ -421,7 +421,7 @@ fn what_the_agent_wrote_can_not_steer_the_terminal() {
     assert!(text.contains("fine"), "{text}");
     let bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
     assert!(!text.contains(bad), "{text:?}");
-    assert!(!text.contains("\n✓ Task"), "a line of ours can't be forged: {text}");
+    assert!(!text.contains("\n✓ Task"), "a line of ours cannot be forged: {text}");
 }
 
 #[test]

@@ -292,7 +292,7 @@ fn verified(env: &TestEnv) -> Result<(), String> {
     command.env("XDG_RUNTIME_DIR", env.path("tmp")).env("HOME", env.path("home"));
     let output = command.output().unwrap_or_else(|error| {
         panic!(
-            "`systemd-analyze` can't be asked: {error}; `cargo xtask test` installs it on Debian"
+            "`systemd-analyze` cannot be asked: {error}; `cargo xtask test` installs it on Debian"
         )
     });
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -441,3 +441,14 @@ fn text_alone_goes_to_the_run_that_is_running() {
         assert!(journal.contains(text), "the agent was not told `{text}`");
     }
 }
+
+#[test]
+fn an_empty_text_for_the_agent_is_refused() {
+    let env = TestEnv::new();
+    env.file("a.txt", "x");
+    for text in ["", "  "] {
+        env.run(&["tell", text]).exits(2).says(&["there is no text for the agent", "hint: "]);
+    }
+    let output = env.run(&["status", ""]);
+    assert!(!output.err.contains("another project"), "{}", output.err);
+}

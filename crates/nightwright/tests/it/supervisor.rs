@@ -330,7 +330,7 @@ async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
 async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_from_before() {
     let stage = SupervisorEnv::new();
     let mut settings = settings();
-    // It fires in the grace of an attempt whose first word can't be recorded.
+    // It fires in the grace of an attempt whose first word cannot be recorded.
     settings.deadlines.start = Duration::from_secs(3);
     let ready =
         ScriptStep::News(AgentNews::Ready(nightwright_core::stream::report::Ready::default()));

@@ -107,7 +107,7 @@ fn an_answer_that_can_not_be_read_is_asked_for_once_more() {
 fn nobody_waits_for_a_limit() {
     let env = with_task();
     rehearse(&env, "[[validate]]\nending = { limit = \"2h\" }\n", 1).says(&[
-        "usage limit is reached, until 20",
+        "usage limit is reached until 20",
         " UTC",
         "try again then",
     ]);

@@ -273,7 +273,7 @@ fn a_retraction_after_the_marker_takes_it_back() {
         "It is done. {}. But the tests still fail.",
     ] {
         let because = reason(message);
-        assert!(because.contains("takes it back") || because.contains("continues"), "{because}");
+        assert!(because.contains("retracts it") || because.contains("continues"), "{because}");
     }
     assert_eq!(
         reason("{}\n\n... but the tests still fail."),

@@ -333,7 +333,7 @@ impl RandomRun {
             WatchdogSignal::ToolErrors,
             WatchdogSignal::Compaction,
         ]);
-        let text = self.dice.of(&["which?", "it can't be done"]).to_owned();
+        let text = self.dice.of(&["which?", "it cannot be done"]).to_owned();
         WatchdogFinding { signal, key: text.clone(), text, context: String::new() }
     }
 
@@ -430,7 +430,7 @@ impl RandomRun {
     fn status(&mut self) -> Option<StatusReport> {
         self.dice.one_in(3).then(|| StatusReport {
             complete: self.dice.one_in(2),
-            failed: self.dice.one_in(9).then(|| "can't".to_owned()),
+            failed: self.dice.one_in(9).then(|| "cannot".to_owned()),
             worked: self.dice.of(&[None, Some(true), Some(false)]),
             summary: self.dice.of(&["", "half", "all"]).to_owned(),
             updated: self.dice.of(&[None, Some("now".to_owned())]),

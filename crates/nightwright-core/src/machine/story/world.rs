@@ -169,7 +169,7 @@ impl PendingRequests {
                     [] => TurnEnd::Well,
                     ["after", "an", "error"] => TurnEnd::Failed,
                     ["before", "it", "reads", "on"] => TurnEnd::Queued,
-                    other => panic!("an agent can't ask {other:?}"),
+                    other => panic!("an agent cannot ask {other:?}"),
                 };
                 AgentNews::TurnEnded { how, noticed }
             }
@@ -205,7 +205,7 @@ impl PendingRequests {
                 let report = Box::new(report(outcome, rest, now));
                 AgentNews::Exited(report)
             }
-            _ => panic!("an agent can't {words:?}"),
+            _ => panic!("an agent cannot {words:?}"),
         }
     }
 
@@ -228,7 +228,7 @@ impl PendingRequests {
             })),
             "says:" => Some(Answer::Text { text }),
             "unclear" => None,
-            other => panic!("a call can't {other}"),
+            other => panic!("a call cannot {other}"),
         };
         let cost = match answer_cost(rest) {
             "" => "$0.05",
@@ -256,7 +256,7 @@ impl PendingRequests {
             }
             "time-out" => CheckVerdict::TimedOut,
             "interrupted" => CheckVerdict::Interrupted,
-            other => panic!("checks can't {other}"),
+            other => panic!("checks cannot {other}"),
         };
         let mut report = CheckReport::default();
         if how == "pass-and-change" {
@@ -378,13 +378,13 @@ fn status_called(value: &str) -> StatusReport {
     match value {
         "complete" | "stale" => StatusReport { complete: true, ..blank },
         "failed" => {
-            StatusReport { complete: true, failed: Some("it can't be done".to_owned()), ..blank }
+            StatusReport { complete: true, failed: Some("it cannot be done".to_owned()), ..blank }
         }
         "worked" => StatusReport { worked: Some(true), ..blank },
         "idle" => StatusReport { worked: Some(false), ..blank },
         "blocked" => StatusReport { blockers: vec![blocker("password")], ..blank },
         "half" => StatusReport { progress: Some(TaskProgress { completed: 1, total: 2 }), ..blank },
-        other => panic!("a status can't be `{other}`"),
+        other => panic!("a status cannot be `{other}`"),
     }
 }
 
@@ -425,7 +425,7 @@ fn hook_answer(words: &[&str]) -> HookAnswer {
         ["skips"] => HookAnswer::Skip,
         ["aborts"] => HookAnswer::Abort { why: "exited with 2".to_owned() },
         ["fails"] => HookAnswer::Failed { why: "exited with 7".to_owned() },
-        other => panic!("a hook can't {other:?}"),
+        other => panic!("a hook cannot {other:?}"),
     }
 }
 
@@ -467,7 +467,7 @@ fn salvage(words: &[&str], machine: &Machine, now: Now) -> ResumeData {
             resume_data.changes =
                 changes.into_iter().map(|change| (ChangeSource::Operator, change)).collect();
         }
-        other => panic!("a run can't go on {other:?}"),
+        other => panic!("a run cannot go on {other:?}"),
     }
     resume_data
 }

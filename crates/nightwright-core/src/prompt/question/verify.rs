@@ -201,7 +201,7 @@ fn parts(case: &VerificationCase<'_>, depth: Depth) -> Vec<QuestionSection> {
     }
     if !blockers.is_empty() {
         let list: Vec<_> = blockers.iter().map(|blocker| format!("- {}", blocker.text)).collect();
-        let part = QuestionSection::new("What the agent says it can't go on without", "");
+        let part = QuestionSection::new("What the agent says it cannot continue without", "");
         parts.push(part.with("blockers", &list.join("\n"), BLOCKERS_MAX));
     }
     parts

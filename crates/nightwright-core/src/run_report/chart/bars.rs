@@ -5,7 +5,7 @@ use super::{WIDTH, length};
 use crate::run_report::html::{Escaped, put};
 use crate::run_report::phrases;
 
-/// More bars than this can't be told apart.
+/// More bars than this cannot be told apart.
 const MAX_BARS: usize = 120;
 /// The height of the drawing, before it is stretched.
 const HEIGHT: f64 = 200.0;

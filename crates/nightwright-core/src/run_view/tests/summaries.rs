@@ -200,7 +200,7 @@ fn every_command_is_allowed_only_by_a_step_that_says_so() {
         "or allow what was denied and continue: nightwright resume R --allowed-tools \
          \"Bash(a:*)\" --allowed-tools \"WebFetch\""
     );
-    // A line that is cut where it is shown can't be pasted.
+    // A line that is cut where it is shown cannot be pasted.
     let long: Vec<_> = (0..5).map(|n| format!("Bash({n}{})", "x".repeat(250))).collect();
     let long = after(&long.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(long.len() < 1000 && long.starts_with("or allow some of"), "{long}");

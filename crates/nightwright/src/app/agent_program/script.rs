@@ -37,7 +37,7 @@ impl RehearsalScript {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let text = fs::read_to_string(path).map_err(|error| {
             let path = path.display();
-            Failure::usage(format!("--rehearsal `{path}` can't be read: {error}"))
+            Failure::usage(format!("--rehearsal `{path}` cannot be read: {error}"))
         })?;
         script::Script::parse(&text, path).map_err(|error| {
             Failure::usage(error.to_string().trim_end().to_owned())
@@ -63,7 +63,7 @@ pub(super) fn stage(
             Err(error) => Err(error),
         };
         write().map_err(|error| {
-            Failure::trouble(format!("can't write `{}`: {error}", path.display()))
+            Failure::trouble(format!("cannot write `{}`: {error}", path.display()))
         })?;
         all.push((rehearsal::SCRIPT_VARIABLE.into(), path.into()));
     }

@@ -108,7 +108,7 @@ impl DoctorFinding {
             Grade::Warning => "warning",
             Grade::Problem => "problem",
         };
-        // Writing to a string can't fail, here and below.
+        // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{grade:<8} {:<12} {}", self.topic, display_safe(&self.text));
         for line in lines(&self.names) {
             let _ = writeln!(text, "{:INDENT$}{}", "", display_safe(&line));
@@ -161,7 +161,7 @@ impl DoctorReport {
             "findings": self.findings,
         });
         serde_json::to_string_pretty(&value)
-            .map_err(|error| Failure::trouble(format!("can't show the findings: {error}")))
+            .map_err(|error| Failure::trouble(format!("cannot show the findings: {error}")))
     }
 
     fn sum(&self) -> String {

@@ -37,7 +37,7 @@ pub(super) async fn probe(
     environment: Vec<(OsString, OsString)>,
     signals: &mut Signals,
 ) -> Result<Option<DoctorFinding>, Failure> {
-    let cant = |error: io::Error| Failure::trouble(format!("can't make a folder for it: {error}"));
+    let cant = |error: io::Error| Failure::trouble(format!("cannot make a folder for it: {error}"));
     let mut folder =
         tempfile::Builder::new().prefix("nightwright-probe-").tempdir().map_err(cant)?;
     // An empty one: nothing of a project is sent, and nothing of it has a say.

@@ -74,11 +74,11 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
         .fact("state", "dirty"),
         CommandEnd::Exited(_) => {
             let said = status.output.lines().next().unwrap_or_default();
-            let text = format!("git {version}; it can't look at the project: {said}");
+            let text = format!("git {version}; it cannot look at the project: {said}");
             DoctorFinding::warning("git", text).fact("state", "unknown")
         }
         CommandEnd::NotStarted { why } => {
-            let text = format!("git {version}; it can't look at the project: {why}");
+            let text = format!("git {version}; it cannot look at the project: {why}");
             DoctorFinding::warning("git", text).fact("state", "unknown")
         }
         CommandEnd::TimedOut | CommandEnd::Stopped => {
@@ -159,7 +159,7 @@ fn writable(folder: &Path, there: &Path) -> DoctorFinding {
         Ok(_) => DoctorFinding::ok("state", format!("`{}` can be written", folder.display())),
         Err(error) => DoctorFinding::problem(
             "state",
-            format!("can't write in `{}`: {error}", there.display()),
+            format!("cannot write in `{}`: {error}", there.display()),
         )
         .hint("make it writable, or set NIGHTWRIGHT_STATE_DIR to another folder"),
     };

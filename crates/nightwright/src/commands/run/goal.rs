@@ -26,7 +26,7 @@ pub(super) struct RunSubject<'a> {
 }
 
 impl<'a> RunSubject<'a> {
-    /// Text with a space in it can't be a task name, so it is a goal. A single word is always a task
+    /// Text with a space in it cannot be a task name, so it is a goal. A single word is always a task
     /// name: a misspelt one must not start a run.
     pub(super) fn of(positional: Option<&'a str>, prompt: Option<&'a str>) -> Self {
         match positional.map(str::trim).filter(|text| !text.is_empty()) {
@@ -99,7 +99,7 @@ pub(super) fn goal(prompt: &str) -> Result<String, Failure> {
 fn read_goal(input: impl Read) -> Result<String, Failure> {
     let mut text = String::new();
     input.take(GOAL_MAX + 1).read_to_string(&mut text).map_err(|error| {
-        Failure::usage(format!("the goal can't be read from standard input: {error}"))
+        Failure::usage(format!("the goal cannot be read from standard input: {error}"))
     })?;
     if text.len() as u64 > GOAL_MAX {
         return Err(Failure::usage("the goal on standard input is longer than 9 MB")

@@ -40,7 +40,7 @@ const SMALL_DISK: &str = include_str!("scripts/small_disk.sh");
 /// Why there is nothing to be judged.
 #[derive(Debug)]
 pub(super) enum CaseError {
-    /// It can't be played on this machine.
+    /// It cannot be played on this machine.
     NotHere(String),
     /// It did not end in time.
     Late {
@@ -113,7 +113,7 @@ impl<'a> CaseEnv<'a> {
             fs::write(folder.join("script.toml"), row.script)
         };
         make().map_err(|error: io::Error| {
-            CaseError::Failed(format!("can't make the folder `{}`: {error}", folder.display()))
+            CaseError::Failed(format!("cannot make the folder `{}`: {error}", folder.display()))
         })?;
         let environment = environment(folder, row);
         Ok(Self { folder, program, deadline, stop, environment, family: ProcessFamily::default() })
@@ -207,7 +207,7 @@ impl<'a> CaseEnv<'a> {
             })
         };
         start().map_err(|error| {
-            CaseError::Failed(format!("can't start `{}`: {error}", program.display()))
+            CaseError::Failed(format!("cannot start `{}`: {error}", program.display()))
         })
     }
 

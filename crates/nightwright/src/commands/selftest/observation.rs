@@ -92,7 +92,7 @@ fn journal_in(state: &Path) -> Option<PathBuf> {
     runs.map(|run| run.join("journal.jsonl")).find(|path| path.exists())
 }
 
-/// What the agent was asked for the work. What can't be read was not asked.
+/// What the agent was asked for the work. What cannot be read was not asked.
 fn prompts(state: &Path) -> Vec<String> {
     let mut prompts = Vec::new();
     for run in list(state).into_iter().flat_map(|project| list(&project.join("runs"))) {

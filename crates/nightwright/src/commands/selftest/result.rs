@@ -42,7 +42,7 @@ pub(super) enum CaseVerdict {
     Held,
     /// It did not.
     Missed(Mismatch),
-    /// It can't be played here. That is no failure, and nothing that held either.
+    /// It cannot be played here. That is no failure, and nothing that held either.
     NotTested {
         /// Why not.
         why: String,
@@ -101,7 +101,7 @@ impl CaseResult {
     fn show(&self, text: &mut String) {
         let took = self.took.as_secs_f64();
         let words = self.verdict.words();
-        // Writing to a string can't fail, here and below.
+        // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{:TITLE$}  {words:VERDICT$}  {took:>5.1} s", self.title);
         let details: &[(&str, &str)] = match &self.verdict {
             CaseVerdict::Held => &[],
@@ -161,7 +161,7 @@ impl SelftestReport {
     pub(super) fn show(&self, json: bool) -> Result<String, Failure> {
         if json {
             return serde_json::to_string_pretty(&self.json())
-                .map_err(|error| Failure::trouble(format!("can't show the result: {error}")));
+                .map_err(|error| Failure::trouble(format!("cannot show the result: {error}")));
         }
         let mut text = String::new();
         for row in &self.cases {

@@ -33,7 +33,7 @@ pub(super) fn unit(service: &ServiceUnit) -> String {
         where_ = percent(project),
     );
     for (name, value) in environment {
-        // Writing to a string can't fail.
+        // Writing to a string cannot fail.
         let _ =
             writeln!(text, "Environment={}", word(&format!("{name}={value}"), DollarEscape::Plain));
     }
@@ -134,7 +134,7 @@ pub(super) fn disable(name: &str, file: &Path) -> Result<(), Failure> {
     }
     match fs::remove_file(&link) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Failure::trouble(format!("can't remove `{}`: {error}", link.display())))
+            Err(Failure::trouble(format!("cannot remove `{}`: {error}", link.display())))
         }
         Err(_) | Ok(()) => Ok(()),
     }

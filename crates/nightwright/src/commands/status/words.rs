@@ -104,7 +104,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
             format!("ended: {}{note}{at}", style.one_line(&end.sentence, MAX_TEXT_CHARS))
         }
-        (None, Liveness::Unknown) => "not known: its journal can't be read to its end".to_owned(),
+        (None, Liveness::Unknown) => "not known: its journal cannot be read to its end".to_owned(),
         (None, Liveness::Gone) => {
             let at = page.last_at.map(|at| format!(", last heard of {}", when(at, now)));
             format!("its process is gone, and it has not ended{}", at.unwrap_or_default())

@@ -79,7 +79,7 @@ impl Conversation {
             let talked = terminal::run_on_terminal(&talk).await;
             let talked = talked.map_err(|error| {
                 let program = talk.program.display();
-                Failure::trouble(format!("can't start `{program}`: {error}"))
+                Failure::trouble(format!("cannot start `{program}`: {error}"))
             })?;
             self.conclude(&before, talked)
         })
@@ -94,7 +94,7 @@ impl Conversation {
         Failure::usage(format!("{command} is a conversation with the agent and needs a terminal"))
     }
 
-    /// What to do where the agent can't help.
+    /// What to do where the agent cannot help.
     fn by_hand(&self, failure: Failure) -> Failure {
         let (name, file) = (self.task.name(), self.task.instructions_file());
         let verb = match self.purpose {
@@ -111,7 +111,7 @@ impl Conversation {
         let text = self.task.guidance(self.purpose)?;
         let file = folder.join(self.purpose.file());
         fs::write(&file, text).map_err(|error| {
-            Failure::trouble(format!("can't write `{}`: {error}", file.display()))
+            Failure::trouble(format!("cannot write `{}`: {error}", file.display()))
         })?;
         let name = self.task.name();
         let opening = match self.purpose {
@@ -171,7 +171,7 @@ impl Conversation {
 
 fn private_folder() -> Result<TempDir, Failure> {
     let made = tempfile::Builder::new().prefix("nightwright-talk-").tempdir();
-    made.map_err(|error| Failure::trouble(format!("can't make a folder for it: {error}")))
+    made.map_err(|error| Failure::trouble(format!("cannot make a folder for it: {error}")))
 }
 
 fn with_temp(
@@ -251,7 +251,7 @@ impl SetupTask {
         self.task.write(file, text.as_bytes())
     }
 
-    /// Counts the conversation. One that can't be counted is said and changes nothing.
+    /// Counts the conversation. One that cannot be counted is said and changes nothing.
     fn remember(&self) {
         let noted = ProjectRuns::of(self.project())
             .and_then(|runs| TaskState::record_setup(&self.task, &runs));

@@ -17,7 +17,7 @@ use crate::task::{self, ListedTask, ProjectRuns, TODO, Task, TaskOverview};
 /// The most of an ending, a problem or a name that a line shows, in characters.
 const MAX_TEXT_CHARS: usize = 100;
 
-/// The state of what can't be read.
+/// The state of what cannot be read.
 const BROKEN: &str = "broken";
 
 #[derive(Clone, Debug, Args)]

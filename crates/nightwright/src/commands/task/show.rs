@@ -138,7 +138,7 @@ fn page(task: &Task, runs: &ProjectRuns) -> Result<TaskPage, Failure> {
 }
 
 /// The boxes of the task's list, if it has any. One that is no text has none that could be counted.
-/// Whoever wrote it may have written a secret into it: where we can't look for those, nothing of it
+/// Whoever wrote it may have written a secret into it: where we cannot look for those, nothing of it
 /// is shown. `known` is secret from elsewhere.
 fn checklist_status(task: &Task, known: &[String]) -> Option<ChecklistStatus> {
     let text = task.text(TODO).ok().flatten()?;
@@ -168,7 +168,7 @@ fn text(page: &TaskPage, is_damaged: bool) -> String {
         format!("state         {}", page.state),
         format!(
             "mode          {}",
-            page.mode.as_deref().unwrap_or("unknown: the configuration can't be read")
+            page.mode.as_deref().unwrap_or("unknown: the configuration cannot be read")
         ),
         format!("iterations    {total} (setup {setup}, execution {execution})"),
         format!("folder        {}", page.folder.display()),

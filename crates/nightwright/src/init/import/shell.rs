@@ -28,7 +28,7 @@ pub(super) fn words(text: &str, name: &str) -> Result<Option<String>, String> {
 }
 
 fn literal(right: &str, name: &str) -> Result<String, String> {
-    let unknown = || format!("`{name}` can't be read without running the file");
+    let unknown = || format!("`{name}` cannot be read without running the file");
     if let Some(rest) = right.strip_prefix('\'') {
         return rest.split_once('\'').map(|(value, _)| value.to_owned()).ok_or_else(unknown);
     }

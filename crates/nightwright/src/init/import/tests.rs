@@ -65,7 +65,7 @@ fn fresher_brings_its_prompts_its_limits_and_its_words_for_the_agent() {
     agent.max_turns = 50
     model.name = "sonnet"
     commands.test = "npm test"
-    note: `FRESHER_LINT_CMD` can't be read without running the file (in `.fresher/config.sh`)
+    note: `FRESHER_LINT_CMD` cannot be read without running the file (in `.fresher/config.sh`)
     note: that fresher skipped all permissions is not taken over: choose `bypass` yourself if you want it
     note: `.fresher/PROMPT.empty.md` is empty
     "#);

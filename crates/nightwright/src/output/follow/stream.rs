@@ -127,11 +127,11 @@ impl OutputStreams {
 impl OutputStream {
     fn read(&mut self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
         if self.file.is_none() {
-            // Not there yet, or never: an output that can't be kept is told elsewhere.
+            // Not there yet, or never: an output that cannot be kept is told elsewhere.
             self.file = open_regular(&self.path).ok();
         }
         let Some(file) = &self.file else { return Ok(()) };
-        // What is written meanwhile is for the next time: a talkative agent can't keep us here.
+        // What is written meanwhile is for the next time: a talkative agent cannot keep us here.
         let end = file.metadata().map_or(0, |facts| facts.len());
         let mut buffer =
             vec![0; CHUNK.min(usize::try_from(end.saturating_sub(self.offset)).unwrap_or(CHUNK))];

@@ -66,7 +66,7 @@ pub fn choose(project: &Path, approved: &[TrustItem]) -> ApprovedHooks {
     chosen
 }
 
-/// A link that leads nowhere can't be approved, because there is nothing to approve.
+/// A link that leads nowhere cannot be approved, because there is nothing to approve.
 fn leading_nowhere(project: &Path) -> impl Iterator<Item = String> {
     let links = Hook::ALL.into_iter().map(in_project).filter(|place| {
         let path = project.join(place);
@@ -138,7 +138,7 @@ pub fn recall(run: &Path, wanted: Hooks, hashes: &BTreeMap<String, String>) -> P
                     .to_owned(),
             ),
             (Err(error), _) => PinnedProgram::Refused(format!(
-                "is not run: its copy in the folder of the run can't be read: {error}"
+                "is not run: its copy in the folder of the run cannot be read: {error}"
             )),
         };
         (hook, program)
@@ -169,7 +169,7 @@ impl PinnedHooks {
             return Ok(PinnedCopy { path, put_back: false });
         }
         if fs::symlink_metadata(run.join(run_dir::HOOKS)).is_ok_and(|folder| !folder.is_dir()) {
-            // If it can't be removed, the next line says what is wrong.
+            // If it cannot be removed, the next line says what is wrong.
             let _ = fs::remove_file(run.join(run_dir::HOOKS));
         }
         files::replace_program(&path, bytes).map_err(|error| {

@@ -40,7 +40,7 @@ enum LogTargetState {
 }
 
 impl LogOutput {
-    /// Nothing is written anywhere yet; `complain` is told of each that can't be.
+    /// Nothing is written anywhere yet; `complain` is told of each that cannot be.
     pub fn new(complain: LogWarnFn) -> Self {
         Self { files: Vec::new(), complain }
     }
@@ -99,7 +99,7 @@ impl LogOutput {
                 target.give_up();
                 let (what, path) = (target.what, target.path.display());
                 (self.complain)(format!(
-                    "{what} is no longer written: can't write `{path}`: {error}"
+                    "{what} is no longer written: cannot write `{path}`: {error}"
                 ));
             }
         }
@@ -214,7 +214,7 @@ mod tests {
         let heard = heard.lock().unwrap();
         assert_eq!(
             *heard,
-            ["the log is no longer written: can't write `/state/x.log`: no storage space"]
+            ["the log is no longer written: cannot write `/state/x.log`: no storage space"]
         );
         let copy = folder.path().join(".nightwright/logs/x.log");
         let facts = fs::metadata(&copy).unwrap();

@@ -65,11 +65,11 @@ pub(super) fn head(zone: &TimeZone, facts: &LogHeader<'_>) -> String {
     let LogHeader { run, started, at, now, earlier, limits } = facts;
     let RunStarted { settings, agent, project, git_head, .. } = started;
     let mut text = banner("NIGHTWRIGHT - EXECUTION LOG").trim_start().to_owned();
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "Started: {}", moment(zone, *now));
     text.push_str(&section("RUN METADATA"));
     let mut row = |name: &str, value: &str| {
-        // Writing to a string can't fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:<14}{}", one_line(value, MAX_LINE_CHARS));
     };
     row("Run:", &run.0);
@@ -114,7 +114,7 @@ pub(super) fn parameters(started: &RunStarted) -> String {
     text.push_str(&section("SYSTEM PROMPT"));
     text.push_str(&match prompt::system_prompt(settings, Iteration(1)) {
         Ok(system) => body(&system, "none"),
-        Err(error) => body(&format!("it can't be composed: {error}"), ""),
+        Err(error) => body(&format!("it cannot be composed: {error}"), ""),
     });
     text.push_str(&section("STATUS INSTRUCTIONS"));
     let status = prompt::status_instructions(settings).unwrap_or_default();
@@ -164,7 +164,7 @@ pub(super) fn footer(
     };
     let mut text = format!("\n{}\nSTATUS: {status}\n", "-".repeat(WIDTH));
     let mut row = |name: &str, value: &str| {
-        // Writing to a string can't fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name} {}", one_line(value, MAX_LINE_CHARS));
     };
     row("Completed:", &moment(zone, at));

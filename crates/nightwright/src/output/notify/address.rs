@@ -71,7 +71,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// All that the configuration names, each once. What can't be used is said before a run begins.
+    /// All that the configuration names, each once. What cannot be used is said before a run begins.
     pub fn all(
         resolved: &ResolvedConfig,
         get_env: impl Fn(&str) -> Option<OsString>,
@@ -253,7 +253,7 @@ impl AddressConfig {
             return Err(useless("token", "it is for ntfy and for webhooks"));
         }
         if token.as_ref().is_some_and(|token| token.contains(|c: char| !c.is_ascii_graphic())) {
-            let message = format!("`notify.token` ({}) can't be sent", self.origin);
+            let message = format!("`notify.token` ({}) cannot be sent", self.origin);
             return Err(Failure::usage(message)
                 .hint("a token has letters, digits and signs, and no spaces"));
         }
@@ -392,7 +392,7 @@ mod tests {
                 "`notify.secret` (user (user.toml)) means nothing for slack at hooks.",
             ),
             ("token = 'x'", "`notify.token` (user (user.toml)) means nothing for slack"),
-            ("kind = 'ntfy'\ntoken = 'a b'", "can't be sent"),
+            ("kind = 'ntfy'\ntoken = 'a b'", "cannot be sent"),
         ] {
             let error = all(&[user(&format!("{slack}{text}"))]).unwrap_err();
             assert!(error.contains(wanted) && !error.contains("services"), "{error}");

@@ -112,7 +112,7 @@ impl HttpClient {
             _ => RetryAdvice::Never,
         };
         let mut said = Vec::new();
-        // What can't be read of it is not told.
+        // What cannot be read of it is not told.
         let _ = body.into_reader().take(MAX_ANSWER_BYTES).read_to_end(&mut said);
         let said = one_line(&self.secrets.mask(&whole_words(&said)), MAX_ANSWER_CHARS);
         if !said.is_empty() {
@@ -139,7 +139,7 @@ impl HttpClient {
             Error::ConnectionFailed => ("no connection".to_owned(), RetryAdvice::Usual),
             // These two repeat the address.
             Error::BadUri(_) | Error::RequireHttpsOnly(_) => {
-                ("the address can't be used".to_owned(), RetryAdvice::Never)
+                ("the address cannot be used".to_owned(), RetryAdvice::Never)
             }
             other => (other.to_string(), RetryAdvice::Usual),
         };
@@ -160,7 +160,7 @@ fn whole_words(said: &[u8]) -> String {
     text[..end].to_owned()
 }
 
-/// Says if the proxy that the environment names can't be used: going to the address without it
+/// Says if the proxy that the environment names cannot be used: going to the address without it
 /// would tell the network what was meant for the proxy.
 pub(super) fn check_proxy(get_env: impl Fn(&str) -> Option<OsString>) -> Result<(), Failure> {
     let set = PROXIES.into_iter().find_map(|name| {

@@ -158,7 +158,7 @@ fn header(text: &str) -> String {
             encoded.push(c);
         } else {
             for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                // Writing to a string can't fail.
+                // Writing to a string cannot fail.
                 let _ = write!(encoded, "={byte:02X}");
             }
         }

@@ -130,7 +130,7 @@ fn both_killed(script: &str, processes: usize) -> FakeAgentEnv {
     scene.agent.wait_for("notes", processes);
     let guard = scene.agent.read("guard").trim().parse().unwrap();
     let guard = Pid::from_raw(guard).unwrap();
-    // Stopped, the run can't take note of the guard's death before its own.
+    // Stopped, the run cannot take note of the guard's death before its own.
     send(&child, Signal::STOP);
     kill_process(guard, Signal::KILL).unwrap();
     send(&child, Signal::KILL);

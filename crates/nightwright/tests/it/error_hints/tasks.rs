@@ -19,7 +19,7 @@ fn talk(env: &TestEnv, line: &str) {
 fn a_task_that_is_not_there_can_be_made_restored_or_replaced_by_a_goal() {
     let env = TestEnv::new();
     let output = env.elsewhere(&["task", "show", "t"]).exits(2);
-    let make = "there are no tasks yet; make it: nightwright new {name}";
+    let make = "there are no tasks yet; create it: nightwright new {name}";
     env.paste_elsewhere(&env.command_of(&output, make)).exits(0);
     assert!(env.project().join(".nightwright/tasks/t").is_dir());
 

@@ -135,7 +135,7 @@ fn whatever_the_agent_does_to_the_journal_the_end_is_reported() {
 #[test]
 fn what_goes_wrong_after_the_end_is_said_at_every_level_and_kept() {
     let beginnings = ["#!/bin/sh\necho oh; exit 3\n", "#!/nonexistent/shell\n"];
-    let words = ["exited with 3: oh", "can't be started"];
+    let words = ["exited with 3: oh", "cannot be started"];
     for (beginning, words) in beginnings.into_iter().zip(words) {
         for level in [&["--quiet"][..], &["--output", "json"], &["--verbose"]] {
             let env = project();

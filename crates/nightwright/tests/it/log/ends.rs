@@ -110,7 +110,7 @@ fn a_disk_that_is_full_ends_the_log_with_one_warning_and_what_fits_is_there() {
     let complaints =
         write_log(said.join("\n").as_bytes(), |complain| LogOutput::new(complain).file(&path));
     let [complaint] = complaints.as_slice() else { panic!("{complaints:?}") };
-    assert!(complaint.starts_with("the log is no longer written: can't write `"), "{complaint}");
+    assert!(complaint.starts_with("the log is no longer written: cannot write `"), "{complaint}");
     assert!(complaint.contains("No space left on device"), "{complaint}");
     let log = fs::read_to_string(&path).unwrap();
     let lines: Vec<_> = log.lines().filter(|line| line.contains("Much to say: ")).collect();

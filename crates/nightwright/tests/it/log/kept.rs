@@ -65,7 +65,7 @@ fn a_disk_that_is_full_ends_the_copy_with_one_warning_and_not_the_run() {
         })
         .collect();
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
-    assert!(warning.starts_with("the copy of the log is no longer written: can't write `"));
+    assert!(warning.starts_with("the copy of the log is no longer written: cannot write `"));
     assert!(warning.contains("No space left on device"), "{warning}");
     assert_eq!(output.err.matches("no longer written").count(), 1, "{}", output.err);
     let log = the_log(&env);

@@ -89,7 +89,7 @@ fn a_file_that_was_left_broken_blocks_no_run_and_is_kept() {
     let output = run(&env, COLLECTS, &["-m", "2"]).exits(0);
     let why = "line 3: `product.auditability` has to be a whole number from 1 to 10";
     let output =
-        output.says(&["The principles can't be used: `.nightwright/principles.toml`", why]);
+        output.says(&["The principles cannot be used: `.nightwright/principles.toml`", why]);
     assert!(output.err.contains("asked to mend them"), "{}", output.err);
     let first = prompt(&env, "001.md");
     assert!(first.contains(HEADING) && first.contains(why), "{first}");

@@ -58,7 +58,7 @@ fn a_conversation_in_a_terminal_ends_with_instructions() {
     move_in(&real);
     real.env.task("t");
     let (name, value) = Account::Key.variable();
-    let line = real.env.line("setup t");
+    let line = real.env.line("task setup t");
     let line = format!("export ANTHROPIC_BASE_URL=http://{} {name}={value}; {line}", real.address);
     let terminal = Terminal::run(&real.env, &line);
     terminal.shows("It is written.");
@@ -120,6 +120,6 @@ fn a_usage_limit_is_reported_with_its_end_and_not_waited_for() {
     let limit = usage_limit(Duration::from_hours(2));
     let Some(real) = RealEnv::begin(Scenario::of(vec![limit])) else { return };
     let real = real.subscribed();
-    judge(&real, 1).says(&["usage limit is reached, until 20", "try again then"]);
+    judge(&real, 1).says(&["usage limit is reached until 20", "try again then"]);
     assert_eq!(real.read(REPORT), None);
 }

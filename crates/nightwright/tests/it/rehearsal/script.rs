@@ -1,4 +1,4 @@
-//! Scripts that can and can't be read, and the page about them.
+//! Scripts that can and cannot be read, and the page about them.
 
 use std::path::Path;
 

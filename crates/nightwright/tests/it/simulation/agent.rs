@@ -336,6 +336,6 @@ fn notice(dice: &mut Dice) -> WatchdogFinding {
         WatchdogSignal::ToolErrors,
         WatchdogSignal::Compaction,
     ]);
-    let text = dice.of(&["which?", "it can't\u{1b}[2J be\ndone", ""]).to_owned();
+    let text = dice.of(&["which?", "it cannot\u{1b}[2J be\ndone", ""]).to_owned();
     WatchdogFinding { signal, key: text.clone(), text, context: String::new() }
 }

@@ -193,7 +193,7 @@ impl CrashingFile {
     fn noted(&self, what: &str, result: io::Result<()>) -> io::Result<()> {
         if let Err(error) = &result {
             let mut sim = self.sim.borrow_mut();
-            sim.tell(|| format!("    can't {what}: {error}"));
+            sim.tell(|| format!("    cannot {what}: {error}"));
             sim.checks.journal_failed();
         }
         result

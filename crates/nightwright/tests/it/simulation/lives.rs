@@ -106,7 +106,7 @@ async fn live(sim: &SharedSim, birth: ProcessStart) -> ProcessEnd {
         Ok(born) => born,
         Err(why) => {
             let sim = sim.borrow_mut();
-            sim.tell(|| format!("can't go on: {}", why.reason()));
+            sim.tell(|| format!("cannot go on: {}", why.reason()));
             assert!(!sim.calm, "nothing is wrong with the disk, and yet: {}", why.reason());
             return ProcessEnd::Died;
         }

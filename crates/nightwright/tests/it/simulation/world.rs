@@ -268,7 +268,7 @@ impl Sim {
         let (calm, dice) = (self.calm, &mut self.dice);
         let status = self.project.status.is_some().then(|| StatusReport {
             complete: calm || dice.one_in(self.rates.claims),
-            failed: (!calm && dice.one_in(40)).then(|| "can't".to_owned()),
+            failed: (!calm && dice.one_in(40)).then(|| "cannot".to_owned()),
             worked: dice.of(&[None, Some(true), Some(false)]),
             ..StatusReport::default()
         });

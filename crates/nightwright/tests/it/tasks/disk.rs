@@ -1,4 +1,4 @@
-//! A project that can't be written: nothing is lost, and the error says why.
+//! A project that cannot be written: nothing is lost, and the error says why.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -63,7 +63,7 @@ fn a_project_that_can_not_be_written_is_a_clear_error_and_loses_nothing() {
     open_up(&env);
     let can_run = run_as_nobody(&env, &["list"]);
     if can_run.code != Some(0) {
-        return skip(&format!("another user can't run nightwright here: {}", can_run.err));
+        return skip(&format!("another user cannot run nightwright here: {}", can_run.err));
     }
     let before = tree(&env.project());
     for command in [
@@ -105,7 +105,7 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         let done = Command::new("umount").arg(&self.0).status();
         let unmounted = done.is_ok_and(|status| status.success());
-        assert!(unmounted || std::thread::panicking(), "can't unmount {}", self.0.display());
+        assert!(unmounted || std::thread::panicking(), "cannot unmount {}", self.0.display());
     }
 }
 
@@ -144,7 +144,7 @@ fn a_full_disk_is_a_clear_error_and_the_task_stays_whole() {
         &["task", "restore", "b"],
         &["task", "template", "save", "a", "u"],
     ] {
-        let output = env.run(command).exits(1).says(&["error: can't ", "o space left on device"]);
+        let output = env.run(command).exits(1).says(&["error: cannot ", "o space left on device"]);
         assert_eq!(tree(&env.project()), before, "{command:?}: {}", output.err);
     }
     // With free space again, everything is there and works.

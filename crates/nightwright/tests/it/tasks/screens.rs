@@ -58,7 +58,7 @@ fn the_mode_is_the_one_that_a_run_would_have() {
     assert_eq!(mode(&env), "iterative");
     let output = env.run(&["task", "show", "a"]).exits(0);
     assert!(output.out.contains("mode          iterative\n"), "{}", output.out);
-    // A configuration that can't be read costs no more than this.
+    // A configuration that cannot be read costs no more than this.
     env.file(".nightwright/config.toml", "mode = [\n");
     assert_eq!(mode(&env), Value::Null);
     let output = env.run(&["list"]).exits(0);

@@ -237,7 +237,9 @@ fn a_journal_that_was_damaged_after_its_end_was_noted_is_reported() {
     let page = shown(&env);
     assert!(page["warning"].as_str().unwrap().contains("line 2 of"), "{page}");
     assert_eq!(page["state"], "stopped", "what was noted");
-    env.run(&["task", "show", "a"]).exits(0).says(&["warning: the journal of run ", "is damaged"]);
+    env.run(&["task", "show", "a"])
+        .exits(0)
+        .says(&["warning: cannot read the journal of run ", "is damaged"]);
     let listed = env.run(&["list"]).exits(0);
     assert!(listed.out.contains("line 2 of"), "{}", listed.out);
 }

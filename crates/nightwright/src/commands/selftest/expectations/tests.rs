@@ -411,7 +411,7 @@ fn what_was_missed_is_said_in_words() {
     let mut spoiled = good("silence");
     spoiled.records[0].event = attempt(AttemptOutcome::Finished);
     let miss = missed(row("silence"), &spoiled);
-    assert_eq!(miss.expected, "a first attempt that was silent for too long");
+    assert_eq!(miss.expected, "a first attempt that printed nothing for too long");
     assert_eq!(miss.seen, "finished, then finished");
     let late = CaseObservation { complaint: "error: no room".to_owned(), ..seen(1, Vec::new()) };
     let miss = missed(row("sigterm"), &CaseObservation { noted: FAMILY, ..late });

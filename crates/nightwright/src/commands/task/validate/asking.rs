@@ -32,7 +32,7 @@ const CAP: Usd = Usd::from_cents(100);
 const DEADLINE: Duration = Duration::from_mins(10);
 /// How often it is asked at most.
 const MAX_TRIES: u32 = 2;
-/// What is said to whoever gave an answer that can't be read.
+/// What is said to whoever gave an answer that cannot be read.
 const RETRY_INSTRUCTION: &str = "\nAn earlier answer to this could not be read. Give the JSON object, with every \
                      criterion in it, and nothing else.\n";
 
@@ -87,7 +87,7 @@ impl fmt::Display for ValidationCost {
 }
 
 impl ValidationQuestion<'_> {
-    /// Asks, and once more if the answer can't be read; `None` if it was interrupted.
+    /// Asks, and once more if the answer cannot be read; `None` if it was interrupted.
     pub(super) async fn ask(
         &self,
         signals: &mut Signals,
