@@ -117,7 +117,7 @@ pub async fn spawn(launch: &Launch) -> io::Result<Child> {
     Ok(start(launch, KillScope::AllDescendants, &[]).await?.0)
 }
 
-/// Like [`Child::spawn`], for a hook, which may leave processes running: descendants with their own
+/// Like [`spawn`], for a hook, which may leave processes running: descendants with their own
 /// session are not killed. Writes as much of `first` to standard input as the pipe takes before the
 /// program starts, and returns that number of bytes.
 pub async fn spawn_hook(launch: &Launch, first: &[u8]) -> io::Result<(Child, usize)> {
