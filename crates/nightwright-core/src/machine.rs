@@ -313,7 +313,7 @@ impl Machine {
 
     /// The iteration that is going on.
     fn current(&self) -> &Current {
-        self.ledger.current().expect("asked only while an iteration is going on")
+        self.ledger.current().expect("asked only during an iteration")
     }
 
     fn timer(&mut self, key: TimerKey) {

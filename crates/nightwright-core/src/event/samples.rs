@@ -145,7 +145,7 @@ fn words() -> Vec<Event> {
         Event::Attempt(AttemptEvent::NudgeSent {
             attempt: AttemptId(7),
             answers: Some(notice()),
-            text: "No one is here to answer. Choose, note the choice, go on.".to_owned(),
+            text: "No one is here to answer. Choose, note the choice, continue.".to_owned(),
         }),
         Event::Attempt(AttemptEvent::PermissionDenied {
             attempt: AttemptId(7),

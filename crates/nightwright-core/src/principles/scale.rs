@@ -105,7 +105,7 @@ pub static SCALE: [Principle; COUNT] = [
         when_high: "Collect and keep as little data as possible, and pass none on." },
     Principle { name: "ux_philosophy", layer: Layer::Product, presets: [8, 5, 5],
         low: "power users", high: "simple first",
-        when_low: "Build for people who know what they do: control before ease.",
+        when_low: "Build for experts: control before ease.",
         when_high: "Simple first: it works without explanation." },
     Principle { name: "authority_stance", layer: Layer::Product, presets: [5, 7, 2],
         low: "user freedom", high: "strong guidance",
@@ -155,5 +155,5 @@ pub static SCALE: [Principle; COUNT] = [
     Principle { name: "migration_burden", layer: Layer::Development, presets: [4, 8, 9],
         low: "migrations are fine", high: "avoid them",
         when_low: "Migrations and breaking changes are fine.",
-        when_high: "Avoid migrations: what exists goes on working unchanged." },
+        when_high: "Avoid migrations: existing setups keep working unchanged." },
 ];

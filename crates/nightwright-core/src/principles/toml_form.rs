@@ -62,7 +62,7 @@ impl Principles {
 
 const HEAD: &str = "\
 # What this project goes by when two good things contradict each other: weights from 1 to 10. One
-# that is left out is the preset's. What the agent is told of them: nightwright principles --show
+# that is left out comes from the preset. Show the text for the agent: nightwright principles --show
 ";
 
 fn weights(draft: &mut PrinciplesDraft, layer: Layer, table: &DeTable<'_>) {

@@ -48,7 +48,7 @@ pub(super) fn banners(report: &RunReport) -> Vec<&'static str> {
     let rehearsal = "This is a rehearsal: the agent is a script, and nothing is spent. It says \
                      nothing about the work.";
     let preliminary = match report.state {
-        State::Running => Some("The run is going on; this is how far it is."),
+        State::Running => Some("The run is still in progress."),
         State::Gone => Some("The process of the run is gone, and it has not ended."),
         State::Ended | State::Unknown => None,
     };
@@ -64,7 +64,7 @@ pub(super) fn iteration_status(fate: IterationStatus) -> &'static str {
         IterationStatus::Idle => "no change",
         IterationStatus::Failed => "failed",
         IterationStatus::Interrupted => "broken off",
-        IterationStatus::GoingOn => "going on",
+        IterationStatus::GoingOn => "in progress",
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn judgement(judgement: ClaimOutcome) -> &'static str {
         ClaimOutcome::Judged => "accepted by a model",
         ClaimOutcome::NotVerified => "accepted, not verified",
         ClaimOutcome::Rejected => "rejected",
-        ClaimOutcome::Inconclusive => "undecided: nobody could tell",
+        ClaimOutcome::Inconclusive => "undecided: no verdict",
         ClaimOutcome::Unaffordable => "undecided: too little was left to ask a model",
     }
 }

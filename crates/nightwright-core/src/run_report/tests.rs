@@ -118,7 +118,7 @@ fn a_run_that_goes_on_and_one_that_was_broken_off_are_told_apart() {
     let live = told(half, true);
     assert_eq!((live.state, live.verdict), (State::Running, ReportStatus::GoingOn));
     assert_eq!(live.iterations.last().unwrap().status, IterationStatus::GoingOn);
-    assert!(live.html().contains("The run is going on"));
+    assert!(live.html().contains("The run is still in progress"));
     let gone = told(half, false);
     assert_eq!((gone.state, gone.verdict), (State::Gone, ReportStatus::Gone));
     assert_eq!(gone.iterations.last().unwrap().status, IterationStatus::Interrupted);

@@ -40,7 +40,7 @@ pub const CRITERIA: [Criterion; 10] = [
     ),
     required(
         "checkable",
-        "Finished is checkable by somebody who was not there",
+        "Someone else can check that the work is finished",
         "Is there a list of conditions that can each be answered with yes or no from the project \
          alone? \"Works well\" and \"is clean\" are no conditions.",
     ),

@@ -63,7 +63,7 @@ impl AgentProgram {
         match self {
             Self::Rehearsal(_) => {
                 let path = env::current_exe().map_err(|error| {
-                    Failure::trouble(format!("cannot find our own program: {error}"))
+                    Failure::trouble(format!("cannot find the nightwright program: {error}"))
                 })?;
                 Ok(AgentFacts {
                     name: "rehearsal".to_owned(),

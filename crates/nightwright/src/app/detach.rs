@@ -53,8 +53,10 @@ impl DetachArgs {
     pub(crate) fn pipe(&self) -> Result<Option<Arc<DetachPipe>>, Failure> {
         let open = |number| {
             DetachPipe::open(number).map(Arc::new).map_err(|error| {
-                Failure::trouble(format!("whoever started this run does not listen: {error}"))
-                    .hint("--detach-fd is for nightwright itself; use --detach")
+                Failure::trouble(format!(
+                    "the process that started this run does not listen: {error}"
+                ))
+                .hint("--detach-fd is for nightwright itself; use --detach")
             })
         };
         self.detach_fd.map(open).transpose()

@@ -199,7 +199,7 @@ impl<'a> PrinciplesTarget<'a> {
         files::replace(&path, text.as_bytes()).map_err(because)?;
         print(&display_safe(file))?;
         advise(&format!(
-            "Written, from the preset `{}`. Every run is told them from now on; change a weight in \
+            "Written, from the preset `{}`. Every run uses them from now on; change a weight in \
              the file whenever you like.\nWhat the agent reads: nightwright principles --show",
             chosen.preset().name()
         ));

@@ -69,7 +69,7 @@ fn events() -> Result<String, Failure> {
          with `--output json`.\nEvery line also has `v` (the version of the format), `seq` \
          (gap-free, from 1), `at` (the time), `active_ms`\n(time at work so far), `run`, and as its \
          last member `crc` (CRC-32 of all bytes before its comma).\nUnknown members are to be \
-         ignored. `events.schema.json` beside this page is the JSON Schema of a line;\n[events as \
+         ignored. `events.schema.json` next to this page is the JSON Schema of a line;\n[events as \
          JSON](../json-events.md) tells how to use it.\n\nWith `--output json --include-messages` every line that the agent prints stands \
          between them, where it was\nprinted: `{\"v\":1,\"run\":\"...\",\"message\":{...},\
          \"attempt\":7}`, with the agent's own JSON as `message`. A line\nthat is no JSON is given as \

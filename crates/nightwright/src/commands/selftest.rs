@@ -73,8 +73,9 @@ pub(super) struct SelftestArgs {
 
 pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
     let rows = cases::chosen(&options.only)?;
-    let program = env::current_exe()
-        .map_err(|error| Failure::trouble(format!("cannot find our own program: {error}")))?;
+    let program = env::current_exe().map_err(|error| {
+        Failure::trouble(format!("cannot find the nightwright program: {error}"))
+    })?;
     let place = env::temp_dir();
     check_disk_space(&place, space([place.as_path()]).map(|disk| disk.free))?;
     let folder = tempfile::Builder::new()

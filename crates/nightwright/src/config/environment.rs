@@ -43,7 +43,7 @@ pub static VARIABLES: &[Variable] = &[
     read("XDG_STATE_HOME", "The folder of state; otherwise `~/.local/state`."),
     read("XDG_CONFIG_HOME", "The user's configuration is `nightwright/config.toml` in it, an absolute path; otherwise in `~/.config`."),
     read("XDG_CACHE_HOME", "What is known of the agent program is kept in it; otherwise in `~/.cache`."),
-    read("XDG_RUNTIME_DIR", "Where a run can be reached while it goes on; otherwise in the folder of temporary files."),
+    read("XDG_RUNTIME_DIR", "Folder for the control socket of a run (default: the folder for temporary files)."),
     read("TMPDIR", "The folder for temporary files; otherwise `/tmp`. A path of more than 29 bytes is too long for unix sockets: agent, checks and hooks then get a folder in `/tmp`."),
     read("HOME", "Your folder, where the others are not set."),
     read("PATH", "Where programs are looked for."),

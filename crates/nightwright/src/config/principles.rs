@@ -100,7 +100,7 @@ fn to_be_collected(
         Ok(None) => Ok(RunPrinciples { to_write: Some(file), ..RunPrinciples::default() }),
         Err(why) if can_be_overwritten(project, &file) => {
             let note = format!(
-                "The principles cannot be used: {why}. The agent is asked to mend them; a copy as \
+                "The principles cannot be used: {why}. The agent is asked to fix them; a copy as \
                  they are now is kept with the prompts of the run."
             );
             Ok(RunPrinciples { principles: None, to_write: Some(file), note: Some(note) })
@@ -174,7 +174,7 @@ pub fn is_own_name(path: &Path) -> bool {
 /// The refusal of such a file.
 pub fn own(file: &str, origin: &ValueOrigin) -> Failure {
     Failure::usage(format!(
-        "`principles.file` names `{file}`, where nightwright keeps something of its own"
+        "`principles.file` names `{file}`, where nightwright keeps its own files"
     ))
     .hint(format!(
         "name another file that ends in `.toml`, such as `{USUAL}`; now it is set by {origin}"

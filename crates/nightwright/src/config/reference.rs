@@ -14,7 +14,7 @@ pub fn keys_page() -> String {
          Files: `$XDG_CONFIG_HOME/nightwright/config.toml` (yours), `.nightwright/config.toml` (the \
          project's), `.nightwright/tasks/NAME/task.toml`\n(a task's). Later layers win: built-in < mode \
          < user < project < task < environment < flag. Tables merge by key, arrays\nreplace. How to \
-         work with it is in [configuration.md](../configuration.md); `config.schema.json` beside \
+         work with it is in [configuration.md](../configuration.md); `config.schema.json` next to \
          this page is for editors.\n\n\
          Keys marked **trust** run something on your machine or widen what the agent may do: a \
          project needs your approval to set them.\n",

@@ -24,7 +24,7 @@ const COST: Usd = Usd::from_cents(1);
 /// The text of a scene without any text.
 const DONE: &str = "Done.";
 /// The default reply to a further message.
-const REPLY: &str = "Understood, I go on.";
+const REPLY: &str = "Understood, continuing.";
 
 /// The input after the prompt: closed, or a session that stays open.
 pub(super) enum PlayInput<R> {

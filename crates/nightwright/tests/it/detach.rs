@@ -308,7 +308,7 @@ fn a_run_to_which_nobody_listens_does_not_begin() {
     drop(reader);
     let departs = format!("--detach-fd={}", writer.as_raw_fd());
     let output = env.run(&["run", &departs, "-p", "x", "-m", "1", "--dry-run"]);
-    output.exits(1).says(&["whoever started this run does not listen"]);
+    output.exits(1).says(&["the process that started this run does not listen"]);
     assert!(env.runs().is_empty(), "{:?}", env.runs());
 }
 

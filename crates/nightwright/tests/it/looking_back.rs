@@ -216,7 +216,7 @@ fn a_run_that_is_running_is_reported_as_far_as_it_is() {
     env.wait_for("agent_ready");
     let page = report(&env, &[]);
     assert!(page.contains("**Still running.**"), "{page}");
-    assert!(page.contains("*The run is going on; this is how far it is.*"), "{page}");
+    assert!(page.contains("*The run is still in progress.*"), "{page}");
     assert!(page.contains("- **Iteration 1:** going on"), "{page}");
     env.file("go", "");
     finish(child).exits(0);

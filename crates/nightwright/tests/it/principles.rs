@@ -74,7 +74,7 @@ fn the_file_says_what_low_and_high_weights_mean() {
     let head: Vec<_> = text.lines().take(12).collect();
     assert_snapshot!(head.join("\n"), @r#"
     # What this project goes by when two good things contradict each other: weights from 1 to 10. One
-    # that is left out is the preset's. What the agent is told of them: nightwright principles --show
+    # that is left out comes from the preset. Show the text for the agent: nightwright principles --show
     preset = "startup"
 
     # What is built.

@@ -162,7 +162,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
       status: 35/60 items (+5) - orders and invoices moved
     ⚠️ blocked: a password for the staging database
       the agent asks: Shall I also move the tests?
-      answered: No one is here to answer. Choose, note the choice, go on.
+      answered: No one is here to answer. Choose, note the choice, continue.
     ⚠️ denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       claimed complete: running the checks (`cargo test`)
       asking a model whether the work is complete

@@ -34,10 +34,10 @@ const LEGEND: [(&str, &[&str], &str); 12] = [
     ("excused", &[], "no change, excused"),
     ("idle", &[], "no change"),
     ("interrupted", &[], "broken off"),
-    ("going", &[], "going on"),
+    ("going", &[], "running"),
     ("asked", &[], "a model was asked"),
     ("wait", &[], "waited"),
-    ("away", &[], "nobody was there"),
+    ("away", &[], "no process"),
     ("unknown", &[], "not known"),
 ];
 
@@ -46,7 +46,7 @@ const LANES: [(&str, &[SpanKind]); 4] = [
     ("Agent", &[SpanKind::Attempt]),
     ("Proof", &[SpanKind::Checks, SpanKind::Call]),
     ("Waiting", &[SpanKind::Wait, SpanKind::Retry]),
-    ("Nobody", &[SpanKind::Pause, SpanKind::Away, SpanKind::Unknown]),
+    ("Idle", &[SpanKind::Pause, SpanKind::Away, SpanKind::Unknown]),
 ];
 
 /// A mark in a lane.
@@ -216,8 +216,8 @@ fn mark(report: &RunReport, span: &TimelineSpan, scale: TimeScale) -> TimelineMa
         SpanKind::Wait => "waited",
         SpanKind::Retry => "before another attempt",
         SpanKind::Pause => "paused",
-        SpanKind::Away => "nobody conducted the run",
-        SpanKind::Unknown => "at work for some of it, then nobody conducted the run",
+        SpanKind::Away => "no process ran",
+        SpanKind::Unknown => "at work for part of it, then no process ran",
     };
     let said = if span.text.is_empty() { String::new() } else { format!(": {}", span.text) };
     let place =

@@ -31,7 +31,7 @@ pub(super) fn top(out: &mut String, report: &RunReport, title: &str) {
         put!(out, " · began {}", phrases::date(at));
     }
     if let Some(at) = report.last_at {
-        let word = if report.ending.is_some() { "ended" } else { "last heard of" };
+        let word = if report.ending.is_some() { "ended" } else { "last event" };
         put!(out, " · {word} {}", phrases::date(at));
     }
     put!(out, "</p>\n</header>\n");
@@ -179,7 +179,7 @@ pub(super) fn charts(out: &mut String, report: &RunReport) {
     chart::bars(out, chart, &bars);
     let bars: Vec<_> = report.iterations.iter().map(token_bar).collect();
     let caption = format!(
-        "{} in all, beside {} that were read from the cache.",
+        "{} in all, plus {} read from the cache.",
         phrases::compact(totals.tokens.counted()),
         phrases::compact(totals.tokens.cache_read)
     );

@@ -41,7 +41,7 @@ fn how_long_a_killed_agent_worked_is_not_known_and_nobody_says_it_was_no_time() 
     assert_eq!(report.iterations[0].attempts[0].duration, None);
     let html = report.html();
     assert!(html.contains("<td class=\"n\">not known</td>"), "{html}");
-    assert!(html.contains("at work for some of it, then nobody conducted the run"), "{html}");
+    assert!(html.contains("at work for part of it, then no process ran"), "{html}");
     assert!(html.contains("<i class=\"unknown\"></i>not known"), "{html}");
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn detach() -> Result<ExitCode, Failure> {
     let option = |number| OsString::from(format!("--detach-fd={number}"));
     let outcome = block_on(async {
         process::start_detached(arguments, option)
-            .map_err(|error| Failure::trouble(format!("cannot start ourselves: {error}")))
+            .map_err(|error| Failure::trouble(format!("cannot start nightwright: {error}")))
     })?;
     match outcome {
         DetachOutcome::Detached(report) => {

@@ -24,7 +24,7 @@ impl UnmaskedRecords {
     pub(super) fn warn(&self, state: &State) {
         if state.inbox.iter().any(|entry| self.lost.contains(&entry.text)) {
             eprint_safe(
-                "warning: what somebody said to the agent had secrets in it, and only their masks \
+                "warning: a message to the agent contained secrets, and only their masks \
                  are left; the agent gets those: say it again with `nightwright tell`",
             );
         }
@@ -46,7 +46,7 @@ pub(super) fn restore_unmasked(records: &mut [Record], folder: &RunDir) -> Unmas
             started.settings = *settings;
         }
         UnmaskedSettings::Lost(why) => eprint_safe(&format!(
-            "warning: what this run was told had secrets in it, and only their masks are left; \
+            "warning: the settings of this run contained secrets, and only their masks are left; \
              the agent gets those: {why}"
         )),
     }

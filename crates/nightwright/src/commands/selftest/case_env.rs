@@ -266,7 +266,7 @@ impl<'a> CaseEnv<'a> {
             if alive.is_empty() || begun.elapsed() > patience {
                 return Ok(alive);
             }
-            self.pause("nobody left")?;
+            self.pause("no process left")?;
         }
     }
 
@@ -294,7 +294,7 @@ impl<'a> CaseEnv<'a> {
                 // What is on a disk that nobody else sees is not where we look.
                 let hidden = fs::read_dir(self.folder.join("state"))
                     .is_ok_and(|mut entries| entries.next().is_none());
-                let why = || "the small disk was not a disk of its own".to_owned();
+                let why = || "the small disk was not a separate disk".to_owned();
                 return if hidden { Ok(exit) } else { Err(CaseError::NotHere(why())) };
             }
         }

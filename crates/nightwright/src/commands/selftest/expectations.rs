@@ -86,7 +86,7 @@ pub(super) fn hang_after_result(seen: &CaseObservation) -> CaseCheckResult {
             )
         }),
         "the agent cut off after its result",
-        || "nobody cut it off".to_owned(),
+        || "it was not cut off".to_owned(),
     )?;
     first_attempt(seen, &AttemptOutcome::Finished)?;
     not_retried(seen)?;
@@ -402,7 +402,7 @@ fn sessions(seen: &CaseObservation) -> CaseCheckResult {
     if seen.leaders >= LEADERS {
         return Ok(());
     }
-    let why = "all were ended, but none led a session of its own: there is no `setsid` here";
+    let why = "all were ended, but none led its own session: there is no `setsid` here";
     Err(Shortfall::NotTested(why.to_owned()))
 }
 

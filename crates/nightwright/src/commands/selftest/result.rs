@@ -173,7 +173,7 @@ impl SelftestReport {
         text.push('\n');
         if !self.watched {
             let why = "this system has no list of processes in /proc";
-            let _ = writeln!(text, "Nobody looked for survivors: {why}.");
+            let _ = writeln!(text, "Survivors were not searched for: {why}.");
         }
         let _ = writeln!(text, "{}\n{}", self.kept_by(), self.sum());
         Ok(text)
@@ -228,10 +228,10 @@ impl SelftestReport {
             }
         }
         if !self.survivors.is_empty() {
-            text.push_str("; somebody was left alive");
+            text.push_str("; a process survived");
         }
         if !self.watched {
-            text.push_str("; nobody looked for survivors");
+            text.push_str("; survivors were not searched for");
         }
         text
     }

@@ -106,7 +106,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
         }
         (None, Liveness::Unknown) => "not known: its journal cannot be read to its end".to_owned(),
         (None, Liveness::Gone) => {
-            let at = page.last_at.map(|at| format!(", last heard of {}", when(at, now)));
+            let at = page.last_at.map(|at| format!(", last event {}", when(at, now)));
             format!("its process is gone, and it has not ended{}", at.unwrap_or_default())
         }
         (None, Liveness::Running | Liveness::Ended) => {

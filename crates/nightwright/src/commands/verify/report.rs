@@ -240,7 +240,7 @@ impl VerifyReport {
     fn changes_page(&self) -> String {
         let Changes { files, listed } = &self.changes;
         if *files == 0 {
-            let none = if self.looked { "No change was seen." } else { "Nobody looked." };
+            let none = if self.looked { "No change was seen." } else { "Not inspected." };
             return none.to_owned();
         }
         let mut lines: Vec<_> = listed

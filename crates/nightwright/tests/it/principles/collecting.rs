@@ -90,7 +90,7 @@ fn a_file_that_was_left_broken_blocks_no_run_and_is_kept() {
     let why = "line 3: `product.auditability` has to be a whole number from 1 to 10";
     let output =
         output.says(&["The principles cannot be used: `.nightwright/principles.toml`", why]);
-    assert!(output.err.contains("asked to mend them"), "{}", output.err);
+    assert!(output.err.contains("asked to fix them"), "{}", output.err);
     let first = prompt(&env, "001.md");
     assert!(first.contains(HEADING) && first.contains(why), "{first}");
     assert_eq!(prompt(&env, "001-principles.toml"), broken);

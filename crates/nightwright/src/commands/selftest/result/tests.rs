@@ -62,7 +62,7 @@ fn where_nobody_looked_for_survivors_that_is_said_to_people_and_programs() {
         SelftestReport { watched: false, ..report(vec![row("lie", CaseVerdict::Held)]) };
     let text = unwatched.show(false).unwrap();
     assert!(text.contains("\nNobody looked for survivors: "), "{text}");
-    assert!(text.ends_with("1 of 1 held; nobody looked for survivors\n"), "{text}");
+    assert!(text.ends_with("1 of 1 held; survivors were not searched for\n"), "{text}");
     let json = unwatched.json();
     assert_eq!((&json["survivors_looked_for"], &json["left"]), (&json!(false), &Value::Null));
     let watched = report(vec![row("lie", CaseVerdict::Held)]);
