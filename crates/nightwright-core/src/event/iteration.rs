@@ -81,8 +81,7 @@ pub struct IterationFinished {
     pub end: Option<WorkspaceMark>,
     /// Number of files that differ from the start, as far as known.
     pub files_changed: u32,
-    /// The same number without the checklist file; absent if the file's earlier contents are
-    /// unknown.
+    /// The same number without the checklist file; absent if the earlier state is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_changed_outside_plan: Option<u32>,
     /// Number of commits made in this iteration.

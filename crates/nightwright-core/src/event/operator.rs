@@ -22,7 +22,7 @@ event_group! {
         "run_paused" => Paused,
         /// The operator resumed a paused run.
         "run_resumed" => Resumed,
-        /// A setting changed: by an option of `resume`, or by a configuration that the operator reloaded.
+        /// A setting changed by an option of `resume` or by a reloaded configuration.
         "settings_changed" => SettingsChanged {
             /// The source of the new value.
             source: ChangeSource,
@@ -57,7 +57,7 @@ pub enum StopSource {
     Terminate,
     /// A command of the operator.
     Operator,
-    /// The stop file in the project.
+    /// The stop file, created by a script or by hand.
     StopFile,
     /// A key at the terminal of the run.
     Key,

@@ -65,7 +65,7 @@ pub struct RunStarted {
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentFacts {
-    /// The name of the agent's output dialect.
+    /// The name of the agent's dialect; `rehearsal` in a rehearsal.
     pub name: String,
     /// The path of the agent program.
     pub path: String,
