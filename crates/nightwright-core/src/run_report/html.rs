@@ -13,7 +13,7 @@ use std::fmt;
 use self::iterations::iterations;
 use super::{IterationStatus, ReportStatus, RunReport, phrases};
 
-/// The content security policy of the page, which allows only inline styles and images.
+/// The content security policy of the page, which allows only inline styles and embedded images.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 const STYLE: &str = include_str!("html/style.css");

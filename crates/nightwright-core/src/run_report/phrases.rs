@@ -217,7 +217,7 @@ pub(super) fn charged(cost: Usd, figure: Option<CostSource>) -> String {
     }
 }
 
-/// The cost of the run, and the limit it is compared with.
+/// The cost of the run and its limit; for a rehearsal, a note and the amount in the script.
 pub(super) fn total(report: &RunReport) -> (String, String) {
     let (totals, most) = (&report.totals, report.limits.max_cost);
     let spent = cost(totals.cost, totals.estimated);

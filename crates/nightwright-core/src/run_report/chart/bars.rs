@@ -25,7 +25,7 @@ pub(in crate::run_report) struct Bar {
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_report) struct BarPart {
-    /// The CSS class that sets the color.
+    /// The CSS class that sets the colour.
     pub(in crate::run_report) class: &'static str,
     pub(in crate::run_report) name: &'static str,
     pub(in crate::run_report) value: u64,
@@ -37,7 +37,7 @@ pub(in crate::run_report) struct BarChart<'a> {
     pub(in crate::run_report) title: &'a str,
     /// The summary of the values shown.
     pub(in crate::run_report) caption: &'a str,
-    /// Formats a value for titles.
+    /// Formats a value for titles and labels.
     pub(in crate::run_report) shown: &'a dyn Fn(u64) -> String,
     /// Formats a value on the axis, given the value and the axis step.
     pub(in crate::run_report) tick: &'a dyn Fn(u64, u64) -> String,
@@ -199,7 +199,7 @@ fn kinds(groups: &[BarGroup]) -> Vec<BarPart> {
     kinds
 }
 
-/// Draws the legend of the colors.
+/// Draws the legend of the colours.
 fn legend(out: &mut String, groups: &[BarGroup]) {
     let kinds = kinds(groups);
     if kinds.is_empty() {

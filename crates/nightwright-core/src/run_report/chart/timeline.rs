@@ -25,7 +25,7 @@ const MIN_LABEL_WIDTH: f64 = 2.6;
 /// The height of a failure inside a mark, in percent of the lane.
 const TROUBLE: u32 = 45;
 
-/// The legend: the CSS class of a color, the other classes that share it, and the text.
+/// The legend: the CSS class of a colour, the other classes that share it, and the text.
 const LEGEND: [(&str, &[&str], &str); 12] = [
     ("work", &["agent"], "work"),
     ("believed", &["passed"], "believed, passed"),
@@ -66,7 +66,7 @@ struct TimelineMark {
     inside: Vec<TroubleMark>,
 }
 
-/// A failure inside a mark that has another color or is wider.
+/// A failure inside a mark that has another colour or is wider.
 #[derive(Clone, Debug)]
 struct TroubleMark {
     start: f64,
@@ -145,7 +145,7 @@ pub(in crate::run_report) fn timeline(out: &mut String, report: &RunReport) {
     legend(out, lanes.iter().flat_map(|(_, _, marks)| marks));
 }
 
-/// Draws the legend of the colors in use.
+/// Draws the legend of the colours in use.
 fn legend<'a>(out: &mut String, marks: impl Iterator<Item = &'a TimelineMark>) {
     let mut there: Vec<&str> = Vec::new();
     for mark in marks {
@@ -284,10 +284,10 @@ fn lane(out: &mut String, name: &str, class: &str, marks: &[TimelineMark]) {
         marks.len()
     );
     let width = |start: f64, end: f64| {
-        // Slightly narrower than its duration, so that neighbors stay distinguishable.
+        // Slightly narrower than its duration, so that neighbours stay distinguishable.
         (end - start - 1.0).max(MIN_WIDTH)
     };
-    // Draw narrow marks last, so that a mark widened to the minimum is not hidden by its neighbor.
+    // Draw narrow marks last, so that a mark widened to the minimum is not hidden by its neighbour.
     let mut order: Vec<&TimelineMark> = marks.iter().collect();
     order.sort_by(|a, b| width(b.start, b.end).total_cmp(&width(a.start, a.end)));
     for TimelineMark { start, end, class, title, inside, .. } in order {
