@@ -16,7 +16,7 @@ use crate::units::Usd;
 pub enum Outcome {
     /// A claim passed the gate.
     Completed {
-        /// What the completion rests on.
+        /// The proof that the completion rests on.
         proof: Proof,
         /// Why passing checks are not the proof; absent if they are.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub enum Outcome {
     },
     /// The agent needs something that only a person can provide.
     Blocked {
-        /// What the agent needs.
+        /// The description of what the agent needs.
         needs: String,
     },
     /// The agent claimed completion repeatedly, and the gate rejected every claim.
@@ -158,7 +158,7 @@ pub enum ReachedLimit {
     Tokens(u64),
 }
 
-/// What a completion rests on. Only `checks` is called verified.
+/// The proof that a completion rests on. Only `checks` is called verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
@@ -224,7 +224,7 @@ impl Outcome {
         Self::Completed { proof, unchecked }
     }
 
-    /// Returns what a completion rests on; `None` for every other outcome.
+    /// Returns the proof of a completion; `None` for every other outcome.
     pub fn proof(&self) -> Option<Proof> {
         if let Self::Completed { proof, .. } = self { Some(*proof) } else { None }
     }

@@ -47,7 +47,7 @@ pub struct RunReport {
     pub verdict: ReportStatus,
     /// The name of the outcome; `None` if the run has none.
     pub ending: Option<&'static str>,
-    /// What a completion rests on; `None` if the run is not completed.
+    /// The proof that a completion rests on; `None` if the run is not completed.
     pub proof: Option<Proof>,
     /// The overall result in one sentence.
     pub sentence: String,
@@ -84,7 +84,7 @@ pub struct RunReport {
     pub more_spans: u32,
     /// The commands and tools that the agent was denied, each listed once.
     pub denied: Vec<DeniedCommand>,
-    /// What the agent needs from a person.
+    /// The listed blockers, which only a person can resolve.
     pub blockers: Vec<String>,
     /// Number of blockers beyond those listed.
     pub more_blockers: u32,
@@ -188,7 +188,7 @@ pub struct IterationReport {
     pub calls: Vec<CallSummary>,
     /// Completion claims and their results.
     pub claims: Vec<ClaimSummary>,
-    /// What the agent needs to continue.
+    /// The blockers that stop the agent.
     pub blockers: Vec<String>,
     /// Other events of the iteration, such as warnings and feedback.
     pub notes: Vec<Note>,

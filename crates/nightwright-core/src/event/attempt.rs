@@ -13,7 +13,7 @@ use crate::units::{AttemptId, Iteration, Usd, millis};
 event_group! {
     /// The agent processes that do the work.
     AttemptEvent {
-        /// A process of the agent was about to be started.
+        /// nightwright was about to start a process of the agent.
         "attempt_started" => Started {
             /// The attempt's number within the run.
             attempt: AttemptId,

@@ -90,7 +90,7 @@ pub enum VerdictKind {
 pub enum GateResult {
     /// The gate accepted the claim.
     Passed {
-        /// What the completion rests on.
+        /// The proof that the completion rests on.
         proof: Proof,
     },
     /// The gate rejected the claim.

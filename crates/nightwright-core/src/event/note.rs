@@ -41,7 +41,7 @@ event_group! {
         },
         /// The agent needs something that only a person can provide; reported once per run.
         "blocker_reported" => BlockerReported {
-            /// What the agent needs.
+            /// The blocker: what the agent needs.
             #[serde(flatten)]
             blocker: Blocker,
         },

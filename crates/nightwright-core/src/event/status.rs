@@ -26,7 +26,7 @@ pub enum StatusField {
     Summary,
     /// The current phase of the task.
     Phase,
-    /// What the agent needs to continue.
+    /// The blockers that stop the agent.
     Blockers,
     /// Any other field of the file.
     Other,

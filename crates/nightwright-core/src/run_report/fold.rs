@@ -52,7 +52,7 @@ pub struct ReportContext {
 pub struct UnreadableJournal {
     /// Descriptions of the missing parts, one sentence each.
     pub missing: Vec<String>,
-    /// Where the journal becomes unreadable. An incomplete last line alone does not count.
+    /// The point where the journal becomes unreadable. An incomplete last line does not count.
     pub from: Option<JournalBreak>,
 }
 

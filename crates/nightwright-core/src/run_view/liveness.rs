@@ -18,8 +18,8 @@ pub enum Liveness {
     Unknown,
 }
 
-/// Where a journal becomes unreadable. An incomplete last line does not count, because nothing
-/// follows it.
+/// The point where a journal becomes unreadable. An incomplete last line does not count, because
+/// nothing follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JournalBreak {
     /// Recorded data is missing or corrupt.
