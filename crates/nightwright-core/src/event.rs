@@ -1,11 +1,12 @@
-//! Facts, in the past tense. An event is a line of the journal and of `--output json`, the input of
-//! hooks and the source of all screens: one vocabulary, one version.
+//! Events: the recorded facts of a run, named in the past tense. An event is a line of the journal
+//! and of `--output json`. It is also the input of hooks and the source of all screens, with one
+//! vocabulary and one version.
 //!
-//! Every event is a decision already made or something already observed; what it asks for is an
-//! [`Effect`](crate::effect::Effect). The state of a run is the fold of its events.
+//! Each event records a decision already made or an observation; the request that follows from it
+//! is an [`Effect`](crate::effect::Effect). The state of a run is the fold of its events.
 //!
-//! Events come in groups, one file each, so that a reader of events matches on eight arms and then
-//! on the few events that matter to it. The wire format is flat: the groups do not show.
+//! Events come in groups, one file per group. A reader matches on eight arms, and then only on the
+//! events it needs. The wire format is flat and does not show the groups.
 
 mod attempt;
 mod call;
@@ -41,55 +42,53 @@ pub use self::wait::{WaitEnd, WaitEvent, WaitKind};
 use crate::stream::report::AttemptReport;
 use crate::units::Usd;
 
-/// One event and when it happened. [`crate::journal`] gives it its number and its line.
+/// One event and its time. [`crate::journal`] adds the sequence number and formats the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The wall clock.
+    /// Wall-clock time of the event.
     pub at: Timestamp,
-    /// Time at work so far, without waits for limits and pauses: what `max_duration` counts. In
-    /// whole milliseconds, so that a replay sees exactly the same figure.
+    /// Working time so far, without waits for limits and pauses; `max_duration` limits it. It is in
+    /// whole milliseconds, so that a replay sees exactly the same value.
     pub active: Duration,
-    /// What happened.
     pub event: Event,
 }
 
 group::event_groups! {
-    /// What happened.
+    /// One event of a run, from any of the groups.
     Event {
-        /// The run as a whole.
+        /// The run as a whole: start, continuation and end.
         Run(RunEvent),
         /// The iterations of a run.
         Iteration(IterationEvent),
-        /// The agent's processes that do the work.
+        /// The agent processes that do the work.
         Attempt(AttemptEvent),
-        /// Uses of the agent for a verdict, a review, advice or the council.
+        /// Calls of the agent for a verdict, a review, advice or the council.
         Call(CallEvent),
-        /// Waits, and the quota that may lead to one.
+        /// Waits, and the quota reports that may lead to one.
         Wait(WaitEvent),
         /// The gate, and the checks before the first iteration.
         Gate(GateEvent),
         /// Requests of the operator.
         Operator(OperatorEvent),
-        /// Reports along the way.
+        /// Reports during a run: status, blockers, feedback, failed hooks and warnings.
         Note(NoteEvent),
     }
 }
 
-/// What an attempt or a call is charged.
+/// The cost of an attempt or a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Charge<'a> {
     /// `work`, or the purpose of the call.
     pub purpose: &'static str,
-    /// The cost.
     pub cost: Usd,
-    /// Whether `cost` is the agent's figure or an estimate.
+    /// Whether the agent reported `cost` or nightwright estimated it.
     pub figure: CostSource,
-    /// The outcome, and everything found in the output.
+    /// The outcome, and everything parsed from the output.
     pub report: &'a AttemptReport,
 }
 
 impl Event {
-    /// What was spent, if this event is the end of an attempt or a call.
+    /// Returns the charge if this event ends an attempt or a call.
     pub fn charge(&self) -> Option<Charge<'_>> {
         let (purpose, cost, figure, report) = match self {
             Self::Attempt(AttemptEvent::Finished { cost, figure, report, .. }) => {
@@ -103,7 +102,7 @@ impl Event {
         Some(Charge { purpose, cost: *cost, figure: *figure, report })
     }
 
-    /// Whether nothing more can come from the attempt or call that was running.
+    /// Whether the running attempt or call can send nothing more after this event.
     pub fn ends_talk(&self) -> bool {
         matches!(
             self,
@@ -119,7 +118,7 @@ impl Totals {
     /// The purpose of attempts in [`Totals::by_purpose`].
     pub const WORK: &'static str = "work";
 
-    /// Adds what an attempt or a call was charged.
+    /// Adds the charge of an attempt or a call.
     pub fn add(&mut self, charge: Charge<'_>) {
         let Charge { purpose, cost, figure, report } = charge;
         self.cost += cost;

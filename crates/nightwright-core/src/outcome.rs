@@ -1,5 +1,5 @@
-//! Every ending of a run: its name, its exit code, its sentence. One enum serves journal, hooks,
-//! notifications, JSON and exit code.
+//! Outcomes of a run: names, classes and exit codes. One enum serves journal, hooks, notifications,
+//! JSON and exit code.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,119 +16,120 @@ use crate::units::Usd;
 pub enum Outcome {
     /// A claim passed the gate.
     Completed {
-        /// What it rests on.
+        /// The proof that the completion rests on.
         proof: Proof,
-        /// Why passing checks are not the proof; absent when they are.
+        /// Why passing checks are not the proof; absent if they are.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unchecked: Option<Unchecked>,
     },
-    /// Too many idle iterations in a row, or the same checks failing in the same way.
+    /// Too many consecutive idle iterations, or repeated identical check failures.
     Stagnated {
-        /// How many.
+        /// Number of consecutive idle iterations.
         idle: u32,
     },
-    /// The same, in modes where every iteration is expected to change files.
+    /// Too many consecutive iterations without changes, in modes that expect changes in every
+    /// iteration.
     NoChanges {
-        /// How many.
+        /// Number of consecutive iterations without changes.
         idle: u32,
     },
-    /// All allowed iterations are used up.
+    /// The run reached its iteration limit.
     MaxIterations {
-        /// The limit.
+        /// The maximum number of iterations.
         limit: u32,
     },
-    /// The money is used up.
+    /// The run reached its cost limit.
     MaxCost {
-        /// The limit.
+        /// The maximum cost, in US dollars.
         limit: Usd,
     },
-    /// The time is used up.
+    /// The run reached its time limit.
     MaxDuration {
-        /// The limit.
+        /// The maximum working time, in milliseconds.
         #[serde(with = "crate::units::millis", rename = "limit_ms")]
         #[schemars(with = "u64")]
         limit: Duration,
     },
-    /// The tokens are used up.
+    /// The run reached its token limit.
     MaxTokens {
-        /// The limit.
+        /// The maximum number of tokens.
         limit: u64,
     },
-    /// The agent cannot continue without something that only a person can give.
+    /// The agent needs something that only a person can provide.
     Blocked {
-        /// What is needed.
+        /// The description of what the agent needs.
         needs: String,
     },
-    /// Completion was claimed again and again and not believed.
+    /// The agent claimed completion repeatedly, and the gate rejected every claim.
     Unverified {
-        /// Why it was not.
+        /// The reason for the last rejection.
         why: String,
     },
-    /// Stopped after an iteration, as asked.
+    /// Stopped after an iteration, as requested.
     Stopped,
     /// The agent's status file says that the task failed.
     Failed {
-        /// In its words.
+        /// The reason, in the agent's words.
         why: String,
     },
-    /// Too many failed iterations, or failed reviews, in a row.
+    /// Too many consecutive failed iterations or failed reviews.
     ConsecutiveErrors {
-        /// How many.
+        /// Number of consecutive failures.
         errors: u32,
-        /// The last one.
+        /// The reason of the last failure.
         last: String,
     },
     /// A limit was reached, no iteration of the run succeeded, and the last one failed.
     AllIterationsFailed {
-        /// How many iterations there were.
+        /// Number of iterations in the run.
         iterations: u32,
-        /// Why the last one failed.
+        /// Why the last iteration failed.
         last: String,
-        /// The limit that was reached.
+        /// The limit that the run reached.
         limit: Box<Outcome>,
     },
-    /// The account does not let the agent work: not logged in, refused, no credit.
+    /// The account does not allow the agent to work: not logged in, access refused, or no credit.
     Auth {
-        /// What the agent said.
+        /// The message of the agent.
         why: String,
     },
-    /// The agent program cannot work: it does not start, or its model does not exist.
+    /// The agent program does not start, or its model does not exist.
     BadAgent {
-        /// What it said.
+        /// The message of the agent program.
         why: String,
     },
     /// A check cannot run on this machine, so nothing could be verified.
     ChecksCannotRun {
-        /// Which one, and what is missing.
+        /// The check, and what is missing.
         why: String,
     },
-    /// A hook said so.
+    /// A hook aborted the run.
     HookAbort {
-        /// Which, and how.
+        /// The hook, and how it aborted the run.
         why: String,
     },
-    /// A limit lasts longer than we were allowed to wait.
+    /// A limit lasts longer than the allowed waiting time.
     LimitWaitTooLong {
-        /// When the limit ends, if that is known.
+        /// When the limit ends; `null` if unknown.
         until: Option<Timestamp>,
     },
-    /// Free disk space is below the floor.
+    /// Free disk space is below the minimum.
     DiskFull {
-        /// Bytes free.
+        /// Free disk space, in bytes.
         free: u64,
-        /// Bytes that have to be.
+        /// Required free disk space, in bytes.
         floor: u64,
     },
-    /// Events could not be recorded; spending off the record is worse than stopping.
+    /// nightwright could not record events, and stopped to avoid unrecorded costs.
     JournalFailed {
-        /// The error.
+        /// The error while writing the journal.
         why: String,
     },
     /// A signal (Ctrl-C, SIGQUIT, SIGTERM, SIGHUP) or `stop --now`.
     Interrupted,
 }
 
-/// The kind of an outcome.
+/// The class of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutcomeClass {
     /// A claim passed the gate, verified or not.
@@ -145,24 +146,19 @@ pub enum OutcomeClass {
     Stopped,
     /// Stopped at once, as requested.
     Interrupted,
-    /// An error.
     Failed,
 }
 
 /// A limit that a run reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReachedLimit {
-    /// `max_iterations`.
     Iterations(u32),
-    /// `max_cost`.
     Cost(Usd),
-    /// `max_duration`.
     Duration(Duration),
-    /// `max_tokens`.
     Tokens(u64),
 }
 
-/// What a completion rests on. Only `checks` is called verified.
+/// The proof that a completion rests on. Only `checks` is called verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
@@ -170,12 +166,12 @@ pub enum Proof {
     Checks,
     /// A model judged the work complete.
     Model,
-    /// Neither: the claim was accepted as it was made.
+    /// The claim was accepted without checks and without a model's verdict.
     None,
 }
 
 impl Proof {
-    /// The name in journal, JSON and hooks.
+    /// The name in the journal, JSON and hooks.
     pub fn name(self) -> &'static str {
         match self {
             Self::Checks => "checks",
@@ -185,7 +181,7 @@ impl Proof {
     }
 }
 
-/// Why passing checks could not show that the work is done.
+/// Why passing checks do not prove that the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unchecked {
@@ -198,7 +194,7 @@ pub enum Unchecked {
 }
 
 impl Unchecked {
-    /// The reason as it stands in parentheses.
+    /// The reason, worded for use in parentheses.
     pub fn words(self) -> &'static str {
         match self {
             Self::NoChecks => "no checks configured",
@@ -208,17 +204,18 @@ impl Unchecked {
     }
 }
 
-/// What a caller of the program is told beyond success and failure.
+/// How strictly exit codes report an incomplete run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// Every orderly ending exits 0.
+    /// Every orderly outcome exits with 0.
     Lenient,
-    /// With `--require-complete`: everything but `completed` with a proof exits non-zero.
+    /// With `--require-complete`: every outcome except `completed` with a proof exits non-zero.
     RequireComplete,
 }
 
 impl Outcome {
-    /// A completion with this proof, without checks where the proof is not `checks`.
+    /// A completion with this proof. Without the proof `checks`, it states that no checks are
+    /// configured.
     pub fn completed(proof: Proof) -> Self {
         let unchecked = match proof {
             Proof::Checks => None,
@@ -227,12 +224,12 @@ impl Outcome {
         Self::Completed { proof, unchecked }
     }
 
-    /// What a completion rests on; `None` for every other outcome.
+    /// Returns the proof of a completion; `None` for every other outcome.
     pub fn proof(&self) -> Option<Proof> {
         if let Self::Completed { proof, .. } = self { Some(*proof) } else { None }
     }
 
-    /// The name in journal, JSON and hooks.
+    /// The name in the journal, JSON and hooks.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Completed { .. } => "completed",
@@ -259,7 +256,7 @@ impl Outcome {
         }
     }
 
-    /// The kind of outcome. Everything that depends only on the kind asks for this.
+    /// Returns the class, for decisions that depend only on the kind of outcome.
     pub fn class(&self) -> OutcomeClass {
         match self {
             Self::Completed { .. } => OutcomeClass::Completed,
@@ -285,7 +282,7 @@ impl Outcome {
         }
     }
 
-    /// The limit that the run reached, if it ended by one.
+    /// Returns the limit that ended the run, if one did.
     pub fn reached_limit(&self) -> Option<ReachedLimit> {
         match self {
             Self::MaxIterations { limit } => Some(ReachedLimit::Iterations(*limit)),
@@ -297,8 +294,8 @@ impl Outcome {
         }
     }
 
-    /// The exit code of the program. Exit 2 means that the run could not start as requested: a
-    /// usage error, or a check that cannot run.
+    /// Returns the exit code of the program. Exit code 2 means that the run could not start as
+    /// requested: a usage error, or a check that cannot run.
     pub fn exit_code(&self, strictness: Strictness) -> u8 {
         let unfinished = |code| match strictness {
             Strictness::Lenient => 0,
@@ -318,7 +315,7 @@ impl Outcome {
         }
     }
 
-    /// How good an ending it is, for the sign in front of its sentence.
+    /// How good the outcome is, for the symbol in front of its sentence.
     pub fn tone(&self) -> Tone {
         match self.exit_code(Strictness::RequireComplete) {
             0 => Tone::Good,
@@ -334,18 +331,16 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// How good an ending is.
+/// How good an outcome is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// What was wanted.
     Good,
-    /// An orderly end that is not what was wanted.
+    /// An orderly end without proven completion.
     Mixed,
-    /// Something is wrong.
     Bad,
 }
 
-/// `1 iteration`, `3 iterations`.
+/// Formats a number with its noun: `1 iteration`, `3 iterations`.
 pub fn count(number: u32, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
@@ -353,7 +348,7 @@ pub fn count(number: u32, noun: &str) -> String {
     }
 }
 
-/// One of each, for the reference page and for tests that must cover every ending.
+/// Returns one of each outcome, for the reference page and for tests that must cover all of them.
 pub fn samples() -> Vec<Outcome> {
     vec![
         Outcome::completed(Proof::Checks),

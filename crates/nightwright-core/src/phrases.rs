@@ -1,8 +1,8 @@
-//! The phrasebook: how events, outcomes, limits and waits are worded. Screens, log, notifications,
-//! report and `status` take their words from here, so that one thing is called the same everywhere.
+//! Wording of events, outcomes, limits and waits. Screens, log, notifications, report and `status`
+//! share these phrases, so that each thing has one name everywhere.
 //!
-//! A phrase starts in lower case and has no full stop, unless it says otherwise: it fits into a
-//! line, behind a label and into a sentence.
+//! Unless documented otherwise, a phrase starts in lower case and has no full stop. It fits into a
+//! line, after a label and into a sentence.
 
 mod event;
 mod outcome;
@@ -19,7 +19,7 @@ use crate::stream::outcome::{CancelReason, Deadline};
 use crate::stream::report::WatchdogSignal;
 use crate::units::{Usd, human};
 
-/// A limit that a run waits for: `usage limit`.
+/// The name of a limit that a run waits for: `usage limit`.
 pub fn limit(limit: WaitKind) -> &'static str {
     match limit {
         WaitKind::Usage => "usage limit",
@@ -28,12 +28,12 @@ pub fn limit(limit: WaitKind) -> &'static str {
     }
 }
 
-/// `usage limit: waiting until 18:13 (2h 13m)`
+/// The start of a wait: `usage limit: waiting until 18:13 (2h 13m)`.
 pub fn wait_started(kind: WaitKind, until: &str, wait: Duration) -> String {
     format!("{}: waiting until {until} ({})", limit(kind), human(wait))
 }
 
-/// `continuing after a wait of 2h 13m`
+/// The end of a wait: `continuing after a wait of 2h 13m`.
 pub fn wait_ended(why: WaitEnd, waited: Duration) -> String {
     let waited = human(waited);
     match why {
@@ -43,7 +43,7 @@ pub fn wait_ended(why: WaitEnd, waited: Duration) -> String {
     }
 }
 
-/// `at most 50 iterations, $20.00, 8h 00m of work`
+/// The limits that are set: `at most 50 iterations, $20.00, 8h 00m of work`.
 pub fn limits(limits: &Limits) -> String {
     let parts: Vec<_> = [
         limits.max_iterations.map(|most| count(most, "iteration")),
@@ -57,7 +57,7 @@ pub fn limits(limits: &Limits) -> String {
     if parts.is_empty() { "no limits".to_owned() } else { format!("at most {}", parts.join(", ")) }
 }
 
-/// What a model is being asked.
+/// A call in progress, by its purpose.
 pub fn call(purpose: CallPurpose) -> &'static str {
     match purpose {
         CallPurpose::Verify => "asking a model whether the work is complete",
@@ -67,7 +67,7 @@ pub fn call(purpose: CallPurpose) -> &'static str {
     }
 }
 
-/// Where a claim comes from.
+/// The source of a claim.
 pub fn evidence(kind: EvidenceKind) -> &'static str {
     match kind {
         EvidenceKind::Status => "the status file",
@@ -82,7 +82,7 @@ pub fn evidence(kind: EvidenceKind) -> &'static str {
     }
 }
 
-/// What the watchdog found.
+/// The watchdog's finding, as a short description.
 pub fn watchdog_signal(signal: WatchdogSignal) -> &'static str {
     match signal {
         WatchdogSignal::GivingUp => "the agent gives up",
@@ -93,7 +93,7 @@ pub fn watchdog_signal(signal: WatchdogSignal) -> &'static str {
     }
 }
 
-/// Why nightwright cancelled an attempt.
+/// The reason why nightwright cancelled an attempt.
 pub fn cancel_reason(why: CancelReason) -> &'static str {
     match why {
         CancelReason::Deadline(Deadline::Start) => "it was not ready in time",
@@ -107,13 +107,14 @@ pub fn cancel_reason(why: CancelReason) -> &'static str {
     }
 }
 
-/// `4 files, 2 commits, $0.42, 6m 12s`, without what is zero. `rehearsed` follows the amount.
+/// The figures of an iteration: `4 files, 2 commits, $0.42, 6m 12s`. Zero values are omitted.
+/// `rehearsed` follows the amount.
 pub fn figures(finished: &IterationFinished, rehearsed: &str) -> String {
     let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
     let unchanged = *files_changed == 0 && *commits == 0;
     let unchanged = match finished.progress {
         Progress::Excused => unchanged.then_some("no changes, but the agent reports work"),
-        // Neither in files nor in commits: checkboxes.
+        // The changes are neither files nor commits, but checkboxes.
         Progress::Work => None,
         Progress::Idle | Progress::Uncounted => unchanged.then_some("no changes"),
     };
@@ -127,7 +128,7 @@ pub fn figures(finished: &IterationFinished, rehearsed: &str) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// `35/60 (25 items remaining)`
+/// Progress with the remaining items: `35/60 (25 items remaining)`.
 pub fn remaining(items: TaskProgress) -> String {
     let TaskProgress { completed, total } = items;
     match total.saturating_sub(completed) {
@@ -136,14 +137,14 @@ pub fn remaining(items: TaskProgress) -> String {
     }
 }
 
-/// The same phrase at the beginning of a line.
+/// The phrase with an upper-case first letter, for the start of a line.
 pub fn capitalized(phrase: &str) -> String {
     let mut chars = phrase.chars();
     let first = chars.next().into_iter().flat_map(char::to_uppercase);
     first.chain(chars).collect()
 }
 
-/// `12,345,678`
+/// A number with separators between groups of three digits: `12,345,678`.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,11 +1,12 @@
-//! A run, told after the event: what it was told, what each iteration did and cost, what was claimed
-//! and what became of the claims.
+//! The report of a run: its settings, the work and cost of each iteration, and the claims and their
+//! results.
 //!
-//! A [`RunReportBuilder`] folds the journal of a run, of any length, into a [`RunReport`]: one pass, and so
-//! much of every iteration and no more. [`RunReport::markdown`] and [`RunReport::html`] are two ways
-//! to show it, its JSON is a third. All words in it that others wrote are safe to show and cut to a
-//! length that is said; where they go into a page they are escaped there, each format by its own
-//! rules.
+//! A [`RunReportBuilder`] folds a journal of any length into a [`RunReport`] in one pass, with
+//! bounded memory per iteration. [`RunReport::markdown`] and [`RunReport::html`] format it; its
+//! JSON is a third form.
+//!
+//! All external text in a report is safe to show and truncated, with a note of the omitted length.
+//! Each page format escapes it by its own rules.
 
 mod chart;
 mod fold;
@@ -34,246 +35,225 @@ pub use parts::{
     Note, NoteKind, RunPaths, SpanKind, TimelineSpan,
 };
 
-/// A whole run, or as much of it as there is.
+/// The report of a whole run, or of the recorded part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunReport {
-    /// The run.
     pub run: RunId,
-    /// Whether anybody conducts it.
+    /// Whether a process controls the run.
     pub state: State,
-    /// Whether the agent was a script: nothing real was done, and nothing was spent.
+    /// Whether the agent was a script, so that nothing real was done or spent.
     pub is_rehearsal: bool,
-    /// What it came to, in a word.
+    /// The overall result of the run.
     pub verdict: ReportStatus,
-    /// The name of the ending; `None` if it has none.
+    /// The name of the outcome; `None` if the run has none.
     pub ending: Option<&'static str>,
-    /// What a completion rests on; `None` if it is not completed.
+    /// The proof that a completion rests on; `None` if the run is not completed.
     pub proof: Option<Proof>,
-    /// What it came to, in a sentence.
+    /// The overall result in one sentence.
     pub sentence: String,
-    /// What else there is to say about the ending.
+    /// Additional information about the outcome.
     pub note: Option<String>,
-    /// What became of the last claim, in a sentence.
+    /// The result of the last claim, in one sentence.
     pub verification: Option<String>,
-    /// What it was told; `None` if not even that is on record.
+    /// The parameters of the run; `None` if they are not recorded.
     pub parameters: Option<RunParameters>,
-    /// How far it may go, as it is now.
+    /// The current limits, including later changes.
     pub limits: Limits,
-    /// When it began.
     pub started_at: Option<Timestamp>,
-    /// When something happened last.
+    /// When the last event happened.
     pub last_at: Option<Timestamp>,
-    /// What it came to.
     pub totals: Totals,
-    /// Files changed, each counted once.
+    /// Number of files changed, each counted once.
     pub files_changed: u32,
-    /// The files that differ from the start of the run, with added and removed lines; not all of them
-    /// are listed.
+    /// The files that differ from the start of the run, with added and removed lines. The list may
+    /// be incomplete.
     pub changes: Changes,
-    /// How far the task is, by its own account.
+    /// Progress of the task, as reported in its status file.
     pub progress: Option<TaskProgress>,
-    /// What a change that stayed has cost.
+    /// The cost per accepted change.
     pub accepted: AcceptedWork,
-    /// What happened before the first iteration.
+    /// Notes from before the first iteration.
     pub before: Vec<Note>,
-    /// How many things happened before it beyond those.
+    /// Number of those notes beyond the listed ones.
     pub more_before: u32,
     /// The iterations, in order.
     pub iterations: Vec<IterationReport>,
-    /// What took time, in order of its start.
+    /// The activities that took time, ordered by start.
     pub spans: Vec<TimelineSpan>,
-    /// How many more things took time, each in an iteration that had too many.
+    /// Number of unlisted activities, from iterations that had too many.
     pub more_spans: u32,
-    /// What the agent was not allowed to do, each once.
+    /// The commands and tools that the agent was denied, each listed once.
     pub denied: Vec<DeniedCommand>,
-    /// What only a person can give.
+    /// The listed blockers, which only a person can resolve.
     pub blockers: Vec<String>,
-    /// How many there were beyond those.
+    /// Number of blockers beyond those listed.
     pub more_blockers: u32,
-    /// What people should know.
     pub warnings: Vec<Note>,
-    /// How many warnings there were beyond those.
+    /// Number of warnings beyond those listed.
     pub more_warnings: u32,
     /// The commits of the run, as far as they are known.
     pub commits: CommitList,
-    /// What to do next.
     pub next: Vec<String>,
-    /// What of the journal could not be read.
+    /// The parts of the journal that could not be read.
     pub missing: Vec<String>,
-    /// Where its files are, for whoever looks on the same machine.
+    /// The paths of the run's files, for a reader on the same machine.
     pub places: Option<RunPaths>,
 }
 
-/// What a run came to, in a word.
+/// The overall result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportStatus {
-    /// Done, and checks confirmed it.
+    /// Completed, and confirmed by checks.
     Verified,
-    /// Done in the judgement of a model.
+    /// Completed in the judgement of a model.
     Judged,
-    /// Done by the agent's word alone.
+    /// Completed by the agent's claim alone.
     NotVerified,
-    /// Over without being done.
+    /// The run ended without completion.
     NotDone,
-    /// Not over.
     GoingOn,
-    /// Not over, and nobody conducts it.
+    /// Not ended, and no process controls the run.
     Gone,
-    /// Over, and only a rehearsal: whatever it came to, nothing is done.
+    /// A rehearsal that has ended; no real work was done, whatever its outcome.
     Rehearsed,
-    /// Not known: the journal cannot be read to its end.
+    /// Unknown, because the journal cannot be read to its end.
     Unknown,
 }
 
-/// What a run was told.
+/// The parameters that a run started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunParameters {
     /// The task's name, if it has one.
     pub task: Option<String>,
-    /// What is to be done.
+    /// The text of the goal.
     pub goal: String,
-    /// The mode's name.
     pub mode: String,
-    /// Whether it is no work on a task but only a judgement of it.
+    /// Whether the run only executes the gate and does not work on the task.
     pub only_gate: bool,
-    /// Which agent.
     pub agent: String,
-    /// Its version, if it told.
+    /// The agent's version, if it reported one.
     pub agent_version: Option<String>,
-    /// The models that worked, as they called themselves.
+    /// The names of the models, as the agent reported them.
     pub models: Vec<String>,
-    /// How many there were beyond those.
+    /// Number of models beyond those listed.
     pub more_models: u32,
-    /// The project folder.
     pub project: String,
-    /// The commit at which it began, with git.
+    /// The commit at which the run began, with git.
     pub git_head: Option<String>,
-    /// How the agent's processes are held together.
+    /// The mechanism that contains the agent's processes.
     pub containment: String,
     /// The checks that a claim has to pass.
     pub checks: Vec<String>,
-    /// How many there are beyond those.
+    /// Number of checks beyond those listed.
     pub more_checks: u32,
 }
 
-/// One iteration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IterationReport {
-    /// Its number; 0 for a proof before the first.
+    /// The iteration's number; 0 for a verification before the first iteration.
     pub number: u32,
-    /// Why it ran.
     pub kind: IterationKind,
-    /// What became of it.
+    /// The result of the iteration.
     pub status: IterationStatus,
-    /// What went wrong, if it failed.
+    /// The reason for a failure; `None` if the iteration did not fail.
     pub why: Option<String>,
-    /// When it began.
     pub started_at: Timestamp,
-    /// When it was over; `None` if it is not.
+    /// When the iteration ended; `None` if it has not.
     pub ended_at: Option<Timestamp>,
-    /// How long it took, waits left out; `None` while it is not over.
+    /// Duration without waits; `None` if the iteration has not ended.
     #[serde(with = "millis::option", rename = "duration_ms")]
     pub duration: Option<std::time::Duration>,
-    /// What its attempts and calls cost.
+    /// The cost of its attempts and calls.
     pub cost_usd: Usd,
-    /// The part of it that is an estimate.
+    /// The estimated part of the cost.
     pub estimated_usd: Usd,
     /// The tokens of its attempts and calls.
     pub tokens: Tokens,
-    /// Files changed.
     pub files_changed: u32,
-    /// Commits made.
     pub commits: u32,
-    /// Whether it moved the project forward; `None` while it is not over.
+    /// Whether the iteration moved the project forward; `None` if it has not ended.
     pub work_progress: Option<Progress>,
-    /// How far the task is, by its own account or by its list.
+    /// Progress of the task, from its status file or checklist.
     pub progress: Option<TaskProgress>,
-    /// Where in the task it is, by the agent's own word.
+    /// The current phase of the task, as reported by the agent.
     pub phase: Option<String>,
-    /// By what completion was claimed.
+    /// The evidence of the completion claim; empty without a claim.
     pub claim: Vec<EvidenceKind>,
-    /// The processes of the agent.
+    /// The listed attempts; see `attempt_count` for the total.
     pub attempts: Vec<AttemptSummary>,
-    /// How many there were.
+    /// Total number of attempts.
     pub attempt_count: u32,
-    /// Other uses of the agent.
+    /// Calls of the agent for something other than work.
     pub calls: Vec<CallSummary>,
-    /// Claims and what became of them.
+    /// Completion claims and their results.
     pub claims: Vec<ClaimSummary>,
-    /// What it cannot continue without.
+    /// The blockers that stop the agent.
     pub blockers: Vec<String>,
-    /// What else happened.
+    /// Other events of the iteration, such as warnings and feedback.
     pub notes: Vec<Note>,
-    /// How many attempts, calls, claims, blockers and notes there were beyond those.
+    /// Number of attempts, calls, claims, blockers and notes beyond those listed.
     pub left_off: u32,
-    /// What the agent said it did.
+    /// The agent's summary of its work.
     pub summary: String,
 }
 
-/// What became of an iteration.
+/// The result of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationStatus {
-    /// Its claim of completion was believed.
+    /// The gate accepted its claim.
     Believed,
-    /// Its claim of completion was not.
+    /// The gate rejected its claim.
     Rejected,
-    /// It moved the project forward.
+    /// The iteration moved the project forward.
     Work,
-    /// Nothing changed, and the agent's word that it worked was taken.
+    /// Nothing changed, but nightwright accepted the agent's report that it worked.
     Excused,
-    /// Nothing changed.
     Idle,
-    /// It failed.
     Failed,
-    /// It was broken off.
     Interrupted,
-    /// It is not over.
     GoingOn,
 }
 
-/// What a change that stayed has cost: the cost of the whole run divided by its commits; in a run
-/// without commits, by the iterations that moved the project forward or whose claim was believed.
+/// The cost per accepted change: the cost of the whole run divided by its commits. Without commits,
+/// the divisor is the number of iterations that made progress or whose claim was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AcceptedWork {
-    /// What is counted.
     pub unit: AcceptedUnit,
-    /// How many there are.
+    /// Number of accepted changes.
     pub count: u32,
-    /// What one of them cost; `None` if there are none.
+    /// The cost of one accepted change; `None` if there are none.
     pub cost_usd: Option<Usd>,
 }
 
-/// What counts as a change that stayed.
+/// The unit in which accepted changes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AcceptedUnit {
-    /// Commits.
     Commits,
-    /// Iterations.
     Iterations,
 }
 
 impl RunReport {
-    /// The run as a page of Markdown, for a pull request or a mail.
+    /// Formats the report as a Markdown page, for a pull request or an email.
     pub fn markdown(&self) -> String {
         markdown::page(self)
     }
 
-    /// The run as one page of HTML that needs nothing else and runs nothing.
+    /// Formats the report as a self-contained HTML page without scripts.
     pub fn html(&self) -> String {
         html::page(self)
     }
 
-    /// From where to where its commits go: the commit at which it began, if there was one, and the
-    /// last one seen. `None` if none was seen.
+    /// The range of the run's commits: the commit at its start, if any, and the last one seen.
+    /// `None` if no commit was seen.
     pub fn commit_range(&self) -> Option<(Option<&str>, &str)> {
         let CommitList { from, to, .. } = &self.commits;
         to.as_deref().map(|to| (from.as_deref(), to))
     }
 
-    /// What the page is called.
+    /// The title of the page.
     fn title(&self) -> String {
         let told = self.parameters.as_ref();
         let name = told.and_then(|told| told.task.clone().or_else(|| first_line(&told.goal)));
@@ -281,12 +261,12 @@ impl RunReport {
         if self.is_only_judgement() { format!("Judgement of {name}") } else { name }
     }
 
-    /// Whether nothing was worked on: what was there was judged, by hand.
+    /// Whether the run only executed the gate, without any work.
     fn is_only_judgement(&self) -> bool {
         self.parameters.as_ref().is_some_and(|told| told.only_gate)
     }
 
-    /// A time of the run, with its day where that is not the same for all of the run.
+    /// Formats a time of the run, with the day if the run spans several days.
     fn clock(&self, at: Timestamp) -> String {
         let day = |at: Timestamp| at.strftime("%F").to_string();
         let days = [self.started_at, self.last_at, Some(at)].into_iter().flatten().map(day);
@@ -298,7 +278,7 @@ impl RunReport {
         }
     }
 
-    /// All claims, each with the number of its iteration.
+    /// Iterates over all claims, each with the number of its iteration.
     fn claims(&self) -> impl Iterator<Item = (u32, &ClaimSummary)> {
         let of = |iteration: &'_ IterationReport| iteration.number;
         self.iterations.iter().flat_map(move |iteration| {
@@ -308,7 +288,7 @@ impl RunReport {
 }
 
 impl IterationReport {
-    /// Attempts beyond the first.
+    /// Number of attempts beyond the first.
     pub fn retries(&self) -> u32 {
         self.attempt_count.saturating_sub(1)
     }

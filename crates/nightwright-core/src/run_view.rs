@@ -1,8 +1,9 @@
-//! What every screen shows of a run: progress lines, terminal UI, web page, `status` and the final
-//! summary are all drawn from one fold of its events.
+//! The state of a run as shown on screens. Progress lines, terminal UI, web page, `status` and the
+//! final summary are all drawn from one fold of its events.
 //!
-//! Nothing is decided here, and nothing here is asked by what decides. A view of half a journal is
-//! right about that half: totals come from the attempts and calls themselves, not from the ending.
+//! The view makes no decisions, and no decision depends on it. A view of a partial journal is
+//! correct for that part, because totals come from the attempts and calls, not from the final
+//! event.
 
 mod estimate;
 mod fold;
@@ -34,107 +35,98 @@ pub use liveness::{JournalBreak, Liveness};
 pub use next::{NextStep, shell_word};
 pub use summary::{PurposeSpend, Summary, Verification};
 
-/// What the agent of a rehearsal is called in journals.
+/// The agent name of a rehearsal in journals.
 pub const REHEARSAL: &str = "rehearsal";
-/// What stands behind an amount of money that nobody spent.
+/// The suffix of an amount of money in a rehearsal, where nothing was spent.
 pub const REHEARSED: &str = " (rehearsed)";
 
-/// How many iterations the mean duration is taken of.
+/// Number of iterations in the mean duration.
 const RECENT: usize = 5;
 
-/// How many blockers are kept; each is told once a run, and nobody reads more.
+/// Maximum number of blockers kept. Each is reported once per run.
 const MAX_BLOCKERS: usize = 100;
 
-/// What the events of a run add up to, for people.
+/// The state of a run, folded from its events for display.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunView {
-    /// What the run was told; `None` before its first event.
+    /// The facts that the run started with; `None` before its first event.
     pub facts: Option<RunFacts>,
-    /// How far it may go, as it is now.
+    /// The current limits, including later changes.
     pub limits: Limits,
-    /// When it began.
     pub started_at: Option<Timestamp>,
     /// When the last event happened.
     pub at: Option<Timestamp>,
-    /// The last iteration begun.
+    /// The last iteration that began.
     pub iteration: Option<CurrentIteration>,
-    /// How the last iteration ended.
+    /// The result of the last iteration that ended.
     pub last: Option<IterationFinished>,
-    /// How long the last few iterations took, the newest last; those that failed or were
-    /// interrupted tell nothing about the next and are left out.
+    /// Durations of the last few iterations, newest last. Failed and interrupted iterations are
+    /// left out, because they do not predict the next one.
     pub recent: VecDeque<Duration>,
-    /// What the run has come to.
     pub totals: Totals,
-    /// Files that the run changed, each counted once. Where nobody compared them with the start of
-    /// the run, the sum over its iterations.
+    /// Number of files that the run changed, each counted once. If they were not compared with the
+    /// start of the run, this is the sum over its iterations.
     pub files_changed: u32,
-    /// Those files with their lines, as far as they are listed.
+    /// The listed files with their line counts; the list may be incomplete.
     pub changes: Option<Changes>,
-    /// How far the task is, by its own account.
+    /// Progress of the task, as reported in its status file.
     pub progress: Option<TaskProgress>,
-    /// Idle iterations in a row.
+    /// Number of consecutive idle iterations.
     pub idle: u32,
-    /// How many warnings there were, failed hooks included.
+    /// Number of warnings, including failed hooks.
     pub warnings: u32,
-    /// Whether the run was asked to stop.
+    /// The pending request to stop, if any.
     pub stop: Option<StopWhen>,
-    /// Whether the operator wants nothing new to start.
+    /// Whether the operator paused the run, so that nothing new starts.
     pub paused: bool,
-    /// What the agent was not allowed to do.
+    /// The commands and tools that the agent was denied.
     pub denied: Vec<DeniedCommand>,
-    /// The tools that the agent may use, besides those of its level.
+    /// The tools that the agent may use, in addition to those of its permission level.
     allowed: Vec<String>,
-    /// What only a person can give, as reported so far.
+    /// The blockers reported so far.
     pub blockers: Vec<Blocker>,
-    /// How many there were beyond those.
+    /// Number of blockers beyond those listed.
     pub more_blockers: u32,
     /// The checks that are running before the first iteration.
     baseline: Vec<String>,
-    /// The last claim and what became of it.
+    /// The last claim and its result.
     pub gate: Option<GateView>,
-    /// How the run ended.
+    /// The outcome of the run; `None` while it has not ended.
     pub ending: Option<FinalOutcome>,
-    /// Since when it does what it does.
+    /// When the current activity began.
     pub since: Option<Timestamp>,
     doing: Activity,
     beginning: Option<FirstProgress>,
 }
 
-/// What the run was told, as far as people want to see it all the time.
+/// The facts about a run that screens always show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFacts {
     /// The task's name, if it has one.
     pub task: Option<String>,
-    /// How much of a run it is.
+    /// Whether the run works on a task or only runs the gate.
     pub scope: Scope,
-    /// The mode's name.
     pub mode: String,
-    /// The first line of what is to be done.
+    /// The first line of the goal.
     pub goal: String,
-    /// The agent program.
     pub agent: AgentFacts,
-    /// The user's command line that stands in for the usual agent program.
+    /// The user's command line that replaces the default agent program.
     pub agent_command: Option<String>,
-    /// The file in which iterations hand over to each other.
+    /// The file in which an iteration leaves notes for the next.
     pub notes_file: Option<String>,
     /// The plan or TODO of the run.
     pub list_file: Option<String>,
-    /// The project folder.
     pub project: String,
-    /// Idle iterations in a row that end the run; 0 = never.
+    /// Number of consecutive idle iterations that end the run; 0 means never.
     pub idle_limit: u32,
 }
 
-/// The iteration that is going on, or was the last one.
+/// The current iteration, or the last one if none is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CurrentIteration {
-    /// Its number.
     pub number: Iteration,
-    /// Why it runs.
     pub kind: IterationKind,
-    /// Attempts so far.
     pub attempts: u32,
-    /// When it began.
     pub started_at: Timestamp,
 }
 
@@ -144,70 +136,66 @@ impl CurrentIteration {
     }
 }
 
-/// What the run is doing.
+/// The current activity of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Activity {
-    /// The next attempt is being prepared.
+    /// nightwright prepares the next attempt.
     #[default]
     Starting,
-    /// The agent works.
+    /// The agent works on the task.
     Working {
-        /// In this attempt.
         attempt: AttemptId,
     },
-    /// A limit is waited out.
+    /// The run waits for a limit to end.
     Waiting {
-        /// Which.
         limit: WaitKind,
-        /// Until then.
+        /// The time at which the wait ends.
         retry_at: Timestamp,
     },
-    /// Another attempt is put off.
+    /// The run waits before the next attempt.
     Retrying {
-        /// Until then.
+        /// The time of the next attempt.
         at: Timestamp,
-        /// What went wrong.
+        /// Why the previous attempt failed.
         why: String,
     },
-    /// What was done is looked at: the project, the checks, the changes.
+    /// nightwright evaluates the work: the project, the checks, the changes.
     Checking,
-    /// A model is asked.
+    /// A model call is running.
     Asking {
-        /// What for.
         purpose: CallPurpose,
     },
-    /// The operator wants nothing new to start, and nothing is going on.
+    /// The operator paused the run, and nothing is running.
     Paused,
-    /// One iteration is over, and the next has not begun.
+    /// One iteration has ended, and the next has not begun.
     Between,
-    /// The run is over.
     Ended,
 }
 
-/// A claim of completion and what became of it.
+/// A completion claim and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateView {
-    /// In this iteration.
+    /// The iteration that made the claim.
     pub iteration: Iteration,
-    /// What claims.
+    /// The evidence of the claim.
     pub claim: Vec<EvidenceKind>,
-    /// The checks that were to be run; none if there are none, or not yet.
+    /// The checks to run; empty if there are none, or before they start.
     pub commands: Vec<String>,
-    /// What they came to, once they are done.
+    /// The check results; empty until the checks finish.
     pub checks: Vec<CheckResult>,
-    /// Whether the changes were looked at.
+    /// Whether the changes were inspected for tampering.
     pub inspected: bool,
-    /// What looks like tampering.
+    /// Signs of tampering in the changes.
     pub findings: Vec<TamperFinding>,
-    /// What changed since the run began.
+    /// The changes since the start of the run.
     pub changes: Changes,
-    /// What a model said, if one was asked.
+    /// The verdict of a model, if one was called.
     pub verdict: Option<VerdictKind>,
-    /// What it decided by, in its words.
+    /// The model's reason for its verdict.
     pub reason: String,
-    /// What is missing, in the model's words.
+    /// The missing work, in the model's words.
     pub missing: Vec<String>,
-    /// What it came to, once it has.
+    /// The gate's decision; `None` until it is made.
     pub result: Option<GateResult>,
 }
 
@@ -228,18 +216,16 @@ impl GateView {
         }
     }
 
-    /// The check that was not passed, if any.
+    /// Returns the first check that did not pass, if any.
     pub fn failed_check(&self) -> Option<&CheckResult> {
         self.checks.iter().find(|check| !check.verdict.is_pass())
     }
 }
 
-/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalOutcome {
-    /// Why.
     pub outcome: Outcome,
-    /// What else there is to say.
+    /// Additional information about the outcome.
     pub note: Option<String>,
 }
 
@@ -250,7 +236,7 @@ impl FinalOutcome {
 }
 
 impl RunView {
-    /// The view of a journal, or of the beginning of one.
+    /// Builds the view of a journal or of its beginning.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
         let mut view = Self::default();
         for record in records {
@@ -259,28 +245,29 @@ impl RunView {
         view
     }
 
-    /// Whether it is no work on a task but only the gate, by hand.
+    /// Whether the run only executes the gate and does not work on the task.
     pub fn is_only_the_gate(&self) -> bool {
         self.facts.as_ref().is_some_and(|facts| facts.scope == Scope::Gate)
     }
 
-    /// Whether the agent is a script: nothing real is done, and nothing is spent.
+    /// Whether the agent is a script, so that nothing real is done or spent.
     pub fn is_rehearsal(&self) -> bool {
         self.facts.as_ref().is_some_and(|facts| facts.agent.name == REHEARSAL)
     }
 
-    /// What stands behind its amounts of money.
+    /// The suffix of its amounts of money; empty unless the run is a rehearsal.
     pub fn rehearsed(&self) -> &'static str {
         if self.is_rehearsal() { REHEARSED } else { "" }
     }
 
-    /// What the run is doing. A pause shows once what was going on has come to its end.
+    /// Returns the current activity. A pause shows only after the activity in progress has ended.
     pub fn activity(&self) -> Activity {
         match &self.doing {
             Activity::Starting | Activity::Retrying { .. } | Activity::Between if self.paused => {
                 Activity::Paused
             }
-            // Checks go to their end; the model is not asked before somebody says so.
+            // Running checks finish during a pause. A model call waits until the operator resumes
+            // the run.
             Activity::Checking if self.paused && self.running_checks().is_empty() => {
                 Activity::Paused
             }
@@ -288,7 +275,7 @@ impl RunView {
         }
     }
 
-    /// The checks that are running.
+    /// The commands of the running checks.
     pub fn running_checks(&self) -> &[String] {
         match &self.gate {
             Some(gate) if gate.result.is_none() && gate.checks.is_empty() => &gate.commands,
@@ -296,7 +283,7 @@ impl RunView {
         }
     }
 
-    /// The mean duration of the last five iterations, once there are five.
+    /// The mean duration of the last five iterations; `None` before there are five.
     pub fn mean_duration(&self) -> Option<Duration> {
         let count = u32::try_from(self.recent.len()).ok()?;
         (self.recent.len() == RECENT).then(|| {
@@ -304,7 +291,7 @@ impl RunView {
         })
     }
 
-    /// Takes one event into account.
+    /// Updates the view with one event.
     pub fn record(&mut self, record: &Record) {
         let before = self.activity();
         self.fold(record);

@@ -1,4 +1,4 @@
-//! An attempt: one process of the agent that works on an iteration.
+//! Events of an attempt: one process of the agent that works on an iteration.
 
 use std::time::Duration;
 
@@ -11,86 +11,88 @@ use crate::stream::report::{AttemptReport, Ready, WatchdogFinding};
 use crate::units::{AttemptId, Iteration, Usd, millis};
 
 event_group! {
-    /// The agent's processes that do the work.
+    /// The agent processes that do the work.
     AttemptEvent {
-        /// A process of the agent was about to be started.
+        /// nightwright was about to start a process of the agent.
         "attempt_started" => Started {
-            /// Its id.
+            /// The attempt's number within the run.
             attempt: AttemptId,
-            /// The iteration it belongs to.
+            /// The iteration that the attempt belongs to.
             iteration: Iteration,
-            /// What it may cost; `None` = no limit.
+            /// The most the attempt may cost, in US dollars; `null` if unlimited.
             cap: Option<Usd>,
-            /// The model asked for, if any.
+            /// The model that nightwright requested; `null` for the agent's default.
             model: Option<String>,
         },
         /// The agent started and reported its version, model and tools.
         "agent_ready" => AgentReady {
-            /// The attempt.
+            /// The attempt whose agent started.
             attempt: AttemptId,
-            /// What the agent reported.
+            /// The version, model and tools that the agent reported.
             #[serde(flatten)]
             ready: Ready,
         },
-        /// The watchdog found that the agent gives up, asks a question or repeats itself.
+        /// The watchdog detected that the agent gives up, asks a question or repeats itself.
         "watchdog_noticed" => WatchdogNoticed {
-            /// The attempt.
+            /// The attempt that the watchdog observed.
             attempt: AttemptId,
-            /// What the watchdog found.
+            /// The watchdog's finding and its details.
             #[serde(flatten)]
             notice: WatchdogFinding,
         },
-        /// A further message was about to be sent into a running session.
+        /// nightwright was about to send another message to a running session.
         "nudge_sent" => NudgeSent {
-            /// The attempt that receives it.
+            /// The attempt that receives the message.
             attempt: AttemptId,
-            /// The finding it answers; `None` for a message of the operator.
+            /// The watchdog finding that the message answers; `null` for a message from the
+            /// operator.
             answers: Option<WatchdogFinding>,
-            /// The message.
+            /// The text of the message.
             text: String,
         },
         /// The agent was denied a tool; `rule` is what `--allowed-tools` takes to allow it.
         "permission_denied" => PermissionDenied {
-            /// The attempt.
+            /// The attempt that was denied the tool.
             attempt: AttemptId,
-            /// The tool.
+            /// The name of the denied tool.
             tool: String,
-            /// The command, file or address; in a line of several commands, the one that was denied.
+            /// The command, file or address. If a line has several commands, this is the denied
+            /// one.
             command: String,
             /// The rule for `--allowed-tools` that allows it; `null` if no rule does.
             rule: Option<String>,
         },
         /// nightwright cancelled an attempt.
         "attempt_cancelled" => Cancelled {
-            /// The attempt.
+            /// The attempt that was cancelled.
             attempt: AttemptId,
-            /// Why it was cancelled.
+            /// Why nightwright cancelled the attempt.
             why: CancelReason,
         },
         /// An attempt ended and all its processes have exited.
         "attempt_finished" => Finished {
-            /// The attempt.
+            /// The attempt that ended.
             attempt: AttemptId,
-            /// What it is charged.
+            /// The cost of the attempt, in US dollars.
             cost: Usd,
-            /// Whether `cost` is the agent's figure or an estimate.
+            /// Whether the agent reported `cost` or nightwright estimated it.
             figure: CostSource,
-            /// How long it took.
+            /// Duration of the attempt, in milliseconds.
             #[serde(with = "millis", rename = "duration_ms")]
             #[schemars(with = "u64")]
             duration: Duration,
-            /// Its outcome, and everything found in its output.
+            /// The outcome, and everything parsed from the output.
             report: Box<AttemptReport>,
         },
     }
 }
 
-/// Whether a cost is known.
+/// Whether a cost is reported or estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostSource {
-    /// The agent said so.
+    /// The agent reported the cost.
     Reported,
-    /// We worked it out.
+    /// nightwright estimated the cost.
     Estimated,
 }

@@ -1,4 +1,4 @@
-//! A call: a use of the agent for something other than work.
+//! Events of a call: a use of the agent for something other than work.
 
 use std::time::Duration;
 
@@ -12,62 +12,62 @@ use crate::stream::report::AttemptReport;
 use crate::units::{CallId, Usd, millis};
 
 event_group! {
-    /// Uses of the agent for a verdict, a review, advice or the council.
+    /// Calls of the agent for a verdict, a review, advice or the council.
     CallEvent {
-        /// A call of the agent for a verdict, a review or advice was about to be started.
+        /// nightwright was about to start a call of the agent for a verdict, a review or advice.
         "call_started" => Started {
-            /// Its id.
+            /// The call's number within the run.
             call: CallId,
-            /// What for.
+            /// The purpose of the call.
             purpose: CallPurpose,
-            /// What it may cost; `None` = no limit.
+            /// The most the call may cost, in US dollars; `null` if unlimited.
             cap: Option<Usd>,
         },
         /// nightwright cancelled a call.
         "call_cancelled" => Cancelled {
-            /// The call.
+            /// The call that was cancelled.
             call: CallId,
-            /// Why it was cancelled.
+            /// Why nightwright cancelled the call.
             why: CancelReason,
         },
         /// A call ended and all its processes have exited.
         "call_finished" => Finished {
-            /// The call.
+            /// The call that ended.
             call: CallId,
-            /// What for.
+            /// The purpose of the call.
             purpose: CallPurpose,
-            /// What it is charged.
+            /// The cost of the call, in US dollars.
             cost: Usd,
-            /// Whether `cost` is the agent's figure or an estimate.
+            /// Whether the agent reported `cost` or nightwright estimated it.
             figure: CostSource,
-            /// How long it took.
+            /// Duration of the call, in milliseconds.
             #[serde(with = "millis", rename = "duration_ms")]
             #[schemars(with = "u64")]
             duration: Duration,
-            /// Its outcome, and everything found in its output.
+            /// The outcome, and everything parsed from the output.
             report: Box<AttemptReport>,
         },
     }
 }
 
-/// What a call is for.
+/// The purpose of a call.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum CallPurpose {
-    /// A verdict on a claim.
+    /// Give a verdict on a claim.
     Verify,
-    /// A second pair of eyes.
+    /// Review the changes of an iteration.
     Review,
-    /// A way out for an agent that is stuck.
+    /// Advise an agent that is stuck.
     Advise,
-    /// A decision between principles.
+    /// Decide a conflict between principles.
     Council,
 }
 
 impl CallPurpose {
-    /// The name in journal and totals.
+    /// The name in the journal and in the totals.
     pub fn name(self) -> &'static str {
         match self {
             Self::Verify => "verify",

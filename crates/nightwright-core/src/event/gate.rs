@@ -1,4 +1,5 @@
-//! The gate: checks, tamper inspection and verdict; and the checks before the first iteration.
+//! Events of the gate (checks, tamper inspection, verdict) and of the checks before the first
+//! iteration.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -15,94 +16,96 @@ event_group! {
     GateEvent {
         /// The agent claimed completion, and the gate began to verify the claim.
         "gate_started" => Started {
-            /// The iteration.
+            /// The iteration that made the claim.
             iteration: Iteration,
             /// The evidence of the claim.
             claim: Vec<EvidenceKind>,
         },
-        /// The checks were about to be run.
+        /// nightwright was about to run the checks.
         "checks_started" => ChecksStarted {
-            /// What they are run for.
+            /// The purpose of these checks.
             purpose: CheckPurpose,
-            /// The commands.
+            /// The commands of the checks.
             commands: Vec<String>,
         },
         /// The checks ended; the verdict is bound to the state of the project after them.
         "checks_finished" => ChecksFinished {
-            /// What they were run for.
+            /// The purpose of these checks.
             purpose: CheckPurpose,
-            /// When the results were measured, if an earlier run on the same tree measured them.
+            /// When an earlier run measured these results on the same tree; absent if the checks
+            /// ran now.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             reused_from: Option<Timestamp>,
-            /// One for each command.
+            /// The results, one per command.
             results: Vec<CheckResult>,
-            /// The project after them: the verdict is bound to it.
+            /// The fingerprint of the project after the checks; the verdict is bound to it.
             fingerprint: Fingerprint,
-            /// Files that the checks wrote, relative to the project; a name that ends with `/` is a
-            /// folder with everything in it. They do not count as work for the rest of the run.
+            /// Files that the checks wrote, relative to the project. A name that ends with `/` is a
+            /// folder with everything in it. These files do not count as work for the rest of the
+            /// run.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             outputs: Vec<String>,
         },
         /// The changes since the start of the run were inspected for tampering.
         "changes_inspected" => ChangesInspected {
-            /// What was found.
+            /// Signs of tampering; empty if there are none.
             findings: Vec<TamperFinding>,
-            /// What changed, in figures.
+            /// The changed files and lines since the start of the run.
             #[serde(default)]
             changes: Changes,
         },
         /// A model gave its verdict on a claim.
         "verdict_given" => VerdictGiven {
-            /// The verdict.
+            /// The model's verdict on the claim.
             verdict: VerdictKind,
-            /// The model's reason.
+            /// The reason that the model gave.
             reason: String,
-            /// What is missing.
+            /// The missing work, in the model's words.
             missing: Vec<String>,
         },
         /// The gate accepted or rejected the claim.
         "gate_finished" => Finished {
-            /// The decision.
+            /// The gate's decision and the reason for it.
             #[serde(flatten)]
             result: GateResult,
         },
     }
 }
 
-/// What a model said to a claim.
+/// A model's verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
-    /// The work is complete.
+    /// The model considers the work complete.
     Yes,
-    /// It is not.
+    /// The model considers the work incomplete.
     No,
-    /// It gave no verdict that could be read, twice.
+    /// The model twice gave no readable verdict.
     Inconclusive,
 }
 
-/// What the gate came to.
+/// The decision of the gate.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum GateResult {
-    /// The claim is believed.
+    /// The gate accepted the claim.
     Passed {
-        /// Whether anything was checked.
+        /// The proof that the completion rests on.
         proof: Proof,
     },
-    /// It is not.
+    /// The gate rejected the claim.
     Rejected {
-        /// Why.
+        /// The reason for the rejection.
         why: String,
         /// Identifies a failure of the same checks with the same output on the same tree.
         failure: Option<String>,
     },
-    /// Nobody could tell.
+    /// The gate could neither accept nor reject the claim.
     Inconclusive {
-        /// Why not.
+        /// Why the gate reached no decision.
         why: String,
     },
-    /// The model that was needed did not fit into the limits.
+    /// The required model call did not fit into the limits.
     Unaffordable {
         /// The limit that ends the run.
         ending: Outcome,

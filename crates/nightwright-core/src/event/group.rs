@@ -1,7 +1,8 @@
-//! The macros behind the vocabulary: a group of events says each name and each meaning once, and
-//! from that come the enum, its wire format, its schema and the list of names.
+//! Macros that declare the events. A group states each name and meaning once; the macros generate
+//! the enum, wire format, schema and list of names.
 
-/// Declares a group of events. The comment above a variant is its meaning in schema and reference.
+/// Declares a group of events. The doc comment of a variant is its meaning in the schema and
+/// reference.
 macro_rules! event_group {
     (
         $(#[$attribute:meta])*
@@ -28,14 +29,14 @@ macro_rules! event_group {
         impl $group {
             pub(super) const NAMES: &[&str] = &[$($name),+];
 
-            /// The name in the journal.
+            /// The event's name in the journal.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant { .. } => $name),+
                 }
             }
 
-            /// What it means, in one sentence.
+            /// The meaning of the event in one sentence.
             pub fn meaning(&self) -> &'static str {
                 match self {
                     // Each line of a doc comment starts with a space.
@@ -46,8 +47,8 @@ macro_rules! event_group {
     };
 }
 
-/// Declares the enum over all groups. On the wire the groups do not show: an event is one flat
-/// object, and its name says to which group it belongs.
+/// Declares the enum over all groups. The wire format does not show the groups: an event is one
+/// flat object, and its name determines the group.
 macro_rules! event_groups {
     ($(#[$attribute:meta])* $event:ident { $($(#[$meaning:meta])+ $arm:ident($group:ident)),+ $(,)? }) => {
         $(#[$attribute])*
@@ -65,26 +66,27 @@ macro_rules! event_groups {
         )+
 
         impl $event {
-            /// The names of all events, group by group.
+            /// Returns the names of all events, group by group.
             pub fn names() -> impl Iterator<Item = &'static str> {
                 [$($group::NAMES),+].into_iter().flatten().copied()
             }
 
-            /// The name in the journal.
+            /// The event's name in the journal.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$arm(event) => event.name()),+
                 }
             }
 
-            /// What it means, in one sentence.
+            /// The meaning of the event in one sentence.
             pub fn meaning(&self) -> &'static str {
                 match self {
                     $(Self::$arm(event) => event.meaning()),+
                 }
             }
 
-            /// Reads the event of this name from an object that has the name as a member, too.
+            /// Reads the event with this name from an object that also contains the name as a
+            /// member.
             fn read<'de, D: serde::Deserializer<'de>>(name: &str, object: D) -> Result<Self, D::Error> {
                 use serde::Deserialize as _;
                 $(

@@ -1,4 +1,4 @@
-//! An iteration: one pass of the agent with a fresh context.
+//! Events of an iteration: one pass of the agent with a fresh context.
 
 use std::time::Duration;
 
@@ -18,26 +18,27 @@ event_group! {
     IterationEvent {
         /// An iteration began; its work is measured against the state of the project recorded here.
         "iteration_started" => Started {
-            /// Its number.
+            /// The number of the iteration, starting at 1; 0 for `verify_only`.
             iteration: Iteration,
-            /// Why it runs.
+            /// Why the iteration runs.
             kind: IterationKind,
-            /// The limit that a wrap-up prepares for: the run ends with it.
+            /// The limit that a wrap-up prepares for, which then ends the run; `null` for other
+            /// iterations.
             #[serde(default)]
             before: Option<Outcome>,
-            /// The project as it was.
+            /// The state of the project at the start of the iteration.
             start: WorkspaceMark,
-            /// The checklist as it was, if the mode has one.
+            /// The checklist at the start of the iteration; absent if the mode has none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             checklist: Option<Checklist>,
-            /// What the status file said before the run, in the first iteration: later versions of
-            /// the file are compared with it.
+            /// The contents of the status file before the run, for comparison with later versions.
+            /// Present only in the first iteration.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             status: Option<Box<StatusFacts>>,
         },
         /// A hook skipped an iteration; its number is not used up.
         "iteration_skipped" => Skipped {
-            /// The number it would have had.
+            /// The number that the iteration would have had.
             iteration: Iteration,
         },
         /// An iteration ended: its result, cost and changes.
@@ -49,64 +50,64 @@ event_group! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationKind {
-    /// To do work.
+    /// The agent works on the task.
     Work,
-    /// To leave everything in order before a limit.
+    /// The agent wraps up its work before the run reaches a limit.
     WrapUp,
-    /// Nothing is open at the start of the run: only the gate is left. It has the number 0 and
-    /// counts as no iteration.
+    /// Nothing is open at the start of the run, so only the gate runs. It has number 0 and does not
+    /// count as an iteration.
     VerifyOnly,
 }
 
-/// How an iteration went.
+/// The result, cost and changes of an iteration.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct IterationFinished {
-    /// Its number.
+    /// The number of the iteration that ended.
     pub iteration: Iteration,
-    /// How it ended.
+    /// How the iteration ended: done, failed or interrupted.
     pub result: IterationResult,
-    /// The ending of the run that follows from it, whatever else is the case.
+    /// The outcome that this iteration forces on the run; `null` if it forces none.
     #[serde(default)]
     pub ends: Option<Outcome>,
-    /// Whether it moved the project forward.
+    /// Whether the iteration moved the project forward.
     pub progress: Progress,
-    /// What it claimed by.
+    /// The evidence of a completion claim; empty without a claim.
     pub claim: Vec<EvidenceKind>,
-    /// Blockers it reported.
+    /// The blockers that the agent reported.
     pub blockers: Vec<Blocker>,
-    /// Whether the completion signal was given.
+    /// Whether the agent gave the completion signal.
     pub signal: bool,
-    /// The project as it was at the end; `None` when nobody looked.
+    /// The state of the project at the end; `null` if it was not inspected.
     pub end: Option<WorkspaceMark>,
-    /// Files that differ from the start, as far as could be told.
+    /// Number of files that differ from the start, as far as known.
     pub files_changed: u32,
-    /// The same without the list with boxes; `None` if nobody knows how they were then.
+    /// The same number without the checklist file; absent if the earlier state is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_changed_outside_plan: Option<u32>,
-    /// Commits made.
+    /// Number of commits made in this iteration.
     pub commits: u32,
-    /// Files that differ from the start of the run, each once, with their lines.
+    /// Files that differ from the start of the run, each listed once with line counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
-    /// How far the task is, if it says so.
+    /// Progress according to the status file; `null` if the file has none.
     pub task: Option<TaskProgress>,
-    /// Where in the task it is, by the agent's own word.
+    /// The current phase of the task, as reported by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// Boxes of the plan or to-do list, if there is one.
+    /// Open and done items of the plan or TODO; `null` without a checklist.
     pub checklist: Option<Checklist>,
-    /// Cost of its attempts and calls.
+    /// Cost of all attempts and calls, in US dollars.
     pub cost: Usd,
-    /// How long it took, waits left out.
+    /// Duration in milliseconds, without waits.
     #[serde(with = "millis", rename = "duration_ms")]
     #[schemars(with = "u64")]
     pub duration: Duration,
-    /// What the agent said it did.
+    /// The agent's summary of its work.
     pub summary: String,
 }
 
 impl IterationFinished {
-    /// How far the task is: by its status file, else by its checklist.
+    /// Returns the progress from the status file, or else from the checklist.
     pub fn items(&self) -> Option<TaskProgress> {
         let checklist = self.checklist.map(|checklist| TaskProgress {
             completed: checklist.done,
@@ -120,16 +121,16 @@ impl IterationFinished {
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum IterationResult {
-    /// It came to its end and was judged.
+    /// The agent finished its work, and nightwright evaluated it.
     Done,
-    /// Its attempts were used up, or its prompt cannot work.
+    /// All attempts failed, or the agent cannot process the prompt.
     Failed {
-        /// What went wrong.
+        /// The reason for the failure.
         why: String,
         /// Whether a shorter prompt might help.
         too_long: bool,
     },
-    /// It was stopped; nothing is concluded from it.
+    /// It was stopped; nightwright draws no conclusions from it.
     Interrupted,
 }
 
@@ -137,12 +138,12 @@ pub enum IterationResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Progress {
-    /// The project is in a state this run has not seen before.
+    /// The project is in a state that is new in this run.
     Work,
-    /// Nothing changed, and nothing excuses it.
+    /// Nothing changed, and there is no excuse for it.
     Idle,
-    /// Nothing changed, and the agent's word that it worked is taken for now.
+    /// Nothing changed, but nightwright accepts for now the agent's report that it worked.
     Excused,
-    /// It does not count: it failed, was stopped, or its claim went to the gate.
+    /// Not counted: the iteration failed, was stopped, or its claim went to the gate.
     Uncounted,
 }

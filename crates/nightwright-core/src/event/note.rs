@@ -1,4 +1,4 @@
-//! Notes: what the agent, the council, hooks and nightwright itself reported along the way.
+//! Notes: reports from the agent, the council, hooks and nightwright itself during a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,93 +11,94 @@ use crate::stream::report::Blocker;
 use crate::units::Iteration;
 
 event_group! {
-    /// Reports along the way.
+    /// Reports during a run: status, blockers, feedback, failed hooks and warnings.
     NoteEvent {
         /// The task's status file changed in a way that matters.
         "status_changed" => StatusChanged {
-            /// How far the task is, if the file says so.
+            /// Progress of the task; `null` if the file has none.
             progress: Option<TaskProgress>,
             /// The summary in the file.
             summary: String,
             /// Whether the file says that the task is complete.
             complete: bool,
-            /// Where in the task the agent is, if the file says so.
+            /// The current phase of the task; `null` if the file has none.
             #[serde(default)]
             phase: Option<String>,
-            /// The blockers in the file, by the keys of `blocker_reported`.
+            /// The blockers in the file, as keys of `blocker_reported`.
             #[serde(default)]
             blockers: Vec<String>,
-            /// How many more items are done than in the last report; `None` if either number is
+            /// Completed items compared with the previous report; `null` if either number is
             /// unknown.
             #[serde(default)]
             delta: Option<i64>,
-            /// What changed.
+            /// The fields that changed.
             #[serde(default)]
             changed: Vec<StatusField>,
-            /// Distinguishes the rest of the file from other versions of it, where that counts.
+            /// A key that distinguishes versions of the remaining fields; absent if changes to them
+            /// are ignored.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             other: Option<String>,
         },
         /// The agent needs something that only a person can provide; reported once per run.
         "blocker_reported" => BlockerReported {
-            /// What the agent needs.
+            /// The blocker: what the agent needs.
             #[serde(flatten)]
             blocker: Blocker,
         },
         /// The council decided a conflict of principles.
         "council_decided" => CouncilDecided {
-            /// The iteration.
+            /// The iteration in which the conflict arose.
             #[serde(default)]
             iteration: Iteration,
             /// The conflict, in the agent's words.
             #[serde(default)]
             conflict: String,
-            /// The decision.
+            /// The decision of the council.
             decision: String,
         },
-        /// The agent wrote down the principles it was asked for; they apply from here on.
+        /// The agent wrote the requested principles; they apply from now on.
         "principles_adopted" => PrinciplesAdopted {
-            /// The principles.
+            /// The principles that now apply.
             principles: Principles,
         },
         /// Feedback was queued for the prompt of the next iteration.
         "feedback_added" => FeedbackAdded {
-            /// Who gives it.
+            /// The source of the feedback.
             source: FeedbackSource,
-            /// The feedback.
+            /// The text of the feedback.
             text: String,
         },
         /// A hook failed; the run continues.
         "hook_failed" => HookFailed {
-            /// The hook.
+            /// The name of the failed hook.
             hook: String,
-            /// How it failed.
+            /// How the hook failed.
             why: String,
         },
         /// Something happened that the operator should know.
         "warning" => Warning {
-            /// The warning.
+            /// The text of the warning.
             text: String,
         },
     }
 }
 
-/// Who put something into the inbox.
+/// The source of feedback for the next iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedbackSource {
     /// A check that failed.
     Checks,
-    /// A model that did not believe the claim.
+    /// A model that rejected the claim.
     Verifier,
     /// The watchdog or its advisor.
     Watchdog,
-    /// The council.
+    /// The council's decision on a conflict.
     Council,
-    /// The ladder for iterations without progress.
+    /// The escalation for iterations without progress.
     Idle,
-    /// A completion marker that was not counted.
+    /// A completion marker that did not count.
     Marker,
-    /// A person.
+    /// A message from a person.
     Human,
 }

@@ -1,4 +1,4 @@
-//! The operator: stop, pause, resume, and settings changed on the way.
+//! Events of the operator: stop, pause, resume, and settings changed during a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ event_group! {
     OperatorEvent {
         /// The run was asked to stop.
         "stop_requested" => StopRequested {
-            /// How soon.
+            /// How soon the run stops.
             when: StopWhen,
-            /// Who asked.
+            /// The source of the request.
             by: StopSource,
         },
         /// The request to stop was withdrawn.
@@ -22,11 +22,11 @@ event_group! {
         "run_paused" => Paused,
         /// The operator resumed a paused run.
         "run_resumed" => Resumed,
-        /// A setting changed: by an option of `resume`, or by a configuration that the operator reloaded.
+        /// A setting changed by an option of `resume` or by a reloaded configuration.
         "settings_changed" => SettingsChanged {
-            /// Where the new value comes from.
+            /// The source of the new value.
             source: ChangeSource,
-            /// The key and both values.
+            /// The key, the old value and the new value.
             #[serde(flatten)]
             change: SettingChange,
         },
@@ -39,13 +39,13 @@ event_group! {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum StopWhen {
-    /// After this iteration.
+    /// After the current iteration ends.
     AfterIteration,
-    /// At once.
+    /// Immediately, within the current iteration.
     Now,
 }
 
-/// Who asked for something.
+/// The source of a request to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopSource {
@@ -53,11 +53,11 @@ pub enum StopSource {
     Signal,
     /// The terminal of the run was closed (SIGHUP).
     TerminalClosed,
-    /// SIGTERM: the system goes down, or whoever looks after processes wants it to end.
+    /// SIGTERM, for example from a system shutdown or a service manager.
     Terminate,
     /// A command of the operator.
     Operator,
-    /// The stop file.
+    /// The stop file, created by a script or by hand.
     StopFile,
     /// A key at the terminal of the run.
     Key,

@@ -1,4 +1,4 @@
-//! The run as a whole: how it begins, continues and ends.
+//! Events of the run as a whole: how it starts, continues and ends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use crate::settings::Settings;
 use crate::units::{Tokens, Usd, millis};
 
 event_group! {
-    /// The run as a whole.
+    /// The run as a whole: start, continuation and end.
     RunEvent {
         /// A run began; the event holds all its settings.
         "run_started" => Started(Box<RunStarted>),
-        /// A later process took the run over where an earlier one left it.
+        /// A later process took over the run from an earlier one.
         "run_continued" => Continued {
-            /// Why: after a crash, or an ended run with higher limits.
+            /// Whether the run continues after a crash or after its end.
             why: Continuation,
         },
         /// The run ended; nothing is decided after this.
         "run_finished" => Finished {
-            /// Why it ended.
+            /// Why the run ended.
             #[serde(flatten)]
             outcome: Outcome,
-            /// What else there is to say about the outcome.
+            /// Additional information about the outcome; `null` if there is none.
             note: Option<String>,
             /// The totals of the whole run.
             totals: Totals,
@@ -35,40 +35,41 @@ event_group! {
     }
 }
 
-/// What the run was told.
+/// The settings and the environment that a run starts with.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RunStarted {
-    /// All settings, resolved.
+    /// All settings, with defaults and overrides resolved.
     pub settings: Settings,
-    /// The agent program.
+    /// The agent program that the run uses.
     pub agent: AgentFacts,
-    /// The project folder.
+    /// The path of the project folder.
     pub project: String,
-    /// The commit the project was at, with git.
+    /// The hash of the project's commit; `null` without git or commits.
     #[serde(default)]
     pub git_head: Option<String>,
-    /// How the agent's processes are held together.
+    /// The mechanism that contains the agent's processes.
     #[serde(default)]
     pub containment: String,
-    /// The SHA-256 of each hook that was approved for this run, by the name of the hook.
+    /// The SHA-256 of each hook that was approved for this run, by hook name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<String, String>,
-    /// What the checks came to before the first iteration of the run whose work this one judges.
+    /// The check results before the first iteration of the run whose work this one verifies; absent
+    /// in other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Vec<CheckResult>>,
-    /// The source of all chance in this run: a replay waits as long as the original.
+    /// The seed of all randomness in this run; a replay waits as long as the original.
     pub seed: u64,
 }
 
-/// The agent program.
+/// Facts about the agent program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentFacts {
-    /// Which dialect it speaks.
+    /// The name of the agent's dialect; `rehearsal` in a rehearsal.
     pub name: String,
-    /// Where it is.
+    /// The path of the agent program.
     pub path: String,
-    /// Its version, if it told.
+    /// The agent's version; `null` if it reported none.
     pub version: Option<String>,
 }
 
@@ -76,48 +77,48 @@ pub struct AgentFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Continuation {
-    /// The earlier one died.
+    /// The earlier process crashed or was killed.
     AfterCrash,
-    /// The run had ended and got more room, or was to go on all the same.
+    /// The run had ended, and the operator resumed it, with or without higher limits.
     AfterEnd,
 }
 
-/// What a run came to.
+/// The totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Totals {
-    /// Iterations finished, failed and interrupted ones too.
+    /// Iterations that ended, including failed and interrupted ones.
     pub iterations: u32,
-    /// Attempts.
+    /// Number of attempts in all iterations.
     pub attempts: u32,
-    /// Commits.
+    /// Number of commits in all iterations.
     pub commits: u32,
-    /// Time at work.
+    /// Working time in milliseconds, without waits.
     #[serde(with = "millis", rename = "duration_ms")]
     #[schemars(with = "u64")]
     pub duration: Duration,
-    /// Time spent waiting for limits.
+    /// Time spent waiting for limits, in milliseconds.
     #[serde(with = "millis", rename = "waited_ms")]
     #[schemars(with = "u64")]
     pub waited: Duration,
-    /// What it all cost.
+    /// The total cost, in US dollars.
     pub cost: Usd,
-    /// The part of the cost that is an estimate.
+    /// The estimated part of the cost, in US dollars.
     pub estimated: Usd,
-    /// All tokens.
+    /// Tokens of all attempts and calls.
     pub tokens: Tokens,
-    /// Cost by purpose: `work`, `verify`, `review`, `advise`, `council`.
+    /// Cost and tokens by purpose: `work`, `verify`, `review`, `advise`, `council`.
     pub by_purpose: BTreeMap<String, Spend>,
 }
 
-/// What one purpose came to.
+/// Cost and tokens for one purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spend {
-    /// How many attempts or calls.
+    /// Number of attempts or calls.
     pub count: u32,
-    /// What they cost.
+    /// Their total cost, in US dollars.
     pub cost: Usd,
-    /// Their tokens.
+    /// Their total number of tokens.
     pub tokens: Tokens,
 }

@@ -1,5 +1,5 @@
-//! One realistic event of every kind, as one run might have recorded them: for the reference page
-//! and for tests that must cover every kind.
+//! One realistic event of every kind, for the reference page and for tests that must cover every
+//! kind.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::stream::report::{
 use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
-/// One event of every kind, in an order in which a run might record them.
+/// Returns one event of every kind, in an order in which a run might record them.
 pub fn samples() -> Vec<Event> {
     [beginning(), attempts(), waits(), words(), gate(), steering(), ending()].concat()
 }

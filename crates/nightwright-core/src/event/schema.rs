@@ -1,11 +1,11 @@
-//! The JSON Schema of a line of the journal, for programs that read events.
+//! The JSON Schema of a journal line, for programs that read events.
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use super::Event;
 
-/// The schema of a line: what every line has, and what each kind of event has besides.
+/// Returns the schema of a journal line: the common members, and those of each event.
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Event>().to_value();
@@ -41,8 +41,8 @@ mod tests {
     use crate::journal;
     use crate::units::RunId;
 
-    /// What is wrong with a value, by those words of the language that our schema is made of. One
-    /// that is not known here is an error: it would not be checked.
+    /// Returns the first violation of the schema. It supports only the keywords that the schema
+    /// uses; any other keyword is an error, because it would not be checked.
     fn wrong(schema: &Value, root: &Value, value: &Value, at: &str) -> Option<String> {
         const NOT_CHECKED: [&str; 8] = [
             "$schema",
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Every event as it stands in a journal.
+    /// Every sample event as a journal line.
     fn lines() -> Vec<Value> {
         let run = RunId("20261115-233412-1a2b".to_owned());
         let records = samples().into_iter().map(|event| Record {
@@ -143,7 +143,7 @@ mod tests {
     fn every_event_fits_the_schema() {
         let schema = schema();
         for line in lines() {
-            // Its own kind first: that says what is wrong, and not only that nothing fits.
+            // Check the event's own schema first: its error is more specific than a failed `oneOf`.
             let kinds = schema["oneOf"].as_array().unwrap();
             let own =
                 kinds.iter().find(|kind| kind["properties"]["event"]["const"] == line["event"]);

@@ -1,4 +1,4 @@
-//! What people are told of a status file, and what of it is news.
+//! Changes of the status file: which of them are reported, and how they are worded.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use crate::evidence::identity;
 use crate::input::{StatusReport, TaskProgress};
 use crate::outcome::count;
 
-/// More of a summary than this is not shown, in characters.
+/// Maximum length of a displayed summary, in characters.
 const MAX_SUMMARY_CHARS: usize = 200;
 
-/// A part of a status file.
+/// A field of the status file.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
@@ -20,43 +20,44 @@ const MAX_SUMMARY_CHARS: usize = 200;
 pub enum StatusField {
     /// Whether the work is complete.
     Complete,
-    /// How far it is.
+    /// How many items are done.
     Progress,
-    /// What was done.
+    /// The agent's summary of its work.
     Summary,
-    /// Where in the task the agent is.
+    /// The current phase of the task.
     Phase,
-    /// What it cannot continue without.
+    /// The blockers that stop the agent.
     Blockers,
-    /// Anything else.
+    /// Any other field of the file.
     Other,
 }
 
-/// What of a status file is compared with what it says later.
+/// The contents of a status file that are compared with later versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusFacts {
     /// Whether the work is complete.
     pub complete: bool,
-    /// How far it is, if it says so.
+    /// Progress of the task; `null` if the file has none.
     pub progress: Option<TaskProgress>,
-    /// What was done.
+    /// The agent's summary of its work.
     pub summary: String,
-    /// Where in the task the agent is, if it says so.
+    /// The current phase of the task; `null` if the file has none.
     pub phase: Option<String>,
-    /// The keys of what it cannot continue without.
+    /// The keys of the reported blockers.
     pub blockers: Vec<String>,
-    /// By what the rest is told from another version of it; `None` where the rest does not count.
+    /// A key that distinguishes versions of the remaining fields; absent if changes to them are
+    /// ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other: Option<String>,
 }
 
 impl StatusFacts {
-    /// What counts of a status file.
+    /// Extracts the compared fields from a status file.
     pub fn of(report: &StatusReport, only_meaningful: bool) -> Self {
         Self {
             complete: report.complete,
-            // Of nothing there is no part: such figures are none.
+            // A total of 0 items gives no meaningful progress.
             progress: report.progress.filter(|progress| progress.total > 0),
             summary: report.summary.clone(),
             phase: report.phase.clone(),
@@ -65,7 +66,7 @@ impl StatusFacts {
         }
     }
 
-    /// What an event tells of the status file: that it changed, or how it was before the run.
+    /// Returns the contents recorded in an event: a change, or the contents before the run.
     pub fn from_event(event: &Event) -> Option<Self> {
         if let Event::Iteration(IterationEvent::Started { status: Some(status), .. }) = event {
             return Some(Self::clone(status));
@@ -92,7 +93,7 @@ impl StatusFacts {
         })
     }
 
-    /// What differs from what was there before.
+    /// Returns the fields that differ from the earlier contents.
     pub fn changes_since(&self, before: &Self) -> Vec<StatusField> {
         let Self { complete, progress, summary, phase, blockers, other } = self;
         [
@@ -108,7 +109,7 @@ impl StatusFacts {
         .collect()
     }
 
-    /// The event that tells of it; `None` if there is nothing to tell.
+    /// Returns the event for a change; `None` if nothing changed.
     pub fn news(self, before: &Self) -> Option<Event> {
         let changed = self.changes_since(before);
         let done = |facts: &Self| facts.progress.map(|progress| i64::from(progress.completed));
@@ -127,36 +128,31 @@ impl StatusFacts {
     }
 }
 
-/// Notes, time and the like, as a short key.
+/// A short key for the remaining fields, such as notes and time.
 fn rest_of(report: &StatusReport) -> String {
     let StatusReport { notes, updated, worked, failed, .. } = report;
     identity::blocker(&format!("{notes:?} {updated:?} {worked:?} {failed:?}")).key
 }
 
-/// A changed status in a line: `35/60 items (+5) - orders moved`.
+/// A status change in one line: `35/60 items (+5) - orders moved`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusText<'a> {
-    /// How far the work is.
     pub progress: Option<TaskProgress>,
-    /// How many items more than before.
+    /// Number of items completed since the last report.
     pub delta: Option<i64>,
-    /// What was done.
     pub summary: &'a str,
-    /// Where in the task the agent is.
     pub phase: Option<&'a str>,
-    /// How many things it cannot continue without.
+    /// Number of reported blockers.
     pub blockers: usize,
-    /// Whether the work is complete.
     pub complete: bool,
-    /// What of it changed.
     pub changed: &'a [StatusField],
 }
 
-/// Makes a text one line of at most so many characters.
+/// Makes a text one line of at most the given number of characters.
 type Truncate<'c> = &'c dyn Fn(&str, usize) -> String;
 
 impl<'a> StatusText<'a> {
-    /// The text of an event, if it is one of a changed status.
+    /// Returns the text of a status change; `None` for any other event.
     pub fn of(event: &'a Event) -> Option<Self> {
         let Event::Note(NoteEvent::StatusChanged {
             progress,
@@ -182,18 +178,19 @@ impl<'a> StatusText<'a> {
         })
     }
 
-    /// For the log and for pages: what else changed is named, too.
+    /// The text for the log and for pages, which also names other changed fields.
     pub fn line(&self) -> String {
         self.line_cut_by(one_line)
     }
 
-    /// The same for a console: what is long is cut to so many characters by whoever knows which sign
-    /// can be shown there.
+    /// The text for a console. `cut` shortens long parts and knows which characters the console can
+    /// show.
     pub fn line_cut_by(&self, cut: impl Fn(&str, usize) -> String) -> String {
         self.with_end(self.else_changed(&cut), "complete", &cut)
     }
 
-    /// For a notification: figures and words, and what else changed only where they say nothing new.
+    /// The text for a notification. It names other changed fields only if progress and summary are
+    /// unchanged.
     pub fn notification(&self) -> String {
         let new = self.changed.iter().any(|field| match field {
             StatusField::Progress => self.items().is_some(),
@@ -221,7 +218,7 @@ impl<'a> StatusText<'a> {
         parts.join(" - ")
     }
 
-    /// What changed beside figures and words.
+    /// Changed fields other than progress and summary.
     fn else_changed(&self, cut: Truncate<'_>) -> Vec<String> {
         let told = self.changed.iter().filter_map(|field| match field {
             StatusField::Phase => Some(match self.shown_phase(cut) {
@@ -237,7 +234,7 @@ impl<'a> StatusText<'a> {
     }
 
     fn items(&self) -> Option<String> {
-        // Of nothing there is no part.
+        // A total of 0 items gives no meaningful progress.
         let TaskProgress { completed, total } =
             self.progress.filter(|progress| progress.total > 0)?;
         let delta = self.delta.filter(|delta| *delta != 0);
@@ -254,7 +251,7 @@ impl<'a> StatusText<'a> {
         count(u32::try_from(self.blockers).unwrap_or(u32::MAX), "blocker")
     }
 
-    /// Where neither figures nor words are there, and nothing is named that changed.
+    /// The text without progress or summary, if no changed field is named.
     fn otherwise(&self, cut: Truncate<'_>) -> String {
         match (self.shown_phase(cut), self.blockers) {
             (Some(phase), _) => format!("phase: {phase}"),

@@ -1,4 +1,5 @@
-//! Waits: for another attempt, for a limit to end, and the quota that may lead to one.
+//! Waits: for the next attempt or for the end of a limit, and the quota reports that may lead to
+//! one.
 
 use std::time::Duration;
 
@@ -11,66 +12,66 @@ use crate::stream::report::QuotaNews;
 use crate::units::millis;
 
 event_group! {
-    /// Waits, and the quota that may lead to one.
+    /// Waits, and the quota reports that may lead to one.
     WaitEvent {
         /// An attempt failed, and the next one starts after a delay.
         "retry_scheduled" => RetryScheduled {
-            /// When it will start.
+            /// When the next attempt starts.
             at_time: Timestamp,
-            /// What went wrong.
+            /// Why the previous attempt failed.
             why: String,
         },
         /// The run waits for a limit to end.
         "limit_wait_started" => Started {
-            /// What kind of limit.
+            /// The kind of limit: usage, rate or quota.
             limit: WaitKind,
-            /// When the limit ends, if that is known.
+            /// When the limit ends; `null` if unknown.
             until: Option<Timestamp>,
             /// When the next attempt starts.
             retry_at: Timestamp,
-            /// How long that is.
+            /// Time until the next attempt, in milliseconds.
             #[serde(with = "millis", rename = "wait_ms")]
             #[schemars(with = "u64")]
             wait: Duration,
         },
         /// The wait for a limit ended.
         "limit_wait_ended" => Ended {
-            /// Why it ended.
+            /// Why the wait ended.
             why: WaitEnd,
-            /// How long it lasted.
+            /// How long the wait lasted, in milliseconds.
             #[serde(with = "millis", rename = "waited_ms")]
             #[schemars(with = "u64")]
             waited: Duration,
         },
         /// The agent reported how much of the account's quota is used.
         "quota_reported" => QuotaReported {
-            /// The figures.
+            /// The quota figures that the agent reported.
             #[serde(flatten)]
             quota: QuotaNews,
         },
     }
 }
 
-/// What kind of limit is waited for.
+/// The kind of limit that a run waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
-    /// The account's usage limit.
+    /// The usage limit of the account.
     Usage,
-    /// Too many requests.
+    /// The provider's limit on the request rate.
     Rate,
     /// The share of the account's quota that the operator allows.
     Quota,
 }
 
-/// Why a wait was over.
+/// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitEnd {
-    /// Its time had come.
+    /// The scheduled time was reached.
     Elapsed,
-    /// The operator wanted to try.
+    /// The operator requested an immediate retry.
     RetryNow,
-    /// The run was stopped.
+    /// The run was stopped during the wait.
     Stopped,
 }

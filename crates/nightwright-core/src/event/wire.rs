@@ -1,4 +1,4 @@
-//! Reading an event: its name chooses the group that reads the rest.
+//! Deserialization of events: the name selects the group that reads the other members.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Event;
 
-/// The member that holds the name.
+/// The member that holds the event's name.
 const NAME: &str = "event";
 
 impl<'de> Deserialize<'de> for Event {
@@ -30,7 +30,7 @@ impl<'de> Visitor<'de> for EventVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
         let first: Option<String> = map.next_key()?;
         match first {
-            // nightwright writes the name first; the rest is then read as it comes.
+            // nightwright writes the name first, so the other members can be streamed.
             Some(first) if first == NAME => {
                 let name: String = map.next_value()?;
                 let object = NameThenRest { name: Some(&name), rest: map };
@@ -42,7 +42,7 @@ impl<'de> Visitor<'de> for EventVisitor {
     }
 }
 
-/// Reads an object that some other program wrote.
+/// Reads an object from another program, which may not write the name first.
 fn read_in_any_order<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Result<Event, A::Error> {
     let mut object = Map::new();
     object.insert(first, map.next_value()?);
@@ -54,7 +54,7 @@ fn read_in_any_order<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Resul
     Event::read(&name, Value::Object(object)).map_err(A::Error::custom)
 }
 
-/// An object whose name has been read already, given as if it had not.
+/// A map whose name entry is already consumed; yields the name again before the other entries.
 struct NameThenRest<'name, A> {
     name: Option<&'name str>,
     rest: A,

@@ -1,4 +1,4 @@
-//! Events that say the same wherever they are shown.
+//! Phrases for events that read the same wherever they are shown.
 
 use super::wait_ended;
 use crate::event::{
@@ -6,8 +6,8 @@ use crate::event::{
     WaitEvent,
 };
 
-/// An event in a few words; `None` for those that need more than that, or none at all.
-/// `in_iteration` says whether an iteration is running.
+/// Returns a short phrase for an event. Returns `None` if the event needs a longer text or is not
+/// shown. `in_iteration` says whether an iteration is running.
 pub fn event(event: &Event, in_iteration: bool) -> Option<String> {
     match event {
         Event::Run(RunEvent::Continued { why }) => Some(continued(*why).to_owned()),
@@ -50,7 +50,7 @@ fn requested(event: &OperatorEvent, in_iteration: bool) -> String {
     }
 }
 
-/// `stopping after this iteration, requested by SIGTERM`
+/// A request to stop and its source: `stopping after this iteration, requested by SIGTERM`.
 pub fn stop_requested(when: StopWhen, by: StopSource, in_iteration: bool) -> String {
     let when = match when {
         StopWhen::AfterIteration if in_iteration => "stopping after this iteration",

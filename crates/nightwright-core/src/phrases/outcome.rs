@@ -1,11 +1,11 @@
-//! Outcomes in a sentence, and in a word or two.
+//! Phrases for outcomes: a sentence, a short headline, and the limit that was reached.
 
 use crate::outcome::{Outcome, OutcomeClass, Proof, ReachedLimit, Unchecked, count};
 use crate::phrases::thousands;
 use crate::units::human;
 
 impl Outcome {
-    /// The outcome in one sentence, given how many iterations were finished.
+    /// Returns the outcome in one sentence. `iterations` is the number of finished iterations.
     pub fn sentence(&self, iterations: u32) -> String {
         match self {
             Self::Completed { proof, unchecked } => completed(*proof, *unchecked, iterations),
@@ -65,7 +65,7 @@ fn completed(proof: Proof, unchecked: Option<Unchecked>, iterations: u32) -> Str
     }
 }
 
-/// An outcome in a word or two.
+/// A short headline for an outcome.
 pub fn headline(outcome: &Outcome) -> &'static str {
     match outcome.class() {
         OutcomeClass::Completed => match outcome.proof() {

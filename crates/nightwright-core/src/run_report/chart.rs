@@ -1,8 +1,8 @@
-//! Charts as HTML with SVG inside: the marks stretch with the page, the words around them don't.
+//! Charts as HTML with embedded SVG: the bars and bands stretch with the page, the labels do not.
 //!
-//! A drawing that is scaled as a whole has letters that nobody can read on a phone. So only bars and
-//! bands are SVG, stretched to the width there is, and every label is text of the page at a place in
-//! percent. Nothing here comes from the agent but the titles of marks, which are escaped.
+//! Scaling a whole drawing would make its text unreadable on a phone. Only bars and bands are
+//! therefore SVG, stretched to the available width. Every label is HTML text, positioned in
+//! percent. The only external text is in the titles of marks, which are escaped.
 
 mod axis;
 mod bars;
@@ -11,10 +11,10 @@ mod timeline;
 pub(super) use bars::{Bar, BarChart, BarPart, bars};
 pub(super) use timeline::timeline;
 
-/// The width of every drawing, before it is stretched.
+/// The width of every drawing before stretching.
 const WIDTH: f64 = 1000.0;
 
-/// A count as a length.
+/// Converts a count to a length.
 #[expect(clippy::cast_precision_loss, reason = "nobody sees a millionth of a chart")]
 fn length(count: u64) -> f64 {
     count as f64

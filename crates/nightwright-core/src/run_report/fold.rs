@@ -1,4 +1,4 @@
-//! Events in, a chronicle out: one pass, and so much of every iteration and no more.
+//! The fold from events to a run report, in one pass with bounded memory per iteration.
 
 mod iterations;
 mod notes;
@@ -27,36 +27,36 @@ use crate::run_view::{JournalBreak, RunView};
 use crate::settings::Scope;
 use crate::units::RunId;
 
-/// The most characters of what is to be done.
+/// Maximum length of the goal, in characters.
 const MAX_GOAL_CHARS: usize = 4000;
-/// The most characters of what the agent says of an iteration, and of reasons.
+/// Maximum length of an iteration's summary or of a reason, in characters.
 const MAX_TEXT_CHARS: usize = 1500;
-/// The most characters of what is one line.
+/// Maximum length of a single-line text, in characters.
 const MAX_LINE_CHARS: usize = 400;
-/// The most of anything that an iteration has a list of.
+/// Maximum length of each list of an iteration.
 const MAX_PER_ITERATION: usize = 30;
-/// The most of anything that a run has a list of.
+/// Maximum length of each list of a run.
 const MAX_PER_RUN: usize = 200;
 
-/// Who tells of the run, and when: what a journal cannot know.
+/// Facts for a report that the journal does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportContext {
-    /// Whether a process conducts the run.
+    /// Whether a process controls the run.
     pub is_live: bool,
-    /// The time.
+    /// The current time, for a run that has not ended.
     pub now: Timestamp,
 }
 
-/// What of a journal could not be read.
+/// The parts of a journal that could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnreadableJournal {
-    /// In a sentence each, for people.
+    /// Descriptions of the missing parts, one sentence each.
     pub missing: Vec<String>,
-    /// Where it cannot be read any further, if anything but a half-written end is missing.
+    /// The point where the journal becomes unreadable. An incomplete last line does not count.
     pub from: Option<JournalBreak>,
 }
 
-/// Folds the events of a run into a chronicle.
+/// Builds a report from the events of a run.
 #[derive(Clone, Debug)]
 pub struct RunReportBuilder {
     run: RunId,
@@ -64,7 +64,7 @@ pub struct RunReportBuilder {
     parameters: Option<RunParameters>,
     before: Vec<Note>,
     more_before: u32,
-    /// What the checks came to before the first iteration.
+    /// The check results before the first iteration.
     baseline: Vec<CheckResult>,
     iterations: Vec<IterationReport>,
     spans: Spans,
@@ -74,7 +74,7 @@ pub struct RunReportBuilder {
 }
 
 impl RunReportBuilder {
-    /// Of a run of which nothing is known yet.
+    /// Creates a builder without any events.
     pub fn new(run: RunId) -> Self {
         Self {
             run,
@@ -91,7 +91,7 @@ impl RunReportBuilder {
         }
     }
 
-    /// Takes one event into account.
+    /// Updates the report with one event.
     pub fn record(&mut self, record: &Record) {
         let Record { at, event, .. } = record;
         let before = self.view.at;
@@ -184,7 +184,7 @@ impl RunReportBuilder {
         }
     }
 
-    /// The chronicle of what was recorded, and of what could not be read.
+    /// Builds the report from the recorded events and the list of unreadable parts.
     pub fn finish(self, context: ReportContext, unread: UnreadableJournal) -> RunReport {
         let Self { run, mut view, parameters, mut iterations, spans, .. } = self;
         let UnreadableJournal { missing, from } = unread;
@@ -209,7 +209,7 @@ impl RunReportBuilder {
             Some(unread) if state == State::Unknown => unread.sentence(),
             Some(_) | None => cut(&summary.reason, MAX_TEXT_CHARS),
         };
-        // Before an end that is not known, it is no result.
+        // The result is not final if the end of the journal is unreadable.
         let verification = summary.verification.sentence().filter(|_| state != State::Unknown);
         let (spans, more_spans) = spans.finish(last_at);
         let text = |text: &String| cut(text, MAX_TEXT_CHARS);
@@ -287,14 +287,14 @@ impl RunReportBuilder {
         self.baseline = results.to_vec();
     }
 
-    /// Changes the iteration that is going on, or was the last.
+    /// Changes the current iteration, or the last one if none is running.
     fn in_iteration(&mut self, change: impl FnOnce(&mut IterationReport)) {
         if let Some(iteration) = self.iterations.last_mut() {
             change(iteration);
         }
     }
 
-    /// Changes its last claim.
+    /// Changes the last claim of that iteration.
     fn at_claim(&mut self, change: impl FnOnce(&mut ClaimSummary)) {
         if let Some(claim) =
             self.iterations.last_mut().and_then(|iteration| iteration.claims.last_mut())
@@ -317,7 +317,7 @@ impl RunReportBuilder {
         }
     }
 
-    /// Something that happened, where it belongs. Warnings are kept beside it for all to see.
+    /// Adds a note to its iteration. Warnings are also listed for the whole run.
     fn note(&mut self, at: Timestamp, kind: NoteKind, text: &str) {
         let chapter = self.iterations.last_mut();
         let iteration = chapter.as_ref().map(|chapter| chapter.number);
@@ -336,7 +336,7 @@ impl RunReportBuilder {
     }
 }
 
-/// Puts something into a list that has an end.
+/// Adds an item to a list of bounded length, or counts it as left off.
 fn keep<T>(list: &mut Vec<T>, item: T, left_off: &mut u32) {
     if list.len() < MAX_PER_ITERATION {
         list.push(item);
@@ -345,12 +345,12 @@ fn keep<T>(list: &mut Vec<T>, item: T, left_off: &mut u32) {
     }
 }
 
-/// The beginning of a list, as long as a list may be.
+/// Returns the beginning of a list, up to the maximum length.
 fn first<T, U>(list: &[T], shown: impl Fn(&T) -> U) -> Vec<U> {
     list.iter().take(MAX_PER_ITERATION).map(shown).collect()
 }
 
-/// How much of a list is beyond that.
+/// Returns the number of items beyond the maximum length.
 fn beyond<T>(list: &[T]) -> u32 {
     u32::try_from(list.len().saturating_sub(MAX_PER_ITERATION)).unwrap_or(u32::MAX)
 }

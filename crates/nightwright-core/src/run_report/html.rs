@@ -1,8 +1,8 @@
-//! One page of HTML that needs nothing else: no script, no font, no picture from anywhere.
+//! The report as a self-contained HTML page: no scripts, fonts or external images.
 //!
-//! Whatever others wrote is escaped where it is put into the page, by [`Escaped`] or [`Prose`], and
-//! into nothing but text and titles: never into an address, a style or the name of anything. The
-//! policy in the head would stop a script all the same, and any request.
+//! External text is escaped at the point of insertion by [`Escaped`] or [`Prose`]. It appears only
+//! in text and titles, never in an address, a style or a name. The content security policy also
+//! blocks scripts and requests.
 
 mod claims;
 mod iterations;
@@ -13,12 +13,12 @@ use std::fmt;
 use self::iterations::iterations;
 use super::{IterationStatus, ReportStatus, RunReport, phrases};
 
-/// What a browser may do with the page: draw it.
+/// The content security policy of the page, which allows only inline styles and embedded images.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// Appends to a page.
+/// Appends formatted text to a page.
 macro_rules! put {
     ($out:expr, $($text:tt)*) => {
         std::fmt::Write::write_fmt($out, format_args!($($text)*))
@@ -27,7 +27,7 @@ macro_rules! put {
 }
 pub(super) use put;
 
-/// A text that is nothing but text in a page.
+/// A text, escaped for use in HTML.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
@@ -49,7 +49,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A sentence in which commands and paths stand in backticks.
+/// A sentence with commands and paths in backticks, shown as code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prose<'a>(pub(super) &'a str);
 
@@ -70,7 +70,7 @@ fn in_backticks(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, code, after))
 }
 
-/// The whole page.
+/// Returns the complete HTML page.
 pub(super) fn page(report: &RunReport) -> String {
     let mut out = String::with_capacity(64 << 10);
     let title = report.title();
@@ -109,7 +109,7 @@ pub(super) fn page(report: &RunReport) -> String {
     out
 }
 
-/// The class that colours the fate of an iteration.
+/// The CSS class for the status of an iteration.
 pub(super) fn status_class(fate: IterationStatus) -> &'static str {
     match fate {
         IterationStatus::Believed => "believed",
@@ -123,7 +123,7 @@ pub(super) fn status_class(fate: IterationStatus) -> &'static str {
     }
 }
 
-/// The class that colours a verdict, and the sign beside it.
+/// The CSS class and the icon for an overall result.
 fn tone(verdict: ReportStatus) -> (&'static str, &'static str) {
     const CHECK: &str = "<path d=\"M6 12.5l4 4 8-9\"/>";
     const DASH: &str = "<path d=\"M7 12h10\"/>";

@@ -1,9 +1,9 @@
-//! The run as a page of Markdown, for a pull request or a mail.
+//! The report as a Markdown page, for a pull request or an email.
 //!
-//! What others wrote must not become a heading, a link, HTML or a call for somebody's attention. There
-//! is no escaping that every renderer understands alike (a backslash before `@` still calls the
-//! person), but all of them leave code alone. So words of others stand in code spans and code blocks,
-//! but for those that are so plain that nobody can make anything of them.
+//! External text must not become a heading, a link, HTML or a mention. No escaping works in every
+//! renderer (a backslash before `@` still mentions the person), but all renderers leave code alone.
+//! External text is therefore put in code spans and code blocks, unless it is too plain to have any
+//! effect.
 
 use super::html::put;
 use super::parts::{CheckSummary, ClaimSummary, CommitList, RunPaths};
@@ -13,9 +13,9 @@ use crate::input::Changes;
 use crate::outcome::count;
 use crate::units::{Tokens, human};
 
-/// The most characters of others' words in a line.
+/// Maximum length of external text in a line, in characters.
 const MAX_LINE_CHARS: usize = 400;
-/// How many claims, iterations, commits and warnings are shown.
+/// Maximum numbers of claims, iterations, commits and warnings shown.
 const MAX_CLAIMS: usize = 5;
 const MAX_ITERATIONS: usize = 100;
 const MAX_COMMITS: usize = 50;
@@ -158,7 +158,7 @@ fn claim(out: &mut String, number: u32, claim: &ClaimSummary) {
     }
 }
 
-/// How much of a list is left off, if any of it is.
+/// Adds the number of items left off a list, if any.
 fn more(out: &mut String, number: u32, what: &str) {
     if number > 0 {
         put!(out, "- and {number} more {what}{}\n", if number == 1 { "" } else { "s" });
@@ -204,7 +204,7 @@ fn commits(out: &mut String, report: &RunReport) {
     for commit in listed.iter().take(MAX_COMMITS) {
         put!(out, "- {} {}\n", code(phrases::short(&commit.hash)), inline(&commit.subject));
     }
-    // Not even git was asked for all of them.
+    // The list from git may itself be incomplete.
     let shown = listed.len().min(MAX_COMMITS);
     let all = listed.len().max(made as usize);
     if shown > 0 && all > shown {
@@ -314,7 +314,7 @@ fn bullets(out: &mut String, title: &str, texts: &[String], more: u32) {
     put!(out, "\n");
 }
 
-/// A line of others' words: plain where it is harmless, code everywhere else.
+/// Formats one line of external text: plain if it is harmless, as code otherwise.
 fn inline(text: &str) -> String {
     let line = one_line(text, MAX_LINE_CHARS);
     if line.is_empty() {
@@ -348,15 +348,14 @@ fn add(out: &mut String, piece: &str) {
 }
 
 fn add_code(out: &mut String, text: &str) {
-    // Two spans that touch would be one, with other ends.
+    // Two adjacent code spans would merge into one with different ends.
     if out.ends_with('`') {
         out.push(' ');
     }
     out.push_str(&code(text));
 }
 
-/// Whether no renderer makes anything of it: letters, figures, and marks that mean nothing between
-/// them.
+/// Whether no renderer gives the text a special meaning: letters, digits and harmless punctuation.
 fn is_plain(text: &str) -> bool {
     let marks = |c: char| c.is_alphanumeric() || " ,;.:?'()/$%-…".contains(c);
     text.chars().all(marks) && text.split(' ').all(is_plain_word)
@@ -368,8 +367,8 @@ fn is_plain_word(word: &str) -> bool {
     if is_figure(inner) {
         return true;
     }
-    // A dot, a colon or a slash inside of a word may be an address; a figure behind a dash a number
-    // of an issue; and seven hexadecimal digits a commit.
+    // A dot, colon or slash inside a word may form an address, and a digit after a dash an issue
+    // number. Seven hexadecimal digits may form a commit hash.
     let may_be_link = inner.contains(['.', ':', '/', '$', '%']);
     let may_be_issue = inner.contains('-') && inner.contains(|c: char| c.is_ascii_digit());
     let may_be_commit = inner.len() >= 7 && inner.chars().all(|c| c.is_ascii_hexdigit());
@@ -377,7 +376,7 @@ fn is_plain_word(word: &str) -> bool {
     !may_be_link && !may_be_issue && !may_be_commit && !is_rule
 }
 
-/// A code span that the text cannot leave.
+/// Formats a code span that the text cannot close.
 fn code(text: &str) -> String {
     let line = one_line(text, MAX_LINE_CHARS);
     if line.is_empty() {
@@ -388,13 +387,13 @@ fn code(text: &str) -> String {
     format!("{fence}{gap}{line}{gap}{fence}")
 }
 
-/// A code block that the text cannot leave.
+/// Formats a code block that the text cannot close.
 fn block(text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     format!("{fence}text\n{text}\n{fence}\n")
 }
 
-/// The most backticks in a row.
+/// The length of the longest sequence of backticks.
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }

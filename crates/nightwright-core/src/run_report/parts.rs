@@ -1,4 +1,4 @@
-//! What the iterations of a chronicle are made of.
+//! The parts of a run report: attempts, calls, claims, checks, notes, time spans and commits.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,233 +12,207 @@ use crate::settings::EvidenceKind;
 use crate::test_counts::TestCounts;
 use crate::units::{Tokens, Usd, millis};
 
-/// A process of the agent.
+/// One attempt of an iteration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AttemptSummary {
-    /// Its number in the run.
+    /// The attempt's number within the run.
     pub number: u32,
-    /// When it began.
     pub started_at: Timestamp,
-    /// How long it took; `None` while it is not over, and if nobody saw its end.
+    /// Duration of the attempt; `None` while it runs, or if its end was not observed.
     #[serde(with = "millis::option", rename = "duration_ms")]
     pub duration: Option<Duration>,
-    /// The name of what came of it.
+    /// The name of the outcome.
     pub outcome: Option<&'static str>,
-    /// The same in a sentence.
+    /// The outcome in one sentence.
     pub sentence: String,
-    /// What it is charged.
     pub cost_usd: Usd,
-    /// Whether that is an estimate.
+    /// Whether the cost is reported or estimated.
     pub figure: Option<CostSource>,
-    /// Its tokens.
     pub tokens: Tokens,
-    /// Its turns.
     pub turns: u32,
-    /// Its tool calls.
     pub tool_calls: u32,
-    /// Those that failed.
+    /// Number of tool calls that failed.
     pub tool_errors: u32,
 }
 
-/// Another use of the agent: a verdict, a review, advice, a decision.
+/// A call of the agent: a verdict, a review, advice or a decision of the council.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallSummary {
-    /// Its number in the run.
+    /// The call's number within the run.
     pub number: u32,
-    /// What for.
     pub purpose: CallPurpose,
-    /// How long it took; `None` while it is not over, and if nobody saw its end.
+    /// Duration of the call; `None` while it runs, or if its end was not observed.
     #[serde(with = "millis::option", rename = "duration_ms")]
     pub duration: Option<Duration>,
-    /// What came of it, in a sentence.
+    /// The outcome in one sentence.
     pub sentence: String,
-    /// What it is charged.
     pub cost_usd: Usd,
-    /// Whether that is an estimate.
+    /// Whether the cost is reported or estimated.
     pub figure: Option<CostSource>,
-    /// Its tokens.
     pub tokens: Tokens,
 }
 
-/// A claim of completion, and what became of it.
+/// A completion claim and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClaimSummary {
-    /// When it was made.
     pub at: Timestamp,
-    /// By what.
+    /// The evidence of the claim.
     pub by: Vec<EvidenceKind>,
-    /// The checks, once they were done.
+    /// The check results; empty until the checks finish.
     pub checks: Vec<CheckSummary>,
-    /// How many there were beyond those.
+    /// Number of checks beyond those listed.
     pub more_checks: u32,
-    /// What looks like tampering.
+    /// Signs of tampering in the changes.
     pub findings: Vec<TamperFinding>,
-    /// How much there was beyond that.
+    /// Number of findings beyond those listed.
     pub more_findings: u32,
-    /// What changed since the run began.
+    /// The changes since the start of the run.
     pub changes: Changes,
-    /// What a model said, if one was asked.
+    /// The verdict of a model, if one was called.
     pub verdict: Option<VerdictKind>,
-    /// What it decided by, in its words.
+    /// The model's reason for its verdict.
     pub reason: String,
-    /// What is missing, in its words.
+    /// The missing work, in the model's words.
     pub missing: Vec<String>,
-    /// How much there was beyond that.
+    /// Number of missing items beyond those listed.
     pub more_missing: u32,
-    /// What it came to.
+    /// The gate's decision on the claim.
     pub judgement: ClaimOutcome,
-    /// Why.
+    /// The reason for the gate's decision.
     pub why: String,
 }
 
-/// What a claim came to.
+/// The gate's decision on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimOutcome {
-    /// Nothing yet.
+    /// The gate has not decided yet.
     Open,
-    /// Accepted, and checks confirmed it.
+    /// Accepted, and confirmed by checks.
     Verified,
     /// Accepted by a model.
     Judged,
-    /// Accepted by the agent's word alone.
+    /// Accepted on the agent's claim alone.
     NotVerified,
-    /// Not believed.
     Rejected,
-    /// Nobody could tell.
+    /// The gate could neither accept nor reject the claim.
     Inconclusive,
-    /// What is left of the limits was too little to ask.
+    /// The remaining budget did not suffice for the required model call.
     Unaffordable,
 }
 
-/// A check, and what it came to.
+/// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckSummary {
-    /// The command.
     pub command: String,
-    /// What it came to.
     pub verdict: CheckVerdict,
-    /// How many tests it ran, where its output says so.
+    /// Number of tests that the check ran, if its output states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
-    /// What it came to before the first iteration, in words, if it was run then.
+    /// The result before the first iteration, in words, if the check ran then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// The end of what it printed, if it was not passed.
+    /// The end of the output; empty if the check passed.
     pub output: String,
-    /// How long it took.
     #[serde(with = "millis", rename = "duration_ms")]
     pub duration: Duration,
 }
 
-/// Something that happened on the way.
+/// An event of a run that the report lists as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// When.
     pub at: Timestamp,
-    /// In this iteration; `None` before the first.
+    /// The iteration of the event; `None` before the first iteration.
     pub iteration: Option<u32>,
-    /// What kind of thing.
     pub kind: NoteKind,
-    /// What.
     pub text: String,
 }
 
-/// What kind of thing happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
-    /// Something people should know.
+    /// A warning for the operator.
     Warning,
-    /// The agent was told something, now or for its next iteration.
+    /// Feedback for the agent, sent at once or with the next prompt.
     Feedback,
-    /// The watchdog noticed something.
+    /// A finding of the watchdog.
     Watchdog,
-    /// The agent was not allowed to use a tool.
+    /// The agent was denied a tool.
     Denied,
-    /// A conflict of principles was decided.
+    /// The council decided a conflict of principles.
     Council,
     /// The status file of the task changed.
     Status,
-    /// The run was steered: stopped, paused, given other limits, taken over.
+    /// The run was stopped, paused, given new limits or taken over by another process.
     Steering,
-    /// A check was run before the first iteration.
+    /// A check ran before the first iteration.
     Baseline,
-    /// A limit was waited for.
+    /// The run waited for a limit to end.
     Wait,
 }
 
-/// Something that took time.
+/// An activity that took time, for the timeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TimelineSpan {
-    /// What.
     pub kind: SpanKind,
-    /// In this iteration; `None` before the first.
+    /// The iteration of the activity; `None` before the first iteration.
     pub iteration: Option<u32>,
-    /// From when.
     pub start: Timestamp,
-    /// Until when; as far as is known, for what is not over.
+    /// The end of the activity. If the end is unknown, the last known time.
     pub end: Timestamp,
-    /// Whether it went wrong.
+    /// Whether the activity failed.
     pub trouble: bool,
-    /// What there is to say about it.
+    /// A short description of the activity.
     pub text: String,
 }
 
-/// What took time.
+/// The kind of activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// A process of the agent.
     Attempt,
-    /// The checks.
+    /// The checks of the gate or before the first iteration.
     Checks,
-    /// A model that was asked.
+    /// A model call, for example for a verdict.
     Call,
-    /// A limit that was waited for.
+    /// A wait for a limit to end.
     Wait,
-    /// A pause before another attempt.
+    /// A delay before the next attempt.
     Retry,
-    /// A pause that the operator wanted.
+    /// A pause requested by the operator.
     Pause,
-    /// No process was there to conduct the run.
+    /// No process controlled the run.
     Away,
-    /// The process died while something was going on, nobody knows when: until then that went on,
-    /// and from then on no process was there.
+    /// The process died at an unknown time within this span. Until then its activity continued;
+    /// afterwards no process controlled the run.
     Unknown,
 }
 
-/// Where the files of a run are.
+/// The paths of a run's files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunPaths {
-    /// Its folder.
     pub run_folder: PathBuf,
-    /// Its journal.
     pub journal: PathBuf,
-    /// Its newest log, if there is one.
+    /// The newest log, if there is one.
     pub log: Option<PathBuf>,
 }
 
-/// The commits of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CommitList {
-    /// The commit at which the run began.
+    /// The commit at the start of the run.
     pub from: Option<String>,
-    /// The last one seen.
+    /// The last commit that was seen.
     pub to: Option<String>,
-    /// Those that could be read, the newest first.
+    /// The commits that could be read, newest first.
     pub listed: Vec<Commit>,
-    /// Why there are none, where there should be some.
+    /// Why the list is empty although commits are expected.
     pub unknown: Option<String>,
 }
 
-/// A commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Commit {
-    /// Its hash.
     pub hash: String,
-    /// When it was made.
     pub at: Option<Timestamp>,
-    /// The first line of its message.
+    /// The first line of the commit message.
     pub subject: String,
 }

@@ -1,4 +1,5 @@
-//! The words that all pages share. Only ours: nothing of them has to be escaped but what is said.
+//! Wording that all report pages share. The phrases need no escaping, except for the external text
+//! inserted into them.
 
 use jiff::Timestamp;
 
@@ -16,18 +17,18 @@ use crate::stream::outcome::ProcessExit;
 use crate::test_counts::TestCounts;
 use crate::units::{Usd, human};
 
-/// What stands for what is not known.
+/// The placeholder for an unknown value.
 pub(super) const NOTHING: &str = "—";
 
-/// What counts as an accepted change.
+/// Explains the cost per accepted change.
 pub(super) const ACCEPTED: &str = "Cost per accepted change is the cost of the whole run, judges \
     included, divided by its commits; in a run without commits, by the iterations that moved the \
     project forward or whose claim of completion was believed.";
 
-/// What is said instead of a price where nothing was spent.
+/// The text that replaces a cost in a rehearsal.
 const REHEARSED: &str = "rehearsed, nothing was spent";
 
-/// The verdict as a headline.
+/// The overall result as a headline.
 pub(super) fn headline(report: &RunReport) -> &'static str {
     match (report.verdict, report.is_only_judgement()) {
         (ReportStatus::Verified, false) => "Done and verified",
@@ -43,7 +44,7 @@ pub(super) fn headline(report: &RunReport) -> &'static str {
     }
 }
 
-/// What nobody may overlook: that it is no real run, or not the whole of one.
+/// Prominent notices that the run is a rehearsal or that the report is incomplete.
 pub(super) fn banners(report: &RunReport) -> Vec<&'static str> {
     let rehearsal = "This is a rehearsal: the agent is a script, and nothing is spent. It says \
                      nothing about the work.";
@@ -88,7 +89,7 @@ pub(super) fn verdict(verdict: VerdictKind) -> &'static str {
     }
 }
 
-/// What a check came to.
+/// The result of a check, with its number of tests.
 pub(super) fn check(check: &CheckSummary) -> String {
     let tests = match check.tests {
         None => String::new(),
@@ -100,7 +101,7 @@ pub(super) fn check(check: &CheckSummary) -> String {
     format!("{}{tests}", verdict_of_check(&check.verdict))
 }
 
-/// What it came to before the first iteration, if it was run then.
+/// The result of a check before the first iteration, if it ran then.
 pub(super) fn before(check: &CheckSummary) -> String {
     let before = check.before.as_ref();
     before.map(|before| format!("; before the first iteration: {before}")).unwrap_or_default()
@@ -138,13 +139,13 @@ pub(super) fn note(kind: NoteKind) -> &'static str {
     }
 }
 
-/// What the agent was not allowed to do, with what would allow it.
+/// The commands and tools that the agent was denied, each with advice on how to allow it.
 pub(super) fn denied(report: &RunReport) -> Vec<String> {
     let line = |refused: &DeniedCommand| format!("{} ({})", refused.what(), refused.advice());
     report.denied.iter().map(line).collect()
 }
 
-/// `Iteration 3`; what has no number is the proof.
+/// A heading for an iteration's number: `Iteration 3`. The number 0 is the verification.
 pub(super) fn place(number: u32) -> String {
     match number {
         0 => "The proof".to_owned(),
@@ -152,12 +153,12 @@ pub(super) fn place(number: u32) -> String {
     }
 }
 
-/// `, iteration 3` behind something.
+/// A suffix that names the iteration: `, iteration 3`.
 pub(super) fn behind(number: Option<u32>) -> String {
     number.map(|number| format!(", {}", place(number).to_lowercase())).unwrap_or_default()
 }
 
-/// `Iteration 3`, `Iteration 9, the wrap-up`, `The proof`.
+/// The name of an iteration: `Iteration 3`, `Iteration 9, the wrap-up`, `The proof`.
 pub(super) fn name(iteration: &IterationReport) -> String {
     match iteration.kind {
         IterationKind::Work => place(iteration.number),
@@ -166,7 +167,7 @@ pub(super) fn name(iteration: &IterationReport) -> String {
     }
 }
 
-/// `: +12 -3`; nothing for a file whose lines cannot be counted.
+/// Line counts of a file: `: +12 -3`. Empty if its lines cannot be counted.
 pub(super) fn lines(file: &ChangedFile) -> String {
     match (file.added, file.removed) {
         (0, 0) => String::new(),
@@ -174,12 +175,12 @@ pub(super) fn lines(file: &ChangedFile) -> String {
     }
 }
 
-/// How many files are not listed.
+/// Number of files that are not listed.
 pub(super) fn unlisted(files: u32, listed: usize) -> u32 {
     files.saturating_sub(u32::try_from(listed).unwrap_or(u32::MAX))
 }
 
-/// `4 files, 2 commits, $0.42, 6m 12s`, without what is nought.
+/// The figures of an iteration: `4 files, 2 commits, $0.42, 6m 12s`. Zero values are omitted.
 pub(super) fn figures(iteration: &IterationReport) -> String {
     let mut parts = Vec::new();
     if iteration.files_changed > 0 {
@@ -198,12 +199,12 @@ pub(super) fn figures(iteration: &IterationReport) -> String {
     parts.join(", ")
 }
 
-/// `, and 3 more` behind a list that was cut.
+/// The suffix of a truncated list: `, and 3 more`.
 pub(super) fn and_more(number: u32) -> String {
     if number > 0 { format!(", and {number} more") } else { String::new() }
 }
 
-/// An amount, and that it is an estimate if any of it is.
+/// An amount, marked as approximate if any part of it is an estimate.
 pub(super) fn cost(cost: Usd, estimated: Usd) -> String {
     if estimated > Usd::ZERO { format!("about {cost}") } else { cost.to_string() }
 }
@@ -216,7 +217,7 @@ pub(super) fn charged(cost: Usd, figure: Option<CostSource>) -> String {
     }
 }
 
-/// What the run cost, and what it is measured against.
+/// The cost of the run and its limit; for a rehearsal, a note and the amount in the script.
 pub(super) fn total(report: &RunReport) -> (String, String) {
     let (totals, most) = (&report.totals, report.limits.max_cost);
     let spent = cost(totals.cost, totals.estimated);
@@ -226,13 +227,13 @@ pub(super) fn total(report: &RunReport) -> (String, String) {
     (spent, most.map(|most| format!("of {}", most.exact())).unwrap_or_default())
 }
 
-/// What an accepted change cost.
+/// The cost per accepted change.
 pub(super) fn accepted(report: &RunReport) -> String {
     let known = report.accepted.cost_usd.filter(|_| !report.is_rehearsal);
     known.map_or_else(|| NOTHING.to_owned(), |each| cost(each, report.totals.estimated))
 }
 
-/// What it was divided by.
+/// The number of commits or iterations by which the cost was divided.
 pub(super) fn accepted_by(report: &RunReport) -> String {
     if report.is_rehearsal {
         return REHEARSED.to_owned();
@@ -246,22 +247,22 @@ pub(super) fn accepted_by(report: &RunReport) -> String {
     }
 }
 
-/// `2026-11-16 15:50:33 UTC`.
+/// Date and time: `2026-11-16 15:50:33 UTC`.
 pub(super) fn date(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// `15:50:33`.
+/// Time of day: `15:50:33`.
 pub(super) fn clock(at: Timestamp) -> String {
     at.strftime("%H:%M:%S").to_string()
 }
 
-/// `11-16 15:50:33`.
+/// Day and time, without the year: `11-16 15:50:33`.
 pub(super) fn day_and_clock(at: Timestamp) -> String {
     at.strftime("%m-%d %H:%M:%S").to_string()
 }
 
-/// An amount on an axis, with as many decimals as the steps of the axis have.
+/// An amount on an axis, with as many decimals as the axis steps need.
 pub(super) fn amount(micros: u64, step: u64) -> String {
     let (mut decimals, mut unit) = (6, 1);
     while decimals > 2 && step.is_multiple_of(unit * 10) {
@@ -271,7 +272,7 @@ pub(super) fn amount(micros: u64, step: u64) -> String {
     format!("${:.decimals$}", Usd::from_micros(micros).dollars())
 }
 
-/// `850`, `12.3k`, `4.5M`.
+/// A number in short form: `850`, `12.3k`, `4.5M`.
 pub(super) fn compact(number: u64) -> String {
     let (unit, name) = match number {
         0..1_000 => return number.to_string(),

@@ -1,4 +1,4 @@
-//! Journals in, what a reader of the report would notice out.
+//! Tests of the report: journals as input, and the visible parts of the report as output.
 
 mod counts;
 mod hostile;
@@ -33,7 +33,7 @@ fn told(records: &[Record], is_live: bool) -> RunReport {
     )
 }
 
-/// How often something stands in a page.
+/// Counts the occurrences of a text in a page.
 fn count_of(page: &str, what: &str) -> usize {
     page.matches(what).count()
 }
@@ -99,7 +99,7 @@ fn without_commits_the_iterations_that_counted_are_the_changes() {
         }
     }
     let report = told(&records, false);
-    // Four that worked and the one that was believed; the claim that was rejected is none.
+    // Four iterations made progress, and one claim was accepted. The rejected claim does not count.
     assert_eq!(report.accepted.unit, AcceptedUnit::Iterations);
     assert_eq!(report.accepted.count, 5);
 }

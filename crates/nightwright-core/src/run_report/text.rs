@@ -1,8 +1,8 @@
-//! Words of others, made safe and cut to a length that is said.
+//! Truncation of external text, which is made safe to show first.
 
 use crate::display::display_safe;
 
-/// The beginning of a text, of at most so many characters, and how much more there is.
+/// Returns the first `most` characters of a text, and states how much follows.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let safe = display_safe(text.trim());
     let safe = safe.trim();
@@ -15,7 +15,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// The end of a text, of at most so many characters, and how much there is before it.
+/// Returns the last `most` characters of a text, and states how much precedes them.
 pub(super) fn tail(text: &str, most: usize) -> String {
     let safe = display_safe(text.trim());
     let safe = safe.trim();

@@ -1,5 +1,4 @@
-//! How far a run is and when it may end, for people: figures to look at, by which nothing is
-//! decided.
+//! Estimates of a run's progress and end, for display only. No decision depends on them.
 
 use std::time::Duration;
 
@@ -10,43 +9,43 @@ use crate::event::StopWhen;
 use crate::input::TaskProgress;
 use crate::units::Usd;
 
-/// How far a run is, and what is to be expected of it.
+/// The progress of a run and its expected end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// Time since its start, waits and pauses included; of a run that is over, until its end.
+    /// Time since the start, including waits and pauses. For a run that has ended, the time until
+    /// its end.
     pub elapsed: Duration,
-    /// The mean duration of the last five iterations, once there are five.
+    /// The mean duration of the last five iterations; `None` before there are five.
     pub mean: Option<Duration>,
-    /// How many iterations are left, the one that is going on included: by the limit, by the
-    /// items that are left and how fast they went so far, or by a wish to stop, whichever is
-    /// least. `None` where nobody can tell.
+    /// Number of remaining iterations, including the current one. It is the minimum by the limit,
+    /// by the remaining items at the current rate, and by a request to stop. `None` if unknown.
     pub iterations_left: Option<u32>,
-    /// When it ends if it goes on like this; `None` before there are five iterations, where nobody
-    /// can tell how many are left, while the run is paused and after its end.
+    /// The expected end at the current rate. `None` before there are five iterations, if the number
+    /// of remaining iterations is unknown, during a pause, and after the end.
     pub estimated_end: Option<Timestamp>,
-    /// What it cost so far.
+    /// The cost so far.
     pub cost: Usd,
-    /// What it may cost.
+    /// The cost limit, if any.
     pub budget: Option<Usd>,
-    /// Idle iterations in a row.
+    /// Number of consecutive idle iterations.
     pub idle: u32,
-    /// So many of them end the run; 0 = none do.
+    /// Number of consecutive idle iterations that end the run; 0 means never.
     pub idle_limit: u32,
-    /// How far the task is, by its own account.
+    /// Progress of the task, as reported in its status file.
     pub progress: Option<TaskProgress>,
 }
 
-/// How far the task was when it was heard of first.
+/// The first reported progress of the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FirstProgress {
-    /// Items done then.
+    /// Number of items completed at that time.
     pub completed: u32,
-    /// Iterations finished before.
+    /// Number of iterations finished before that time.
     pub iterations: u32,
 }
 
 impl RunView {
-    /// How far the run is, and what is to be expected of it.
+    /// Estimates the progress and the end of the run.
     pub fn estimate(&self, now: Timestamp) -> Estimate {
         let until = match self.ending {
             Some(_) => self.at.unwrap_or(now),
@@ -65,8 +64,8 @@ impl RunView {
         }
     }
 
-    /// Time at work. What is being done now counts up to now, though nothing of it is on record
-    /// yet; so does the time between attempts, as it does against the limit.
+    /// Working time up to `now`. It includes the unrecorded time of the current activity. It also
+    /// includes the time between attempts, which counts against the limit.
     pub fn at_work(&self, now: Timestamp) -> Duration {
         let since = match self.activity() {
             Activity::Starting
@@ -95,7 +94,8 @@ impl RunView {
         [asked, by_limit, self.remaining_by_items()].into_iter().flatten().min()
     }
 
-    /// By the items that are left, and how many of them an iteration did so far.
+    /// Estimates the remaining iterations from the remaining items and the items per iteration so
+    /// far.
     fn remaining_by_items(&self) -> Option<u32> {
         let progress = self.progress?;
         let left = progress.total.saturating_sub(progress.completed);
@@ -129,7 +129,7 @@ impl RunView {
         begin.checked_add(rest).ok()
     }
 
-    /// When the iteration began that is going on, if one is.
+    /// Returns when the current iteration began; `None` if none is running.
     pub fn in_iteration(&self) -> Option<Timestamp> {
         let current = self.iteration.as_ref()?;
         let over = self.last.as_ref().is_some_and(|last| last.iteration == current.number);

@@ -1,4 +1,4 @@
-//! What each event changes in the view.
+//! The fold of a run view: how each event changes it.
 
 use jiff::Timestamp;
 
@@ -196,7 +196,7 @@ impl RunView {
         });
     }
 
-    /// What an earlier process had only half done is done anew.
+    /// Resets the activities that the earlier process left unfinished, because they start again.
     fn run_continued(&mut self, why: Continuation) {
         self.stop = None;
         self.baseline.clear();
@@ -205,7 +205,7 @@ impl RunView {
         }
         match why {
             Continuation::AfterCrash => {
-                // A wait continues; everything else of the earlier process has ended.
+                // A wait continues; every other activity of the earlier process has ended.
                 if !matches!(self.doing, Activity::Waiting { .. } | Activity::Retrying { .. }) {
                     self.doing = Activity::Starting;
                 }
@@ -214,7 +214,7 @@ impl RunView {
                 self.doing = Activity::Between;
                 self.ending = None;
                 self.idle = 0;
-                // Those that still hold are reported again.
+                // Blockers that still apply are reported again.
                 self.blockers.clear();
                 self.more_blockers = 0;
             }

@@ -1,42 +1,41 @@
-//! Whether anybody conducts a run, and what follows from that for whoever looks at it.
+//! Liveness of a run: whether a process controls it, and which next steps follow from that.
 
 use serde::Serialize;
 
 use super::{Activity, NextStep, RunView};
 use crate::units::RunId;
 
-/// Whether anybody conducts a run.
+/// Whether a process controls a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveness {
-    /// Somebody does.
+    /// A process controls the run.
     Running,
-    /// Nobody does, and it has not ended.
+    /// No process controls the run, and it has not ended.
     Gone,
-    /// It is over.
     Ended,
-    /// Nobody does, and whether it has ended cannot be read.
+    /// No process controls the run, and the journal does not show whether it has ended.
     Unknown,
 }
 
-/// Where a journal cannot be read any further. A half-written end is none: whoever wrote it wrote no
-/// more.
+/// The point where a journal becomes unreadable. An incomplete last line does not count, because
+/// nothing follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JournalBreak {
-    /// Something that was recorded is not there any more.
+    /// Recorded data is missing or corrupt.
     Damaged {
-        /// From this line on, counted from 1.
+        /// The first unreadable line, counted from 1.
         line: u64,
     },
-    /// A later nightwright recorded it.
+    /// A newer version of nightwright wrote the rest.
     Newer {
-        /// From this line on, counted from 1.
+        /// The first unreadable line, counted from 1.
         line: u64,
     },
 }
 
 impl JournalBreak {
-    /// What it means for what is told of the run.
+    /// Explains how the break affects the information about the run.
     pub fn sentence(self) -> String {
         match self {
             Self::Damaged { line } => {
@@ -50,12 +49,12 @@ impl JournalBreak {
 }
 
 impl Liveness {
-    /// By what could be read of the journal, whether a process holds the run, and where the journal
-    /// cannot be read any further.
+    /// Determines the liveness from the readable part of the journal, whether a process holds the
+    /// run, and where the journal becomes unreadable.
     pub fn of(view: &RunView, is_live: bool, unread: Option<JournalBreak>) -> Self {
         match (&view.ending, is_live, unread) {
             (_, true, Some(_)) | (None, true, None) => Self::Running,
-            // An ending before the break need not be the last.
+            // The run may have continued after an outcome that precedes the break.
             (_, false, Some(_)) => Self::Unknown,
             (Some(_), _, None) => Self::Ended,
             (None, false, None) => Self::Gone,
@@ -64,7 +63,7 @@ impl Liveness {
 }
 
 impl RunView {
-    /// What to do next.
+    /// Returns the suggested next steps.
     pub fn steps(
         &self,
         run: &RunId,
@@ -103,7 +102,8 @@ impl RunView {
                 "its process is gone: continue",
                 format!("nightwright resume {run}"),
             )],
-            // There is no work to look at or to commit, and more room would not make any.
+            // A rehearsal leaves no work to review or commit, and higher limits would not change
+            // that.
             (Liveness::Ended, None) if self.is_rehearsal() => {
                 vec![NextStep::text(
                     "this was a rehearsal: run again without --dry-run to do the work",

@@ -1,5 +1,5 @@
-//! What to do next, by how a run ended. Every command line in here works as printed: a test runs
-//! each of them.
+//! Suggested next steps after a run, by its outcome. Every command line works as printed: a test
+//! runs each of them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,17 +13,17 @@ use crate::settings::{Limits, Settings};
 use crate::stream::dialect::Dialect;
 use crate::units::{RunId, Usd};
 
-/// More rules in one command are no longer read before they are pasted.
+/// Maximum number of rules in one command. More would not be read before they are pasted.
 const MAX_RULES: usize = 5;
-/// All of them together, in bytes. A longer line would be cut where it is shown.
+/// Maximum total length of the rules, in bytes. A longer line would be truncated when shown.
 const RULES_MAX: usize = 600;
 
-/// One thing to do next.
+/// One suggested next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextStep {
-    /// What to do, in words.
+    /// The step in words.
     pub text: String,
-    /// The command line that does it, ready to be pasted into a shell.
+    /// The command line for the step, ready to paste into a shell.
     pub command: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl NextStep {
         Self { text: text.into(), command: Some(command.into()) }
     }
 
-    /// As Markdown.
+    /// Formats the step as Markdown.
     pub fn markdown(&self) -> String {
         match &self.command {
             Some(command) => format!("{}: `{command}`", self.text),
@@ -54,7 +54,7 @@ impl fmt::Display for NextStep {
     }
 }
 
-/// A text as one word of a command line, in every shell that follows POSIX.
+/// Quotes a text as one word of a command line, for every POSIX shell.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -67,7 +67,7 @@ pub fn shell_word(text: &str) -> String {
 }
 
 impl RunView {
-    /// What to do next, by how the run ended.
+    /// Returns the suggested next steps for the run's outcome.
     pub(super) fn next_steps(&self, run: &RunId) -> Vec<NextStep> {
         if self.is_only_the_gate() {
             return self.after_judgement();
@@ -131,7 +131,7 @@ impl RunView {
             ],
             Outcome::HookAbort { .. } => {
                 let mut steps = then("fix what the hook complains about");
-                // A run keeps the hooks that it began with.
+                // A run keeps the hooks that it started with.
                 steps.push(NextStep::text(
                     "if the hook itself is wrong, fix it and start a new run",
                 ));
@@ -145,7 +145,8 @@ impl RunView {
         }
     }
 
-    /// A run keeps its goal. The files that the agent reads anew in every iteration can change.
+    /// Suggests edits to files that the agent reads in every iteration, because a run keeps its
+    /// goal.
     fn after_no_progress(&self, resume: &str) -> Vec<NextStep> {
         let facts = self.facts.as_ref();
         let notes = facts.and_then(|facts| facts.notes_file.as_deref());
@@ -167,7 +168,7 @@ impl RunView {
         vec![NextStep::command(first, resume), NextStep::text(format!("or {start}"))]
     }
 
-    /// Adds the step that allows what the agent was denied, if anything was.
+    /// Adds the step that allows the denied tools, if there are any.
     fn or_allow(&self, mut steps: Vec<NextStep>, resume: &str) -> Vec<NextStep> {
         if let Some(mut step) = self.step_that_allows(|_| true, resume) {
             step.text.insert_str(0, "or ");
@@ -176,8 +177,8 @@ impl RunView {
         steps
     }
 
-    /// The step that allows what the agent was denied and is not allowed yet; `None` if there is
-    /// nothing of that kind.
+    /// Returns the step that allows the tools that were denied and are not yet allowed; `None` if
+    /// there are none.
     fn step_that_allows(
         &self,
         which: impl Fn(&DeniedCommand) -> bool,
@@ -192,7 +193,7 @@ impl RunView {
         // Several commands can need the same rule.
         let mut open: BTreeSet<_> = rules.filter(|rule| !is_allowed(rule)).collect();
         let needed = open.len();
-        // It allows every command: nobody should grant that together with something harmless.
+        // The rule `Bash` allows every command, so it must not hide among harmless rules.
         let every = open.remove("Bash") && open.is_empty();
         if every {
             let rule = format!("{resume} --allowed-tools {}", denial::quoted("Bash"));
@@ -213,7 +214,7 @@ impl RunView {
         })
     }
 
-    /// The command that continues this run, with every limit raised that would end it at once.
+    /// Returns the command that resumes this run and raises every limit that would end it at once.
     pub fn resume_command(&self, run: &RunId) -> String {
         let mut settings = Settings { limits: self.limits.clone(), ..Settings::default() };
         let mut command = format!("nightwright resume {run}");
@@ -246,7 +247,8 @@ impl RunView {
         }
     }
 
-    /// Allows twice as much as was allowed, or used: the option and its value.
+    /// Sets a limit to twice its value or the amount used, whichever is larger. Returns the option
+    /// and its value.
     fn raise(&self, limits: &mut Limits, limit: &Outcome) -> Option<(&'static str, String)> {
         let totals = &self.totals;
         Some(match limit.reached_limit()? {
@@ -276,7 +278,7 @@ impl RunView {
         })
     }
 
-    /// A run that only judged cannot be resumed.
+    /// Next steps after a run of the gate only, which cannot be resumed.
     fn after_judgement(&self) -> Vec<NextStep> {
         let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("TASK");
         let verify = format!("nightwright verify {task}");
@@ -292,9 +294,9 @@ impl RunView {
         }
     }
 
-    /// What gives the agent access to its provider again.
+    /// Returns the step that restores the agent's access to its provider.
     fn access(&self, why: &str) -> String {
-        // A login does not help where a key is used instead.
+        // A login does not help if the agent uses an API key.
         if why.contains("API key") {
             "set `ANTHROPIC_API_KEY` to a valid key, or unset it".to_owned()
         } else if why.contains("redit balance") {
@@ -304,24 +306,24 @@ impl RunView {
         }
     }
 
-    /// The agent program as its user calls it. A rehearsal stands in for the usual one.
+    /// The agent command as the user types it. For a rehearsal, this is the default agent.
     fn agent(&self) -> &str {
         let command = self.facts.as_ref().and_then(|facts| facts.agent_command.as_deref());
         command.unwrap_or(Dialect::Claude.name())
     }
 
-    /// Whether the agent program can be told which model to use.
+    /// Whether nightwright can select the model of the agent program.
     fn knows_models(&self) -> bool {
         self.facts.as_ref().is_none_or(|facts| facts.agent_command.is_none())
     }
 }
 
-/// Whether a rule is about a command.
+/// Whether a rule applies to a command.
 fn is_command(rule: &str) -> bool {
     rule.starts_with("Bash(")
 }
 
-/// How the next run can be verified.
+/// Suggests how to verify the next run.
 fn next_check(unchecked: Option<Unchecked>) -> &'static str {
     match unchecked {
         Some(Unchecked::NoChecks) | None => {

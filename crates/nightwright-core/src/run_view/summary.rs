@@ -1,4 +1,4 @@
-//! What is said of a run when it is over: data here, words about it in the shell.
+//! The final summary of a run, as data. The program formats it.
 
 use std::time::Duration;
 
@@ -8,95 +8,84 @@ use crate::outcome::{Outcome, Proof, Tone};
 use crate::permissions::denial::DeniedCommand;
 use crate::units::{Iteration, RunId, Tokens, Usd};
 
-/// What a run came to.
+/// The final summary of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The run.
     pub run: RunId,
-    /// How it ended; `None` if it has not.
+    /// Why the run ended; `None` if it has not.
     pub outcome: Option<Outcome>,
-    /// How good an ending that is.
+    /// How good the outcome is.
     pub tone: Tone,
-    /// The ending in one sentence.
+    /// The outcome in one sentence.
     pub reason: String,
-    /// What else there is to say about it.
+    /// Additional information about the outcome.
     pub note: Option<String>,
-    /// Iterations finished.
     pub iterations: u32,
-    /// Attempts.
     pub attempts: u32,
-    /// Commits.
     pub commits: u32,
-    /// Files changed, summed over the iterations.
+    /// Number of files changed, each counted once if they were compared with the start of the run.
     pub files_changed: u32,
-    /// Time at work.
+    /// Working time, without waits and pauses.
     pub duration: Duration,
     /// Time spent waiting for limits.
     pub waited: Duration,
-    /// What it all cost.
     pub cost: Usd,
-    /// Whether nobody spent that: the agent is a script.
+    /// Whether the agent is a script, so that the cost was not really spent.
     pub is_rehearsal: bool,
-    /// The part of the cost that is an estimate.
+    /// The estimated part of the cost.
     pub estimated: Usd,
-    /// All tokens.
     pub tokens: Tokens,
     /// Cost and tokens by purpose: work first, then the others by name.
     pub purposes: Vec<PurposeSpend>,
-    /// What was verified.
+    /// The result of the last claim.
     pub verification: Verification,
-    /// What the agent was not allowed to do.
+    /// The commands and tools that the agent was denied.
     pub denied: Vec<DeniedCommand>,
-    /// Warnings on the way.
     pub warnings: u32,
-    /// What to do next.
     pub next: Vec<NextStep>,
 }
 
-/// What one purpose came to.
+/// Cost and tokens for one purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurposeSpend {
-    /// Its name.
     pub name: String,
-    /// What is counted: `attempt` or `call`.
+    /// The unit that is counted: `attempt` or `call`.
     pub unit: &'static str,
-    /// What it came to.
     pub spend: Spend,
 }
 
-/// What became of the last claim of completion.
+/// The result of the last completion claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verification {
-    /// There was none, or its gate came to no end.
+    /// There was no claim, or its gate did not finish.
     NoClaim,
-    /// Checks confirmed it.
+    /// The claim is confirmed by checks.
     Verified {
         /// The checks that passed.
         commands: Vec<String>,
-        /// Whether a model said so, too.
+        /// The verdict of a model, if one was called.
         verdict: Option<VerdictKind>,
     },
-    /// A model accepted it, and passing checks could not show anything.
+    /// A model accepted the claim; passing checks do not prove it.
     Judged {
-        /// Checks that passed before the run as well, or whose result then is unknown.
+        /// Checks that also passed before the run, or whose earlier result is unknown.
         commands: Vec<String>,
     },
-    /// It was accepted, and nothing spoke for it.
+    /// The claim was accepted without any proof.
     NotVerified {
-        /// Checks that passed before the run as well, or whose result then is unknown.
+        /// Checks that also passed before the run, or whose earlier result is unknown.
         commands: Vec<String>,
     },
-    /// It was not believed.
+    /// The gate rejected the claim.
     NotBelieved {
-        /// In which iteration.
+        /// The iteration that made the claim.
         iteration: Iteration,
-        /// Why.
         why: String,
     },
 }
 
 impl Verification {
-    /// In a sentence; `None` if there is nothing to say.
+    /// Returns the result as a sentence; `None` if there is nothing to report.
     pub fn sentence(&self) -> Option<String> {
         match self {
             Self::NoClaim => None,
@@ -133,7 +122,7 @@ impl Verification {
 }
 
 impl RunView {
-    /// What is said when the run is over. The run's name is for the commands that go on with it.
+    /// Returns the final summary. The run's id appears in the commands that resume it.
     pub fn summary(&self, run: &RunId) -> Summary {
         let totals = &self.totals;
         let outcome = self.ending.as_ref().map(|ending| &ending.outcome);
@@ -173,7 +162,7 @@ impl RunView {
         let not_believed =
             |why: &str| Verification::NotBelieved { iteration: *iteration, why: why.to_owned() };
         match result {
-            // A run that went on after its completion is about something else by now.
+            // The run continued after its completion, so the old claim no longer applies.
             GateResult::Passed { .. } if !matches!(outcome, Some(Outcome::Completed { .. })) => {
                 Verification::NoClaim
             }
@@ -201,7 +190,7 @@ impl RunView {
             spend: *spend,
         };
         let mut purposes: Vec<_> = self.totals.by_purpose.iter().map(by_name).collect();
-        // Stable, so the others stay in the order of their names.
+        // The sort is stable, so the other purposes stay ordered by name.
         purposes.sort_by_key(|purpose| purpose.name != Totals::WORK);
         purposes
     }
@@ -211,7 +200,7 @@ fn quoted(commands: &[String]) -> Vec<String> {
     commands.iter().map(|command| format!("`{command}`")).collect()
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins a list: `a`, `a and b`, `a, b and c`.
 fn and(parts: &[String]) -> String {
     match parts {
         [] => "nothing".to_owned(),

@@ -1,4 +1,4 @@
-//! Stories of events, and what a screen shows after them.
+//! Tests of the run view: sequences of events, and the resulting view.
 
 mod estimate;
 mod summaries;
@@ -17,7 +17,7 @@ use crate::stream::outcome::AttemptOutcome;
 use crate::stream::report::AttemptReport;
 use crate::units::{CallId, Fingerprint, RunId, Tokens, Usd};
 
-/// A run told event by event, one second apart, all of it at work.
+/// A run built event by event, one second apart, all of it working time.
 #[derive(Default)]
 struct ViewStory {
     view: RunView,
@@ -65,7 +65,7 @@ impl ViewStory {
         })
     }
 
-    /// What to do next, one line each.
+    /// The suggested next steps, one per line.
     fn steps(&self) -> Vec<String> {
         self.summary().next.iter().map(ToString::to_string).collect()
     }
@@ -302,7 +302,7 @@ fn totals_are_right_at_any_moment_and_those_of_the_ledger() {
         let record = Record { at, active: Duration::from_secs(second), event };
         view.record(&record);
         ledger.record(&record);
-        // The sample of the ending has the figures of another run.
+        // The sample of the final event has the totals of another run.
         if !matches!(record.event, Event::Run(RunEvent::Finished { .. })) {
             assert_eq!(view.totals, ledger.totals, "{}", record.event.name());
         }
@@ -397,7 +397,7 @@ fn since_when_it_does_something_is_not_when_it_was_last_heard_of() {
     assert_eq!(story.view.since, second(1));
     let story = story.iteration(1).attempt(1).then(odd()).then(OperatorEvent::Paused).then(odd());
     assert_eq!((story.view.since, story.view.at), (second(3), second(6)));
-    // The pause shows once the attempt is over and nothing new begins.
+    // The pause shows after the attempt has ended and nothing new begins.
     let story = story.attempt_ends(1, 5, AttemptOutcome::Overloaded);
     let retry = Event::Wait(WaitEvent::RetryScheduled {
         at_time: Timestamp::UNIX_EPOCH,

@@ -1,18 +1,18 @@
-//! Where the ticks of an axis are.
+//! Positions of the ticks on an axis.
 
 use std::time::Duration;
 
-/// So many steps at most.
+/// Maximum number of steps on an axis.
 const MAX_STEPS: u64 = 5;
 
-/// Steps of time that people count in, in seconds.
+/// Common steps of a time axis, in seconds.
 const TIMES: [u64; 20] = [
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200,
     86_400, 172_800, 604_800,
 ];
 
-/// From nought to at least the most there is, in steps of 1, 2 or 5 times a power of ten.
-/// Where there is nothing, nought is all there is to mark.
+/// Returns ticks from 0 to at least `most`, in steps of 1, 2 or 5 times a power of ten. For a
+/// maximum of 0, the only tick is 0.
 pub(super) fn ticks(most: u64) -> Vec<u64> {
     let wanted = most.div_ceil(MAX_STEPS);
     let mut power: u64 = 1;
@@ -28,13 +28,13 @@ pub(super) fn ticks(most: u64) -> Vec<u64> {
     (0..=most.div_ceil(step)).map(|count| count.saturating_mul(step)).collect()
 }
 
-/// From nought to not beyond the end, in steps that people count time in.
+/// Returns ticks from 0 up to the end, in common steps of time.
 pub(super) fn times(whole: Duration) -> Vec<Duration> {
     let whole = whole.as_secs();
     let wanted = whole.div_ceil(MAX_STEPS + 1).max(1);
     let week = TIMES[TIMES.len() - 1];
     let step = TIMES.into_iter().find(|step| *step >= wanted);
-    // Weeks are as long as it gets; a run of months has more of them.
+    // The longest step in the table is a week. A run of months uses a multiple of it.
     let step = step.unwrap_or_else(|| wanted.div_ceil(week).saturating_mul(week));
     (0..=whole / step).map(|count| Duration::from_secs(count * step)).collect()
 }

@@ -1,53 +1,49 @@
-//! A chart of bars, one for each iteration, or for several where there are too many.
+//! A bar chart with one bar per iteration, or per group of iterations if there are too many.
 
 use super::axis::ticks;
 use super::{WIDTH, length};
 use crate::run_report::html::{Escaped, put};
 use crate::run_report::phrases;
 
-/// More bars than this cannot be told apart.
+/// Maximum number of bars that remain distinguishable.
 const MAX_BARS: usize = 120;
-/// The height of the drawing, before it is stretched.
+/// The height of the drawing before stretching.
 const HEIGHT: f64 = 200.0;
-/// A bar alone is no wall.
+/// Maximum width of a bar, so that a single bar does not fill the chart.
 const WIDEST: f64 = 70.0;
-/// So many labels below at most.
+/// Maximum number of labels below the chart.
 const MAX_LABELS: usize = 12;
 
-/// What one iteration comes to.
+/// The bar of one iteration.
 #[derive(Clone, Debug)]
 pub(in crate::run_report) struct Bar {
     /// The number of the iteration.
     pub(in crate::run_report) number: u32,
-    /// From the bottom up.
+    /// The parts, from bottom to top.
     pub(in crate::run_report) parts: Vec<BarPart>,
 }
 
-/// A part of a bar.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_report) struct BarPart {
-    /// The class that colours it.
+    /// The CSS class that sets the colour.
     pub(in crate::run_report) class: &'static str,
-    /// What it is.
     pub(in crate::run_report) name: &'static str,
-    /// How much.
     pub(in crate::run_report) value: u64,
 }
 
-/// A chart and its words.
+/// The labels and number formats of a chart.
 #[derive(Clone, Copy)]
 pub(in crate::run_report) struct BarChart<'a> {
-    /// What is shown.
     pub(in crate::run_report) title: &'a str,
-    /// What it comes to.
+    /// The summary of the values shown.
     pub(in crate::run_report) caption: &'a str,
-    /// How a value is written.
+    /// Formats a value for titles and labels.
     pub(in crate::run_report) shown: &'a dyn Fn(u64) -> String,
-    /// How a value is written on the axis, whose steps are so large.
+    /// Formats a value on the axis, given the value and the axis step.
     pub(in crate::run_report) tick: &'a dyn Fn(u64, u64) -> String,
 }
 
-/// Draws a chart. Where several iterations share a bar it is their sum.
+/// Draws a chart. A bar for several iterations shows their sum.
 pub(in crate::run_report) fn bars(out: &mut String, chart: BarChart<'_>, bars: &[Bar]) {
     let BarChart { title, caption, shown, tick: on_axis } = chart;
     let size = group_size(bars.len());
@@ -96,7 +92,7 @@ pub(in crate::run_report) fn bars(out: &mut String, chart: BarChart<'_>, bars: &
     put!(out, "</figure>\n");
 }
 
-/// Iterations that share a bar.
+/// A group of iterations that share a bar.
 #[derive(Debug)]
 struct BarGroup {
     first: u32,
@@ -130,7 +126,7 @@ impl BarGroup {
     }
 }
 
-/// How many iterations share a bar: 1, or a round number.
+/// Returns the number of iterations per bar: 1, or a round number.
 fn group_size(count: usize) -> usize {
     let wanted = count.div_ceil(MAX_BARS).max(1);
     let mut power = 1;
@@ -174,7 +170,7 @@ fn draw(
             part.class
         );
     }
-    // The whole height answers to the pointer: a short bar is hard to hit.
+    // The title covers the full height, because a short bar is hard to point at.
     put!(
         out,
         "<rect class=\"hit\" x=\"{:.2}\" y=\"0\" width=\"{slot:.2}\" height=\"{HEIGHT}\"/></g>",
@@ -192,7 +188,7 @@ fn labels(out: &mut String, groups: &[BarGroup]) {
     }
 }
 
-/// What there is in the bars, in the order in which it is met.
+/// The distinct parts of the bars, in order of first appearance.
 fn kinds(groups: &[BarGroup]) -> Vec<BarPart> {
     let mut kinds: Vec<BarPart> = Vec::new();
     for part in groups.iter().flat_map(|group| &group.parts).filter(|part| part.value > 0) {
@@ -203,7 +199,7 @@ fn kinds(groups: &[BarGroup]) -> Vec<BarPart> {
     kinds
 }
 
-/// What the colours mean.
+/// Draws the legend of the colours.
 fn legend(out: &mut String, groups: &[BarGroup]) {
     let kinds = kinds(groups);
     if kinds.is_empty() {

@@ -1,4 +1,4 @@
-//! The run from left to right: its iterations, and below them who had something to do.
+//! The timeline of a run: its iterations, and lanes for the activities below them.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::run_report::parts::{SpanKind, TimelineSpan};
 use crate::run_report::{IterationStatus, RunReport, phrases};
 use crate::units::human;
 
-/// The height of a lane, before it is stretched.
+/// The height of a lane before stretching.
 const HEIGHT: u32 = 20;
-/// Nothing is narrower, or it would not be seen.
+/// Minimum width of a mark, so that it stays visible.
 const MIN_WIDTH: f64 = 1.5;
-/// Marks nearer to each other than this become one, where there are many.
+/// Maximum distance between marks that are merged in a crowded lane.
 const NEAR: f64 = 1.0;
-/// So many marks of a lane are drawn one by one.
+/// Maximum number of marks that a lane draws without merging.
 const MAX_SINGLE_MARKS: usize = 150;
-/// A band has its number in it if it is at least so wide, in hundredths of the whole.
+/// Minimum width of a band that shows its number, in percent of the whole.
 const MIN_LABEL_WIDTH: f64 = 2.6;
 
-/// How much of the height of a lane is left to trouble inside of a mark, in hundredths.
+/// The height of a failure inside a mark, in percent of the lane.
 const TROUBLE: u32 = 45;
 
-/// What the colours mean: the class that has the colour, the others that share it, the words.
+/// The legend: the CSS class of a colour, the other classes that share it, and the text.
 const LEGEND: [(&str, &[&str], &str); 12] = [
     ("work", &["agent"], "work"),
     ("believed", &["passed"], "believed, passed"),
@@ -58,15 +58,15 @@ struct TimelineMark {
     title: String,
     label: Option<u32>,
     count: usize,
-    /// By how much more its class lasted than all others in it.
+    /// How much longer its class lasted than all other merged classes.
     lead: f64,
-    /// Whether it is something that nobody should overlook.
+    /// Whether the mark shows a failure, which must stay visible.
     trouble: bool,
-    /// What of that there is in several marks that became one.
+    /// The failures among the merged marks.
     inside: Vec<TroubleMark>,
 }
 
-/// Trouble in a mark that has another colour, or is wider.
+/// A failure inside a mark that has another colour or is wider.
 #[derive(Clone, Debug)]
 struct TroubleMark {
     start: f64,
@@ -75,8 +75,8 @@ struct TroubleMark {
 }
 
 impl TimelineMark {
-    /// Takes in a mark beside it. The class of what came of it is that which lasted longest;
-    /// trouble stays to be seen.
+    /// Merges an adjacent mark. The merged mark has the class that lasted longest, and failures
+    /// stay visible.
     fn take_in(&mut self, other: &Self) {
         self.end = self.end.max(other.end);
         self.count += other.count;
@@ -100,7 +100,7 @@ impl TimelineMark {
     }
 }
 
-/// Where something is between the start and the end of the run.
+/// The scale from times of the run to positions.
 #[derive(Clone, Copy, Debug)]
 struct TimeScale {
     start: Timestamp,
@@ -145,7 +145,7 @@ pub(in crate::run_report) fn timeline(out: &mut String, report: &RunReport) {
     legend(out, lanes.iter().flat_map(|(_, _, marks)| marks));
 }
 
-/// What the colours mean that are there.
+/// Draws the legend of the colours in use.
 fn legend<'a>(out: &mut String, marks: impl Iterator<Item = &'a TimelineMark>) {
     let mut there: Vec<&str> = Vec::new();
     for mark in marks {
@@ -164,7 +164,7 @@ fn legend<'a>(out: &mut String, marks: impl Iterator<Item = &'a TimelineMark>) {
     put!(out, "</ul>\n");
 }
 
-/// `2h`, where `2h 00m` would be said elsewhere.
+/// Shortens a duration on the axis: `2h` for `2h 00m`.
 fn tidy(tick: Duration) -> String {
     let text = human(tick);
     let bare = [" 00s", " 00m", " 0h"].into_iter().find_map(|end| text.strip_suffix(end));
@@ -247,7 +247,7 @@ fn class(span: &TimelineSpan) -> &'static str {
     }
 }
 
-/// Where there are many, those that would touch become one.
+/// Merges marks that would touch, if there are many.
 fn thinned(marks: Vec<TimelineMark>) -> Vec<TimelineMark> {
     if marks.len() <= MAX_SINGLE_MARKS {
         return marks;
@@ -284,10 +284,10 @@ fn lane(out: &mut String, name: &str, class: &str, marks: &[TimelineMark]) {
         marks.len()
     );
     let width = |start: f64, end: f64| {
-        // A hair less than it lasted, so that neighbours are told apart.
+        // Slightly narrower than its duration, so that neighbours stay distinguishable.
         (end - start - 1.0).max(MIN_WIDTH)
     };
-    // Narrow ones last: a mark that is wider than it lasted must not lie below its neighbour.
+    // Draw narrow marks last, so that a mark widened to the minimum is not hidden by its neighbour.
     let mut order: Vec<&TimelineMark> = marks.iter().collect();
     order.sort_by(|a, b| width(b.start, b.end).total_cmp(&width(a.start, a.end)));
     for TimelineMark { start, end, class, title, inside, .. } in order {

@@ -1,4 +1,4 @@
-//! What belongs to an iteration: its attempts and calls, its claims, its end.
+//! The fold of an iteration: its attempts, calls, claims and end.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::stream::outcome::AttemptOutcome;
 use crate::stream::report::AttemptReport;
 use crate::units::{AttemptId, CallId, Iteration, Tokens, Usd};
 
-/// What an attempt or a call is charged, and what it left.
+/// The cost and the report of an attempt or a call.
 #[derive(Clone, Copy)]
 pub(super) struct ChargedReport<'a> {
     pub(super) cost: Usd,
@@ -136,7 +136,8 @@ impl IterationReport {
             judgement: ClaimOutcome::Open,
             why: String::new(),
         };
-        // What follows is about this one: of too many, the last but one makes room for it.
+        // The following events belong to this claim. If the list is full, the new claim replaces
+        // the last one.
         if self.claims.len() >= MAX_PER_ITERATION {
             self.claims.pop();
             self.left_off = self.left_off.saturating_add(1);
@@ -144,7 +145,7 @@ impl IterationReport {
         self.claims.push(claim);
     }
 
-    /// A claim that is judged after the end of its iteration says what became of that, too.
+    /// Updates the status of an iteration whose claim is decided after its end.
     pub(super) fn judged(&mut self) {
         if let (
             Some(movement),
@@ -209,7 +210,7 @@ impl IterationReport {
     }
 }
 
-/// All changes that are listed, safe to show.
+/// Copies the listed changes, with text that is safe to show.
 pub(super) fn changes(changes: &Changes) -> Changes {
     Changes { files: changes.files, listed: changes.listed.iter().map(changed).collect() }
 }
@@ -249,12 +250,12 @@ impl ClaimSummary {
     }
 }
 
-/// How long it took, if anybody saw its end.
+/// Returns the duration, or `None` if the end was not observed.
 fn took(duration: Duration, report: &AttemptReport) -> Option<Duration> {
     (report.outcome != AttemptOutcome::Lost).then_some(duration)
 }
 
-/// The output of a check says something only where it was not passed.
+/// Summarizes a check result. The output is kept only if the check did not pass.
 fn check(result: &CheckResult, baseline: &[CheckResult]) -> CheckSummary {
     let CheckResult { command, verdict, output, tests, duration, .. } = result;
     let before = baseline.iter().find(|before| before.command == *command);

@@ -1,4 +1,4 @@
-//! What else happened, in a sentence each.
+//! Notes of a report: events that it lists as one sentence each.
 
 use crate::event::{
     AttemptEvent, Event, FeedbackSource, IterationEvent, NoteEvent, RunEvent, StatusText, WaitEvent,
@@ -7,8 +7,8 @@ use crate::permissions::denial;
 use crate::phrases;
 use crate::run_report::NoteKind;
 
-/// What an event adds to the notes; `None` for those that the report shows elsewhere.
-/// `in_iteration` says whether an iteration is running.
+/// Returns the note for an event; `None` if the report shows the event elsewhere. `in_iteration`
+/// says whether an iteration is running.
 pub(super) fn of(event: &Event, in_iteration: bool) -> Option<(NoteKind, String)> {
     let phrase = || phrases::event(event, in_iteration).unwrap_or_default();
     match event {

@@ -1,4 +1,4 @@
-//! What took time, from the events at which it began and ended.
+//! Time spans of a run, from the events that begin and end them.
 
 use jiff::Timestamp;
 
@@ -13,14 +13,14 @@ use crate::run_report::text::cut;
 use crate::stream::outcome::Consequence;
 use crate::units::human;
 
-/// The most spans of one iteration; what is beyond them has no mark of its own.
+/// Maximum number of spans per iteration. Further spans are only counted.
 const MAX_SPANS_PER_ITERATION: u32 = 60;
 
-/// What took time so far.
+/// The spans recorded so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spans {
     over: Vec<TimelineSpan>,
-    /// What is going on, and the number of the attempt or call it is.
+    /// The unfinished spans, each with the number of its attempt or call.
     open: Vec<(Option<u32>, TimelineSpan)>,
     iteration: Option<u32>,
     in_iteration: u32,
@@ -28,7 +28,7 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// Takes an event into account. `before` is when something happened last.
+    /// Updates the spans with an event. `before` is the time of the previous event.
     pub(super) fn record(
         &mut self,
         at: Timestamp,
@@ -110,8 +110,8 @@ impl Spans {
         }
     }
 
-    /// All of them, in order of their start, and how many were left off; what is not over ends
-    /// where we know no further.
+    /// Returns all spans, ordered by start, and the number of spans left off. Unfinished spans end
+    /// at the last known time.
     pub(super) fn finish(mut self, last: Option<Timestamp>) -> (Vec<TimelineSpan>, u32) {
         if let Some(last) = last {
             self.end_all(last);
@@ -151,15 +151,15 @@ impl Spans {
         }
     }
 
-    /// A process was gone between its last word and the first of the next; what it waited for went
-    /// on all the same.
+    /// Adds a span between the last event of one process and the first event of the next. Waits and
+    /// pauses continue through it.
     fn away(&mut self, before: Option<Timestamp>, at: Timestamp) {
         let Some(before) = before else { return };
         let (waits, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
             .into_iter()
             .partition(|(_, span)| matches!(span.kind, SpanKind::Wait | SpanKind::Pause));
         self.open = waits;
-        // Whoever was at work may have worked on for as long as the process lived.
+        // The agent may have worked until the process died.
         let (kind, text) = match rest.iter().find(|(_, span)| is_work(span.kind)) {
             Some(_) => (SpanKind::Unknown, "the process died, and when is not known"),
             None => (SpanKind::Away, "no process"),

@@ -1,4 +1,4 @@
-//! Claims of completion, and what became of them.
+//! The section on completion claims and their results.
 
 use super::sections::more;
 use super::{Escaped, Prose, capital, put};
@@ -7,7 +7,7 @@ use crate::run_report::parts::{CheckSummary, ClaimOutcome, ClaimSummary};
 use crate::run_report::{RunReport, phrases};
 use crate::units::human;
 
-/// More claims than this are looked for in their iterations.
+/// Maximum number of claims in this section. Further claims appear only in their iterations.
 const MAX_CLAIMS: usize = 12;
 
 pub(super) fn proof(out: &mut String, report: &RunReport) {
@@ -28,7 +28,7 @@ pub(super) fn proof(out: &mut String, report: &RunReport) {
     put!(out, "</section>\n");
 }
 
-/// A claim and what became of it, without its heading.
+/// Writes a claim and its result, without a heading.
 pub(super) fn claim(out: &mut String, claim: &ClaimSummary) {
     let class = match claim.judgement {
         ClaimOutcome::Verified | ClaimOutcome::Judged => "believed",
@@ -48,7 +48,7 @@ pub(super) fn claim(out: &mut String, claim: &ClaimSummary) {
         put!(out, "; {} changed since the run began", count(claim.changes.files, "file"));
     }
     put!(out, ".</p>");
-    // A verifier's reason is said below, as its own.
+    // The verifier's reason follows below as a quotation.
     if !claim.why.is_empty() && claim.why != claim.reason {
         put!(out, "<p class=\"words\">{}</p>", Prose(&claim.why));
     }
@@ -109,7 +109,7 @@ fn checks(out: &mut String, checks: &[CheckSummary], left_off: u32) {
     }
 }
 
-/// A list of others' words under a heading; nothing if it is empty.
+/// Writes a list of external texts under a heading; nothing if the list is empty.
 pub(super) fn list(out: &mut String, title: &str, texts: &[String], left_off: u32) {
     if texts.is_empty() {
         return;

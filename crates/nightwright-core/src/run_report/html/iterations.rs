@@ -1,4 +1,4 @@
-//! The iterations, each folded up to a line.
+//! The section on iterations, each collapsed to one line.
 
 use std::time::Duration;
 
@@ -11,9 +11,10 @@ use crate::run_report::parts::{AttemptSummary, CallSummary};
 use crate::run_report::{IterationReport, IterationStatus, RunReport, phrases};
 use crate::units::{Tokens, human};
 
-/// More iterations than this are left off, from the middle: the page has to open.
+/// Maximum number of iterations, so that browsers can open the page. Others are left off from the
+/// middle.
 const MAX_ITERATIONS: usize = 2000;
-/// The most characters of a summary that the folded line shows.
+/// Maximum length of a summary in the collapsed line, in characters.
 const GIST: usize = 140;
 
 pub(super) fn iterations(out: &mut String, report: &RunReport) {
@@ -50,7 +51,7 @@ fn iteration(out: &mut String, report: &RunReport, chapter: &IterationReport) {
          <span class=\"badge {class}\">{}</span><span class=\"gist\">{}</span><span class=\"nums\">{}</span>\
          </summary><div class=\"inside\">\n<h3 class=\"hidden\">{}</h3>",
         chapter.number,
-        // The proof has no number.
+        // The verification before the first iteration has no number.
         if chapter.number == 0 { String::new() } else { chapter.number.to_string() },
         phrases::iteration_status(chapter.status),
         Escaped(&one_line(said, GIST)),
@@ -149,8 +150,8 @@ fn processes(out: &mut String, iteration: &IterationReport) {
     put!(out, "</tbody></table></div>");
 }
 
-/// What became of a process, and how long it took. One whose end nobody saw took nobody knows how
-/// long, which is not no time at all.
+/// Returns the outcome and the duration of a process. If its end was not observed, the duration is
+/// unknown, not zero.
 fn end(fate: IterationStatus, sentence: &str, duration: Option<Duration>) -> (&str, String) {
     let is_running = fate == IterationStatus::GoingOn && sentence.is_empty();
     let took = match duration {

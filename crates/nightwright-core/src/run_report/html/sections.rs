@@ -1,4 +1,4 @@
-//! The parts of the page, from top to bottom.
+//! The sections of the page, from top to bottom.
 
 use super::{Escaped, Prose, capital, put, status_class, tone};
 use crate::display::display_safe;
@@ -11,7 +11,7 @@ use crate::run_report::{RunReport, phrases};
 
 use crate::units::{Tokens, Usd, human};
 
-/// More warnings than this are only counted.
+/// Maximum number of warnings listed. Further warnings are only counted.
 const MAX_WARNINGS: usize = 40;
 
 pub(super) fn top(out: &mut String, report: &RunReport, title: &str) {
@@ -242,7 +242,7 @@ pub(super) fn needs(out: &mut String, report: &RunReport) {
     put!(out, "</ul></section>\n");
 }
 
-/// How much of a list is left off, if any of it is.
+/// Writes the number of items left off a list, if any.
 pub(super) fn more(out: &mut String, number: u32) {
     if number > 0 {
         put!(out, "<li class=\"dim\">and {number} more</li>");
@@ -258,7 +258,7 @@ pub(super) fn before(out: &mut String, report: &RunReport) {
     put!(out, "</section>\n");
 }
 
-/// What happened on the way, each with its time.
+/// Writes a list of notes, each with its time.
 pub(super) fn notes(out: &mut String, report: &RunReport, notes: &[Note], left_off: u32) {
     put!(out, "<ul class=\"notes\">");
     for note in notes {
@@ -358,7 +358,7 @@ pub(super) fn spending(out: &mut String, report: &RunReport) {
         if report.is_rehearsal { "What the script says it cost" } else { "Where the money went" }
     );
     let mut rows: Vec<(&String, &Spend)> = totals.by_purpose.iter().collect();
-    // Stable, so the others stay in the order of their names.
+    // The sort is stable, so the other purposes stay ordered by name.
     rows.sort_by_key(|(name, _)| *name != Totals::WORK);
     for (name, spend) in rows {
         row(out, name, spend.count, spend.cost, &spend.tokens);

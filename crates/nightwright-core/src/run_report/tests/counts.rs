@@ -1,4 +1,4 @@
-//! What is counted, and how much of a list is left off.
+//! Tests of counts, and of the number of items left off a list.
 
 use super::*;
 use crate::event::{
@@ -20,7 +20,7 @@ fn an_iteration_that_changed_nothing_is_no_accepted_change() {
     }
     let report = told(&records, false);
     assert_eq!(report.iterations[0].status, IterationStatus::Excused);
-    // Only the claim that was believed in the end.
+    // Only the claim that was finally accepted counts.
     assert_eq!((report.accepted.unit, report.accepted.count), (AcceptedUnit::Iterations, 1));
     assert!(report.markdown().contains("- **Iteration 1:** no change, excused, "));
 }

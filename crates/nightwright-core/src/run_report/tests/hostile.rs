@@ -1,4 +1,4 @@
-//! Whatever somebody got into the journal or the repository is text in every page.
+//! Tests that hostile text from the journal or the repository stays plain text in every page.
 
 use super::replace_texts::replace_all_texts;
 use super::*;
@@ -7,7 +7,7 @@ use crate::event::{Event, IterationEvent, NoteEvent, WaitEvent};
 const EVIL: &str = "<script>alert(1)</script> <img src=x onerror=alert(1)> </style></title> ]]> \
     [a](javascript:alert(1)) @everyone #1 https://example.org\n# big\n```\n\u{1b}[2J";
 
-/// A run of which every event is there and every text is hostile, down to the subjects of commits.
+/// A run with every event, in which every text is hostile, including commit subjects.
 fn hostile() -> RunReport {
     let start: Timestamp = START.parse().unwrap();
     let before = [
@@ -40,7 +40,7 @@ fn every_text_of_every_event_is_replaced_and_the_pages_show_it_as_text() {
     }
     assert_eq!(count_of(&html, "</style>"), 1);
     assert_eq!(count_of(&html, "</title>"), count_of(&html, "<title>"));
-    // Goal, agent, project, blockers, warnings, checks, commits, places and many more.
+    // Goal, agent, project, blockers, warnings, checks, commits, paths and others.
     assert!(count_of(&html, "&lt;script&gt;") > 60, "{}", count_of(&html, "&lt;script&gt;"));
     let markdown = report.markdown();
     for what in ["@everyone", "<script", "https:", "\n# big", "\u{1b}"] {
@@ -56,7 +56,7 @@ fn a_commit_that_git_does_not_know_is_text_too() {
     assert_eq!(outside_code(&report.markdown(), "<script"), 0);
 }
 
-/// How often something stands in Markdown that is neither a code span nor a code block.
+/// Counts the occurrences of a text outside the code spans and code blocks of Markdown.
 fn outside_code(markdown: &str, what: &str) -> usize {
     let mut outside = String::new();
     let mut fence: Option<String> = None;

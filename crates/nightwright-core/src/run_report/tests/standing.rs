@@ -1,4 +1,4 @@
-//! What is said first: whether it is over, whether it is real, whether all of it is known.
+//! Tests of the headline: whether the run has ended, is a rehearsal, or is incompletely recorded.
 
 use super::*;
 use crate::event::{AttemptEvent, Event, GateEvent, GateResult, IterationEvent, RunEvent};
@@ -51,7 +51,7 @@ fn unread(records: &[Record], from: JournalBreak, is_live: bool) -> RunReport {
 #[test]
 fn of_a_journal_that_can_not_be_read_to_its_end_nobody_knows_what_it_came_to() {
     let records = sample(6).records();
-    // Even an ending need not be the last: the run may have been gone on with.
+    // A recorded outcome may not be the last one, because the run may have been resumed.
     for end in [8, records.len()] {
         let report = unread(&records[..end], JournalBreak::Damaged { line: 9 }, false);
         assert_eq!((report.state, report.verdict), (State::Unknown, ReportStatus::Unknown));
@@ -126,7 +126,7 @@ fn what_to_do_next_is_on_both_pages_however_it_ended() {
 #[test]
 fn a_judgement_is_no_run() {
     let mut records = records_of("claude", Scope::Gate, 1);
-    // It has a gate and nothing else.
+    // The run consists only of the gate.
     records.retain(|record| {
         !matches!(
             record.event,

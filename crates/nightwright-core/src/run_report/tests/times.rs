@@ -1,4 +1,4 @@
-//! When things happened, and how long they took.
+//! Tests of times and durations in the report.
 
 use super::*;
 use crate::event::{
@@ -65,7 +65,7 @@ fn a_process_that_died_between_iterations_left_nobody_behind() {
 fn time_at_work_goes_up_to_now_while_somebody_works() {
     let records = sample(6).records();
     let last = &records[3];
-    // A minute has passed since, as always in these tests.
+    // These tests create the report one minute after the last event.
     let now = last.active + Duration::from_mins(1);
     assert_eq!(told(&records[..4], true).totals.duration, now);
     assert_eq!(told(&records[..4], false).totals.duration, last.active, "nobody works");
@@ -74,7 +74,7 @@ fn time_at_work_goes_up_to_now_while_somebody_works() {
     let waits = waits.unwrap();
     let waiting = told(&records[..=waits], true);
     assert_eq!(waiting.totals.duration, records[waits].active, "nobody works while it waits");
-    // The time between attempts counts against the limit as well.
+    // The time between attempts also counts against the limit.
     let mut retrying = records[..4].to_vec();
     let retry = Event::Wait(WaitEvent::RetryScheduled {
         at_time: last.at + Duration::from_mins(5),
@@ -90,7 +90,7 @@ fn time_at_work_goes_up_to_now_while_somebody_works() {
 
 #[test]
 fn times_have_their_day_where_the_run_has_several() {
-    // It begins half an hour before midnight.
+    // The run begins half an hour before midnight.
     let html = told(&sample(9).records(), false).html();
     assert!(html.contains(", ended 11-15 23:") && html.contains(", ended 11-16 0"), "{html}");
     let short = told(&sample(2).records(), false).html();

@@ -1,9 +1,9 @@
-//! What is to be expected of a run.
+//! Tests of the estimates.
 
 use super::*;
 
 impl ViewStory {
-    /// The clock of the story, so many seconds on.
+    /// The clock of the story, advanced by the given number of seconds.
     fn later(&self, seconds: u64) -> Timestamp {
         Timestamp::UNIX_EPOCH + Duration::from_secs(self.seconds + seconds)
     }
@@ -53,7 +53,7 @@ fn the_end_is_estimated_once_there_are_five_iterations_and_a_limit() {
 #[test]
 fn what_was_spent_on_the_iteration_that_goes_on_is_not_expected_again() {
     let story = ViewStory::begun().limited(8).five().iteration(6).attempt(6);
-    // The iteration began one event, and so one second, before.
+    // The iteration began one event earlier, and therefore one second earlier.
     let estimate = story.view.estimate(story.later(39));
     assert_eq!(estimate.estimated_end, Some(story.later(39 + 260)));
     let estimate = story.view.estimate(story.later(5_000));
@@ -67,7 +67,7 @@ fn items_tell_how_many_iterations_are_left_by_how_fast_they_went() {
     let story = story.items(20, 60, 2).items(35, 60, 3);
     let estimate = story.view.estimate(story.later(0));
     assert_eq!(estimate.progress, Some(TaskProgress { completed: 35, total: 60 }));
-    // 25 items in two iterations, 25 left.
+    // 25 items took two iterations, and 25 remain.
     assert_eq!(estimate.iterations_left, Some(2));
     let story = story.limited(4);
     assert_eq!(story.view.estimate(story.later(0)).iterations_left, Some(1));

@@ -1,4 +1,4 @@
-//! What is said when a run is over.
+//! Tests of the final summary.
 
 use super::*;
 use crate::outcome::{self, Tone};
@@ -78,7 +78,7 @@ fn a_run_that_goes_on_after_its_completion_is_not_verified_by_it() {
     assert_eq!(summary.verification, Verification::NoClaim);
 }
 
-/// What to do next after this outcome, one line each.
+/// The suggested next steps after this outcome, one per line.
 fn next(outcome: Outcome) -> String {
     ViewStory::begun().ends(outcome).steps().join("\n")
 }
@@ -200,7 +200,7 @@ fn every_command_is_allowed_only_by_a_step_that_says_so() {
         "or allow what was denied and continue: nightwright resume R --allowed-tools \
          \"Bash(a:*)\" --allowed-tools \"WebFetch\""
     );
-    // A line that is cut where it is shown cannot be pasted.
+    // A truncated line cannot be pasted.
     let long: Vec<_> = (0..5).map(|n| format!("Bash({n}{})", "x".repeat(250))).collect();
     let long = after(&long.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(long.len() < 1000 && long.starts_with("or allow some of"), "{long}");
