@@ -271,7 +271,7 @@ pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Fa
     let pipe = options.detach.pipe()?;
     let (project, which) = options.project.find_for_work()?;
     let mut request = options.asked(command, &project, RequestPurpose::Run).inspect_err(|_| {
-        // A text after an option may have been meant as the goal.
+        // The text after `--review-prompt` may have been meant as the goal; then help is no use.
         if options.says_nothing(command) && options.review_prompt.is_none() {
             eprint_raw(&short_help(command));
         }

@@ -212,7 +212,7 @@ impl<'a> CaseEnv<'a> {
         })
     }
 
-    /// Sleeps for the poll interval. Fails after the deadline.
+    /// Sleeps for the poll interval. Fails after the deadline or an interruption.
     fn pause(&self, waiting_for: &'static str) -> Result<(), CaseError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(CaseError::Stopped);

@@ -34,7 +34,7 @@ pub(super) struct CaseObservation {
     pub(super) complaint: String,
 }
 
-/// The protection that a run reports: process containment, and restrictions of the agent.
+/// The protection levels that a run reports for its processes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct ProtectionLevels {
     pub(super) containment: String,

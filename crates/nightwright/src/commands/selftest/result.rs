@@ -44,7 +44,7 @@ pub(super) enum CaseVerdict {
     Missed(Mismatch),
     /// This machine does not support the case, so it neither passed nor failed.
     NotTested {
-        /// The reason why not.
+        /// What the machine lacks, or what did not occur.
         why: String,
     },
 }
@@ -184,7 +184,7 @@ impl SelftestReport {
     }
 
     /// Describes the levels of protection that were tested. Guards do all the killing in every
-    /// case, so control groups are not mentioned.
+    /// case, so no result is credited to control groups.
     fn kept_by(&self) -> String {
         let of = |level: fn(&ProtectionLevels) -> &str| {
             let all: BTreeSet<_> = self.levels().into_iter().map(level).collect();
