@@ -126,7 +126,7 @@ impl AgentProgram {
         }
     }
 
-    /// Returns the arguments of an attempt or a call.
+    /// Returns a function that builds the arguments of an attempt or a call.
     pub(super) fn arguments(
         &self,
         settings: &Settings,

@@ -21,7 +21,7 @@ const PLACE: usize = 300;
 pub(crate) enum UntrustedPolicy {
     /// Asks on a terminal, and fails elsewhere.
     Ask(TrustFlags),
-    /// Accepts the items for this run only.
+    /// Accepts the items this time only, without recording an approval.
     Accept,
     /// Leaves out unapproved items.
     Ignore,
@@ -162,8 +162,8 @@ pub(crate) fn unapproved<'a>(
 }
 
 /// Lists each item with its place and its content, or with the difference if it has changed.
-/// Everything is escaped, so that it cannot forge lines of the terminal. Only the user's own
-/// secrets are masked, because the user must see the content before approving it.
+/// Everything is escaped, so that it cannot control the terminal or forge lines. The user must see
+/// the content before approving it, so only the user's own secrets are masked.
 pub(crate) fn list(items: &[(&TrustItem, TrustState)], store: &ApprovalStore) -> String {
     let secrets = secrets::of_user();
     let mut lines = Vec::new();

@@ -107,7 +107,7 @@ fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
         }
     }
     let is_left_over = |run: &RunId| {
-        // No process of this run can be alive, because it has not started.
+        // This run has not started, so a process with its mark is left over.
         run == folder.id() || RunDir::open(home, run).is_ok_and(|run| lock::is_free(&run.lock()))
     };
     let mut killed = process::sweep(is_left_over);

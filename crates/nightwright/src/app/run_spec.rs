@@ -292,7 +292,7 @@ pub(crate) fn configured(layers: &[ConfigLayer]) -> Configured {
     Configured::of(&settings)
 }
 
-/// Returns the settings of a task outside of runs: the agent, the model and the environment.
+/// Returns the settings of a task outside of runs, such as the agent and the model.
 pub(crate) fn task_settings(
     project: &Path,
     task: &Task,

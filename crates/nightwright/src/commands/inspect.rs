@@ -2,7 +2,7 @@
 //!
 //! The stream passes through the same reader, transcript and classification as a live one, line by
 //! line. Memory use is limited by the longest line. The text output parses each line a second time,
-//! as for a live stream: it shows how a text begins, and the transcript keeps how it ends.
+//! as for a live stream. It shows the beginning of a text, and the transcript keeps the end.
 //!
 //! Secrets are masked, as in a live stream. A recording from elsewhere contains them unmasked; the
 //! files of a run are masked already.
@@ -141,8 +141,8 @@ impl InspectArgs {
     }
 }
 
-/// Opens the recording. Also returns the best estimate of its time, because dates in messages have
-/// no year and times have no day.
+/// Opens the recording. Also returns the time of its last line, as far as known, because dates in
+/// messages have no year and times have no day.
 fn open(path: &Path) -> Result<(Box<dyn Read>, Timestamp), Failure> {
     if path == Path::new("-") {
         return Ok((Box::new(io::stdin().lock()), Timestamp::now()));

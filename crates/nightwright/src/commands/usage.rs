@@ -39,7 +39,7 @@ pub(super) fn clap_error(
         root.build();
         let words = arguments.iter().skip(1).map_while(|word| word.to_str());
         let words: Vec<_> = words.map(str::to_owned).collect();
-        // An unknown command is also an error if help was requested.
+        // This fails at the first word that is not a command.
         find_command(&root, &words)?;
     }
     if error.kind() == ErrorKind::UnknownArgument {

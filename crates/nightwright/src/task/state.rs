@@ -2,8 +2,8 @@
 //! its iterations.
 //!
 //! The journals of the runs are authoritative, and this file is a cache. A run that was not
-//! recorded (its process was killed) is found in the journals on the next read, and a lost or
-//! invalid file is rebuilt from them. Only setup sessions are in no journal.
+//! recorded, because its process was killed, is found in the journals on the next read. A lost or
+//! invalid file is rebuilt from the journals. Only setup sessions are in no journal.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -18,8 +18,8 @@ use super::cases::{CHECK_OUTPUT, FAMILY, LEADERS, SelftestCase};
 use super::observation::CaseObservation;
 use crate::process::Exit;
 
-/// The number of lines in the garbage: 1,000,000 bytes in lines of 66 (the last one incomplete),
-/// three lines of text, one that is not text, and one that is too long.
+/// The number of lines in the garbage: 1,000,000 bytes in lines of 66, the last one incomplete. Then
+/// follow three lines of text, one that is not text, and one that is too long.
 const GARBAGE: u64 = 1_000_000 / 66 + 1 + 3 + 1 + 1;
 /// Minimum wait for the usage limit after the start of the attempt that reaches it. The script sets
 /// 7 s, and the agent reports the end in whole seconds.
