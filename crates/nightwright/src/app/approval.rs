@@ -239,7 +239,7 @@ fn without(
         .collect()
 }
 
-/// Returns the agent program's files in the project, if they are approved. A run works without
+/// Returns the agent program's files in the project, if approved or accepted. A run works without
 /// them, so it does not ask. An unreadable file is never used, even if it is approved.
 fn agent_files(
     project: &Path,

@@ -78,7 +78,7 @@ fn final_outcome(spec: &RunSpec, ending: &RunOutcome) -> FinalOutcome {
     FinalOutcome { outcome: ending.outcome.clone(), note }
 }
 
-/// Returns the last line of the journal, as it would be if it could not be written.
+/// Builds the last record of the journal, which may not have been written.
 fn last_record(spec: &RunSpec, ending: &RunOutcome, view: &RunView) -> Record {
     let event = Event::Run(RunEvent::Finished {
         outcome: ending.outcome.clone(),
