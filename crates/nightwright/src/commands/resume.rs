@@ -267,7 +267,7 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
     }
 }
 
-/// Returns the requested run; `None` if there is nothing to do, which has been printed.
+/// Returns the requested run. Prints the reason and returns `None` if there is nothing to do.
 fn meant(options: &ResumeArgs) -> Result<Option<SelectedRun>, Failure> {
     if !options.if_needed {
         return options.selector.find().map(Some);

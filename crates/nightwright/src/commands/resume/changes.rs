@@ -176,7 +176,7 @@ impl ChangeArgs {
     }
 }
 
-/// Fails if the project's configuration sets one of these keys and the user has not approved it.
+/// Fails if the project's configuration sets one of these keys without approval; may ask for it.
 fn must_be_approved(
     project: &Path,
     layers: &[ConfigLayer],

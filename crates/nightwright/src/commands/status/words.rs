@@ -181,7 +181,7 @@ fn against(number: u64, most: Option<u64>) -> String {
     format!("{number}{of}")
 }
 
-/// Adds the lines about speed and remaining work.
+/// Adds the lines about speed, the expected end, idle iterations and the last iteration.
 fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
     if let Some(mean) = page.mean_ms {
         lines.row("pace", &format!("{} an iteration, mean of the last five", span(mean)));
