@@ -48,7 +48,7 @@ use crate::paste;
 use crate::process::{self, guard};
 use crate::rehearsal;
 
-/// The hidden command behind the rehearsal agent.
+/// The hidden command that runs the rehearsal agent.
 pub(crate) const REHEARSE: &str = "rehearse";
 
 /// Run a coding agent unattended until its work is verified
@@ -124,10 +124,10 @@ enum Command {
     Reference(reference::ReferenceArgs),
 }
 
-/// Runs the program.
+/// Runs the program and returns its exit code.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     process::set_cloexec_on_inherited_fds();
-    // Guard and rehearsal agent start with every attempt: they skip everything below.
+    // The guard and the rehearsal agent start with every attempt, so they skip the rest.
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(guard::NAME) => return guard::main(),
         Some(REHEARSE) => return rehearsal::main(&arguments[2..]),
@@ -188,7 +188,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The command line with all its help.
+/// Returns the command line with all help texts.
 fn command() -> clap::Command {
     help::dressed(Cli::command())
 }

@@ -1,4 +1,4 @@
-//! The agent program of a run: finding it, and everything it is started with.
+//! The agent program of a run: how it is found, and its arguments and environment.
 
 mod claude;
 mod command_line;
@@ -33,28 +33,27 @@ use crate::output::OutputLevel;
 use crate::store::journal::RunDir;
 use crate::trust::TrustItem;
 
-/// Turns of a call without tools. The answer in its shape is one; who answers in words instead is
-/// reminded once by the program, and who gets the shape wrong is told so.
+/// Maximum turns of a call without tools: the structured answer, one reminder after a plain-text
+/// answer, and one correction of an invalid answer.
 const ANSWERS: u32 = 3;
 
-/// What a call without tools is told about itself.
+/// The system prompt of a call without tools.
 const SYSTEM: &str = "You judge work that another agent has done, strictly and only by what you \
     are shown. You have no tools, and nobody can answer a question.";
 
-/// Which program works.
+/// The program that a run uses as its agent.
 #[derive(Debug)]
 pub(crate) enum AgentProgram {
-    /// Claude Code.
+    /// Claude Code, with its stream of JSON messages.
     Claude,
-    /// A command of the user's: the prompt on its standard input, plain text out.
+    /// A command of the user: it reads the prompt on standard input and prints plain text.
     Command(AgentCommandLine),
-    /// Our own binary, playing a script; `None` = the built-in one.
+    /// The nightwright binary itself, playing a script; `None` for the built-in script.
     Rehearsal(Option<RehearsalScript>),
 }
 
 impl AgentProgram {
-    /// Finds the program and asks for its version. Nothing is started without it, and nothing
-    /// that it would refuse.
+    /// Finds the program and its version. Fails if it is missing, or would refuse these settings.
     pub(crate) async fn find(
         &self,
         settings: &Settings,
@@ -92,12 +91,12 @@ impl AgentProgram {
         Ok(AgentFacts { name: self.dialect().name().to_owned(), path: shown, version })
     }
 
-    /// Whether nothing real is done: what comes of it says nothing about the task.
+    /// Whether this is a rehearsal, whose results say nothing about the task.
     pub(crate) fn is_rehearsal(&self) -> bool {
         matches!(self, Self::Rehearsal(_))
     }
 
-    /// The language it speaks.
+    /// The format of the program's output.
     pub(crate) fn dialect(&self) -> Dialect {
         match self {
             Self::Claude | Self::Rehearsal(_) => Dialect::Claude,
@@ -105,7 +104,7 @@ impl AgentProgram {
         }
     }
 
-    /// What people should know before it starts.
+    /// Prints what the user should know before the agent starts.
     pub(super) fn introduce(&self, agent: &AgentFacts, settings: &Settings, level: OutputLevel) {
         match self {
             Self::Claude => claude::introduce(agent, settings, level),
@@ -118,7 +117,7 @@ impl AgentProgram {
         }
     }
 
-    /// What its command line begins with, whatever it is asked.
+    /// The arguments that come first on every command line of the program.
     pub(crate) fn first_arguments(&self) -> Vec<OsString> {
         match self {
             Self::Claude => Vec::new(),
@@ -127,7 +126,7 @@ impl AgentProgram {
         }
     }
 
-    /// Its arguments, for each attempt or call.
+    /// Returns a function that builds the arguments of an attempt or a call.
     pub(super) fn arguments(
         &self,
         settings: &Settings,
@@ -140,10 +139,10 @@ impl AgentProgram {
         let Settings { agent, model, extras, .. } = settings.clone();
         let (project, agent_files) = (project.to_owned(), agent_files.to_vec());
         Box::new(move |order, system| {
-            // Looked at each time: what the agent made of them takes no effect.
+            // Evaluated for each launch, so files that the agent has changed take no effect.
             let mut sources = allowed_sources(&agent.sources, &project, &agent_files);
-            // Who only judges or advises may change nothing and gets none of the user's wishes for
-            // the work; a reviewer repairs, and works like the worker.
+            // A judge or adviser may change nothing, and gets none of the user's options for the
+            // work. A reviewer makes changes, so it gets the same options as the worker.
             let works = matches!(order.purpose, None | Some(CallPurpose::Review));
             let wishes = LaunchOptions {
                 max_turns: model.max_turns,
@@ -155,8 +154,8 @@ impl AgentProgram {
                 ..LaunchOptions::default()
             };
             if !works {
-                // The agent must not instruct its own judge: neither by files that the program
-                // takes for the user's word nor by settings of the project.
+                // The agent must not instruct its own judge, neither through memory files nor
+                // through settings of the project.
                 sources = vec![USER_SETTINGS.to_owned()];
             }
             let ask = if works { wishes } else { question(order) };
@@ -164,7 +163,7 @@ impl AgentProgram {
                 AnswerFormat::Words => None,
                 AnswerFormat::Verdict => Some(verdict::SCHEMA),
             };
-            // Only the work is a session into which more can be said.
+            // Only a work session accepts further messages while it runs.
             let input = match order.purpose {
                 None => dialect.input(extras.watchdog),
                 Some(_) => InputShape::Prompt,
@@ -174,7 +173,7 @@ impl AgentProgram {
         })
     }
 
-    /// Its environment, but for what each attempt has of its own.
+    /// Returns the environment that all attempts share.
     pub(super) fn environment(
         &self,
         settings: &Settings,
@@ -191,13 +190,13 @@ impl AgentProgram {
     }
 }
 
-/// What programs of ours find in their environment.
+/// Returns the environment of the programs that nightwright starts.
 pub(crate) fn environment(
     dialect: Dialect,
     settings: &Settings,
     variables: &BTreeMap<String, String>,
 ) -> Vec<(OsString, OsString)> {
-    // Whoever lets the agent do everything may also have said where that does no harm.
+    // A user who allows everything may also have declared that this is a sandbox.
     let all = claude::may_do_everything(settings);
     let wanted = |name: &str| {
         settings.agent.pass_environment.iter().any(|pattern| fits(pattern, name))
@@ -213,9 +212,8 @@ pub(crate) fn environment(
     environment
 }
 
-/// What who only judges or advises is started with. Without tools it has nothing to go round in
-/// circles with but its own answer, and the words that explain tools are left out: what is asked is
-/// all in the question.
+/// Returns the options of a call that only judges or advises. A call without tools needs few turns
+/// and no explanation of tools, because the question contains everything.
 fn question(order: &LaunchRequest) -> LaunchOptions<'static> {
     let ask = LaunchOptions {
         permissions: Permissions::None,

@@ -1,4 +1,4 @@
-//! Before something of the project takes effect: what was approved, what is shown, what is asked.
+//! Approval of the project's settings, hooks and files before they take effect.
 
 use std::env;
 use std::io::{self, BufRead, Write};
@@ -13,44 +13,44 @@ use crate::paste::from_here;
 use crate::secrets;
 use crate::trust::{self, ApprovalStore, ItemForm, TrustItem, TrustState};
 
-/// So much of a place is shown: a file, and a key.
+/// Maximum characters shown of a place, which is a file and a key.
 const PLACE: usize = 300;
 
-/// What is done with what nobody has approved.
+/// How to handle items that the user has not approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UntrustedPolicy {
-    /// Asked for on a terminal, refused elsewhere.
+    /// Asks on a terminal, and fails elsewhere.
     Ask(TrustFlags),
-    /// Taken for this once.
+    /// Accepts the items this time only, without recording an approval.
     Accept,
-    /// Left out.
+    /// Leaves out unapproved items.
     Ignore,
 }
 
-/// Whether the command has options for what nobody has approved.
+/// Which options the command has for items that are not approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrustFlags {
-    /// `--yes` and `--ignore-untrusted`.
+    /// The command has `--yes` and `--ignore-untrusted`.
     There,
-    /// Only `--yes`.
+    /// The command has only `--yes`.
     Yes,
-    /// None.
+    /// The command has neither option.
     NotThere,
 }
 
-/// The layers as they may take effect.
+/// The configuration layers, reduced to the approved parts.
 #[derive(Debug)]
 pub(super) struct ApprovedLayers {
     pub(super) layers: Vec<ConfigLayer>,
-    /// The project's hooks that may be run, as they were approved.
+    /// The project's hooks that may run, as approved.
     pub(super) hooks: Vec<TrustItem>,
-    /// The files of the project that the agent program may use, as they are now.
+    /// The files of the project that the agent program may use, with their current contents.
     pub(super) agent_files: Vec<TrustItem>,
-    /// What people should know.
+    /// Notes to show to the user.
     pub(super) notes: Vec<String>,
 }
 
-/// Lets only those layers take effect that somebody approved.
+/// Returns the layers without the parts that the user has not approved; may ask for approval.
 pub(super) fn settle(
     project: &Path,
     layers: Vec<ConfigLayer>,
@@ -101,7 +101,7 @@ pub(super) fn settle(
     Ok(ApprovedLayers { layers, hooks, agent_files, notes })
 }
 
-/// The same for settings alone: hooks and the agent's own files have no part in it.
+/// Like `settle`, but for settings only: hooks and the agent program's files are ignored.
 pub(crate) fn settle_settings(
     project: &Path,
     layers: Vec<ConfigLayer>,
@@ -118,12 +118,12 @@ pub(crate) fn settle_settings(
     }
 }
 
-/// Approves what a layer of the project says: the user has just chosen it.
+/// Approves all settings of a layer of the project, because the user has just chosen them.
 pub(crate) fn approve_settings(project: &Path, layer: &ConfigLayer) -> Result<(), Failure> {
     ApprovalStore::open(project, env::var_os)?.approve(&trust::settings(project, layer))
 }
 
-/// Approves what a layer of the project says of one key.
+/// Approves the value of one key in a layer of the project.
 pub(crate) fn approve_setting(
     project: &Path,
     layer: &ConfigLayer,
@@ -134,8 +134,8 @@ pub(crate) fn approve_setting(
     ApprovalStore::open(project, env::var_os)?.approve(&items)
 }
 
-/// Approves the values of these keys that are in effect: the user has just seen them and agreed. An
-/// overridden value was not shown, and stays as it is.
+/// Approves the effective values of these keys, which the user has just seen and accepted. An
+/// overridden value was not shown, so its approval does not change.
 pub(crate) fn approve_shown(
     project: &Path,
     layers: &[ConfigLayer],
@@ -149,7 +149,7 @@ pub(crate) fn approve_shown(
     Ok(())
 }
 
-/// Those that nobody has approved as they are.
+/// Returns the items that are not approved in their current form.
 pub(crate) fn unapproved<'a>(
     items: &'a [TrustItem],
     store: &ApprovalStore,
@@ -161,9 +161,9 @@ pub(crate) fn unapproved<'a>(
         .collect()
 }
 
-/// Each with its place and what it says; of something that has changed, the difference. All of it is
-/// safe to show: you have to see what is there before you approve it, and no more lines than there
-/// are. Only secrets of the user's own are masked.
+/// Lists each item with its place and its content, or with the difference if it has changed.
+/// Everything is escaped, so that it cannot control the terminal or forge lines. The user must see
+/// the content before approving it, so only the user's own secrets are masked.
 pub(crate) fn list(items: &[(&TrustItem, TrustState)], store: &ApprovalStore) -> String {
     let secrets = secrets::of_user();
     let mut lines = Vec::new();
@@ -178,7 +178,7 @@ pub(crate) fn list(items: &[(&TrustItem, TrustState)], store: &ApprovalStore) ->
     lines.join("\n")
 }
 
-/// What has changed since it was approved.
+/// Returns the changes since the approval.
 fn difference(item: &TrustItem, store: &ApprovalStore) -> String {
     let Some(approval) = store.approvals().get(&item.location) else { return item.shown.clone() };
     let texts = approval.text.as_deref().zip(item.text.as_deref());
@@ -213,7 +213,7 @@ fn refused(list: &str, flags: TrustFlags) -> Failure {
         .hint(hint)
 }
 
-/// The layers without what is not approved.
+/// Returns the layers without the unapproved settings.
 fn without(
     project: &Path,
     layers: Vec<ConfigLayer>,
@@ -239,8 +239,8 @@ fn without(
         .collect()
 }
 
-/// The agent's own files are used only if they were approved, and never asked for: a run works
-/// without them. One that we cannot read is never used, whoever approved of its being there.
+/// Returns the agent program's files in the project, if approved or accepted. A run works without
+/// them, so it does not ask. An unreadable file is never used, even if it is approved.
 fn agent_files(
     project: &Path,
     store: &ApprovalStore,
@@ -268,8 +268,8 @@ fn agent_files(
     Vec::new()
 }
 
-/// The files of the project that the agent program may use, as they are now: those that were
-/// approved, all of them or none.
+/// Returns the files of the project that the agent program may use, with their current contents. If
+/// one of them is not approved, none is used.
 pub(crate) fn approved_agent_files(project: &Path) -> Result<Vec<TrustItem>, Failure> {
     let store = ApprovalStore::open(project, env::var_os)?;
     let unheard = &mut Vec::new();
@@ -283,10 +283,10 @@ enum ApprovalAnswer {
     Ignore,
 }
 
-/// Asks until something is said that can be understood; the end of input is a no.
+/// Asks until the answer is valid. The end of input counts as no.
 fn answer(question: &str) -> Result<ApprovalAnswer, Failure> {
     loop {
-        // Nobody to ask when the terminal is gone; then the answer is the end of input.
+        // If the terminal is gone, the answer is the end of input.
         let _ = write!(io::stderr(), "{question}");
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);

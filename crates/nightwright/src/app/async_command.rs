@@ -7,8 +7,8 @@ use nightwright_core::outcome::{Outcome, Strictness};
 use crate::error::Failure;
 use crate::runtime::signals::Signals;
 
-/// Runs a future on this thread. Blocking work that it left behind, such as the scan of a huge
-/// project, is not waited for.
+/// Runs a future on this thread. Does not wait for blocking work that it left behind, such as the
+/// scan of a large project.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

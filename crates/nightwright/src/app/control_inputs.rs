@@ -1,5 +1,5 @@
-//! The ways in which the operator reaches a run, signals, the control socket and the stop file, and
-//! the watch on the status file.
+//! The inputs of a run from outside: signals, the control socket, the stop file and the status
+//! file.
 
 use nightwright_core::input::Control;
 use nightwright_core::settings::{Scope, Settings};
@@ -19,7 +19,7 @@ use crate::task;
 /// The file that stops a run without a task.
 const STOP_FILE: &str = ".nightwright/.stop";
 
-/// Starts to listen. A run that cannot be reached in one of these ways warns, and continues.
+/// Starts to listen. If one of these inputs is unavailable, the run warns and continues.
 pub(super) fn start(
     spec: &RunSpec,
     locked_run: &LockedRun,
@@ -52,7 +52,7 @@ pub(super) fn start(
     listeners
 }
 
-/// Reports changes of the status file while the agent works, if there is one.
+/// Reports changes of the status file, if there is one, while the agent works.
 fn watch_status(
     spec: &RunSpec,
     locked_run: &LockedRun,

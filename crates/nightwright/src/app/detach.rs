@@ -1,7 +1,7 @@
 //! `--detach`: the run leaves its terminal once it has started.
 //!
-//! The process that the user starts only starts a second one, waits for its report and prints it
-//! (`parent`). The second process makes the run.
+//! The process that the user starts only spawns a second one, waits for its report and prints it
+//! (`parent`). The second process executes the run.
 
 mod parent;
 
@@ -27,7 +27,7 @@ use crate::process::DetachPipe;
 use crate::runtime::supervisor::RecordObserver;
 use crate::store::journal::RunDir;
 
-/// The file that takes standard error once the terminal is left.
+/// The file that receives standard error after the run has left the terminal.
 const STDERR_FILE: &str = "detached.err";
 
 /// Whether the run goes on without this terminal.
@@ -43,13 +43,13 @@ pub(crate) struct DetachArgs {
 }
 
 impl DetachArgs {
-    /// Whether another process is to make the run.
+    /// Whether to execute the run in another process.
     pub(crate) fn is_wanted(&self) -> bool {
         self.detach && self.detach_fd.is_none()
     }
 
-    /// The pipe to the process that waits at the terminal, if this is the second process. To be
-    /// called first: from then on this process ends with the waiting one.
+    /// Returns the pipe to the process that waits at the terminal, if this is the second process.
+    /// Must be called first: from then on, this process exits if the waiting one does.
     pub(crate) fn pipe(&self) -> Result<Option<Arc<DetachPipe>>, Failure> {
         let open = |number| {
             DetachPipe::open(number).map(Arc::new).map_err(|error| {
@@ -63,16 +63,16 @@ impl DetachArgs {
     }
 }
 
-/// The terminal that a run leaves.
+/// The terminal that a run leaves, and how it reports until then.
 #[derive(Clone, Debug)]
 pub(crate) struct DetachTarget {
     pub(super) pipe: Arc<DetachPipe>,
-    /// The output level until then.
+    /// The output level until the run leaves the terminal.
     pub(super) level: OutputLevel,
 }
 
 impl DetachTarget {
-    /// The terminal to leave, if there is one, and the output level of the run: a detached run has
+    /// Returns the terminal to leave, if any, and the output level of the run. A detached run has
     /// no reader.
     pub(crate) fn choose(
         pipe: Option<Arc<DetachPipe>>,
@@ -85,7 +85,7 @@ impl DetachTarget {
     }
 }
 
-/// What the waiting process prints.
+/// The report that the waiting process prints.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct DetachReport {
     pub(super) run: String,
@@ -95,12 +95,12 @@ pub(super) struct DetachReport {
     pub(super) tone: DetachFormat,
 }
 
-/// How the waiting process prints it.
+/// The format in which the waiting process prints the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum DetachFormat {
-    /// The id, and on standard error the commands to look at the run with.
+    /// The id, and on standard error the commands for following the run.
     People,
-    /// The id, and nothing else.
+    /// Only the id of the run.
     Quiet,
     Json,
 }
@@ -116,7 +116,7 @@ impl From<OutputLevel> for DetachFormat {
 }
 
 impl DetachReport {
-    /// The report of this process.
+    /// Creates the report of this process.
     pub(super) fn new(target: &DetachTarget, project: &Path, folder: &RunDir) -> Self {
         Self {
             run: folder.id().0.clone(),
@@ -127,7 +127,7 @@ impl DetachReport {
         }
     }
 
-    /// Prints the part for programs on standard output.
+    /// Prints the machine-readable part on standard output.
     pub(super) fn print(&self) -> Result<(), Failure> {
         let Self { run, pid, project, run_folder, tone } = self;
         match tone {
@@ -147,7 +147,7 @@ pub(super) struct DetachTask {
     pipe: Arc<DetachPipe>,
     report: DetachReport,
     stderr: Arc<StderrWriter>,
-    /// The first event is on disk, and the checks did not refuse the run.
+    /// Notified when the first event is on disk and the checks have not refused the run.
     started: Arc<Notify>,
 }
 
@@ -160,8 +160,8 @@ impl DetachTask {
         Self { pipe: Arc::clone(&target.pipe), report, stderr, started: Arc::default() }
     }
 
-    /// Notices by the recorded events that the run has started. A run that its checks refuse says
-    /// so before the terminal is left.
+    /// Returns an observer that detects the start of the run in the recorded events. A run that its
+    /// checks refuse reports that before it leaves the terminal.
     pub(super) fn observer(&self, view: Rc<RefCell<RunView>>) -> RecordObserver {
         let started = Arc::clone(&self.started);
         Box::new(move |_| {
@@ -172,8 +172,8 @@ impl DetachTask {
         })
     }
 
-    /// Leaves the terminal once the run has started. A run of which nobody would know stops at
-    /// once.
+    /// Leaves the terminal once the run has started. If the report cannot be delivered, the run
+    /// stops at once, because the user would not know about it.
     pub(super) async fn detach(self, operator: mpsc::Sender<Control>) {
         self.started.notified().await;
         // A full disk is reported elsewhere.

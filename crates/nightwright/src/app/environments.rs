@@ -24,13 +24,13 @@ pub(super) struct CheckVariables {
     pub(super) all: Vec<(OsString, OsString)>,
     /// The user's variables that are left out.
     pub(super) withheld: Vec<String>,
-    /// A line that names them, shown when a check fails.
+    /// A line that names the omitted variables, shown when a check fails.
     pub(super) line: Option<String>,
 }
 
 impl Environments {
-    /// The environments of this run. Names the variables that the project's files mention and the
-    /// agent does not get.
+    /// Creates the environments of this run. Names the variables that the project's files mention
+    /// and the agent does not get.
     pub(super) fn of(spec: &RunSpec, folder: &RunDir) -> Result<Self, Failure> {
         let level = spec.first_level();
         let agent = spec.program.environment(&spec.settings, &spec.variables, folder, level)?;
@@ -56,7 +56,7 @@ impl CheckVariables {
     }
 }
 
-/// The mentioned variables that are set here and that the agent does not get.
+/// Returns the mentioned variables that are set here and that the agent does not get.
 fn lacking(
     mentioned: &BTreeSet<String>,
     agent: &[(OsString, OsString)],

@@ -1,6 +1,6 @@
-//! The path of a run: `RunSpec` -> `PreparedRun` -> `WiredRun` -> `FinishedRun`.
+//! The phases of a run: `RunSpec` -> `PreparedRun` -> `WiredRun` -> `FinishedRun`.
 //!
-//! Preparing may refuse the run, wait and print. From wiring on nothing waits for a terminal.
+//! The preparation may refuse the run, wait and print. After it, nothing waits for a terminal.
 
 use std::process::ExitCode;
 
@@ -12,13 +12,13 @@ use super::wire::{WiredRun, wire};
 use crate::error::Failure;
 use crate::runtime::signals::Signals;
 
-/// Makes a new run and says how it ended.
+/// Executes a new run and prints its outcome.
 pub(crate) fn run(spec: &RunSpec) -> Result<ExitCode, Failure> {
     let finished = start(spec)?;
     Ok(close(spec, finished.as_ref()))
 }
 
-/// Makes a new run; `None` if it was interrupted before it started.
+/// Executes a new run; `None` if it was interrupted before it started.
 pub(crate) fn start(spec: &RunSpec) -> Result<Option<FinishedRun>, Failure> {
     block_on(async {
         let mut signals = catch_signals()?;
@@ -41,7 +41,7 @@ pub(super) async fn execute(
     Ok(finish(spec, connections, outcome).await)
 }
 
-/// Reports the end of a run, and gives the exit code.
+/// Reports the outcome of a run, and returns the exit code.
 pub(super) fn close(spec: &RunSpec, finished: Option<&FinishedRun>) -> ExitCode {
     finished.map_or_else(interrupted, |finished| report(spec, finished))
 }

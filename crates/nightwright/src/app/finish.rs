@@ -1,5 +1,5 @@
-//! After the last iteration: everything that is still on its way, the `finished` hook, the summary,
-//! and the note in the task.
+//! The end of a run: waits for pending output, runs the `finished` hook, prints the summary and
+//! updates the task.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ use crate::runtime::clock::ClockSpeed;
 use crate::runtime::supervisor::RunOutcome;
 use crate::task::{ProjectRuns, TaskLock, TaskState};
 
-/// A hook that takes longer than this is named, so that the user knows what takes so long.
+/// A hook that takes longer than this is named, so that the user knows the cause of the delay.
 const HOOK_NOTICE_DELAY: Duration = Duration::from_secs(2);
 
 /// A run that has ended. It holds the locks on its task and its project until it is dropped.
@@ -72,13 +72,13 @@ pub(super) async fn finish(
     FinishedRun { ending, view, locked_run, style, stderr, _task_lock: task_lock }
 }
 
-/// The outcome of the run, even if it could not be recorded.
+/// Returns the outcome of the run, even if it could not be recorded.
 fn final_outcome(spec: &RunSpec, ending: &RunOutcome) -> FinalOutcome {
     let note = ending.note.as_ref().map(|note| spec.secrets.mask(note).into_owned());
     FinalOutcome { outcome: ending.outcome.clone(), note }
 }
 
-/// The last line of the journal, as it would be if it could not be written.
+/// Builds the last record of the journal, which may not have been written.
 fn last_record(spec: &RunSpec, ending: &RunOutcome, view: &RunView) -> Record {
     let event = Event::Run(RunEvent::Finished {
         outcome: ending.outcome.clone(),
@@ -89,8 +89,8 @@ fn last_record(spec: &RunSpec, ending: &RunOutcome, view: &RunView) -> Record {
     Record { at: jiff::Timestamp::now(), active: view.totals.duration, event }
 }
 
-/// Runs the hook while the notifications are still on their way. A failure is printed and changes
-/// nothing: the journal is closed.
+/// Runs the hook while notifications are still being delivered. A failure is only printed, because
+/// the journal is closed.
 async fn deliver(
     spec: &RunSpec,
     deliveries: &PendingDeliveries,
@@ -106,12 +106,12 @@ async fn deliver(
     let (late, finished) = tokio::join!(deliveries.finish(force_quit), finished);
     let failed = finished.err().map(|why| format!("the hook `finished` failed: {why}"));
     for text in late.into_iter().chain(failed) {
-        // At every level: nothing else would say it.
+        // Printed at every level, because nothing else reports it.
         deliveries.stderr.write_line(&format!("warning: {}", spec.secrets.mask(&text)));
     }
 }
 
-/// The hook that runs after the end, whatever the outcome.
+/// The hook that runs after the end, for every outcome.
 struct FinishedHook<'a> {
     spec: &'a RunSpec,
     runner: HookRunner,
@@ -139,7 +139,7 @@ impl FinishedHook<'_> {
     }
 }
 
-/// Says how a run ended, records it in its task, and gives the exit code.
+/// Prints the outcome of a run, records it in its task, and returns the exit code.
 pub(super) fn report(spec: &RunSpec, finished: &FinishedRun) -> ExitCode {
     print_summary(spec, finished);
     record_in_task(spec, finished);
@@ -161,7 +161,7 @@ fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
         let mut summary = view.summary(locked_run.folder.id());
         summary.next = match spec.motion {
             ClockSpeed::Real => steps_from_here(summary.next),
-            // The project of a demo is removed: nothing is left to look at or to continue.
+            // The project of a demo is removed, so there is nothing to inspect or resume.
             ClockSpeed::Fast => Vec::new(),
         };
         // Rendering makes each part safe before it adds colour.
@@ -182,7 +182,7 @@ fn print_id(spec: &RunSpec, locked_run: &LockedRun, stderr: &StderrWriter) {
     }
 }
 
-/// Records the outcome in the task. The journal is the truth, so a failure is only a warning.
+/// Records the outcome in the task. The journal is authoritative, so a failure is only a warning.
 fn record_in_task(spec: &RunSpec, finished: &FinishedRun) {
     let FinishedRun { locked_run, view, stderr, .. } = finished;
     let (Some(task), false) = (&spec.task, spec.program.is_rehearsal()) else { return };

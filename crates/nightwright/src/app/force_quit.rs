@@ -1,4 +1,4 @@
-//! Whether the user does not want to wait for the end of a run.
+//! Detects that the user does not want to wait for the end of a run.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use tokio::time::sleep;
 
 use crate::runtime::signals::Signals;
 
-/// Counts the signals that ask to leave.
+/// Counts the signals that ask nightwright to exit.
 #[derive(Debug)]
 pub(super) struct ForceQuit {
     signals: watch::Receiver<u32>,
-    /// How many there were when the run ended.
+    /// The number of signals when the run ended.
     before: u32,
     task: JoinHandle<()>,
 }
@@ -30,19 +30,19 @@ impl ForceQuit {
         Self { signals, before: 0, task }
     }
 
-    /// As after two signals.
+    /// Behaves as after two signals.
     #[cfg(test)]
     pub(super) fn at_once() -> Self {
         let (_, signals) = watch::channel(2);
         Self { signals, before: 2, task: tokio::spawn(async {}) }
     }
 
-    /// The run has ended: any signal from now on means that the user does not want to wait.
+    /// Marks the end of the run: any later signal means that the user does not want to wait.
     pub(super) fn run_ended(&mut self) {
         self.before = *self.signals.borrow();
     }
 
-    /// Waits until the user wants to leave at once: a second signal, or any after the end.
+    /// Waits until the user wants to exit at once: a second signal, or any signal after the end.
     pub(super) async fn requested(&self) {
         if self.before < 2 {
             let before = self.before;
@@ -54,7 +54,7 @@ impl ForceQuit {
         }
     }
 
-    /// Waits for the same, and then for this time.
+    /// Waits for the same, and then for this duration.
     pub(super) async fn requested_after(&self, time: Duration) {
         self.requested().await;
         sleep(time).await;

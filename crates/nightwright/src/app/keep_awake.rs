@@ -12,7 +12,7 @@ use super::run_spec::RunSpec;
 use crate::runtime::keep_awake::SleepInhibitor;
 use crate::runtime::supervisor::RecordObserver;
 
-/// Keeps the machine awake while the recorded events say that the run has something to do.
+/// Keeps the machine awake while the recorded events show that the run has something to do.
 pub(super) fn observer(
     spec: &RunSpec,
     run: &RunId,

@@ -1,4 +1,4 @@
-//! Where a run is kept, and the locks that keep others out while it is made.
+//! The folder of a run, and the locks that keep other processes out while it is executed.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,29 +13,29 @@ use crate::store::journal::{Lock, LockError, LockOwner, RunDir};
 use crate::store::temp_folder::{self, TempFolder};
 use crate::store::{lock, run_dir};
 
-/// How long the guards of an earlier run may take to end what is below them.
+/// How long the guards of an earlier run may take to kill their processes.
 const GUARDS_TIMEOUT: Duration = Duration::from_secs(10);
-/// Killed processes that are named one by one.
+/// Maximum number of killed processes that are named individually.
 const KILLED: usize = 8;
 
-/// The place of a run.
+/// The folder of a run, locked for this process.
 #[derive(Debug)]
 pub(crate) struct LockedRun {
     pub(crate) folder: RunDir,
-    /// The folder for the state of the project.
+    /// The state folder of the project.
     pub(super) home: PathBuf,
-    /// Processes that earlier runs had left and that were killed.
+    /// Processes that earlier runs left behind and that were killed.
     pub(super) killed: Vec<KilledProcess>,
-    /// Where the programs of the run put their temporary files.
+    /// The folder for temporary files of the run's programs.
     pub(super) temp: TempFolder,
     owner: LockOwner,
-    /// One run at a time works in a project.
+    /// Ensures that only one run at a time works in a project.
     _project: Lock,
     run: Lock,
 }
 
 impl LockedRun {
-    /// Takes the folder of a new run in this project, unless another run is at work in it.
+    /// Locks the project for a new run in this folder, unless another run is active in it.
     pub(super) fn take(project: &Path, folder: &RunDir) -> Result<Self, Failure> {
         let taken = Self::lock(project, &home(project)?, folder.clone());
         taken.inspect_err(|_| folder.forget())
@@ -56,14 +56,15 @@ impl LockedRun {
         Ok(Self { folder, home: home.to_owned(), owner, killed, temp, _project: lock, run })
     }
 
-    /// What keeps the processes of the run. Whoever loses its guard comes to us.
+    /// Returns the containment of the run's processes. A process that loses its guard is reparented
+    /// to this process.
     pub(super) fn contain(&self) -> Containment {
         process::become_subreaper();
         let state = self.home.parent().unwrap_or(&self.home);
         Containment::of_run(self.folder.tree_lock(), state, self.folder.id())
     }
 
-    /// Lets others know where the run can be spoken to.
+    /// Publishes the path of the run's control socket.
     pub(super) fn announce(&self, socket: &Path) -> std::io::Result<()> {
         self.run.describe(&LockOwner { socket: Some(socket.to_owned()), ..self.owner.clone() })
     }
@@ -77,18 +78,18 @@ pub(crate) fn temp_folder(project: Option<&Path>) -> Result<TempFolder, Failure>
     Ok(TempFolder::create(&state, &places)?)
 }
 
-/// Makes the folder of a new run.
+/// Creates the folder of a new run.
 pub(super) fn new_folder(project: &Path) -> Result<RunDir, Failure> {
     RunDir::create(&home(project)?, jiff::Timestamp::now())
         .map_err(|error| Failure::because(&error))
 }
 
-/// Sees to it that nothing of an earlier run is alive: guards are waited for, and what carries the
-/// mark of a run that nobody runs is ended.
+/// Ensures that no process of an earlier run is alive. Waits for guards, and kills processes that
+/// carry the mark of a run that is no longer active.
 fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
     let runs = RunDir::list_all(home).map_err(|error| Failure::because(&error))?;
     let begin = Instant::now();
-    // The newest first: the others have had their time long ago.
+    // The newest run first: the guards of the others have had enough time.
     for run in runs.iter().rev().filter_map(|run| RunDir::open(home, run).ok()) {
         let path = run.tree_lock();
         let free = tree_lock::is_free(&path, GUARDS_TIMEOUT.saturating_sub(begin.elapsed()));
@@ -106,7 +107,7 @@ fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
         }
     }
     let is_left_over = |run: &RunId| {
-        // Nothing of our own run can be alive: it has not begun.
+        // This run has not started, so a process with its mark is left over.
         run == folder.id() || RunDir::open(home, run).is_ok_and(|run| lock::is_free(&run.lock()))
     };
     let mut killed = process::sweep(is_left_over);
@@ -114,12 +115,12 @@ fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
     Ok(killed)
 }
 
-/// The folder for the state of a project.
+/// Returns the state folder of a project.
 pub(crate) fn home(project: &Path) -> Result<PathBuf, Failure> {
     run_dir::project_folder(&state_root()?, project).map_err(|error| Failure::because(&error))
 }
 
-/// The state folder.
+/// Returns the folder for the state of all projects.
 fn state_root() -> Result<PathBuf, Failure> {
     run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))
 }
@@ -141,7 +142,7 @@ fn held(project: &Path, error: LockError) -> Failure {
     }
 }
 
-/// Who was killed because an earlier run had left it.
+/// Describes the killed processes that earlier runs had left behind.
 pub(super) fn killed_line(killed: &[KilledProcess]) -> Option<String> {
     let (first, rest) = killed.split_first()?;
     let who = match rest.len() {

@@ -1,4 +1,4 @@
-//! What people say to the agent of a run: kept as it was where the journal will have a mask.
+//! Messages of the operator to the agent: the unmasked text is kept if the journal masks it.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use crate::error::Failure;
 use crate::runtime::supervisor::{InputObserver, WarningSender};
 use crate::secrets::save_operator_message;
 
-/// Hears what people say before it is decided upon, and so before the journal has it.
+/// Returns a function that receives each message before it is decided on, and so before it is
+/// recorded.
 pub(super) fn unmasked_recorder(
     run_folder: &Path,
     secrets: &Secrets,
@@ -22,7 +23,7 @@ pub(super) fn unmasked_recorder(
         let (source, words) = (FeedbackSource::Human, text.clone());
         let masked =
             secrets.mask_event(&Event::Note(NoteEvent::FeedbackAdded { source, text: words }));
-        // Stars of their own must not be taken for a mask later.
+        // Literal asterisks in a message must not be taken for a mask later.
         if masked.is_none() && !has_masks(text) {
             return;
         }

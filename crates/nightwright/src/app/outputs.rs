@@ -1,4 +1,4 @@
-//! Everything that shows a run while it goes on.
+//! The outputs of a run while it is active: the screen, the log and the notifications.
 
 use std::io;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use crate::output::notify::{Notifier, NotifyWarnFn, PendingNotifications};
 use crate::output::{self, OutputLevel, Style};
 use crate::runtime::supervisor::{RunOutcome, WarningSender};
 
-/// How long the screen may take to show the rest when a run is over.
+/// How long the screen may take to show the rest after the end of a run.
 const SCREEN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long the log may take to write the rest.
+/// How long the log may take to write the rest after the end of a run.
 const LOG_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is left to all of them when somebody wants to leave at once.
+/// How long each output may take when the user wants to exit at once.
 const FORCE_QUIT_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// What writing to a terminal says that has hung up.
+/// The error of a write to a terminal that has hung up.
 const TERMINAL_GONE: i32 = rustix::io::Errno::IO.raw_os_error();
 
-/// The screen and the log of a run, and who is told of it elsewhere. What shows reads the journal and the agent's output as a
-/// stranger would.
+/// The screen, the log and the notifications of a run. The screen and the log read the journal and
+/// the agent's output like any other process.
 #[derive(Debug)]
 pub(super) struct Outputs {
     screen: Option<FollowerHandle>,
@@ -41,21 +41,21 @@ pub(super) struct Outputs {
     complaints: Arc<WarningSink>,
 }
 
-/// Where it is said that a log is no longer written, or that nobody is told any more.
+/// Receives the warning that an output has failed.
 #[derive(Debug)]
 struct WarningSink {
     /// Records warnings in the journal, which every output follows.
     warnings: WarningSender,
-    /// Nothing is recorded any more.
+    /// Set once nothing is recorded any more.
     journal_closed: AtomicBool,
     level: OutputLevel,
-    /// Takes the warnings from then on.
+    /// Receives the warnings after the journal is closed.
     stderr: Arc<StderrWriter>,
 }
 
 impl WarningSink {
-    /// Nothing is shown any more. Whoever closed their end, or their terminal, knows that; a full
-    /// disk tells nobody, and what is missing there may be all that somebody will look at.
+    /// Warns that the display has failed. A closed pipe or terminal needs no warning: the user
+    /// closed it. A full disk does, because the incomplete file may be the only output.
     fn display_ended(&self, error: &io::Error) {
         let terminal = self.level.shows_messages() && error.raw_os_error() == Some(TERMINAL_GONE);
         if terminal || error.kind() == io::ErrorKind::BrokenPipe {
@@ -66,7 +66,7 @@ impl WarningSink {
 
     fn warn(&self, text: String) {
         if self.journal_closed.load(Ordering::Acquire) {
-            // At every level: nothing else would say it.
+            // Printed at every level, because nothing else reports it.
             self.stderr.write_line(&format!("warning: {text}"));
         } else {
             self.warnings.warn(text);
@@ -75,7 +75,7 @@ impl WarningSink {
 }
 
 impl Outputs {
-    /// Shows everything that is recorded from now on.
+    /// Starts to show everything that is recorded from now on.
     pub(super) fn start(
         spec: &RunSpec,
         prepared: &PreparedRun,
@@ -113,7 +113,7 @@ impl Outputs {
         Self { screen, log: FollowerHandle::start(followed, Box::new(log)), notifier, complaints }
     }
 
-    /// Tells all of them that there is something new.
+    /// Returns a function that notifies all outputs of new data.
     pub(super) fn waker(&self) -> impl Fn() + use<> {
         let screen = self.screen.as_ref().map(FollowerHandle::waker);
         let log = self.log.waker();
@@ -129,8 +129,8 @@ impl Outputs {
         }
     }
 
-    /// Tells something beside what is recorded: in the log, and on the screen of whoever wants to
-    /// know everything. Never waits.
+    /// Returns a function that shows a note that is not recorded: in the log, and on the screen at
+    /// the most verbose level. It never blocks.
     pub(super) fn notifier_of_notes(&self, level: OutputLevel) -> impl Fn(String) + Send + use<> {
         let screen = self.screen.as_ref().filter(|_| level == OutputLevel::Verbose);
         let (screen, log) = (screen.map(FollowerHandle::note_sender), self.log.note_sender());
@@ -142,19 +142,19 @@ impl Outputs {
         }
     }
 
-    /// How people are told what is not shown.
+    /// Returns the writer for messages that the screen does not show.
     pub(super) fn stderr(&self) -> Arc<StderrWriter> {
         Arc::clone(&self.complaints.stderr)
     }
 
-    /// Where something is said that people should know, before the end and after it.
+    /// Returns a function that warns the user, during the run and after its end.
     pub(super) fn warn_fn(&self) -> NotifyWarnFn {
         let complaints = Arc::clone(&self.complaints);
         Arc::new(move |text| complaints.warn(text))
     }
 
-    /// Shows the rest, and gives how people are told what comes after it. What is still on its way
-    /// to others goes on meanwhile, and may take longer. Whoever wants to leave waits for neither.
+    /// Shows the rest, and returns the pending deliveries. Notifications continue meanwhile, and
+    /// may take longer. A user who wants to exit at once waits for neither.
     pub(super) async fn finish(
         self,
         ending: &RunOutcome,
@@ -165,7 +165,7 @@ impl Outputs {
         complaints.journal_closed.store(true, Ordering::Release);
         let RunOutcome { outcome, note, .. } = ending;
         let ending = run_view::FinalOutcome { outcome: outcome.clone(), note: note.clone() };
-        // Each by itself: one that is slow takes nothing from the others.
+        // Each runs in parallel, so a slow one does not use up the time of the others.
         let notifications = spawn_blocking(move || notifier.map(|notifier| notifier.close(ending)));
         let shown = spawn_blocking(move || {
             screen.map_or(FollowerFinish::InTime, |screen| screen.finish(SCREEN_TIMEOUT))
@@ -176,7 +176,7 @@ impl Outputs {
             unless_force_quit(shown, force_quit),
             unless_force_quit(logged, force_quit),
         );
-        // Only where both write to the same place does one know of the other.
+        // The state of the display matters only if both write to the same place.
         if complaints.level.shows_messages() {
             complaints.stderr.after(shown.unwrap_or(FollowerFinish::Abandoned));
         }
@@ -185,8 +185,8 @@ impl Outputs {
     }
 }
 
-/// What comes of it, unless somebody wants to leave, and it takes more than a moment after that.
-/// `None`, too, after a panic, which has said enough: then nobody knows what came of it.
+/// Returns the result of a job. Returns `None` if the user wants to exit at once and the job takes
+/// too long, or if the job panics.
 async fn unless_force_quit<T>(job: JoinHandle<T>, force_quit: &ForceQuit) -> Option<T> {
     tokio::select! {
         biased;
@@ -195,17 +195,17 @@ async fn unless_force_quit<T>(job: JoinHandle<T>, force_quit: &ForceQuit) -> Opt
     }
 }
 
-/// A run that was shown to its end, of which others may still be told.
+/// A run whose output is complete, with notifications that may still be on their way.
 #[derive(Debug)]
 pub(super) struct PendingDeliveries {
-    /// How people are told what comes after it.
+    /// The writer for messages after the end of the output.
     pub(super) stderr: Arc<StderrWriter>,
     notifications: Option<Arc<PendingNotifications>>,
 }
 
 impl PendingDeliveries {
-    /// Waits for what is on its way to others, but not long when somebody wants to leave. Says what
-    /// did not arrive.
+    /// Waits for pending notifications, but only briefly if the user wants to exit at once. Returns
+    /// the notifications that failed.
     pub(super) async fn finish(&self, force_quit: &ForceQuit) -> Vec<String> {
         let Some(on_its_way) = &self.notifications else { return Vec::new() };
         let waiting = Arc::clone(on_its_way);
@@ -218,12 +218,12 @@ impl PendingDeliveries {
                 waited.await
             }
         };
-        // It never fails but by a panic, which has said enough.
+        // Only a panic makes it fail, and the panic has printed its message.
         late.unwrap_or_default()
     }
 }
 
-/// The log of this process.
+/// Creates the log of this process.
 fn log(spec: &RunSpec, locked_run: &LockedRun, complaints: Arc<WarningSink>) -> LogReporter {
     let last = locked_run.folder.logs().pop();
     let earlier = last.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
@@ -248,7 +248,7 @@ mod tests {
     use crate::output::{Reporter, ReporterInput, Speaker};
     use crate::runtime::supervisor::InputQueues;
 
-    /// Shows nothing, and is done when it is told.
+    /// Shows nothing, and finishes when it receives a message.
     struct ClosesWhenTold(Option<Receiver<()>>);
 
     impl Reporter for ClosesWhenTold {
@@ -268,7 +268,7 @@ mod tests {
 
         fn flush(&mut self) -> io::Result<()> {
             if let Some(told) = &self.0 {
-                // Whoever would have told it is gone when the test is over.
+                // The sender is dropped at the end of the test.
                 let _ = told.recv();
             }
             Ok(())
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Whether what is said after the end is heard, of a run whose screen or log hangs.
+    /// Whether a message after the end is written, for a run whose screen or log hangs.
     async fn is_heard(level: OutputLevel, hangs: [bool; 2]) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let followed = FollowTarget {

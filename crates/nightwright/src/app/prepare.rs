@@ -1,5 +1,5 @@
-//! Everything that has to be there before the first attempt: the agent program, the locks, the run
-//! folder with its files, the environments, and the machine.
+//! Preparation of a run: the agent program, the locks, the run folder with its files, the
+//! environments, and the machine.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use crate::store::journal::{self, DiskFile, JournalWriter};
 use crate::task::{Task, TaskLock};
 use crate::workspace;
 
-/// A run that can start, or continue, at once.
+/// A run that is ready to start or resume.
 pub(super) struct PreparedRun {
     pub(super) locked_run: LockedRun,
     pub(super) agent: AgentFacts,
@@ -32,19 +32,19 @@ pub(super) struct PreparedRun {
     pub(super) containment: Containment,
     pub(super) files: RunFiles,
     pub(super) machine: Machine,
-    /// The events so far, as they are recorded.
+    /// The events recorded so far.
     pub(super) past: Vec<Record>,
     /// The input that starts or resumes the machine.
     pub(super) first: Input,
 }
 
-/// The files of a run and its task that are held open or fixed while it lasts.
+/// The files of a run and its task that stay open or fixed during the run.
 pub(super) struct RunFiles {
     pub(super) journal: JournalWriter<DiskFile>,
     pub(super) hooks: PinnedHooks,
-    /// Keeps others from archiving, resetting or changing the task.
+    /// Prevents other processes from archiving, resetting or changing the task.
     pub(super) task_lock: Option<TaskLock>,
-    /// A warning about the state in which the files were found.
+    /// A warning about the initial state of the files.
     pub(super) warning: Option<String>,
 }
 
@@ -84,15 +84,15 @@ async fn find_agent(spec: &RunSpec) -> Result<AgentFacts, Failure> {
     }
 }
 
-/// Creates the folder of a new run and takes its locks. A folder of a run that does not start is
-/// removed again.
+/// Creates the folder of a new run and takes its locks. Removes the folder again if the run does
+/// not start.
 async fn create_run(
     spec: &RunSpec,
     signals: &mut Signals,
 ) -> Result<Option<(LockedRun, RunFiles)>, Failure> {
     let folder = new_folder(&spec.project)?;
     let (project, taken) = (spec.project.clone(), folder.clone());
-    // It may wait for processes of an earlier run, and Ctrl-C must work meanwhile.
+    // Taking the locks may wait for processes of an earlier run, and Ctrl-C must work meanwhile.
     let taking = tokio::task::spawn_blocking(move || LockedRun::take(&project, &taken));
     let Some(taken) = unless_interrupted(taking, signals).await else {
         folder.forget();
@@ -124,8 +124,8 @@ pub(super) fn lock_task(spec: &RunSpec) -> Result<Option<TaskLock>, Failure> {
     spec.task.as_ref().map(lock).transpose()
 }
 
-/// Moves away the status file of an earlier run, which says nothing about this one. A verification
-/// leaves it: it judges that status.
+/// Moves the status file of an earlier run away, because it says nothing about this one. A
+/// verification keeps it, because it judges that status.
 fn archive_stale_status(spec: &RunSpec, run_folder: &Path) -> Result<Option<String>, Failure> {
     let Some(file) = &spec.settings.files.status else { return Ok(None) };
     if spec.settings.scope == Scope::Gate {
@@ -145,7 +145,7 @@ fn archive_stale_status(spec: &RunSpec, run_folder: &Path) -> Result<Option<Stri
     }))
 }
 
-/// The first event of a new run.
+/// Returns the first event of a new run.
 fn opening(
     spec: &RunSpec,
     agent: &AgentFacts,
@@ -167,7 +167,7 @@ fn opening(
     })
 }
 
-/// Saves the settings unmasked if the journal will have masks in them.
+/// Saves the unmasked settings if the journal will mask parts of them.
 fn keep_unmasked_settings(
     spec: &RunSpec,
     mut opening: RunStarted,
@@ -182,7 +182,7 @@ fn keep_unmasked_settings(
     Ok(opening)
 }
 
-/// Says what the agent may do. A verification has no agent that works.
+/// Prints what the agent may do. A verification has no agent that works.
 pub(super) fn introduce(spec: &RunSpec, agent: &AgentFacts) {
     if spec.settings.scope == Scope::Whole {
         spec.program.introduce(agent, &spec.settings, spec.first_level());

@@ -1,4 +1,4 @@
-//! A run that an earlier process left, continued.
+//! Resumes a run that an earlier process left.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -18,12 +18,12 @@ use crate::output::hooks;
 use crate::runtime::signals::Signals;
 use crate::store::journal::{self, DiskFile, JournalWriter};
 
-/// A run that was loaded from its journal and can continue.
+/// A run that was loaded from its journal and can be resumed.
 #[derive(Debug)]
 pub(crate) struct ResumableRun {
     pub(crate) locked_run: LockedRun,
     pub(crate) agent: AgentFacts,
-    /// The hashes of its hooks, by their names.
+    /// The hashes of its hooks, by name.
     pub(crate) hooks: BTreeMap<String, String>,
     pub(crate) machine: Machine,
     pub(crate) writer: JournalWriter<DiskFile>,
@@ -32,7 +32,7 @@ pub(crate) struct ResumableRun {
     pub(crate) note: Option<String>,
 }
 
-/// Continues a run and says how it ended.
+/// Resumes a run and prints its outcome.
 pub(crate) fn resume(spec: &RunSpec, resumable: ResumableRun) -> Result<ExitCode, Failure> {
     let finished = block_on(async {
         let mut signals = catch_signals()?;
@@ -44,7 +44,7 @@ pub(crate) fn resume(spec: &RunSpec, resumable: ResumableRun) -> Result<ExitCode
     Ok(close(spec, finished.as_ref()))
 }
 
-/// Prepares a run that continues; `None` if a signal came first.
+/// Prepares a resumed run; `None` if a signal came first.
 async fn prepare_resumed(
     spec: &RunSpec,
     resumable: ResumableRun,

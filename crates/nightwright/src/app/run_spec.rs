@@ -1,5 +1,5 @@
-//! From what was asked for to the description of a run. Everything is read once, here: a file that
-//! changes later takes effect in later runs.
+//! Resolves a request into the specification of a run. All files are read once, here, so later
+//! changes affect only later runs.
 
 mod subject;
 mod texts;
@@ -37,29 +37,29 @@ use crate::task::Task;
 use crate::trust::TrustItem;
 use crate::workspace::{self, Baseline};
 
-/// What was asked for on the command line.
+/// The request on the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct RunRequest {
     pub(crate) project: PathBuf,
     pub(crate) task: Option<String>,
     pub(crate) goal: Option<String>,
-    /// The mode, where the command implies it.
+    /// The mode, if the command implies one.
     pub(crate) mode: Option<&'static str>,
     pub(crate) flags: ConfigLayer,
     pub(crate) unlimited: bool,
     pub(crate) purpose: RequestPurpose,
     /// The file whose text is appended to the system prompt.
     pub(crate) appended: Option<PathBuf>,
-    /// The file of principles that was named.
+    /// The file of principles that the command line names.
     pub(crate) principles: Option<PathBuf>,
     pub(crate) untrusted: UntrustedPolicy,
 }
 
-/// What the resolved request is used for.
+/// The purpose of the resolved request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestPurpose {
     Run,
-    /// To show it, or to check it.
+    /// To show or check the settings.
     Look,
     /// To judge the work of earlier runs.
     Verify,
@@ -79,7 +79,7 @@ pub(crate) struct ResolvedRequest {
     pub(crate) notes: Vec<String>,
 }
 
-/// Everything that is decided about a run before anything is touched.
+/// All decisions about a run, made before it changes anything.
 #[derive(Debug)]
 pub(crate) struct RunSpec {
     pub(crate) project: PathBuf,
@@ -93,7 +93,7 @@ pub(crate) struct RunSpec {
     pub(crate) variables: BTreeMap<String, String>,
     /// Values that are masked in everything that is recorded or shown.
     pub(crate) secrets: Secrets,
-    /// Changes are counted from the start of this run instead of from the start of the new one.
+    /// The earlier run from whose start changes are counted; `None` for the start of the new run.
     pub(crate) since: Option<EarlierRun>,
     pub(crate) program: AgentProgram,
     pub(crate) level: OutputLevel,
@@ -102,7 +102,7 @@ pub(crate) struct RunSpec {
     pub(crate) notify: Vec<Address>,
     pub(crate) strictness: Strictness,
     pub(crate) motion: ClockSpeed,
-    /// Whether to keep the machine awake while the run has something to do.
+    /// Whether to keep the machine awake while the run is busy.
     pub(crate) keep_awake: bool,
     /// The terminal that the run leaves once it has started.
     pub(crate) detach: Option<DetachTarget>,
@@ -117,7 +117,7 @@ pub(crate) struct EarlierRun {
 }
 
 impl RunSpec {
-    /// The run of a request, with everything else as the configuration says.
+    /// Creates the specification of a run from a request; the configuration decides the rest.
     pub(crate) fn new(
         project: PathBuf,
         request: ResolvedRequest,
@@ -151,17 +151,17 @@ impl RunSpec {
         self.detach.as_ref().map_or(self.level, |detach| detach.level)
     }
 
-    /// The output level at the end.
+    /// The output level at the end of the run.
     pub(super) fn last_level(&self) -> OutputLevel {
         self.pending_detach().map_or(self.level, |detach| detach.level)
     }
 
-    /// The terminal that the run did not leave, because it ended first.
+    /// The terminal that the run did not leave because it ended first.
     pub(super) fn pending_detach(&self) -> Option<&DetachTarget> {
         self.detach.as_ref().filter(|detach| !detach.pipe.is_detached())
     }
 
-    /// A run that leaves its terminal does not end with it.
+    /// Ignores hangups if the run leaves its terminal.
     pub(super) fn with_hangup_policy(&self, signals: Signals) -> Signals {
         match self.detach {
             Some(_) => signals.with(HangupPolicy::Ignored),
@@ -170,8 +170,8 @@ impl RunSpec {
     }
 }
 
-/// Resolves a request into the settings of a run. Nothing is changed by it, except that it may ask
-/// for an approval and record the answer.
+/// Resolves a request into the settings of a run. Changes nothing, except that it may ask for an
+/// approval and record the answer.
 pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failure> {
     let RunRequest { project, flags, purpose, .. } = request;
     let task = request.task.as_deref().map(|name| open_task(request, name)).transpose()?;
@@ -224,7 +224,7 @@ pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failu
     Ok(ResolvedRequest { settings, task, resolved, hooks, agent_files, notes })
 }
 
-/// What the request, the mode and the task say, before the configuration.
+/// Returns the settings from the request, the mode and the task, without the configuration.
 fn base_settings(
     request: &RunRequest,
     mode: &Mode,
@@ -259,7 +259,8 @@ fn set_permissions(
     }
 }
 
-/// A plan is written before anything passes, so only checks given on the command line judge it.
+/// Drops configured checks in a mode that writes a plan. A plan is written before any check passes,
+/// so only checks from the command line apply.
 fn drop_unwanted_checks(settings: &mut Settings, mode: &Mode, resolved: &ResolvedConfig) {
     let given = matches!(resolved.origin("verify.commands"), ValueOrigin::Flag(_));
     if mode.definition.evidence.contains(&EvidenceKind::Planned) && !given {
@@ -274,7 +275,7 @@ fn check_prompt(settings: &Settings, mode: &Mode) -> Result<(), Failure> {
     })
 }
 
-/// Options of the command line add tools to those that are configured.
+/// Adds the tools of the command line to the configured ones.
 fn add_tools(settings: &mut Settings, flags: &ConfigLayer) {
     let given = ResolvedConfig::new(vec![flags.clone()]);
     let of = |key| given.get_list(key).unwrap_or_default();
@@ -284,14 +285,14 @@ fn add_tools(settings: &mut Settings, flags: &ConfigLayer) {
     agent.add_tools(&of("agent.allowed_tools"), &of("agent.disallowed_tools"));
 }
 
-/// What the configuration alone says of permissions and model.
+/// Returns the permissions and the model according to the configuration alone.
 pub(crate) fn configured(layers: &[ConfigLayer]) -> Configured {
     let mut settings = Settings::default();
     ResolvedConfig::new(layers.to_vec()).apply(&mut settings);
     Configured::of(&settings)
 }
 
-/// What holds for a task outside of runs: which agent, which model, what it may know.
+/// Returns the settings of a task outside of runs, such as the agent and the model.
 pub(crate) fn task_settings(
     project: &Path,
     task: &Task,
@@ -318,7 +319,7 @@ fn surroundings(project: &Path) -> ProjectContext {
     }
 }
 
-/// Sets the limits of a run, and says how to give one where it has none.
+/// Sets the limits of a run. Notes how to set a limit if there is none.
 fn limit(
     settings: &mut Settings,
     unlimited: bool,

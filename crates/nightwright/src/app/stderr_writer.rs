@@ -1,9 +1,9 @@
-//! The words that people are told beside what shows a run: how it ended, and what went wrong when
-//! nothing is shown any more.
+//! Messages on standard error outside the display: the outcome, and errors after the display has
+//! ended.
 //!
-//! A terminal that nobody reads takes no word. Whoever wrote to it from the thread of the loop would
-//! stop everything that this thread drives, so the words are written by a thread of their own, in
-//! order, and waited for once and only so long.
+//! A blocked terminal accepts no output. Writing from the thread of the loop would then stall the
+//! run. A separate thread writes the messages in order, and the end of the run waits for it only
+//! briefly.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -17,23 +17,23 @@ use nightwright_core::display::display_safe;
 
 use crate::output::follow::FollowerFinish;
 
-/// How long the last words may take to be written.
+/// How long to wait for the last messages.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// So many words wait to be written; more are not said. A run has a handful of them.
+/// Maximum number of queued messages; further ones are dropped. A run has only a few.
 const WAITING: usize = 64;
 
-/// Says something to people, and never waits for them before the end.
+/// Writes messages to standard error, and blocks only at the end.
 pub(crate) struct StderrWriter {
-    /// Where words go on their way to standard error, once there were any.
+    /// The queue to the writing thread, created with the first message.
     sender: OnceLock<SyncSender<QueuedText>>,
-    /// Nobody reads what we write.
+    /// Set once standard error has no reader.
     closed: AtomicBool,
 }
 
 enum QueuedText {
     Text(String),
-    /// Everything before it was written.
+    /// Asks for a reply once all earlier messages are written.
     Last(SyncSender<()>),
 }
 
@@ -42,26 +42,26 @@ impl StderrWriter {
         Self { sender: OnceLock::new(), closed: AtomicBool::new(false) }
     }
 
-    /// Says something. Whatever of it came from an agent or a file is made safe here.
+    /// Writes a line. Escapes text that may come from an agent or a file.
     pub(crate) fn write_line(&self, text: &str) {
         self.show(&display_safe(text));
     }
 
-    /// Shows something that is safe already.
+    /// Writes text that is already escaped.
     pub(super) fn show(&self, text: &str) {
         if self.is_open() {
-            // A queue that is full is one that nobody reads.
+            // A full queue means that the terminal is blocked.
             let _ = self.sender().try_send(QueuedText::Text(format!("{text}\n")));
         }
     }
 
-    /// Whether anybody reads what is said.
+    /// Whether standard error still has a reader.
     pub(super) fn is_open(&self) -> bool {
         !self.closed.load(Ordering::Acquire)
     }
 
-    /// Takes note of how the display ended: where it could not be written to its end, not a word
-    /// more can be.
+    /// Records how the display ended. If it could not write everything, later messages cannot be
+    /// written either.
     pub(super) fn after(&self, shown: FollowerFinish) {
         match shown {
             FollowerFinish::InTime => {}
@@ -69,12 +69,12 @@ impl StderrWriter {
         }
     }
 
-    /// Waits until everything was said, but not for ever.
+    /// Waits until everything is written, with a timeout.
     pub(super) fn finish(&self) {
         let (true, Some(words)) = (self.is_open(), self.sender.get()) else { return };
         let (said, is_said) = sync_channel(1);
         if words.try_send(QueuedText::Last(said)).is_ok() {
-            // Whether somebody has seen it changes nothing.
+            // A timeout changes nothing.
             let _ = is_said.recv_timeout(FLUSH_TIMEOUT);
         }
     }
@@ -83,7 +83,7 @@ impl StderrWriter {
         self.sender.get_or_init(|| {
             let (words, to_say) = sync_channel(WAITING);
             let thread = thread::Builder::new().name("voice".to_owned());
-            // Without a thread nothing is said, and the exit code says enough.
+            // Without a thread nothing is printed, and the exit code remains.
             let _ = thread.spawn(move || write(&to_say));
             words
         })
@@ -93,9 +93,9 @@ impl StderrWriter {
 fn write(words: &Receiver<QueuedText>) {
     for word in words {
         match word {
-            // Nobody to tell when standard error is closed; the exit code says enough.
+            // A closed standard error cannot be reported; the exit code remains.
             QueuedText::Text(text) => drop(io::stderr().write_all(text.as_bytes())),
-            // Whoever waited for it has left.
+            // The receiver may have given up waiting.
             QueuedText::Last(said) => drop(said.send(())),
         }
     }

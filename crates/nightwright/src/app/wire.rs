@@ -1,5 +1,4 @@
-//! The supervisor of a prepared run, connected to everything that feeds it and everything that
-//! follows it.
+//! Connects the supervisor of a prepared run to its inputs and outputs.
 
 use std::cell::RefCell;
 use std::env;
@@ -35,14 +34,14 @@ use crate::store::journal::DiskFile;
 use crate::store::retention;
 use crate::task::TaskLock;
 
-/// A run that only needs its first input.
+/// A run that waits only for its first input.
 pub(super) struct WiredRun {
     pub(super) supervisor: Supervisor<DiskFile, EffectExecutor>,
     pub(super) first: Input,
     pub(super) connections: Connections,
 }
 
-/// Everything that a run is connected to, and that outlasts its supervisor.
+/// The connections of a run, which outlive its supervisor.
 pub(super) struct Connections {
     pub(super) locked_run: LockedRun,
     pub(super) task_lock: Option<TaskLock>,
@@ -57,7 +56,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// The run has ended: nobody can reach it any more, and a signal means that the user does not
+    /// Stops all inputs, because the run has ended. A later signal means that the user does not
     /// want to wait.
     pub(super) fn stop_listening(&mut self) {
         self.force_quit.run_ended();
@@ -126,7 +125,7 @@ pub(super) fn wire(
     Ok(WiredRun { supervisor, first, connections })
 }
 
-/// The hooks of this run, if it has any.
+/// Returns the hooks of this run, if any.
 fn hook_runner(spec: &RunSpec, prepared: &PreparedRun, outputs: &Outputs) -> Option<HookRunner> {
     let PreparedRun { locked_run, environments, containment, files, .. } = prepared;
     spec.settings.hooks.any().then(|| {
@@ -155,7 +154,7 @@ fn agent_setup(
     let PreparedRun { locked_run, agent, environments, containment, .. } = prepared;
     let RunSpec { project, settings, program, agent_files, .. } = spec;
     let time = clock.clone();
-    // A text is recorded once its line is complete. The screen learns at once that there is some.
+    // Text is recorded once its line is complete. The screen learns immediately that there is some.
     let show = |screen: Screen| -> ShowFn { Arc::new(move |_, _| screen.agent_output_seen()) };
     AgentSetup {
         program: PathBuf::from(&agent.path),
@@ -202,8 +201,8 @@ fn executor(
     }
 }
 
-/// Those that are called with every batch of events once it is recorded, in this order: the others
-/// read the view.
+/// Returns the observers that receive every batch of events once it is recorded. The order matters:
+/// the later ones read the view.
 fn observers(
     spec: &RunSpec,
     prepared: &PreparedRun,
@@ -232,7 +231,7 @@ fn observers(
     [update_view, log_decisions, wake_outputs].into_iter().chain(keep_awake).collect()
 }
 
-/// Warnings that are recorded as soon as the run starts.
+/// Sends the warnings that are recorded at the start of the run.
 fn warn_first(
     spec: &RunSpec,
     locked_run: &LockedRun,
@@ -258,7 +257,7 @@ fn warn_first(
     }
 }
 
-/// Removes old runs in the background: they are no reason to start later.
+/// Removes old runs in the background, so that they do not delay the start.
 fn start_pruning(spec: &RunSpec, locked_run: &LockedRun, warnings: WarningSender) {
     let (home, logs) = (locked_run.home.clone(), spec.logs.clone());
     let thread = thread::Builder::new().name("prune".to_owned());
@@ -270,7 +269,7 @@ fn start_pruning(spec: &RunSpec, locked_run: &LockedRun, warnings: WarningSender
     });
 }
 
-/// The terminal, if it can show a panel.
+/// Returns the terminal, if it can show a panel.
 fn screen(level: OutputLevel) -> Option<Screen> {
     let OutputCapabilities { terminal, dumb, .. } = capabilities();
     (terminal && !dumb && level.shows_messages()).then(Screen::stderr)

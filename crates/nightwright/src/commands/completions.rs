@@ -1,7 +1,7 @@
 //! `nightwright completions`: completion scripts for shells.
 //!
-//! A script holds no commands or options itself. It asks the installed binary at every press of the
-//! key, so it never goes stale and offers what exists now: tasks, runs, modes and keys.
+//! A script contains no commands or options. It asks the installed binary on every key press, so it
+//! never goes stale and offers existing tasks, runs, modes and keys.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -23,14 +23,14 @@ use crate::error::Failure;
 use crate::store::journal::RunDir;
 use crate::task::{self, archive, template};
 
-/// The variable by which a script asks for completions.
+/// The variable with which a script requests completions.
 const VARIABLE: &str = "NIGHTWRIGHT_COMPLETE";
-/// The program that a script asks, found in `PATH`.
+/// The program that a script runs, found in `PATH`.
 const PROGRAM: &str = "nightwright";
-/// Completes at once where zsh loads the script as the function `_nightwright`.
+/// Code that completes immediately when zsh autoloads the script as the function `_nightwright`.
 const ZSH_AUTOLOAD: &str = "\n\nif [ \"$funcstack[1]\" = \"_nightwright\" ]; then\n    \
                             _clap_dynamic_completer_nightwright \"$@\"\nfi";
-/// The newest runs that are offered.
+/// Maximum number of runs that are offered, the newest first.
 const RUNS: usize = 50;
 
 #[derive(Clone, Debug, Args)]
@@ -51,14 +51,14 @@ pub(super) fn completions(options: &CompletionsArgs) -> Result<ExitCode, Failure
         .map_err(|error| cannot(&error.to_string()))?;
     let mut script = String::from_utf8_lossy(&script).trim().to_owned();
     if options.shell == Shell::Zsh {
-        // Loaded from a file in `fpath`, the script is called for its first completion.
+        // When zsh autoloads the script from `fpath`, it calls it for the first completion.
         script.push_str(ZSH_AUTOLOAD);
     }
     print(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Answers a script that asks for completions; `None` if none does.
+/// Answers a completion request of a script; `None` if there is none.
 pub(super) fn requested(arguments: &[OsString]) -> Option<ExitCode> {
     env::var_os(VARIABLE).filter(|shell| !shell.is_empty())?;
     let folder = env::current_dir().ok();
@@ -66,12 +66,12 @@ pub(super) fn requested(arguments: &[OsString]) -> Option<ExitCode> {
     match asked.try_complete(arguments, folder.as_deref()) {
         Ok(true) => Some(ExitCode::SUCCESS),
         Ok(false) => None,
-        // A message would end up in the middle of the command line.
+        // A message would appear in the middle of the command line.
         Err(_) => Some(ExitCode::FAILURE),
     }
 }
 
-/// The commands with what can stand in the place of their values, without those that are hidden.
+/// Returns the visible commands, with the possible values of their arguments.
 fn offered(arguments: &[OsString]) -> Command {
     let project = project(arguments);
     let whole = command();
@@ -84,7 +84,7 @@ fn offered(arguments: &[OsString]) -> Command {
         .subcommands(commands)
 }
 
-/// The project that the command line is about.
+/// Returns the project that the command line refers to.
 fn project(arguments: &[OsString]) -> Option<PathBuf> {
     let after = |option: &str| {
         let at = arguments.iter().rposition(|argument| argument == option)?;
@@ -112,11 +112,11 @@ fn with_values(command: Command, project: Option<&Path>) -> Command {
         .mut_subcommands(|inner| with_values(inner, project))
 }
 
-/// Values that exist in a project.
+/// The kinds of values that are looked up in a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CompletionValues {
     Tasks,
-    /// Runs by their ids, and by the names of tasks.
+    /// The ids of runs, and the names of tasks.
     Runs,
     Modes,
     Keys,
@@ -126,7 +126,7 @@ enum CompletionValues {
 }
 
 impl CompletionValues {
-    /// The values of an argument, by what its help calls them.
+    /// Returns the kind of values of an argument, according to its value name.
     fn of(command: &str, argument: &Arg) -> Option<Self> {
         match (value_name(argument), argument.get_id().as_str()) {
             ("TASK", _) if command != "use" => Some(Self::Tasks),
@@ -136,7 +136,7 @@ impl CompletionValues {
             ("NAME|ARCHIVE", _) => Some(Self::Archives),
             ("COMMAND", _) => Some(Self::Commands),
             (_, "key") => Some(Self::Keys),
-            // A new task has a name that does not exist yet, and a model is no task.
+            // A new task has a name that does not exist yet, and a model is not a task.
             ("NAME", "task" | "name") if command != "new" => Some(Self::Tasks),
             _ => None,
         }
@@ -148,7 +148,7 @@ impl CompletionValues {
         all.map(CompletionCandidate::new).collect()
     }
 
-    /// What cannot be read is not offered: completion has no place for errors.
+    /// Returns all values. Unreadable ones are omitted, because completion cannot show errors.
     fn all(self, project: Option<&Path>) -> Vec<String> {
         match self {
             Self::Keys => KEYS.iter().map(|key| key.name.to_owned()).collect(),
@@ -178,7 +178,7 @@ fn tasks(project: &Path) -> Vec<String> {
     listed.map(|listed| listed.name).collect()
 }
 
-/// The newest runs, the newest first.
+/// Returns the newest runs, the newest first.
 fn runs(project: &Path) -> Vec<String> {
     let runs = home(project).ok().and_then(|home| RunDir::list(&home).ok()).unwrap_or_default();
     runs.into_iter().rev().take(RUNS).map(|run| run.0).collect()

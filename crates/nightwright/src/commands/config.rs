@@ -119,7 +119,7 @@ pub(super) fn config(options: &ConfigArgs) -> Result<ExitCode, Failure> {
 }
 
 impl ConfigTarget {
-    /// The project, and the task if it is there.
+    /// Returns the project, and the task if it exists.
     fn find(&self) -> Result<(PathBuf, Option<&str>), Failure> {
         let project = self.project.find()?;
         if let Some(task) = &self.task {
@@ -131,7 +131,7 @@ impl ConfigTarget {
         Ok((project, self.task.as_deref()))
     }
 
-    /// What holds here, the mode's defaults included.
+    /// Returns the effective configuration, including the defaults of the mode.
     fn resolved(&self) -> Result<ResolvedConfig, Failure> {
         let (project, task) = self.find()?;
         let layers = config::load(&project, task, variable)?;
@@ -142,7 +142,7 @@ impl ConfigTarget {
         Ok(ResolvedConfig::new([mode].into_iter().chain(layers)))
     }
 
-    /// The file that is changed.
+    /// Returns the configuration file to change.
     fn file(&self, whose: &ConfigScope) -> Result<ConfigFile, Failure> {
         let (project, task) = self.find()?;
         match task {
@@ -173,7 +173,7 @@ fn set(
         Failure::usage(format!("`{}` cannot be {given}: it has to be {allowed}", key.name))
     })?;
     let old = file.read()?.unwrap_or_default();
-    // What is no TOML is shown as it is, below.
+    // If the file is not valid TOML, the error is shown below.
     let new = edit::set(&old, key, &value).unwrap_or_else(|_| old.clone());
     write(file, &old, &new)?;
     if file.layer()?.get(key.name).is_none() {
@@ -193,8 +193,7 @@ fn set(
         value.without_secrets(),
         file.path().display()
     ));
-    // Whoever sets something wants to know that it has no effect; what else is wrong is not told
-    // here.
+    // The user should know if the new value has no effect. Other problems are not reported here.
     if let Ok(resolved) = place.resolved()
         && resolved.value(key.name) != Some(&value)
         && resolved.origin(key.name) != file.origin()
@@ -221,11 +220,11 @@ fn unset(key: &Key, file: &ConfigFile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a file that can be read again, and no other.
+/// Writes a configuration file, if its new contents can be parsed.
 fn write(file: &ConfigFile, old: &str, new: &str) -> Result<(), Failure> {
     let read = |text| ConfigLayer::parse(file.origin().clone(), file.path(), text);
     if let Err(error) = read(new) {
-        // What was wrong before is shown where it is in the file.
+        // An earlier error is shown at its position in the file.
         let error = read(old).err().unwrap_or(error);
         let failure = Failure::from(error);
         return Err(failure.hint(format!("`{}` was not changed", file.path().display())));

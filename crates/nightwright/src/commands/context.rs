@@ -1,5 +1,4 @@
-//! What the commands share: arguments that several of them take, the project they are about, and how
-//! they print.
+//! Shared parts of the commands: common arguments, the project, and printing.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -50,8 +49,8 @@ impl ProjectArgs {
         Ok(root::find(&current).unwrap_or(Root { path: current, found: FoundBy::Current }))
     }
 
-    /// The project of a command that works in it, and a line that says which folder it is, unless that
-    /// is obvious. The home folder and `/` have to be named, or confirmed at a terminal.
+    /// Returns the project of a command that works in it, and a line that names the folder, unless
+    /// it is obvious. The home folder and `/` must be named explicitly, or confirmed at a terminal.
     pub(super) fn find_for_work(&self) -> Result<(PathBuf, Option<String>), Failure> {
         let root = self.find_root()?;
         if root.found == FoundBy::TooWide {
@@ -62,8 +61,8 @@ impl ProjectArgs {
         Ok((root.path, line))
     }
 
-    /// The folder that `init` sets up. A package of a larger repository has its own manifest, and is
-    /// its own project.
+    /// Returns the folder that `init` sets up. A package of a larger repository with its own
+    /// manifest is a separate project.
     pub(super) fn find_new(&self) -> Result<(PathBuf, Option<String>), Failure> {
         let current = current()?;
         let is_package =
@@ -72,7 +71,7 @@ impl ProjectArgs {
     }
 }
 
-/// An agent that cannot write to the project would only cost money.
+/// Fails if the project is not writable: an agent could only waste money there.
 pub(super) fn check_writable(project: &Path) -> Result<(), Failure> {
     access(project, Access::WRITE_OK).map_err(|error| {
         let (shown, why) = (project.display(), io::Error::from(error));
@@ -80,7 +79,7 @@ pub(super) fn check_writable(project: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Says which project folder it is, unless that is obvious.
+/// Returns a line that names the project folder, unless it is obvious.
 pub(super) fn project_line(root: &Root) -> Option<String> {
     let Root { path, found } = root;
     let how = match found {
@@ -92,7 +91,8 @@ pub(super) fn project_line(root: &Root) -> Option<String> {
     Some(line).filter(|_| current().is_ok_and(|here| here != *path))
 }
 
-/// Using the home folder or `/` as the project is almost always a mistake, so `--yes` does not cover it.
+/// Asks for confirmation to use the home folder or `/`. That is almost always a mistake, so `--yes`
+/// does not cover it.
 fn confirm_wide(path: &Path) -> Result<(), Failure> {
     let (shown, what) = (path.display(), wide_name(path));
     let question = format!("`{shown}` is {what}. Use all of it as the project?");
@@ -118,7 +118,7 @@ fn current() -> Result<PathBuf, Failure> {
     real_folder(Path::new("."))
 }
 
-/// A folder without links in its path, which has to exist.
+/// Resolves the links in the path of a folder. Fails if it does not exist.
 fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
     let real = folder.canonicalize().map_err(|error| {
         Failure::usage(format!("cannot use the project folder `{}`: {error}", folder.display()))
@@ -130,9 +130,9 @@ fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(real)
 }
 
-/// Prints a message for people. Text from an agent or a file is made safe for the terminal here.
+/// Prints a message on standard error. Escapes text that may come from an agent or a file.
 pub(crate) fn eprint_safe(text: &str) {
-    // If standard error is closed, only the exit code remains to report with.
+    // If standard error is closed, only the exit code remains.
     let _ = writeln!(io::stderr(), "{}", display_safe(text));
 }
 
@@ -141,18 +141,18 @@ pub(super) fn advise(text: &str) {
     eprint_safe(&paste::from_here(text));
 }
 
-/// Prints a message for people that is safe for the terminal already.
+/// Prints a message on standard error that is already escaped.
 pub(super) fn eprint_raw(text: &str) {
-    // If standard error is closed, only the exit code remains to report with.
+    // If standard error is closed, only the exit code remains.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Prints data as JSON. Characters that a terminal would obey or not show are escaped.
+/// Prints data as JSON. Escapes invisible characters and those that control a terminal.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     print(&json(value)?)
 }
 
-/// The text that [`print_json`] prints.
+/// Returns the text that [`print_json`] prints.
 pub(super) fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let mut text = serde_json::to_vec_pretty(value)
         .map_err(|error| Failure::trouble(format!("cannot write JSON: {error}")))?;
@@ -165,12 +165,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written(writeln!(io::stdout(), "{text}"))
 }
 
-/// Prints the result of a command: safe for the terminal, with commands that work in the current folder.
+/// Prints the result of a command. Escapes it for the terminal, and adapts its commands to the
+/// current folder.
 pub(super) fn print_result(text: &str) -> Result<(), Failure> {
     print(&display_safe(&paste::from_here(text)))
 }
 
-/// Rows of cells as text, every column as wide as its widest cell.
+/// Formats rows as text; every column is as wide as its widest cell.
 pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; COLUMNS] = std::array::from_fn(|column| width(column).unwrap_or(0));
@@ -181,7 +182,7 @@ pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String 
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The result of writing to standard output. A reader that closed the pipe has read enough.
+/// Converts the result of a write to standard output. A pipe closed by its reader is not an error.
 pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

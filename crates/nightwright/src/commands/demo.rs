@@ -1,4 +1,4 @@
-//! `nightwright demo`: a whole run on a small project, with a scripted agent.
+//! `nightwright demo`: show a complete run on a small project, with a scripted agent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -54,7 +54,7 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
     settings.limits.max_cost = Usd::from_dollars(5.0);
     settings.notes_file = Some("SHARED_TASK_NOTES.md".to_owned());
     settings.verify.commands = vec![DEMO_CHECK.to_owned()];
-    // A failing check is failing; the demo need not see it twice.
+    // The check of the demo fails reliably, so a second run of it shows nothing new.
     settings.verify.rerun = nightwright_core::settings::Rerun::Never;
     settings.verify.model = VerdictMode::Off;
     settings.delay = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! `nightwright doctor`: check whether a run can start here, and say what to do if not.
+//! `nightwright doctor`: check whether a run can start here, and print what to do if not.
 
 mod agent;
 mod checks;
@@ -62,9 +62,9 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
             findings.extend(project::is_refused(&project, found));
             findings.push(project::git(&project, &environment).await);
             let state = project::state(&project);
-            // What is wrong with the state folder is told once.
+            // A problem of the state folder is reported only once.
             findings.extend(spec.into_iter().filter(|finding| !finding.repeats(&state)));
-            // Temporary folders are recorded in the state folder: one problem is enough.
+            // Temporary folders are recorded in the state folder, so one problem is enough.
             let can_keep = state.iter().all(DoctorFinding::is_ok);
             findings.extend(state);
             findings.extend(project::in_use(&project));
@@ -107,8 +107,8 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
     })
 }
 
-/// The agent program that a run would start: what is wrong with it, and Claude Code itself if that
-/// can be asked something.
+/// Checks the agent program that a run would start. Returns the findings, and Claude Code itself if
+/// it can be called.
 async fn look_at_agent(
     settings: &Settings,
     project: &Path,

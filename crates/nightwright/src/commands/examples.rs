@@ -3,7 +3,7 @@
 /// A command line, and a description of it.
 pub(super) type Example = (&'static str, &'static str);
 
-/// The examples of every command, by its path; the first are those of the whole program.
+/// The examples of every command, by its path; the first ones belong to the program itself.
 #[rustfmt::skip]
 pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ("", &[

@@ -1,5 +1,4 @@
-//! `nightwright help`, and what `-h` and `--help` print besides the options: the commands in groups,
-//! and examples.
+//! `nightwright help`, and the additions to `-h` and `--help`: groups of commands, and examples.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -18,7 +17,7 @@ pub(super) struct HelpArgs {
     command: Vec<String>,
 }
 
-/// Prints what `nightwright COMMAND --help` prints.
+/// Prints the same text as `nightwright COMMAND --help`.
 pub(super) fn help(options: &HelpArgs) -> Result<ExitCode, Failure> {
     let mut root = super::command();
     root.build();
@@ -30,10 +29,10 @@ pub(super) fn help(options: &HelpArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A title, and the commands below it.
+/// A title, and the commands of the group.
 type CommandGroup = (&'static str, &'static [&'static str]);
 
-/// The commands that every user needs, then the others by topic.
+/// The groups: first the commands that every user needs, then the others by topic.
 const GROUPS: &[CommandGroup] = &[
     ("Commands", &["init", "run", "status", "log", "stop", "resume", "report", "doctor"]),
     ("Tasks", &["new", "list", "task"]),
@@ -44,13 +43,13 @@ const GROUPS: &[CommandGroup] = &[
     ("Other", &["inspect", "prompt", "man", "completions", "help", "version"]),
 ];
 
-/// Gives every command its examples, and the whole its overview.
+/// Adds examples to every command, and the overview to the program.
 pub(super) fn dressed(root: Command) -> Command {
     let overview = overview(&root);
     with_examples(root, "").help_template(overview)
 }
 
-/// The page of the program itself: clap knows no groups of commands.
+/// Returns the help of the program itself, because clap does not support groups of commands.
 fn overview(root: &Command) -> StyledStr {
     let (header, literal) = (*root.get_styles().get_header(), *root.get_styles().get_literal());
     let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
@@ -69,7 +68,7 @@ fn overview(root: &Command) -> StyledStr {
     StyledStr::from(text)
 }
 
-/// The command and all below it, with their examples behind what they say already.
+/// Returns the command and its subcommands, with examples after their other help.
 fn with_examples(command: Command, path: &str) -> Command {
     let mut dressed = command.mut_subcommands(|inner| {
         let path = format!("{path} {}", inner.get_name());
@@ -86,7 +85,7 @@ fn with_examples(command: Command, path: &str) -> Command {
         has_more.then(|| format!("Use `nightwright {path} --help` for all options and details."));
     let full = joined([long.or_else(|| short.clone()), Some(examples.clone()), None]);
     dressed = dressed.after_help(StyledStr::from(joined([short, Some(examples), more])));
-    // Where both would say the same, there is only one.
+    // If both texts are the same, one is enough.
     if has_more { dressed.after_long_help(StyledStr::from(full)) } else { dressed }
 }
 
@@ -115,7 +114,7 @@ mod tests {
         super::super::command()
     }
 
-    /// Every command that is shown, with its path.
+    /// Collects every visible command, with its path.
     fn all(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
         for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
             let path = format!("{path} {}", inner.get_name()).trim().to_owned();
@@ -157,7 +156,7 @@ mod tests {
     fn every_example_is_a_command_line_that_is_understood() {
         for (path, examples) in EXAMPLES {
             for (line, about) in *examples {
-                // What is behind it belongs to the shell.
+                // The rest of the line belongs to the shell.
                 let line = line.split(['|', '>']).next().unwrap_or_default();
                 for line in line.split("&&") {
                     let words = shell_words::split(line).unwrap();
@@ -173,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Every line of a page that is a command of ours, without its comment and its redirection.
+    /// Returns every nightwright command in a page, without its comment and redirection.
     fn commands_of(page: &str) -> Vec<String> {
         let lines = page.lines().filter_map(|line| line.strip_prefix("$ "));
         let ours = lines.filter(|line| line.starts_with("nightwright "));

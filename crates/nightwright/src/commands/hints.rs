@@ -1,5 +1,5 @@
-//! No message names a command or an option that does not exist. The source is read for that: every
-//! command line of ours in a text is parsed as it would be if somebody pasted it.
+//! Tests that no message names a command or option that does not exist. The tests extract every
+//! nightwright command line from the sources, and parse it as if a user had pasted it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Command;
 use clap::error::ErrorKind;
 
-/// A piece of a format string that stands for text which is a whole part of a command, or nothing.
+/// Arguments of format strings that stand for a complete part of a command, or for nothing.
 const MAY_BE_EMPTY: [&str; 2] = ["flag", "work"];
 
 #[test]
@@ -62,8 +62,8 @@ fn command_lines_are_found_as_people_would_read_them() {
     assert!(problem("nightwright tell x --loud").is_some());
 }
 
-/// Files with command lines that are no hint of an error: help, examples, what a command says when it
-/// worked, and the next steps of a run, which a test of its own tries.
+/// Files whose command lines are not hints of errors: help, examples, messages of success, and the
+/// next steps of a run. A separate test covers the latter.
 const NO_ERRORS: [&str; 33] = [
     "app/agent_program/claude.rs",
     "app/control_inputs.rs",
@@ -99,7 +99,7 @@ const NO_ERRORS: [&str; 33] = [
     "store/temp_folder.rs",
     "text.rs",
 ];
-/// Hints of errors that nothing outside of the program brings about.
+/// Hints of errors that no test can provoke from outside.
 const NOT_PROVOKED: [&str; 1] = ["look for it: nightwright status"];
 
 /// A new hint with a command needs a test that pastes it, in `tests/it/error_hints`.
@@ -125,12 +125,12 @@ fn every_command_in_a_hint_is_tried() {
     assert!(missing.is_empty(), "no test pastes {missing:#?}");
 }
 
-/// Whether the text has a command whose name is one of its arguments.
+/// Whether the text has a command whose name is an argument of the format string.
 fn depends(text: &str) -> bool {
     text.contains(": nightwright {")
 }
 
-/// A format string without the names of its arguments.
+/// Returns a format string without the names of its arguments.
 fn plain(text: &str) -> String {
     let mut parts = text.split('{');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ fn plain(text: &str) -> String {
         .fold(first, |all, part| all + "{}" + part.split_once('}').map_or(part, |(_, after)| after))
 }
 
-/// Why this could not be pasted; `None` if it could.
+/// Returns why this line could not be pasted; `None` if it could.
 fn problem(line: &str) -> Option<String> {
     let words = match shell_words::split(line) {
         Ok(words) => words,
@@ -165,7 +165,7 @@ fn is_path(root: &Command, words: &[String]) -> bool {
     words.iter().try_fold(root, |command, word| command.find_subcommand(word)).is_some()
 }
 
-/// Our command lines in a text: between backticks, or up to the end of a clause.
+/// Returns the nightwright command lines in a text: in backticks, or up to the end of a clause.
 fn command_lines(text: &str) -> Vec<String> {
     const NAME: &str = "nightwright ";
     let root = super::command();
@@ -177,7 +177,7 @@ fn command_lines(text: &str) -> Vec<String> {
         let end = if quoted && rest[NAME.len()..].starts_with(|c: char| c.is_ascii_lowercase()) {
             rest.find('`')
         } else if quoted {
-            // Which command it is depends.
+            // The name of the command is only known at run time.
             continue;
         } else if before.is_none_or(|c| c.is_whitespace() || c == '(') {
             let verb = rest[NAME.len()..].split(|c: char| !c.is_ascii_lowercase()).next();
@@ -196,7 +196,7 @@ fn command_lines(text: &str) -> Vec<String> {
     found
 }
 
-/// A format string with something in the place of its arguments.
+/// Returns a format string with placeholders for its arguments.
 fn filled(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -223,7 +223,7 @@ fn options(command: &Command, known: &mut BTreeSet<String>) {
     }
 }
 
-/// The source of all crates, without tests.
+/// Returns the source files of all crates, without tests.
 fn sources() -> Vec<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
@@ -248,7 +248,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The code of a file without its tests and its comments.
+/// Returns the code of a file, without its tests and comments.
 fn code(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap();
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -256,7 +256,7 @@ fn code(file: &Path) -> String {
     text.lines().filter(is_comment).collect::<Vec<_>>().join("\n")
 }
 
-/// The arguments of every call of this function, as texts.
+/// Returns the arguments of every call of this function, as text.
 fn calls(code: &str, function: &str) -> Vec<String> {
     let calls = code.match_indices(function).map(|(at, _)| {
         let mut depth = 0_i32;
@@ -270,7 +270,7 @@ fn calls(code: &str, function: &str) -> Vec<String> {
     calls.flat_map(literals).collect()
 }
 
-/// The string literals of a piece of code, unescaped.
+/// Returns the unescaped string literals in a piece of code.
 fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -304,7 +304,7 @@ fn text(body: &str) -> (String, usize) {
             '\\' => match chars.next() {
                 Some((_, 'n')) => out.push('\n'),
                 Some((_, '\n')) => {
-                    // A line that continues: its indentation does not count.
+                    // A continued line: skip its indentation.
                     let rest = chars.as_str();
                     let skip = rest.len() - rest.trim_start().len();
                     for _ in rest[..skip].chars() {

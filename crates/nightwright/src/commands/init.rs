@@ -51,7 +51,7 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
     for note in &look.imports.notes {
         eprint_safe(&format!("note: {note}"));
     }
-    // From here on Ctrl-C comes as an answer: it cannot fall between two files.
+    // From here on, Ctrl-C arrives as an answer, so it cannot interrupt between two files.
     let mut terminal = TerminalPrompt::new()?;
     let setup = if options.yes {
         by_default(look)
@@ -77,7 +77,7 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A configuration that exists is replaced only if the user agrees.
+/// Decides how to handle an existing configuration: it is replaced only if the user agrees.
 fn existing_config(project: &Path, yes: bool) -> Result<ExistingConfig, Failure> {
     let question =
         format!("`{CONFIG}` already exists. Replace it? The old one is kept as `config.toml.bak`.");
@@ -86,10 +86,10 @@ fn existing_config(project: &Path, yes: bool) -> Result<ExistingConfig, Failure>
     Ok(if replace { ExistingConfig::Kept } else { ExistingConfig::Refused })
 }
 
-/// Where principles will be looked for when the project has its new configuration, which says
-/// nothing of that; empty = nowhere.
+/// Returns the path of the principles once the project has its new configuration, which does not
+/// set it. Empty for none.
 fn principles_file(project: &Path) -> Result<String, Failure> {
-    // Where nothing can be imported, nobody's configuration is in the way.
+    // If there is nothing to import, an invalid configuration of the user does not matter.
     if !project.join(principles::FOREIGN).exists() {
         return Ok(principles::USUAL.to_owned());
     }
@@ -99,8 +99,8 @@ fn principles_file(project: &Path) -> Result<String, Failure> {
     Ok(principles::configured(&ResolvedConfig::new(layers)).unwrap_or_default())
 }
 
-/// Records that what the configuration would run was chosen by the user. Hooks that were there
-/// before are none of it.
+/// Approves the commands of the new configuration, because the user has just chosen them. Existing
+/// hooks are not approved.
 fn approve_for_init(project: &Path) -> Result<(), Failure> {
     approval::approve_settings(project, &ConfigFile::project(project).layer()?)
 }

@@ -1,12 +1,11 @@
-//! `nightwright inspect`: what a recorded stream of the agent says, and what a run would make of it.
+//! `nightwright inspect`: show a recorded stream of the agent, and how a run would classify it.
 //!
-//! The stream goes through the same reader, transcript and classification as a live one, line by
-//! line, so that a recording of any size is read in the memory of its longest line. For people it is
-//! read a second time on the way, as a live one is: they want to see how a text begins, and the
-//! transcript how it ends.
+//! The stream passes through the same reader, transcript and classification as a live one, line by
+//! line. Memory use is limited by the longest line. The text output parses each line a second time,
+//! as for a live stream. It shows the beginning of a text, and the transcript keeps the end.
 //!
-//! Secrets are masked on the way, as they are in a live one: a recording that somebody else made, or
-//! an agent run by hand, has them as they were. Our own files have masks already.
+//! Secrets are masked, as in a live stream. A recording from elsewhere contains them unmasked; the
+//! files of a run are masked already.
 
 use std::env;
 use std::fs::File;
@@ -42,13 +41,13 @@ use crate::output::{self, ColorChoice, OutputCapabilities, OutputLevel, Reporter
 use crate::process::OutputTail;
 use crate::secrets;
 
-/// One read of the recording.
+/// Bytes per read of the recording.
 const CHUNK: usize = 256 << 10;
 
-/// What is kept of standard error, from its end: as much as of a live one.
+/// Maximum bytes kept from the end of standard error, as for a live stream.
 const STDERR_MAX: usize = 16 << 10;
 
-/// The most of a reason that is shown, in characters.
+/// Maximum characters of a reason that are shown.
 const WHY_MAX: usize = 500;
 
 #[derive(Clone, Debug, Args)]
@@ -99,7 +98,7 @@ Fields of the --json object:
   final_text      last message of the agent
   markers         markers in the last message: promise, signal, end_phrase, says_done, blockers";
 
-/// What `--json` prints.
+/// The object that `--json` prints.
 #[derive(Debug, Serialize)]
 struct InspectReport {
     outcome: &'static str,
@@ -142,8 +141,8 @@ impl InspectArgs {
     }
 }
 
-/// The recording, and the time of its last line as far as anybody knows: dates in words have no
-/// year, and times no day.
+/// Opens the recording. Also returns the time of its last line, as far as known, because dates in
+/// messages have no year and times have no day.
 fn open(path: &Path) -> Result<(Box<dyn Read>, Timestamp), Failure> {
     if path == Path::new("-") {
         return Ok((Box::new(io::stdin().lock()), Timestamp::now()));
@@ -155,7 +154,7 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, Timestamp), Failure> {
     Ok((Box::new(file), written.unwrap_or_else(Timestamp::now)))
 }
 
-/// Opens a file; `wanted` says what it should be if it is none.
+/// Opens a file; `wanted` describes the expected file in the error message.
 fn open_file(path: &Path, wanted: &str) -> Result<File, Failure> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     match file.metadata() {
@@ -184,7 +183,7 @@ fn read_stderr(path: &Path, secrets: &Secrets) -> Result<OutputTail, Failure> {
     Ok(tail)
 }
 
-/// Hands out all there is to read, some of it at a time.
+/// Reads a stream to its end, in chunks.
 fn chunks(stream: &mut dyn Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     loop {
@@ -197,7 +196,7 @@ fn chunks(stream: &mut dyn Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) 
     }
 }
 
-/// Where the stream is shown.
+/// The display of the stream for the terminal.
 struct InspectScreen {
     lines: LineSplitter,
     reporter: Box<dyn Reporter + Send>,
@@ -233,15 +232,15 @@ fn show_line(shown: &mut io::Result<()>, line: StreamLine<'_>, reporter: &mut dy
     }
 }
 
-/// A stream on its way through the transcript.
+/// A stream that is being fed to the transcript.
 struct InspectedStream {
     masking: RedactingTee,
     lines: LineSplitter,
     transcript: Transcript,
     bytes: u64,
-    /// `None` as well when nothing more can be shown.
+    /// `None` if nothing is shown, or if writing has failed.
     screen: Option<InspectScreen>,
-    /// Why nothing more can be shown, if that is so.
+    /// The error that ended the display, if any.
     dark: Option<io::Error>,
 }
 
@@ -267,7 +266,7 @@ impl InspectedStream {
         .map_err(|error| unreadable(path, &error))?;
         self.last_line();
         match self.dark.take() {
-            // Whoever looked has had enough.
+            // The reader closed the pipe, which is not an error.
             Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Some(error) => {
                 Err(Failure::trouble(format!("cannot write to standard output: {error}")))
@@ -361,7 +360,7 @@ impl From<FinishedTranscript> for InspectReport {
     }
 }
 
-/// What it cost, and whether that is an estimate.
+/// Returns the cost, and whether it is an estimate.
 fn cost(report: &AttemptReport) -> (Option<Usd>, bool) {
     if let Some(cost) = report.cost {
         return (Some(cost), false);
@@ -382,7 +381,7 @@ fn until(outcome: &AttemptOutcome) -> Option<Timestamp> {
     }
 }
 
-/// What a run does next, in a word.
+/// Returns a short name for what a run does next.
 fn follows(consequence: &Consequence) -> &'static str {
     match consequence {
         Consequence::Assess => "no",
@@ -397,7 +396,7 @@ fn markers(words: &TextEvidence) -> Vec<&'static str> {
     carried(words).map(|(name, _)| name).collect()
 }
 
-/// What the last words carry: for programs, and for people.
+/// Returns the evidence in the last message: its name for JSON, and a description.
 fn carried(words: &TextEvidence) -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
         (words.promise, ("promise", "the promise marker")),
@@ -409,7 +408,7 @@ fn carried(words: &TextEvidence) -> impl Iterator<Item = (&'static str, &'static
     all.into_iter().filter(|(there, _)| *there).map(|(_, names)| names)
 }
 
-/// The whole of it in a few lines, for people.
+/// Returns a summary of a few lines.
 fn summary(report: &AttemptReport) -> String {
     let AttemptReport { outcome, stream, tokens, .. } = report;
     let (name, sentence) = (outcome.name(), one_line(&outcome.sentence(), WHY_MAX));

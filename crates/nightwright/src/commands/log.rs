@@ -20,16 +20,16 @@ use crate::files::open_regular;
 use crate::store::journal::{JournalTail, RunDir, attempt_label, call_label};
 use crate::store::lock;
 
-/// How often it is looked for something new.
+/// How often to check for new data while following.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long the process of a run may take to write the rest of its log after the end of the run.
 const LOG_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// One read.
+/// Bytes per read of a file.
 const CHUNK: usize = 64 << 10;
 
-/// More than this of a line is not held back until it is whole.
+/// Maximum bytes of an incomplete line that are held back.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Debug, Args)]
@@ -50,7 +50,7 @@ pub(super) struct LogArgs {
     json: bool,
 }
 
-/// What is printed.
+/// The data that the command prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LogSource {
     Log,
@@ -67,7 +67,7 @@ pub(super) fn log(options: &LogArgs) -> Result<ExitCode, Failure> {
     };
     let mut printer = LogPrinter::new(&found.folder, what);
     match printer.print(options.follow) {
-        // Whoever read it has had enough.
+        // The reader closed the pipe, which is not an error.
         Err(LogError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(ExitCode::SUCCESS);
         }
@@ -80,7 +80,7 @@ pub(super) fn log(options: &LogArgs) -> Result<ExitCode, Failure> {
     conclude(&found, &mut printer, options.follow)
 }
 
-/// What is said to people when everything is printed.
+/// Prints the final messages once everything is printed.
 fn conclude(
     found: &SelectedRun,
     printer: &mut LogPrinter<'_>,
@@ -88,7 +88,7 @@ fn conclude(
 ) -> Result<ExitCode, Failure> {
     let run = found.folder.id();
     match printer.damaged.take() {
-        // What there is was printed; whether the run has ended nobody can tell.
+        // Everything readable was printed, and whether the run has ended is unknown.
         Some(damaged) if printer.any => {
             eprint_safe(&damaged.to_string());
             return Ok(ExitCode::SUCCESS);
@@ -136,9 +136,9 @@ fn nothing(found: &SelectedRun, printer: &LogPrinter) -> Result<ExitCode, Failur
     }))
 }
 
-/// Why nothing more is printed.
+/// The reason why printing stopped.
 enum LogError {
-    /// Nobody takes it.
+    /// Standard output cannot be written.
     Output(io::Error),
     Other(Failure),
 }
@@ -149,29 +149,30 @@ impl From<io::Error> for LogError {
     }
 }
 
-/// Prints what there is, in order.
+/// Prints the available data, in order.
 struct LogPrinter<'a> {
     folder: &'a RunDir,
     what: LogSource,
     tail: Option<JournalTail>,
-    /// The outputs of all attempts and calls so far.
+    /// The output files of all attempts and calls so far.
     outputs: Vec<PathBuf>,
     iteration: Iteration,
     attempts: u32,
-    /// The file that is printed, and how far it is.
+    /// The index of the file that is being printed, and the position in it.
     current: usize,
     offset: u64,
     /// Whether anything was printed.
     any: bool,
-    /// Whether the end of the run is in its journal.
+    /// Whether the journal contains the end of the run.
     ended: bool,
-    /// What is wrong with its journal, if anything is.
+    /// The damage of the journal, if any.
     damaged: Option<Failure>,
-    /// Whether somebody conducts it.
+    /// Whether a process is executing the run.
     alive: bool,
-    /// A terminal obeys what it is shown; anything else gets the bytes.
+    /// Whether standard output is a terminal, which needs escaping; other outputs get the raw
+    /// bytes.
     terminal: bool,
-    /// A line that is not complete yet.
+    /// An incomplete line, held back until the rest arrives.
     rest: Vec<u8>,
 }
 
@@ -198,7 +199,8 @@ impl<'a> LogPrinter<'a> {
     fn print(&mut self, follow: bool) -> Result<(), LogError> {
         let mut end = None;
         loop {
-            // Looked at first: what its process wrote before it left is printed below.
+            // Checked first, so that everything the process wrote before it exited is printed
+            // below.
             self.alive = lock::peek(&self.folder.lock()).is_some();
             self.read_journal()?;
             match self.what {
@@ -223,7 +225,7 @@ impl<'a> LogPrinter<'a> {
         }
     }
 
-    /// Reads what is new in the journal. Without one that can be read there is still a log.
+    /// Reads new events from the journal. The log can be printed even if the journal is unreadable.
     fn read_journal(&mut self) -> Result<(), LogError> {
         if self.damaged.is_some() {
             return Ok(());
@@ -269,7 +271,7 @@ impl<'a> LogPrinter<'a> {
         self.outputs.push(self.folder.output().join(format!("{label}.ndjson")));
     }
 
-    /// The outputs that a damaged journal does not tell of, by their names.
+    /// Adds output files, by name, that a damaged journal does not mention.
     fn other_outputs(&mut self) {
         let entries = fs::read_dir(self.folder.output()).into_iter().flatten().flatten();
         let mut others: Vec<_> = entries
@@ -281,11 +283,11 @@ impl<'a> LogPrinter<'a> {
         self.outputs.append(&mut others);
     }
 
-    /// Prints what is new in these files, one after the other.
+    /// Prints new data in these files, in order.
     fn print_files(&mut self, files: &[PathBuf]) -> io::Result<()> {
         while let Some(path) = files.get(self.current) {
-            // One that is not there is not there yet, or never will be: an output that nobody
-            // could keep, an attempt that never began.
+            // The file may not exist yet, or never: its output could not be stored, or its attempt
+            // did not start.
             if let Ok(file) = open_regular(path) {
                 self.print_file(&file)?;
             }
@@ -308,7 +310,7 @@ impl<'a> LogPrinter<'a> {
                     self.bytes(&buffer[..count])?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // It was there a moment ago; there is nothing more to be had from it.
+                // The file has disappeared, so there is nothing more to print.
                 Err(_) => return Ok(()),
             }
         }
@@ -323,7 +325,7 @@ impl<'a> LogPrinter<'a> {
         self.safe(ready)
     }
 
-    /// Shows so much of what is there as a terminal can bear.
+    /// Prints the held-back bytes up to `end`, escaped for the terminal.
     fn safe(&mut self, end: usize) -> io::Result<()> {
         let lines: Vec<_> = self.rest.drain(..end).collect();
         io::stdout().write_all(display_safe(&String::from_utf8_lossy(&lines)).as_bytes())
@@ -335,8 +337,8 @@ impl<'a> LogPrinter<'a> {
     }
 }
 
-/// Takes what came to what is held back, and says how much of that can be shown: whole lines, and of
-/// a line that is longer than anybody reads what is there.
+/// Appends new bytes to the held-back ones. Returns how many can be shown: complete lines, or all
+/// complete characters of an overlong line.
 fn ready(rest: &mut Vec<u8>, came: &[u8]) -> usize {
     let before = rest.len();
     rest.extend_from_slice(came);
@@ -347,9 +349,9 @@ fn ready(rest: &mut Vec<u8>, came: &[u8]) -> usize {
     }
 }
 
-/// How much of this is no part of a character that goes on after it.
+/// Returns the length without an incomplete character at the end.
 fn whole_characters(bytes: &[u8]) -> usize {
-    // A character has at most four bytes, and its first says how many.
+    // A character has at most four bytes, and its first byte encodes the number.
     let last = bytes.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80);
     let Some(behind) = last else { return bytes.len() };
     let needed = match bytes[bytes.len() - 1 - behind] {
@@ -389,7 +391,7 @@ mod tests {
         let text = "a\u{e4}\u{20ac}\u{1f600}".as_bytes();
         let whole: Vec<_> = (0..=text.len()).map(|end| whole_characters(&text[..end])).collect();
         assert_eq!(whole, [0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10]);
-        // What is no text at all is cut anywhere.
+        // Bytes that are not text may be split anywhere.
         assert_eq!(whole_characters(b"\x80\x80\x80\x80\x80"), 5);
         assert_eq!(whole_characters(b"a\xff"), 1);
     }

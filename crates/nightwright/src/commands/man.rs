@@ -17,7 +17,7 @@ use crate::app::async_command::block_on;
 use crate::error::Failure;
 use crate::process::terminal::{TerminalCommand, run_on_terminal};
 
-/// How help begins its examples.
+/// The heading of the examples in help texts.
 const EXAMPLES: &str = "Examples:\n";
 
 #[derive(Clone, Debug, Args)]
@@ -33,7 +33,7 @@ pub(super) struct ManArgs {
 
 pub(super) fn man(options: &ManArgs) -> Result<ExitCode, Failure> {
     let mut root = command().disable_help_subcommand(true);
-    // Gives every command below its full name.
+    // This sets the full name of every subcommand.
     root.build();
     match &options.dir {
         None => show(usage::find_command(&root, &options.command)?)?,
@@ -46,8 +46,8 @@ pub(super) fn man(options: &ManArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// On a terminal, opens the page in `man`, which uses `$MANPAGER` or `$PAGER`. Otherwise prints it as
-/// roff, for `man -l -` and for files.
+/// On a terminal, opens the page in `man`, which uses `$MANPAGER` or `$PAGER`. Otherwise prints it
+/// as roff, for `man -l -` and for files.
 fn show(command: &Command) -> Result<(), Failure> {
     let page = page(command)
         .map_err(|error| Failure::trouble(format!("cannot render the manual page: {error}")))?;
@@ -57,7 +57,7 @@ fn show(command: &Command) -> Result<(), Failure> {
     if opens_in_man(command, &page)? {
         return Ok(());
     }
-    // Without `man` the help says the same, and can be read.
+    // Without `man`, the help contains the same information.
     print(command.clone().render_long_help().ansi().to_string().trim_end())
 }
 
@@ -72,7 +72,7 @@ fn opens_in_man(command: &Command, page: &[u8]) -> Result<bool, Failure> {
     fs::write(&file, page).map_err(cannot)?;
     let reading = TerminalCommand {
         program,
-        // A name with a slash in it is a file, for every `man`.
+        // Every `man` treats a name with a slash as a file.
         arguments: vec![file.into()],
         environment: env::vars_os().collect(),
         directory: folder.path().to_owned(),
@@ -81,7 +81,7 @@ fn opens_in_man(command: &Command, page: &[u8]) -> Result<bool, Failure> {
     block_on(async { Ok(run_on_terminal(&reading).await.is_ok_and(|done| done.exit.is_success())) })
 }
 
-/// The pages of a command and of all below it; gives how many there are.
+/// Writes the pages of a command and its subcommands; returns their number.
 fn write_all(command: &Command, folder: &Path) -> Result<u32, Failure> {
     let path = folder.join(format!("{}.1", full_name(command)));
     page(command).and_then(|page| fs::write(&path, page)).map_err(|error| failed(&path, &error))?;
@@ -109,7 +109,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     if let Some(notes) = notes {
         let text = notes.to_string();
         let (notes, examples) = text.split_once(EXAMPLES).unwrap_or((&text, ""));
-        // What follows the examples speaks of the help, not of this page.
+        // The text after the examples refers to the help, not to this page.
         let examples = examples.split("\n\n").next().unwrap_or_default();
         render_section("NOTES", notes, &mut page)?;
         render_section("EXAMPLES", examples, &mut page)?;
@@ -117,8 +117,8 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// What help says behind the options. Lines that begin with a blank are examples or tables: they
-/// stay as they are.
+/// Renders the text that follows the options in the help. Lines that begin with a space are
+/// examples or tables, and stay unchanged.
 fn render_section(title: &str, text: &str, page: &mut Vec<u8>) -> io::Result<()> {
     let text = text.trim_end().trim_start_matches('\n');
     if text.is_empty() {
@@ -144,7 +144,7 @@ fn render_section(title: &str, text: &str, page: &mut Vec<u8>) -> io::Result<()>
     roff.to_writer(page)
 }
 
-/// `nightwright-config-set`.
+/// Returns the name of the page, such as `nightwright-config-set`.
 pub(super) fn full_name(command: &Command) -> String {
     command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
 }

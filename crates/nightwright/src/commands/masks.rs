@@ -1,5 +1,5 @@
-//! What is secret where something is looked at and not run: what git and the files of a task say has
-//! not gone through the masks of a run.
+//! Secrets for commands that show data without a run. Output of git and files of a task have not
+//! passed through the masks of a run.
 
 use std::env;
 use std::path::Path;
@@ -16,8 +16,8 @@ use crate::secrets;
 use crate::store::journal::{self, RunDir};
 use crate::task::Task;
 
-/// What in a journal has masks in it: what these stand for is secret still, though no variable may
-/// say so any more.
+/// The masked texts of a journal. The masked values are still secret, even if no variable contains
+/// them any more.
 #[derive(Debug, Default)]
 pub(super) struct MaskedJournalTexts {
     settings: Option<Box<Settings>>,
@@ -26,7 +26,7 @@ pub(super) struct MaskedJournalTexts {
 }
 
 impl MaskedJournalTexts {
-    /// Takes an event into account.
+    /// Adds the masked texts of an event.
     pub(super) fn record(&mut self, event: &Event) {
         if let Event::Run(RunEvent::Started(started)) = event
             && started.settings.masked
@@ -44,33 +44,34 @@ impl MaskedJournalTexts {
         }
     }
 
-    /// What the masks stand for, as far as it was kept.
+    /// Returns the masked values, as far as they were saved.
     pub(super) fn secrets(&self, folder: &RunDir) -> Vec<String> {
         let settings = self.settings.as_deref();
         secrets::masked_values(folder.path(), settings, &self.operator_messages, &self.changed)
     }
 }
 
-/// What a run knew to be secret from what it was told. One that was told no secret is not read.
+/// Returns the secrets in the settings and messages of a run. Reads the journal only if it has
+/// masks.
 pub(super) fn known_to(folder: &RunDir) -> Vec<String> {
     if !secrets::has_unmasked(folder.path()) {
         return Vec::new();
     }
     let mut masked = MaskedJournalTexts::default();
-    // What stands before damage is as secret as ever.
+    // The events before damage still count.
     match journal::walk(&folder.journal(), |record| masked.record(&record.event)) {
         Ok(_) | Err(_) => masked.secrets(folder),
     }
 }
 
-/// What is secret by our environment, by the configuration of a project and of a task in it, and by
-/// what is known from elsewhere.
+/// Returns all secrets: from the environment, from the configuration of a project and of a task,
+/// and those already known.
 pub(super) fn secrets(
     project: &Path,
     task: Option<&str>,
     known: &[String],
 ) -> Result<Secrets, Failure> {
-    // A journal may name a task that is not there any more, or never could be.
+    // A journal may name a task that no longer exists, or an invalid one.
     let task = task.filter(|name| Task::open(project, name).is_ok());
     let layers = config::load(project, task, |name| env::var_os(name))?;
     secrets::of_config_and(&ResolvedConfig::new(layers), known)

@@ -46,7 +46,7 @@ pub(super) fn notify(options: &NotifyArgs) -> Result<ExitCode, Failure> {
     let task = task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
     let task = task.as_ref().map(|task| task.name().as_str());
     let layers = config::load(&project, task, |name| env::var_os(name))?;
-    // Whatever else is not approved has no part in this.
+    // Other unapproved settings do not matter here.
     let other: Vec<_> = KEYS
         .iter()
         .filter(|key| key.gated && !notify::is_key(key.name))

@@ -73,7 +73,7 @@ pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> 
 }
 
 impl PrinciplesArgs {
-    /// What was chosen on the command line.
+    /// Returns the principles chosen on the command line.
     fn given(&self) -> Result<Option<Principles>, Failure> {
         match (&self.preset, &self.from) {
             (Some(name), _) => Ok(Preset::named(name).map(Principles::of)),
@@ -95,7 +95,7 @@ fn written(project: &Path, file: &str, origin: &ValueOrigin) -> Result<Principle
     })
 }
 
-/// What is taken when nobody can be asked.
+/// Returns the principles to use without a terminal.
 fn without_asking(project: &Path) -> Result<Principles, Failure> {
     let foreign = principles::FOREIGN;
     match principles::inside(project, foreign)? {
@@ -116,16 +116,16 @@ fn replaces(project: &Path, file: &str) -> Result<bool, Failure> {
     Ok(terminal::is_there() && terminal::confirm(&question)?)
 }
 
-/// Where the principles of a project go, and what is there now.
+/// The file for the principles of a project, and its current contents.
 struct PrinciplesTarget<'a> {
     project: &'a Path,
     file: &'a str,
-    /// What is in the file, if it is there.
+    /// The current contents, if the file exists.
     old: Option<Vec<u8>>,
 }
 
 impl<'a> PrinciplesTarget<'a> {
-    /// Fails if nothing can be written there. It is worth asking before anybody answers questions.
+    /// Fails if the file cannot be written. Called before the user answers questions.
     fn new(
         project: &'a Path,
         file: &'a str,
@@ -156,7 +156,7 @@ impl<'a> PrinciplesTarget<'a> {
         Ok(Self { project, file, old })
     }
 
-    /// Asks somebody.
+    /// Asks the user for the principles.
     fn ask(&self, person: &mut TerminalPrompt) -> Result<Principles, NoAnswer> {
         let current = principles::inside(self.project, self.file).ok().flatten();
         if let Some(imported) = self.foreign(person)? {
@@ -166,7 +166,7 @@ impl<'a> PrinciplesTarget<'a> {
         ask::weights(person, start, WeightsShown::NotYet)
     }
 
-    /// Offers what another tool left.
+    /// Offers to import the principles of another tool.
     fn foreign(&self, person: &mut TerminalPrompt) -> Result<Option<Principles>, NoAnswer> {
         match principles::inside(self.project, principles::FOREIGN) {
             Ok(None) => Ok(None),
@@ -182,7 +182,7 @@ impl<'a> PrinciplesTarget<'a> {
         }
     }
 
-    /// Writes them. What was there is kept beside them.
+    /// Writes the principles, and keeps the old file as a backup next to them.
     fn write(&self, chosen: &Principles) -> Result<(), Failure> {
         let Self { project, file, old } = self;
         let text = chosen.to_toml();

@@ -36,7 +36,7 @@ pub(super) struct PromptArgs {
 struct PromptPage<'a> {
     prompt: &'a str,
     system: &'a str,
-    /// What people should know.
+    /// Notes to show to the user.
     notes: &'a [String],
 }
 
@@ -60,7 +60,7 @@ pub(super) fn prompt(options: &PromptArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the first iteration of a new run would be told.
+/// Returns the prompt of the first iteration of a new run.
 fn next(project: &Path, settings: &Settings) -> Result<prompt::Prompt, Failure> {
     let notes = match &settings.notes_file {
         Some(file) => workspace::read_notes(project, Path::new(file))

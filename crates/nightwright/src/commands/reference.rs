@@ -53,7 +53,7 @@ fn cli() -> String {
     text
 }
 
-/// The help of a command and of all below it.
+/// Writes the help of a command and its subcommands.
 fn help(command: &clap::Command, title: &str, text: &mut String) {
     let shown = command.clone().bin_name(title.to_owned()).term_width(100).version(None::<&str>);
     let page = shown.disable_help_subcommand(true).render_long_help().to_string();

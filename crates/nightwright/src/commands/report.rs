@@ -16,10 +16,10 @@ use crate::files;
 use crate::paste::from_here;
 use crate::workspace;
 
-/// The most commits that are told one by one.
+/// Maximum number of commits that are listed individually.
 const MAX_COMMITS: usize = 200;
 
-/// What stands for standard output in the place of a file.
+/// The file name that stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
 
 #[derive(Clone, Debug, Args)]
@@ -146,7 +146,7 @@ pub(super) fn report(options: &ReportArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The requested format, otherwise the one that the name of the file selects.
+/// Returns the requested format, otherwise the one that the file name selects.
 fn format(options: &ReportArgs, file: Option<&Path>) -> Result<ReportFormat, Failure> {
     let ending =
         file.and_then(Path::extension).map(|ending| ending.to_string_lossy().to_lowercase());
@@ -164,8 +164,8 @@ fn format(options: &ReportArgs, file: Option<&Path>) -> Result<ReportFormat, Fai
     }
 }
 
-/// Fails if a file of that name is no plain file: a folder, a link, a device are not written over.
-/// So it does without a folder to put it in, which may be a slip of the pen.
+/// Fails if the path exists and is not a plain file: folders, links and devices are not
+/// overwritten. Also fails if the parent folder does not exist, which may be a typo.
 fn check(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
@@ -181,7 +181,7 @@ fn check(file: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The run, as far as its journal can be read.
+/// Returns the report of a run, as far as its journal can be read.
 fn chronicle(found: &SelectedRun) -> Result<RunReport, Failure> {
     let folder = &found.folder;
     let mut builder = RunReportBuilder::new(folder.id().clone());
@@ -209,7 +209,8 @@ fn chronicle(found: &SelectedRun) -> Result<RunReport, Failure> {
     Ok(report)
 }
 
-/// What git says of the commits. Nobody has masked it yet: where we cannot, it is not told.
+/// Returns the commits according to git. Git's output is not masked yet; if the secrets cannot be
+/// determined, it is omitted.
 fn commits(
     found: &SelectedRun,
     report: &RunReport,

@@ -1,5 +1,5 @@
-//! `nightwright resume`: end a pause, or continue a run whose process is gone, with the same settings
-//! or with others.
+//! `nightwright resume`: end a pause, or continue a run whose process is gone, optionally with
+//! changed settings.
 
 mod changes;
 mod lost;
@@ -47,7 +47,7 @@ use crate::secrets;
 use crate::store::journal::{self, RunDir};
 use crate::task::Task;
 
-/// The key with the user's variables.
+/// The key with the user's variables for the agent.
 const VARIABLES: &str = "agent.env";
 
 #[derive(Clone, Debug, Args)]
@@ -123,7 +123,7 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     let (journal, writer) =
         journal::open_for_append(&locked_run.folder.journal(), locked_run.folder.id())
             .map_err(|error| damaged(&error))?;
-    // What was read before the lock was ours may be over by now.
+    // The run may have ended before this process got the lock.
     if options.if_needed
         && let Some(why) = refusal_reason(&journal.records, locked_run.folder.id())
     {
@@ -138,7 +138,7 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     recalled.warn(state);
     must_be_whole(state, locked_run.folder.id())?;
     let given = given(options, &state.settings)?;
-    // Nothing is asked about a run that does not continue.
+    // Asks no questions about a run that cannot be resumed.
     if let Some(refusal) = machine.refusal(&given, options.when()) {
         return Err(refused(&refusal, &RunView::of(&records), locked_run.folder.id()));
     }
@@ -167,7 +167,7 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
         settings,
         task,
         resolved,
-        // The run folder has a copy of them since the start.
+        // The run folder has had a copy of the hooks since the start.
         hooks: ApprovedHooks::default(),
         agent_files,
         notes: Vec::new(),
@@ -190,7 +190,7 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     )
 }
 
-/// A run that was only the gate cannot continue.
+/// Fails for a run that only verified, which cannot be resumed.
 fn must_be_whole(state: &State, run: &RunId) -> Result<(), Failure> {
     match state.settings.scope {
         Scope::Whole => Ok(()),
@@ -202,7 +202,7 @@ fn must_be_whole(state: &State, run: &RunId) -> Result<(), Failure> {
     }
 }
 
-/// What the options of the command line change.
+/// Returns the changes from the options of the command line.
 fn given(options: &ResumeArgs, pinned: &Settings) -> Result<Vec<SourcedChange>, Failure> {
     let ResumeArgs { changes, limits, .. } = options;
     changes.must_fit(pinned)?;
@@ -218,7 +218,7 @@ fn given(options: &ResumeArgs, pinned: &Settings) -> Result<Vec<SourcedChange>, 
     Ok(given)
 }
 
-/// What is different from now on, and the settings with that.
+/// Returns all changes, and the changed settings.
 fn changed(
     options: &ResumeArgs,
     project: &Path,
@@ -239,7 +239,7 @@ fn changed(
     Ok((changes, settings))
 }
 
-/// Why a run does not continue, and the command with which it would.
+/// Returns the error for a run that cannot be resumed, with a command that would resume it.
 fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
     let completed = match &view.ending {
         Some(ending) => matches!(ending.outcome, Outcome::Completed { .. }),
@@ -267,7 +267,7 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
     }
 }
 
-/// The run that is meant; `None` if nothing is to be done, which was said.
+/// Returns the requested run. Prints the reason and returns `None` if there is nothing to do.
 fn meant(options: &ResumeArgs) -> Result<Option<SelectedRun>, Failure> {
     if !options.if_needed {
         return options.selector.find().map(Some);
@@ -285,7 +285,7 @@ fn nothing_to_do(options: &ResumeArgs, why: &str) {
     }
 }
 
-/// The run that is meant if it was cut off, or why there is nothing to do.
+/// Returns the requested run if it crashed, or the reason why there is nothing to do.
 fn cut_off(which: &RunSelector) -> Result<Result<SelectedRun, String>, Failure> {
     let Some(found) = which.find_any()? else { return Ok(Err("there is no such run".to_owned())) };
     let run = found.folder.id();
@@ -296,7 +296,7 @@ fn cut_off(which: &RunSelector) -> Result<Result<SelectedRun, String>, Failure> 
     Ok(refusal_reason(&journal.records, run).map_or(Ok(found), Err))
 }
 
-/// Why a run is not to be gone on with unless somebody says so; `None` if it was cut off.
+/// Returns why a run must not be resumed without an explicit request; `None` if it crashed.
 fn refusal_reason(records: &[Record], run: &RunId) -> Option<String> {
     match Interruption::of(records) {
         Interruption::Crashed => None,
@@ -307,22 +307,22 @@ fn refusal_reason(records: &[Record], run: &RunId) -> Option<String> {
     }
 }
 
-/// The configuration as it is now, not approved yet.
+/// Returns the current configuration, including unapproved settings.
 fn layers(project: &Path, settings: &Settings) -> Result<Vec<ConfigLayer>, Failure> {
     let mut layers = vec![modes::load(project, &settings.mode)?.defaults];
     layers.extend(config::load(project, settings.task.as_deref(), |name| env::var_os(name))?);
     Ok(layers)
 }
 
-/// What of the configuration holds whatever was pinned: how much is shown, who is notified, and the
-/// values of the user's variables for the agent.
+/// Returns the parts of the configuration that are not pinned: the output level, the notifications,
+/// and the values of the user's variables for the agent.
 fn configuration(
     project: &Path,
     layers: Vec<ConfigLayer>,
     settings: &Settings,
     untrusted: UntrustedPolicy,
 ) -> Result<ResolvedConfig, Failure> {
-    // Everything else that needs an approval was pinned when the run began.
+    // Everything else that needs an approval was pinned when the run started.
     let variables = !settings.agent.environment.is_empty();
     let is_taken = |key: &str| (variables && key == VARIABLES) || notify::is_key(key);
     let other: Vec<_> = config::KEYS
@@ -334,7 +334,7 @@ fn configuration(
     Ok(ResolvedConfig::new(approval::settle_settings(project, layers, untrusted)?))
 }
 
-/// The user's variables for the agent, and those that are no longer there.
+/// Returns the user's variables for the agent. Warns about those that are no longer set.
 fn variables(settings: &Settings, resolved: &ResolvedConfig) -> BTreeMap<String, String> {
     let wanted = &settings.agent.environment;
     let mut variables = resolved.environment_of_agent();
@@ -348,7 +348,7 @@ fn variables(settings: &Settings, resolved: &ResolvedConfig) -> BTreeMap<String,
     variables
 }
 
-/// The command that is the agent of this run.
+/// Returns the command that is the agent of this run.
 fn command(state: &State, project: &Path) -> Result<AgentCommandLine, Failure> {
     let text = state.settings.agent.command.as_deref();
     let text =
@@ -356,7 +356,7 @@ fn command(state: &State, project: &Path) -> Result<AgentCommandLine, Failure> {
     AgentCommandLine::parse(text, project)
 }
 
-/// A run whose process is alive: a paused one continues, another is left alone.
+/// Handles a run whose process is alive: resumes it if it is paused, and fails otherwise.
 fn wake(found: &SelectedRun, options: &ResumeArgs) -> Result<ExitCode, Failure> {
     let run = found.folder.id();
     let view = found.view()?;
@@ -376,7 +376,7 @@ fn wake(found: &SelectedRun, options: &ResumeArgs) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the first event says of the agent and of hooks.
+/// Returns the facts about the agent and the hooks from the first event.
 fn opening(
     records: &[Record],
     folder: &RunDir,

@@ -1,5 +1,5 @@
-//! `nightwright run`, `plan` and `build`: work on a task or a goal until it is verified, or a limit is
-//! reached.
+//! `nightwright run`, `plan` and `build`: work on a task or a goal until it is verified, or a limit
+//! is reached.
 
 mod first_run;
 mod goal;
@@ -245,7 +245,7 @@ pub(super) struct OutputArgs {
     pub(super) color: Option<ColorChoice>,
 }
 
-/// Which command it is.
+/// The command that starts a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunCommand {
     Run,
@@ -254,7 +254,7 @@ pub(super) enum RunCommand {
 }
 
 impl RunCommand {
-    /// The mode, where the command itself says it.
+    /// Returns the mode, if the command implies one.
     fn mode(self) -> Option<&'static str> {
         match self {
             Self::Run => None,
@@ -271,16 +271,17 @@ pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Fa
     let pipe = options.detach.pipe()?;
     let (project, which) = options.project.find_for_work()?;
     let mut request = options.asked(command, &project, RequestPurpose::Run).inspect_err(|_| {
-        // Who gave words to an option may only have put them in the wrong place.
+        // The text after `--review-prompt` may have been meant as the goal; then help is no use.
         if options.says_nothing(command) && options.review_prompt.is_none() {
             eprint_raw(&short_help(command));
         }
     })?;
-    // What the project brings is said unless the user, and not the project, wants to hear nothing.
+    // Notes about the project are shown unless the user, not the project, asked for quiet output.
     let is_heard = options.output.level() != Some(OutputLevel::Quiet);
     let mut first_lines: Vec<_> = which.into_iter().chain(options.subject().note()).collect();
     if is_heard && !options.yes && !options.agent.dry_run && first_run::is_due(&project) {
-        // Whatever makes the run refuse comes before any question. Nothing takes effect by this.
+        // Everything that makes the run refuse is checked before any question. This changes
+        // nothing.
         let preview = run_spec::resolve_run(&RunRequest {
             untrusted: UntrustedPolicy::Accept,
             ..request.clone()
@@ -306,7 +307,7 @@ pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Fa
 }
 
 impl RunArgs {
-    /// What was asked for, with the flags as the last layer of the configuration.
+    /// Returns the request, with the flags as the last layer of the configuration.
     pub(super) fn asked(
         &self,
         command: RunCommand,
@@ -326,7 +327,7 @@ impl RunArgs {
             return Err(nothing_to_do(project, self.review_prompt.as_deref()));
         }
         let untrusted = match (self.yes, self.ignore_untrusted) {
-            // Who only looks runs nothing.
+            // A request that only shows the settings runs nothing.
             _ if purpose == RequestPurpose::Look => UntrustedPolicy::Accept,
             (true, _) => UntrustedPolicy::Accept,
             (false, true) => UntrustedPolicy::Ignore,
@@ -350,7 +351,7 @@ impl RunArgs {
         RunSubject::of(self.task.as_deref(), self.prompt.as_deref())
     }
 
-    /// Whether neither a task nor a goal is given, and none goes without saying.
+    /// Whether there is neither a task nor a goal, and the command does not imply one.
     fn says_nothing(&self, command: RunCommand) -> bool {
         let own_goal =
             matches!(command, RunCommand::Plan | RunCommand::Build) || self.mode.is_some();
@@ -401,7 +402,7 @@ impl RunArgs {
     }
 }
 
-/// The name of a tool. One that begins with a dash would be an option of the agent program.
+/// Parses the name of a tool. A name with a leading dash would be an option of the agent program.
 pub(super) fn tool(text: &str) -> Result<String, String> {
     if text.trim_start().starts_with('-') {
         return Err("the name of a tool, which cannot begin with `-`".to_owned());
@@ -414,7 +415,7 @@ fn list(items: &[String]) -> Option<Vec<String>> {
 }
 
 impl OutputArgs {
-    /// How much to show, if that was said.
+    /// Returns the output level, if one was given.
     pub(super) fn level(&self) -> Option<OutputLevel> {
         match (self.quiet, self.verbose) {
             (true, _) => Some(OutputLevel::Quiet),
@@ -423,7 +424,7 @@ impl OutputArgs {
         }
     }
 
-    /// The level, with the agent's words if they are asked for.
+    /// Returns the level, with the agent's messages if they were requested.
     pub(super) fn with_messages(&self, level: OutputLevel) -> Result<OutputLevel, Failure> {
         match (self.include_messages, level) {
             (false, level) => Ok(level),

@@ -1,4 +1,4 @@
-//! Which run is meant: an id, the unique beginning of one, a task's name, or nothing at all.
+//! Selects a run by its id, a unique prefix of the id, the name of its task, or by default.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use crate::runtime::control_socket::{self, ControlRequest};
 use crate::store::journal::{self, JournalError, RunDir};
 use crate::store::lock::{self, LockOwner};
 
-/// A run that was found.
+/// A run that was selected by the command line.
 #[derive(Debug)]
 pub(super) struct SelectedRun {
     pub(super) project: PathBuf,
     pub(super) folder: RunDir,
-    /// Who conducts it, if it is going on.
+    /// The process that executes the run, if it is active.
     pub(super) owner: Option<LockOwner>,
 }
 
 impl RunSelector {
-    /// Finds the run, which has to be there.
+    /// Finds the run. Fails if there is none.
     pub(super) fn find(&self) -> Result<SelectedRun, Failure> {
         if let Some(found) = self.find_any()? {
             return Ok(found);
@@ -37,7 +37,7 @@ impl RunSelector {
         Err(no_run(&format!("there is no run in `{}`", project.display())))
     }
 
-    /// All runs of the project, the newest first.
+    /// Returns all runs of the project, the newest first.
     pub(super) fn find_all(&self) -> Result<Vec<SelectedRun>, Failure> {
         let project = self.project.find()?;
         let home = home(&project)?;
@@ -50,7 +50,7 @@ impl RunSelector {
         runs.iter().rev().map(open).collect()
     }
 
-    /// The one run of the project that is running.
+    /// Returns the only active run of the project.
     pub(super) fn find_running(&self) -> Result<SelectedRun, Failure> {
         let project = self.project.find()?;
         let home = home(&project)?;
@@ -94,7 +94,7 @@ impl RunSelector {
 }
 
 impl SelectedRun {
-    /// Sends a request to the process of the run, which has to be running.
+    /// Sends a request to the process of the run. Fails if the run is not active.
     pub(super) fn send(&self, view: &RunView, request: &ControlRequest) -> Result<(), Failure> {
         self.require_running(view)?;
         let run = self.folder.id();
@@ -122,16 +122,16 @@ impl SelectedRun {
         })
     }
 
-    /// What the journal says so far.
+    /// Returns the state of the run according to its journal.
     pub(super) fn view(&self) -> Result<RunView, Failure> {
         let journal = journal::read(&self.folder.journal()).map_err(|error| damaged(&error))?;
         Ok(RunView::of(&journal.records))
     }
 
-    /// Goes through the journal as far as it can be read, and gives what cannot be.
+    /// Visits the readable records of the journal, and returns the unreadable part.
     pub(super) fn walk(&self, each: impl FnMut(Record)) -> Result<UnreadableJournal, Failure> {
         let (missing, from) = match journal::walk(&self.folder.journal(), each) {
-            // Somebody who is just writing has not finished.
+            // While a process is writing, an incomplete line is normal.
             Ok(Some(torn)) if self.owner.is_none() => {
                 let length = torn.length;
                 (format!("the last {length} bytes of the journal were not written whole"), None)
@@ -148,7 +148,7 @@ impl SelectedRun {
     }
 }
 
-/// Where a journal cannot be read any further, if there may be anything before it to tell.
+/// Returns the position of the damage, if there may be readable records before it.
 fn broken(error: &JournalError) -> Option<JournalBreak> {
     match error {
         JournalError::Damaged { line, .. } => Some(JournalBreak::Damaged { line: *line }),
@@ -163,7 +163,7 @@ fn broken(error: &JournalError) -> Option<JournalBreak> {
     }
 }
 
-/// A journal that cannot be used, with what to do about it.
+/// Returns the error for an unusable journal, with a hint.
 pub(super) fn damaged(error: &JournalError) -> Failure {
     let failure = Failure::because(error);
     match error.hint() {
@@ -178,7 +178,7 @@ fn no_run(message: &str) -> Failure {
     )
 }
 
-/// The one that is going on, else the last that worked on something.
+/// Returns the active run, else the last one that worked on something.
 fn unnamed(runs: &[RunId], home: &Path) -> Option<RunId> {
     let live = |run: &&RunId| lock::peek(&lock_of(home, run)).is_some();
     let worked = |run: &&RunId| !begin(home, run).is_some_and(|view| view.is_only_the_gate());
@@ -186,8 +186,8 @@ fn unnamed(runs: &[RunId], home: &Path) -> Option<RunId> {
     runs.iter().rfind(live).or_else(last).cloned()
 }
 
-/// An id goes before the name of a task, and that before the beginning of an id: a task may be
-/// called like a year, and its service has no other name for it.
+/// Finds a run by name. A full id has priority over a task name, and a task name over a prefix of
+/// an id. A task name may look like a year, and a service has only the task name.
 fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, Failure> {
     if let Some(run) = runs.iter().find(|run| run.0 == reference) {
         return Ok(Some(run.clone()));
@@ -195,7 +195,7 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, 
     let is_for_task = |run: &&RunId| {
         begin(home, run).is_some_and(|view| {
             let task = view.facts.as_ref().and_then(|facts| facts.task.as_deref());
-            // One that judges the work of a task is meant only while it does.
+            // A verification of the task's work matches only while it is active.
             let judges = view.is_only_the_gate() && lock::peek(&lock_of(home, run)).is_none();
             task == Some(reference) && !judges
         })
@@ -226,14 +226,14 @@ fn lock_of(home: &Path, run: &RunId) -> PathBuf {
     home.join("runs").join(&run.0).join("lock")
 }
 
-/// What a run was told.
+/// Returns the start of a run, with its settings.
 fn begin(home: &Path, run: &RunId) -> Option<RunView> {
     let folder = RunDir::open(home, run).ok()?;
     let first = journal::first(&folder.journal()).ok()?;
     Some(RunView::of(&first))
 }
 
-/// The project of a run that is not in this one.
+/// Returns another project that has this run.
 fn elsewhere(reference: &str, home: &Path) -> Option<String> {
     if reference.is_empty() {
         return None;

@@ -1,11 +1,12 @@
 //! `nightwright selftest`: test how this machine handles crashes, hangs, limits and full disks.
 //!
-//! Every [row](cases) is played by the real binary with the rehearsal agent, in a folder of its own
-//! with its own home, project and state, so that nothing of the user's is touched. What came of it
-//! is [observation] in the journal, in exit codes and in the list of processes, and
-//! [judged](expectations) by a function that looks at nothing else.
+//! The real binary executes every [case](cases) with the rehearsal agent. Each case has its own
+//! folder with a home, a project and a state, so the user's files are not touched. The
+//! [observation] consists of the journal, the exit codes and the list of processes. A pure function
+//! [judges](expectations) it.
 //!
-//! We are the one to whom orphans come: whoever a run leaves behind is seen, and ended at the end.
+//! This process is the subreaper: processes that a run leaves behind are reparented to it,
+//! detected, and killed at the end.
 
 mod case_env;
 mod cases;
@@ -36,19 +37,18 @@ use crate::error::Failure;
 use crate::process;
 use crate::workspace::space;
 
-/// So many rows at a time: most of each is waiting.
+/// Maximum number of parallel cases; most of them only wait.
 const MAX_PARALLEL: usize = 6;
-/// No row takes so long: one that is still there then does not end.
+/// The timeout of a case; one that takes longer counts as hanging.
 const ROW: Duration = Duration::from_secs(40);
-/// No row goes on for longer than this after the beginning of the whole: it is to take less than a
-/// minute, whatever happens.
+/// The deadline of all cases after the start of the test, so that it takes less than a minute.
 const WHOLE: Duration = Duration::from_secs(55);
-/// How much room all rows together are given: more than they take.
+/// The required free disk space; all cases together use less.
 const REQUIRED_BYTES: u64 = 64 * MEGABYTE;
 const MEGABYTE: u64 = 1_000_000;
-/// How long whoever is on the way out at the very end may take.
+/// How long exiting processes may take at the end of the test.
 const LEAVING: Duration = Duration::from_secs(1);
-/// How often that is looked at.
+/// The interval at which processes are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Debug, Args)]
@@ -84,7 +84,7 @@ pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::trouble(format!("cannot make a folder: {error}")))?;
     let play = SelftestRunner {
         program,
-        // As every other process will call it, however the way to it goes through links.
+        // The canonical path, as other processes see it, even if it contains links.
         folder: folder.path().canonicalize().unwrap_or_else(|_| folder.path().to_owned()),
         begun: Instant::now(),
         stop: Arc::default(),
@@ -111,10 +111,10 @@ pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(!report.holds())))
 }
 
-/// Refuses where there is too little room for all the rows: what fails for want of it would look as
-/// if something did not hold.
+/// Fails if there is too little disk space for all cases. Otherwise a full disk would look like a
+/// failed test.
 fn check_disk_space(folder: &Path, free: Option<u64>) -> Result<(), Failure> {
-    // Where nobody says how much is free, it is tried.
+    // If the free space is unknown, the test starts anyway.
     let Some(free) = free.filter(|free| *free < REQUIRED_BYTES) else { return Ok(()) };
     let message = format!(
         "the self-test needs {} MB in `{}`, and only {} MB are free there",
@@ -126,12 +126,12 @@ fn check_disk_space(folder: &Path, free: Option<u64>) -> Result<(), Failure> {
     Err(Failure::trouble(message).hint(hint))
 }
 
-/// Removes the folders of rows that held; those of others are kept to be looked at.
+/// Removes the folders of passed cases; the others are kept for inspection.
 fn tidy_up(folder: TempDir, report: &SelftestReport, keep: bool) {
     if keep || !report.holds() {
         for row in &report.cases {
             if !keep && row.verdict.is_fine() {
-                // One that stays is in the folder for such things.
+                // A folder that cannot be removed stays in the temporary folder.
                 let _ = fs::remove_dir_all(folder.path().join(row.name));
             }
         }
@@ -142,19 +142,19 @@ fn tidy_up(folder: TempDir, report: &SelftestReport, keep: bool) {
     }
 }
 
-/// All that is needed to play rows.
+/// The environment for executing cases.
 struct SelftestRunner {
     program: PathBuf,
     folder: PathBuf,
     begun: Instant,
-    /// Set when nobody wants to know any more.
+    /// Set when the user interrupts the test.
     stop: Arc<AtomicBool>,
-    /// Whether somebody is watching.
+    /// Whether to show progress on a terminal.
     interactive: bool,
 }
 
 impl SelftestRunner {
-    /// Plays them, some at a time, and leaves nobody behind.
+    /// Executes the cases in parallel, and leaves no processes behind.
     fn all(&self, rows: &[&'static SelftestCase]) -> SelftestReport {
         let next = AtomicUsize::new(0);
         let mut results = thread::scope(|scope| {
@@ -164,7 +164,7 @@ impl SelftestRunner {
                 scope.spawn(move || {
                     while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let result = self.row(row);
-                        // Who collects them is there until the last.
+                        // The receiver exists until the last result.
                         let _ = sender.send(result);
                     }
                 });
@@ -192,7 +192,7 @@ impl SelftestRunner {
         SelftestReport { cases: results, survivors, watched, took: self.begun.elapsed() }
     }
 
-    /// Whoever is below us though all is over. Those on their way out get a moment.
+    /// Returns the remaining child processes after all cases. Exiting processes get a moment.
     fn strays(&self) -> Vec<String> {
         let begun = Instant::now();
         loop {

@@ -21,10 +21,11 @@ use crate::files;
 use crate::process::{self, CapturedCommand, CapturedEnd};
 use crate::task::{Task, TaskName};
 
-/// By these words a file of ours is known.
+/// The text that identifies a unit of nightwright.
 const OURS: &str = "Made by `nightwright service install`";
 
-/// Where our things are, if that is not the usual place: without them no run would be found.
+/// Variables that locate programs, state and configuration. If they are set, the unit needs them to
+/// find the run.
 const PLACES: [&str; 6] = [
     "PATH",
     "NIGHTWRIGHT_STATE_DIR",
@@ -33,7 +34,7 @@ const PLACES: [&str; 6] = [
     "XDG_CACHE_HOME",
     "CLAUDE_CONFIG_DIR",
 ];
-/// What whoever starts services sets by itself, or what is nothing without a terminal.
+/// Variables that the service manager sets itself, or that are meaningless without a terminal.
 const USUAL: [&str; 10] = [
     "HOME",
     "USER",
@@ -46,12 +47,12 @@ const USUAL: [&str; 10] = [
     "COLORTERM",
     "XDG_RUNTIME_DIR",
 ];
-/// How they begin.
+/// Prefixes of further such variables.
 const USUAL_BEGINNINGS: [&str; 3] = ["LC_", "XDG_SESSION_", "XDG_DATA_"];
 
-/// How long the system may take to hear of a service.
+/// The timeout of a `systemctl` command.
 const MANAGER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much it may say to that.
+/// Maximum bytes of its output that are kept.
 const ANSWER: usize = 64 << 10;
 
 #[derive(Clone, Debug, Args)]
@@ -102,25 +103,25 @@ struct RemoveArgs {
     name: String,
 }
 
-/// What a unit starts.
+/// The contents of a systemd unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ServiceUnit {
     name: String,
     program: String,
     project: String,
-    /// The task or the run that goes on.
+    /// The task or the run to resume.
     run: String,
     environment: Vec<(String, String)>,
 }
 
 impl ServiceUnit {
-    /// What is started: nothing happens where no run was cut off.
+    /// Returns the command of the unit. It does nothing unless a run crashed.
     fn command(&self) -> [&str; 6] {
         [&self.program, "resume", "--if-needed", "-C", &self.project, &self.run]
     }
 }
 
-/// The program as a unit can name it.
+/// Returns the program in a form that a unit accepts.
 fn startable(program: String) -> Result<String, Failure> {
     if !systemd::starts(&program) {
         let message = format!("systemd starts no program with quotes in its path: `{program}`");
@@ -180,7 +181,7 @@ fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The task or the run that is meant, and the task it is of.
+/// Returns the selected task or run, and the task it belongs to.
 fn meant(options: &InstallArgs, project: &Path) -> Result<(String, Option<String>), Failure> {
     if let Some(name) = &options.which
         && let Ok(task) = Task::open(project, name)
@@ -203,7 +204,7 @@ fn own_program() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::trouble(format!("cannot find the nightwright program: {error}")))
 }
 
-/// A path that can stand in such a file: what would begin another line there must not.
+/// Returns a path as text. Fails if it contains characters that would break the unit file.
 fn plain(what: &str, path: &Path) -> Result<String, Failure> {
     let shown = path.display();
     let refused = |why: &str| Failure::trouble(format!("{what} is `{shown}`, and {why}"));
@@ -217,7 +218,7 @@ fn plain(what: &str, path: &Path) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-/// The variables that say where things are, as they are now.
+/// Returns the current values of the variables that locate files.
 fn places(
     variable: impl Fn(&'static str) -> Option<OsString>,
 ) -> Result<Vec<(String, String)>, Failure> {
@@ -230,7 +231,8 @@ fn places(
     Ok(all)
 }
 
-/// Why replacing this file needs confirmation; a unit of nightwright for the same project needs none.
+/// Returns why replacing this file needs confirmation; a unit of nightwright for the same project
+/// needs none.
 fn conflict(file: &Path, project: &str) -> Result<Option<String>, Failure> {
     let shown = file.display();
     Ok(match there(file)? {
@@ -244,7 +246,7 @@ fn conflict(file: &Path, project: &str) -> Result<Option<String>, Failure> {
     })
 }
 
-/// Asks before a file of another project or program is replaced.
+/// Asks before replacing a file of another project or program.
 fn confirm_replacing(file: &Path, project: &str, yes: bool) -> Result<(), Failure> {
     let Some(problem) = conflict(file, project)?.filter(|_| !yes) else { return Ok(()) };
     if terminal::is_there() && terminal::confirm(&format!("{problem}. Replace it?"))? {
@@ -253,7 +255,7 @@ fn confirm_replacing(file: &Path, project: &str, yes: bool) -> Result<(), Failur
     Err(Failure::trouble(problem).hint("choose another name with --name, or replace it with --yes"))
 }
 
-/// What is in a file that may be there.
+/// Returns the contents of a file; `None` if it does not exist.
 fn there(file: &Path) -> Result<Option<String>, Failure> {
     match fs::read(file) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
@@ -303,8 +305,8 @@ fn carry_out(command: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// What the agent has from this shell and will not have from the service. Nothing of it is written
-/// down: most of it is secret.
+/// Names variables that the agent has in this shell and will not have in the service. The unit does
+/// not contain their values, because most are secret.
 fn missing(project: &Path, task: Option<&str>) -> Result<Option<String>, Failure> {
     let resolved = ResolvedConfig::new(config::load(project, task, |name| env::var_os(name))?);
     let passed = resolved.get_list("agent.pass_env").unwrap_or_default();

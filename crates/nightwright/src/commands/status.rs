@@ -29,7 +29,7 @@ use crate::output;
 use crate::paste::steps_from_here;
 use crate::store::journal::{RunDir, attempt_label};
 
-/// The last few blockers and warnings are shown.
+/// Maximum number of blockers and of warnings that are shown; the last ones count.
 const MAX_LISTED: usize = 5;
 
 #[derive(Clone, Debug, Args)]
@@ -100,7 +100,7 @@ Fields of the --json object (times are in UTC, unknown values are null):
 With --all, --json prints an array of objects with the fields run, state, is_rehearsal, task, goal, \
 iterations, cost_usd, started_at, last_at, ending (the name only) and sentence.";
 
-/// A run, as it is now.
+/// The current status of a run.
 #[derive(Debug, Serialize)]
 struct StatusPage {
     run: String,
@@ -141,7 +141,7 @@ struct StatusPage {
     next: Vec<String>,
 }
 
-/// What it used up, against what it may.
+/// The resources used, and their limits.
 #[derive(Debug, Serialize)]
 struct SpendStatus {
     cost_usd: Usd,
@@ -155,7 +155,7 @@ struct SpendStatus {
     max_tokens: Option<u64>,
 }
 
-/// Where everything is.
+/// The paths of the run's files.
 #[derive(Debug, Serialize)]
 struct RunPaths {
     run_folder: PathBuf,
@@ -171,7 +171,7 @@ struct AgentStatus {
     version: Option<String>,
 }
 
-/// What it does.
+/// The current activity of the run.
 #[derive(Debug, Serialize)]
 struct ActivityStatus {
     what: ActivityKind,
@@ -182,7 +182,7 @@ struct ActivityStatus {
     last: Option<String>,
 }
 
-/// What there is to do.
+/// The kind of activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ActivityKind {
@@ -210,7 +210,7 @@ struct ProgressStatus {
     total: u32,
 }
 
-/// How the last iteration ended.
+/// The result of the last iteration.
 #[derive(Debug, Serialize)]
 struct LastIterationStatus {
     number: u32,
@@ -222,7 +222,7 @@ struct LastIterationStatus {
     summary: String,
 }
 
-/// How the run ended.
+/// The outcome of the run, once it has ended.
 #[derive(Debug, Serialize)]
 struct OutcomeStatus {
     name: &'static str,
@@ -231,11 +231,11 @@ struct OutcomeStatus {
     note: Option<String>,
 }
 
-/// What is shown of the events themselves.
+/// Data collected directly from the events.
 #[derive(Debug, Default)]
 struct StatusFold {
     view: RunView,
-    /// The last few.
+    /// The last few warnings.
     warnings: Vec<String>,
 }
 
@@ -275,7 +275,7 @@ fn page(
     let StatusFold { view, warnings } = told;
     let UnreadableJournal { missing, from } = unread;
     let state = Liveness::of(&view, owner.is_some(), from);
-    // Time stands still for a run that nobody conducts.
+    // Time does not advance for a run without a process.
     let now = if state == Liveness::Running { now } else { view.at.unwrap_or(now) };
     let Estimate { elapsed, mean, iterations_left, estimated_end, idle_limit, .. } =
         view.estimate(now);
@@ -317,7 +317,7 @@ fn page(
         warnings: view.warnings,
         last_warnings: warnings,
         last_iteration: view.last.as_ref().map(last_iteration),
-        // An ending before what cannot be read need not be the last.
+        // If the journal is damaged, an outcome before the damage need not be the last.
         ending: ending(&view).filter(|_| state == Liveness::Ended),
         started_at: view.started_at,
         last_at: view.at,
@@ -420,7 +420,8 @@ fn doing(view: &RunView) -> ActivityStatus {
     ActivityStatus { what, since: view.since, until, why, last: None }
 }
 
-/// What the agent of a live attempt does or said last. Its output is masked where it is kept.
+/// Returns the current or last activity of the agent in a live attempt. The stored output is
+/// already masked.
 fn last_activity(view: &RunView, folder: &RunDir, state: Liveness) -> Option<String> {
     let Activity::Working { .. } = view.activity() else { return None };
     let current = view.iteration.filter(|_| state == Liveness::Running)?;

@@ -1,4 +1,4 @@
-//! `nightwright task`: the commands for the life of a task.
+//! `nightwright task`: create, edit, validate, archive and restore tasks.
 
 mod archive;
 mod conversation;

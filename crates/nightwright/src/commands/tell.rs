@@ -65,8 +65,8 @@ pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The run that is meant, and the text for it. A single argument is the text if it has a space in it or
-/// no run has that name.
+/// Returns the selected run, and the message for it. A single argument is the message if it
+/// contains a space or no run has that name.
 fn addressed(options: &TellArgs) -> Result<(SelectedRun, Option<String>), Failure> {
     let TellArgs { run, text, retry_now, project } = options;
     let run = run.as_ref().filter(|run| !run.trim().is_empty());

@@ -1,4 +1,4 @@
-//! Questions at the terminal.
+//! Asks questions on the terminal.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ pub(crate) fn is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks a yes/no question on the terminal. The end of input is a no.
+/// Asks a yes/no question on the terminal. The end of input counts as no.
 pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
     loop {
         // If the terminal is gone, reading from it reports that.
@@ -36,8 +36,8 @@ pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Whether to do what `question` asks: `--yes` was given, or the answer at the terminal is yes. Without
-/// a terminal, `refusal` says that `--yes` is needed.
+/// Whether to do what `question` asks: `--yes` was given, or the user answers yes. Without a
+/// terminal, fails with `refusal`, which says that `--yes` is needed.
 pub(super) fn confirm_unless(
     yes: bool,
     question: &str,
@@ -56,8 +56,8 @@ pub(super) fn confirm_unless(
     Ok(agreed)
 }
 
-/// The user left before answering all questions, and nothing was written. `instead` names the option
-/// that avoids the questions.
+/// Handles a user who left before answering all questions, when nothing is written yet. `instead`
+/// names the option that avoids the questions.
 pub(super) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failure> {
     match gone {
         NoAnswer::Interrupted => {
@@ -71,7 +71,7 @@ pub(super) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failu
     }
 }
 
-/// Several questions in a row. From here on Ctrl-C arrives as an answer, so it cannot interrupt between
+/// Asks several consecutive questions. Ctrl-C arrives as an answer, so it cannot interrupt between
 /// two files.
 pub(super) struct TerminalPrompt {
     runtime: Runtime,
@@ -111,8 +111,8 @@ impl Prompter for TerminalPrompt {
     }
 }
 
-/// The lines of standard input. A read cannot be cancelled, so it gets its own thread, which is left
-/// behind when no more lines are needed.
+/// Returns the lines of standard input. A read cannot be cancelled, so it has its own thread, which
+/// is abandoned when no more lines are needed.
 fn read_lines() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {

@@ -16,7 +16,7 @@ use crate::error::Failure;
 use crate::task::{self, Task};
 use crate::trust::{self, ApprovalStore, TrustItem};
 
-/// So much of a name is shown.
+/// Maximum characters shown of a name.
 const NAME: usize = 80;
 
 #[derive(Clone, Debug, Args)]
@@ -70,10 +70,10 @@ pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the project, its tasks and its modes would run, and what the agent would take from it. A
-/// task or mode that cannot be read runs nothing either; it is named.
+/// Returns everything that the project, its tasks and its modes would run, and the files for the
+/// agent. An unreadable task or mode runs nothing; it is only named.
 fn everything(project: &Path) -> Result<Vec<TrustItem>, Failure> {
-    // What the user's own file and the environment say needs nobody's approval.
+    // The user's own configuration and the environment need no approval.
     let mut layers = config::load(project, None, |_| None)?;
     let mut add = |layer: Result<ConfigLayer, Failure>, what: &str| match layer {
         Ok(layer) => layers.push(layer),

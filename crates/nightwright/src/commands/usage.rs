@@ -1,4 +1,4 @@
-//! The command line as people type it: options before the command, unknown commands, unknown options.
+//! Errors of the command line: options before the command, unknown commands, unknown options.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use super::context::written;
 use crate::config::nearest::nearest;
 use crate::error::Failure;
 
-/// The command whose subcommands people look for at the top.
+/// The command whose subcommands users often type at the top level.
 const TASK: &str = "task";
 
-/// Every command takes `-C DIR`; before the command it means the same.
+/// Moves `-C DIR` after the command, because every command accepts it there.
 pub(crate) fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let given: Vec<OsString> = match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some("-C" | "--project") if arguments.len() > 3 => arguments.drain(1..3).collect(),
@@ -29,7 +29,7 @@ pub(crate) fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Prints help and version on standard output, and a mistake on standard error.
+/// Prints help and version on standard output, and errors on standard error.
 pub(super) fn clap_error(
     mut error: clap::Error,
     arguments: &[OsString],
@@ -39,7 +39,7 @@ pub(super) fn clap_error(
         root.build();
         let words = arguments.iter().skip(1).map_while(|word| word.to_str());
         let words: Vec<_> = words.map(str::to_owned).collect();
-        // The first word that is not a command is an error there, too.
+        // This fails at the first word that is not a command.
         find_command(&root, &words)?;
     }
     if error.kind() == ErrorKind::UnknownArgument {
@@ -49,11 +49,12 @@ pub(super) fn clap_error(
     if !error.use_stderr() {
         written(printed)?;
     }
-    // If the terminal is gone, only the exit code remains to report with.
+    // If the terminal is gone, only the exit code remains.
     Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)))
 }
 
-/// clap proposes `-- --option` for an unknown option, which would pass a typo to the agent or to a task.
+/// Removes clap's tip `-- --option` for an unknown option, which would pass a typo to the agent or
+/// a task.
 fn drop_escape_tip(error: &mut clap::Error) {
     let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) else {
         return;
@@ -64,7 +65,7 @@ fn drop_escape_tip(error: &mut clap::Error) {
     }
 }
 
-/// The command that these words name. Arguments may follow the name of a command that has none below it.
+/// Returns the command that these words name. Arguments may follow a command without subcommands.
 pub(super) fn find_command<'a>(
     root: &'a Command,
     words: &[String],

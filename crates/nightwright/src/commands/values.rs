@@ -1,15 +1,15 @@
-//! Values on the command line: parsed once, at the border.
+//! Parsers for values on the command line.
 
 use crate::config::{self, FieldValue};
 
-/// The parser of an option that stands for a key: it allows what a file may say.
+/// Returns the parser of an option that sets a key: it accepts the same values as a file.
 pub(super) fn setting<T: FieldValue>(
     key: &'static str,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     move |text| config::parse_setting(key, text)
 }
 
-/// Something that says something.
+/// Accepts any text that is not blank.
 pub(super) fn text(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("some text; it is empty".to_owned()),
@@ -17,8 +17,8 @@ pub(super) fn text(text: &str) -> Result<String, String> {
     }
 }
 
-/// Text for the agent. A list may begin with a dash, but a single word with one is an option that
-/// was mistyped, or whose text was forgotten.
+/// Accepts text for the agent. A list may begin with a dash, but a single word with a dash is a
+/// mistyped option, or one whose text is missing.
 pub(super) fn words(given: &str) -> Result<String, String> {
     let word = given.trim();
     if word.len() > 1 && word.starts_with('-') && !word.contains(char::is_whitespace) {
@@ -38,7 +38,7 @@ mod tests {
     use crate::config::amounts::exact;
     use crate::config::{KEYS, ValueKind};
 
-    /// Texts that the kind allows, and texts that it does not.
+    /// Returns texts that the kind accepts, and texts that it rejects.
     fn samples(kind: ValueKind) -> (Vec<String>, Vec<String>) {
         let step = Duration::from_millis(1);
         match kind {

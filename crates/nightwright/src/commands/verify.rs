@@ -1,4 +1,5 @@
-//! `nightwright verify`: verify the work on a task as a run would verify a claim, without working on it.
+//! `nightwright verify`: verify the work on a task as a run would verify a claim, without working
+//! on it.
 
 mod report;
 
@@ -32,7 +33,7 @@ use crate::store::journal;
 use crate::task::{ProjectRuns, Task, TaskState};
 use crate::workspace::Baseline;
 
-/// Where the report goes, in the folder of the task.
+/// The path of the report, relative to the folder of the task.
 pub(super) const REPORT: &str = "verification-report.md";
 
 #[derive(Clone, Debug, Args)]
@@ -110,12 +111,12 @@ pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
     let ResolvedRequest { settings, task, resolved, notes, .. } = &mut request;
     let task = task.clone().ok_or_else(run_spec::no_goal)?;
     can_judge(settings)?;
-    // Found out before anything is spent.
+    // Checked before anything is spent.
     files::check_inside(&project, &task.path(REPORT)).map_err(|error| Failure::because(&error))?;
     let origin = last_run(&project, &task);
     settings.verify.depth = depth(settings, resolved, origin.as_ref());
     if origin.is_none() {
-        // Nobody knows what changed, so nobody can say that nothing was weakened.
+        // Without a known start there is no list of changes, so tampering cannot be detected.
         settings.verify.tamper = Tamper::Off;
     }
     let level = if options.quiet { OutputLevel::Quiet } else { OutputLevel::Progress };
@@ -129,7 +130,7 @@ pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
     let spec = RunSpec {
         since: origin,
         level,
-        // The user is there and sees the result.
+        // The user is present and sees the result.
         notify: Vec::new(),
         strictness: Strictness::RequireComplete,
         keep_awake: false,
@@ -176,7 +177,7 @@ impl VerifyArgs {
     }
 }
 
-/// Nobody is told that work is verified when nothing looked at it.
+/// Fails if neither a check nor a model would judge the work.
 fn can_judge(settings: &Settings) -> Result<(), Failure> {
     match settings.verify.model {
         VerdictMode::Off if settings.verify.commands.is_empty() => Err(Failure::usage(
@@ -187,8 +188,8 @@ fn can_judge(settings: &Settings) -> Result<(), Failure> {
     }
 }
 
-/// How the project was when the last run of a task began: what is judged is what came of it.
-/// `None` if there was no run, or nothing is known of its start.
+/// Returns the state of the project at the start of the task's last run, from which changes are
+/// counted. `None` if there was no run, or its start is unknown.
 fn last_run(project: &Path, task: &Task) -> Option<EarlierRun> {
     let runs = ProjectRuns::of(project).ok()?;
     let last = TaskState::read(task, &runs).ok()?.state.last_run?;
@@ -202,7 +203,8 @@ fn last_run(project: &Path, task: &Task) -> Option<EarlierRun> {
     Some(EarlierRun { tree, checks: state.and_then(|state| state.baseline) })
 }
 
-/// How closely a model looks. Where nobody knows what changed it has to look at the project itself.
+/// Returns how thoroughly a model judges. If the changes are unknown, it must read the project
+/// itself.
 fn depth(settings: &Settings, resolved: &ResolvedConfig, origin: Option<&EarlierRun>) -> Depth {
     match (resolved.origin("verify.depth"), origin) {
         (ValueOrigin::BuiltIn, None) => Depth::Deep,
@@ -210,7 +212,7 @@ fn depth(settings: &Settings, resolved: &ResolvedConfig, origin: Option<&Earlier
     }
 }
 
-/// Writes the report, if there is anything to report, says what came of it, and gives the exit code.
+/// Writes the report, if there is a result, prints a summary, and returns the exit code.
 fn conclude(
     options: &VerifyArgs,
     task: &Task,

@@ -1,6 +1,7 @@
-//! What can be brought from other tools: instructions, plans and limits. An import is a value that
-//! is shown before anybody is asked; nothing at its source is changed. A source that cannot be
-//! understood costs one item and leaves a note.
+//! Imports instructions, plans and limits from other tools.
+//!
+//! An import is a value that is shown before the user is asked. It never changes its source. A
+//! source that cannot be parsed is skipped with a note.
 
 mod fresher;
 mod principles;
@@ -20,59 +21,59 @@ use super::project_files::{EntryContent, ProjectFiles, TASKS, inside};
 use super::text::quoted;
 use crate::task::INSTRUCTIONS;
 
-/// Where the words for the agent go that every run is told.
+/// The file with the instructions that every run receives.
 pub const AGENTS: &str = ".nightwright/AGENTS.md";
 
-/// A longer name of a task is cut.
+/// Maximum length of a task name; a longer one is truncated.
 const NAME_LENGTH: usize = 60;
 
-/// What one tool left, and what would be made of it.
+/// The files of one tool, and the files and settings that an import would create from them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {
-    /// Where it comes from, for people.
+    /// The source of the import, as shown to the user.
     pub source: String,
-    /// What would be written.
+    /// The files that the import would write.
     pub files: Vec<ImportedFile>,
-    /// What would be set for the whole project.
+    /// The settings for the whole project.
     pub taken: ImportedSettings,
-    /// What is left out, and why.
+    /// The parts that are left out, with the reasons.
     pub notes: Vec<String>,
 }
 
 /// A file that an import would write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedFile {
-    /// What it is made of, relative to the project.
+    /// The path of the source, relative to the project.
     pub from: String,
-    /// Where it goes, relative to the project.
+    /// The path of the new file, relative to the project.
     pub to: String,
-    /// What will be in it.
+    /// The contents of the new file.
     pub text: String,
 }
 
 /// Settings of the whole project that an import brings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportedSettings {
-    /// `limits.max_iterations`.
+    /// The value for `limits.max_iterations`.
     pub max_iterations: Option<u32>,
-    /// `agent.max_turns`.
+    /// The value for `agent.max_turns`.
     pub max_turns: Option<u32>,
-    /// `model.name`.
+    /// The value for `model.name`.
     pub model: Option<String>,
-    /// Commands, to be offered: they are not taken unless somebody looks at them.
+    /// Commands that are offered to the user, and used only if the user accepts them.
     pub commands: Commands,
 }
 
-/// Everything that could be imported, and what was recognised and is left alone.
+/// All possible imports, and the recognised parts that are not imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imports {
-    /// One for each source.
+    /// One import per source.
     pub imports: Vec<Import>,
-    /// What is left alone, and why.
+    /// The parts that are not imported, with the reasons.
     pub notes: Vec<String>,
 }
 
-/// Says what could be imported.
+/// Returns everything that can be imported.
 pub fn imports(view: &ProjectFiles) -> Imports {
     let mut names = UsedNames::of(view);
     let mut found = Imports::default();
@@ -106,7 +107,7 @@ impl Import {
         self.files.is_empty() && self.taken == ImportedSettings::default()
     }
 
-    /// Leaves out the tasks that were imported before: they have the very same instructions.
+    /// Removes tasks that were imported before, which have identical instructions.
     fn leave_out_known(&mut self, view: &ProjectFiles) {
         for (name, text) in self.instructions() {
             let same = |known: &&str| {
@@ -120,12 +121,12 @@ impl Import {
         }
     }
 
-    /// The tasks that would be made and can be run.
+    /// Returns the names of the new tasks that can be run.
     pub fn tasks(&self) -> Vec<String> {
         self.instructions().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The instructions that would be written, by the name of their task.
+    /// Returns the instructions to write, by the name of their task.
     fn instructions(&self) -> Vec<(String, String)> {
         let of_task = |file: &ImportedFile| {
             let name = file.to.strip_prefix(TASKS)?.strip_prefix('/')?;
@@ -135,7 +136,7 @@ impl Import {
         self.files.iter().filter_map(of_task).collect()
     }
 
-    /// The plan, one line each.
+    /// Describes the import, one line per file or setting.
     pub fn plan(&self) -> Vec<String> {
         let mut lines: Vec<String> =
             self.files.iter().map(|file| format!("{} -> {}", file.from, file.to)).collect();
@@ -153,7 +154,7 @@ impl Import {
         lines
     }
 
-    /// Takes a file as it is; whether it could be taken.
+    /// Copies a file unchanged. Returns whether that was possible.
     fn copy(&mut self, view: &ProjectFiles, from: &str, to: &str) -> bool {
         self.notes.extend(unusable(view, from));
         match view.text(from).filter(|text| !text.trim().is_empty()) {
@@ -165,12 +166,12 @@ impl Import {
         }
     }
 
-    /// Takes the first of these files that can be taken.
+    /// Copies the first of these files that can be copied.
     fn copy_first(&mut self, view: &ProjectFiles, folder: &str, names: &[&str], to: &str) -> bool {
         names.iter().any(|name| self.copy(view, &inside(folder, name), to))
     }
 
-    /// Takes the words that every run is told, unless there are some already.
+    /// Copies the instructions for every run, unless the project has some already.
     fn copy_agents(&mut self, view: &ProjectFiles, folder: &str, names: &[&str]) {
         let there = |name: &&&str| view.has_file(&inside(folder, name));
         let Some(name) = names.iter().find(there) else { return };
@@ -194,7 +195,7 @@ impl Import {
     }
 }
 
-/// Why something that is there cannot be taken.
+/// Returns why an existing path cannot be imported.
 fn unusable(view: &ProjectFiles, path: &str) -> Option<String> {
     match view.get(path)? {
         EntryContent::Text(text) => text.trim().is_empty().then(|| format!("`{path}` is empty")),
@@ -204,7 +205,7 @@ fn unusable(view: &ProjectFiles, path: &str) -> Option<String> {
     }
 }
 
-/// The names of tasks that are in use.
+/// The task names that are in use.
 struct UsedNames {
     used: BTreeSet<String>,
 }
@@ -214,12 +215,12 @@ impl UsedNames {
         Self { used: view.names_in(TASKS).map(str::to_lowercase).collect() }
     }
 
-    /// The folder of a new task, named as much like this as can be.
+    /// Returns the folder of a new task whose name is as close to `wanted` as possible.
     fn folder(&mut self, wanted: &str) -> String {
         let valid = valid_name(wanted);
         let mut name = valid.clone();
         let mut number = 2;
-        // Folders that differ only in case are one folder on some disks.
+        // Some file systems ignore case, so names must differ in more than case.
         while !self.used.insert(name.to_lowercase()) {
             name = format!("{valid}-{number}");
             number += 1;
@@ -228,7 +229,7 @@ impl UsedNames {
     }
 }
 
-/// A name of a task, made of whatever was a name elsewhere.
+/// Derives a valid task name from a name in another tool.
 fn valid_name(wanted: &str) -> String {
     let mut name = String::new();
     for c in wanted.chars() {
@@ -244,7 +245,7 @@ fn valid_name(wanted: &str) -> String {
     if name.is_empty() { "imported".to_owned() } else { name.to_owned() }
 }
 
-/// What a task sets differently.
+/// The settings in which a task differs from the project.
 #[derive(Default)]
 struct TaskSettings {
     mode: Option<&'static str>,

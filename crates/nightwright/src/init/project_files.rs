@@ -163,7 +163,6 @@ impl ProjectFiles {
         }
     }
 
-    /// Whether the folder exists.
     pub fn has_folder(&self, path: &str) -> bool {
         self.get(path) == Some(&EntryContent::Folder)
     }

@@ -1,10 +1,10 @@
-//! Tasks put away as one file each: `.nightwright/archive/NAME-YYYYMMDDTHHMMSS.mmmZ.tar.gz`.
+//! Archives tasks, one file each: `.nightwright/archive/NAME-YYYYMMDDTHHMMSS.mmmZ.tar.gz`.
 //!
-//! Nothing is lost on the way in either direction. An archive is written beside its place, synced,
-//! read back by the very rules that a restoration follows, and only then named; the folder goes
-//! after that. A restored task is unpacked beside its place and moved there in one stroke.
+//! Neither direction can lose data. An archive is written to a temporary file, synced, checked with
+//! the same rules as for a restore, and then renamed. Only then is the task's folder removed. A
+//! restored task is unpacked next to its final path and moved there atomically.
 //!
-//! An archive may come from anywhere, so it is believed nothing: see `archive/unpack.rs`.
+//! An archive may come from an untrusted source; see `archive/unpack.rs` for the checks.
 
 mod pack;
 mod unpack;
@@ -26,32 +26,32 @@ use crate::config::nearest::nearest;
 use crate::error::{Failure, chain};
 use crate::files::{self, FileError, Removed, Staging};
 
-/// Where archives are.
+/// The folder of archives, relative to the project.
 pub const FOLDER: &str = ".nightwright/archive";
 
-/// How an archive's name ends.
+/// The file extension of archives.
 const ENDING: &str = ".tar.gz";
 
-/// The time in an archive's name, in a form that sorts; the fraction may be missing.
+/// The time in the name of an archive, in a sortable format; the fraction may be missing.
 const TIME_WRITTEN: &str = "%Y%m%dT%H%M%S%.3fZ";
 const TIME_READ: &str = "%Y%m%dT%H%M%S%.fZ";
 
-/// The most bytes of all files of a task together, and the most files, folders and links.
+/// Maximum total size of a task's files, and maximum number of files, folders and links.
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_ENTRIES: usize = 100_000;
 
-/// An archive that is there.
+/// An archive in the project's folder of archives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskArchive {
-    /// The task's name, by the file's.
+    /// The task's name, taken from the file name.
     pub name: TaskName,
-    /// When it was put away, in a form that sorts.
+    /// The time of archiving, in a sortable format.
     pub at: String,
-    /// The file's name.
+    /// The file name, without a folder.
     pub file: String,
 }
 
-/// How large a task is.
+/// The size of a task: the bytes of its files, and the number of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct TaskSize {
     entries: usize,
@@ -59,7 +59,7 @@ struct TaskSize {
 }
 
 impl TaskSize {
-    /// Counts a file of so many bytes, a folder or a link.
+    /// Counts a file of this size, a folder or a link.
     fn add(&mut self, bytes: u64) {
         self.entries += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -70,25 +70,24 @@ impl TaskSize {
     }
 }
 
-/// A task that was put away.
+/// A task that was just archived.
 #[derive(Clone, Debug)]
 pub struct ArchivedTask {
-    /// The archive, as seen from the project.
+    /// The path of the archive, relative to the project.
     pub archive: PathBuf,
-    /// What became of the folder.
+    /// Whether the folder was removed completely.
     pub folder: Removed,
 }
 
-/// A task that was brought back.
+/// A task that was restored from an archive.
 #[derive(Clone, Debug)]
 pub struct RestoredTask {
-    /// The task.
     pub task: Task,
-    /// What people should know.
+    /// A warning for the user, if any.
     pub warning: Option<String>,
 }
 
-/// Archives a task and removes its folder. Nobody else may be working on it.
+/// Archives a task and removes its folder. The caller must hold the task's lock.
 pub fn archive_task(task: &Task, now: Timestamp) -> Result<ArchivedTask, Failure> {
     let archive = store(task, now)?;
     let folder = files::remove_folder(&task.folder()).map_err(|error| {
@@ -98,7 +97,7 @@ pub fn archive_task(task: &Task, now: Timestamp) -> Result<ArchivedTask, Failure
     Ok(ArchivedTask { archive, folder })
 }
 
-/// Archives a task; gives the archive as seen from the project.
+/// Archives a task; returns the path of the archive relative to the project.
 fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
     let project = task.project();
     let relative = Path::new(FOLDER);
@@ -137,7 +136,7 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
     Ok(relative.join(name))
 }
 
-/// Brings a task back from an archive, which stays where it is.
+/// Restores a task from an archive, which is kept.
 pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> {
     let refused = |why: String| {
         Failure::trouble(format!("the archive `{}` is refused: {why}", archive.display()))
@@ -161,7 +160,7 @@ pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> 
             .hint("nothing was restored")
     })?;
     staging.commit().map_err(cant)?;
-    // It is back, whether or not this can be noted.
+    // The task is restored even if this cannot be recorded.
     let noted = ProjectRuns::of(project).and_then(|runs| TaskState::set_apart(&task, &runs));
     let warning = noted.unwrap_or_else(|error| {
         Some(format!("the state of the task is not noted: {}", error.message))
@@ -169,7 +168,7 @@ pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> 
     Ok(RestoredTask { task, warning })
 }
 
-/// The archive that is meant: the newest of a task, a file in the folder of archives, or any file.
+/// Finds an archive: the newest of a task, a file in the folder of archives, or any file.
 pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
     let all = list(project)?;
     let folder = project.join(FOLDER);
@@ -182,7 +181,7 @@ pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
     }
     if reference.ends_with(ENDING) {
         let plain = Path::new(reference).components().collect::<Vec<_>>();
-        // In the folder first, under whatever name; else where the path leads.
+        // The folder of archives has priority; otherwise the reference is a path.
         if let [Component::Normal(name)] = plain[..]
             && folder.join(name).is_file()
         {
@@ -205,7 +204,7 @@ pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
     })
 }
 
-/// All archives of a project, by task and age.
+/// Returns all archives of a project, sorted by task and age.
 pub fn list(project: &Path) -> Result<Vec<TaskArchive>, Failure> {
     let relative = Path::new(FOLDER);
     if !files::folder_inside(project, relative).map_err(|error| Failure::because(&error))? {
@@ -222,7 +221,7 @@ fn file_name(name: &TaskName, now: Timestamp) -> String {
     format!("{name}-{}{ENDING}", now.strftime(TIME_WRITTEN))
 }
 
-/// What a file name says. Read from its end: a task's name may look like anything.
+/// Parses a file name from its end, because a task's name may contain anything.
 fn parse(file: &OsStr) -> Option<TaskArchive> {
     let file = file.to_str()?;
     let (name, at) = file.strip_suffix(ENDING)?.rsplit_once('-')?;
@@ -231,7 +230,7 @@ fn parse(file: &OsStr) -> Option<TaskArchive> {
     Some(TaskArchive { name, at: at.to_owned(), file: file.to_owned() })
 }
 
-/// Opens an archive; a pipe in its place is not waited for.
+/// Opens an archive. A named pipe does not block.
 fn open(archive: &Path) -> Result<File, Failure> {
     let fail = |source| Failure::because(&FileError::Read { path: archive.to_owned(), source });
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -243,12 +242,13 @@ fn open(archive: &Path) -> Result<File, Failure> {
     Err(fail(io::Error::other("it is not a plain file")))
 }
 
-/// Whether a link stays in the task. It may go up first, over folders that are no links, and not
-/// beyond the task's; after that only down, maybe over another link that stays in the task. Going
-/// up behind a name is refused: where that leads depends on other links. `path` begins with the
+/// Whether a link's target stays inside the task. The target may start with `..`, but not leave the
+/// task's folder. After that it may only descend, possibly through another link that stays inside.
+/// `..` after a name is refused, because its meaning depends on other links. `path` starts with the
 /// task's folder.
 fn stays_inside(path: &Path, target: &Path) -> bool {
-    // The task's folder itself is the ground: one less than the components above the link.
+    // The task's folder is the root: the depth is one less than the number of components above the
+    // link.
     let mut depth = path.components().count().saturating_sub(2);
     let mut down = false;
     for component in target.components() {

@@ -1,5 +1,5 @@
-//! A lock that prevents two commands from working on one task at the same time, for example
-//! archiving a task while another command writes to it.
+//! A lock that prevents two commands from working on one task at the same time. For example, a task
+//! cannot be archived while another command writes to it.
 //!
 //! The kernel holds the lock, on a file outside the project. It is released when its process exits,
 //! and does not depend on the task's folder or on files that the agent can delete.

@@ -2,8 +2,8 @@
 //! its iterations.
 //!
 //! The journals of the runs are authoritative, and this file is a cache. A run that was not
-//! recorded (its process was killed) is found in the journals on the next read, and a lost or
-//! invalid file is rebuilt from them. Only setup sessions are in no journal.
+//! recorded, because its process was killed, is found in the journals on the next read. A lost or
+//! invalid file is rebuilt from the journals. Only setup sessions are in no journal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -339,7 +339,7 @@ impl TaskStatus {
             OutcomeClass::Unverified => Self::Unverified,
             OutcomeClass::Stopped => Self::Stopped,
             OutcomeClass::Interrupted => Self::Interrupted,
-            // A limit of the account holds the task up like one of the run.
+            // A limit of the account stops the task in the same way as a limit of the run.
             OutcomeClass::Failed if matches!(outcome, Outcome::LimitWaitTooLong { .. }) => {
                 Self::Limit
             }
@@ -347,7 +347,7 @@ impl TaskStatus {
         }
     }
 
-    /// The name in files, JSON and on screens.
+    /// Returns the name in files, JSON and on screens.
     pub fn name(self) -> &'static str {
         match self {
             Self::New => "new",

@@ -1,6 +1,7 @@
-//! Templates: instructions kept to be used again, with the list that belongs to them, its boxes
-//! open, and the settings. A project has its own in `.nightwright/templates`, and a user some for all
-//! projects beside the user's configuration; the project's win.
+//! Templates: reusable instructions, with their checklist (all boxes open) and settings.
+//!
+//! A project has its templates in `.nightwright/templates`. The user's templates for all projects
+//! are next to the user's configuration. A project's template has priority.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,40 +15,39 @@ use crate::config::nearest::nearest;
 use crate::error::Failure;
 use crate::files::{self, FileError, Removed, Staging};
 
-/// The files that make a template.
+/// The files that make up a template.
 const FILES: [&str; 3] = [INSTRUCTIONS, TODO, SETTINGS];
 
-/// Where templates are kept.
+/// A folder of templates, of the project or of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateStore {
     owner: TemplateScope,
-    /// Nothing outside of this is read or written.
+    /// Files outside this folder are neither read nor written.
     ground: PathBuf,
-    /// The folder of templates in it.
+    /// The folder of templates, relative to `ground`.
     folder: &'static str,
 }
 
-/// Whose templates they are.
+/// The owner of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateScope {
-    /// The project's.
+    /// Only for this project.
     Project,
-    /// The user's, for all projects.
+    /// For all projects of the user.
     User,
 }
 
-/// A template that is there.
+/// A template that exists on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// What it is called.
     pub name: TaskName,
-    /// Whose it is.
+    /// Whether it belongs to the project or the user.
     pub owner: TemplateScope,
     shelf: TemplateStore,
 }
 
 impl TemplateScope {
-    /// As it is shown.
+    /// Returns the name as shown to the user.
     pub fn name(self) -> &'static str {
         match self {
             Self::Project => "project",
@@ -57,19 +57,20 @@ impl TemplateScope {
 }
 
 impl TemplateStore {
-    /// The project's.
+    /// Returns the templates of a project.
     pub fn of_project(project: &Path) -> Self {
         let ground = project.to_owned();
         Self { owner: TemplateScope::Project, ground, folder: ".nightwright/templates" }
     }
 
-    /// The user's, by the environment.
+    /// Returns the user's templates, located by the environment.
     pub fn of_user() -> Result<Self, Failure> {
         let ground = user_folder(env::var_os)?;
         Ok(Self { owner: TemplateScope::User, ground, folder: "templates" })
     }
 
-    /// All shelves, the one that wins first. Without a home there are no templates of the user.
+    /// Returns all stores in order of priority. Without a home folder, there are no templates of
+    /// the user.
     fn all(project: &Path) -> Vec<Self> {
         let mut all = vec![Self::of_project(project)];
         all.extend(Self::of_user().ok());
@@ -104,14 +105,14 @@ impl TemplateStore {
             let name = entry.map_err(cant)?.file_name();
             let name = name.to_str().and_then(|name| TaskName::of("template", name).ok());
             let Some(name) = name else { continue };
-            // One that cannot be used is not on offer; asked for by name, it says why.
+            // An unusable template is not listed. Requested by name, it reports the reason.
             all.extend(self.get(&name).ok().flatten());
         }
         all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
     }
 
-    /// Keeps the instructions of a task as a template.
+    /// Saves the instructions of a task as a template.
     pub fn save(&self, task: &Task, name: &TaskName) -> Result<Template, Failure> {
         let mut contents = Vec::new();
         for file in FILES {
@@ -148,12 +149,12 @@ impl TemplateStore {
 }
 
 impl Template {
-    /// Where it is.
+    /// Returns the path of its folder.
     pub fn folder(&self) -> PathBuf {
         self.shelf.ground.join(self.shelf.relative(&self.name))
     }
 
-    /// Its files, by name, with what is in them.
+    /// Returns its files with their contents, by name.
     pub fn contents(&self) -> Result<Vec<(&'static str, String)>, Failure> {
         let mut contents = Vec::new();
         for file in FILES {
@@ -170,7 +171,7 @@ impl Template {
         Ok(contents)
     }
 
-    /// Makes a task of it; another mode than the template's can be asked for.
+    /// Creates a task from the template, optionally with another mode.
     pub fn use_for(
         &self,
         project: &Path,
@@ -188,7 +189,7 @@ impl Template {
         Task::create_with(project, task, &files)
     }
 
-    /// The template's settings with another mode.
+    /// Returns the template's settings with another mode.
     fn settings_with(&self, old: Option<Vec<u8>>, mode: &str) -> Result<Vec<u8>, Failure> {
         let Some(old) = old else { return Ok(super::settings(mode).into_bytes()) };
         let text = String::from_utf8_lossy(&old);
@@ -198,7 +199,7 @@ impl Template {
         })?;
         match settings.get_mut("mode").and_then(toml_edit::Item::as_value_mut) {
             Some(value) => {
-                // A comment behind it stays.
+                // Keeps a comment that follows the value.
                 let around = value.decor().clone();
                 *value = mode.into();
                 *value.decor_mut() = around;
@@ -208,34 +209,34 @@ impl Template {
         Ok(settings.to_string().into_bytes())
     }
 
-    /// Removes it.
+    /// Removes the template's folder.
     pub fn delete(self) -> Result<Removed, Failure> {
         files::remove_folder(&self.folder()).map_err(|error| Failure::because(&error))
     }
 }
 
-/// The name of a template.
+/// Parses the name of a template.
 pub fn name(text: &str) -> Result<TaskName, Failure> {
     TaskName::of("template", text)
 }
 
-/// All templates by name, the project's before the user's of the same name.
+/// Returns all templates by name; of two with the same name, the project's comes first.
 pub fn list(project: &Path) -> Result<Vec<Template>, Failure> {
     let mut all = Vec::new();
     for shelf in TemplateStore::all(project) {
         all.extend(shelf.list()?);
     }
-    // Stable, so the one that wins comes first.
+    // A stable sort keeps the one with priority first.
     all.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(all)
 }
 
-/// A template by name: the project's, else the user's.
+/// Finds a template by name: the project's, else the user's.
 pub fn find(project: &Path, name: &TaskName) -> Result<Template, Failure> {
     find_on(&TemplateStore::all(project), name)
 }
 
-/// A template by name on some shelves, the first one that has it.
+/// Finds a template by name in the first of these stores that has it.
 pub fn find_on(shelves: &[TemplateStore], name: &TaskName) -> Result<Template, Failure> {
     let mut there = Vec::new();
     for shelf in shelves {
@@ -262,10 +263,10 @@ fn already_there(name: &TaskName) -> Failure {
         .hint("give another name, or replace it with --yes")
 }
 
-/// The folder with what a user has for all projects.
+/// Returns the folder of the user's configuration.
 fn user_folder(variable: impl Fn(&'static str) -> Option<OsString>) -> Result<PathBuf, Failure> {
     for (name, below) in [("XDG_CONFIG_HOME", "nightwright"), ("HOME", ".config/nightwright")] {
-        // Set to nothing is the same as not set, and a relative one is to be ignored.
+        // An empty variable counts as not set, and a relative path must be ignored.
         let value = variable(name).map(PathBuf::from).filter(|value| value.is_absolute());
         if let Some(value) = value {
             return Ok(value.join(below));

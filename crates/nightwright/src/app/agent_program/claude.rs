@@ -1,4 +1,4 @@
-//! Claude Code: whether it is there, and whether it will do what it is asked for.
+//! Claude Code: finds the program, and checks that it accepts the settings.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,10 +18,10 @@ use crate::error::Failure;
 use crate::output::OutputLevel;
 use crate::process::Containment;
 
-/// With this, the agent program believes that it is in a sandbox.
+/// The variable that tells the agent program that it runs in a sandbox.
 pub(super) const SANDBOXED: &str = "IS_SANDBOX";
 
-/// Looks for Claude Code on this machine.
+/// Finds Claude Code on this machine.
 pub(crate) async fn find_claude(
     environment: Vec<(OsString, OsString)>,
     freshness: Freshness,
@@ -40,7 +40,7 @@ pub(crate) async fn find_claude(
     program::find(&wanted).await
 }
 
-/// What people should know before it starts.
+/// Prints what the user should know before Claude Code starts.
 pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: OutputLevel) {
     if let Some(note) = newer(agent).filter(|_| level.shows_messages()) {
         eprint_safe(&note);
@@ -52,7 +52,7 @@ pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: OutputLe
     }
 }
 
-/// What to say of a version that nobody has tried yet.
+/// Returns a note about a version newer than the tested ones.
 fn newer(agent: &AgentFacts) -> Option<String> {
     let version = Version::parse(agent.version.as_deref()?)?;
     match claude::COVERED.support(version) {
@@ -65,7 +65,8 @@ fn newer(agent: &AgentFacts) -> Option<String> {
     }
 }
 
-/// Whether the agent needs nobody's leave for anything, be it by our option or by its own.
+/// Whether the agent may do everything without asking, by an option of nightwright or of Claude
+/// Code.
 pub(super) fn may_do_everything(settings: &Settings) -> bool {
     let own = |argument: &String| {
         argument == "--dangerously-skip-permissions" || argument.ends_with("bypassPermissions")
@@ -73,7 +74,8 @@ pub(super) fn may_do_everything(settings: &Settings) -> bool {
     settings.agent.permissions == Permissions::Bypass || settings.agent.arguments.iter().any(own)
 }
 
-/// The agent program refuses to do everything as root, unless it is told that it is in a sandbox.
+/// Fails if Claude Code would refuse to run: as root, it bypasses permissions only in a declared
+/// sandbox.
 pub(crate) fn refused_as_root(
     settings: &Settings,
     environment: &[(OsString, OsString)],

@@ -1,25 +1,25 @@
-//! A command of the user's as the agent.
+//! The command line of an agent that the user provides.
 
 use std::path::Path;
 
 use crate::error::Failure;
 
-/// A command line, in words.
+/// A command line, split into words.
 #[derive(Debug)]
 pub(crate) struct AgentCommandLine {
-    /// A name, or a whole path.
+    /// A name to look up in `PATH`, or an absolute path.
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
 }
 
 impl AgentCommandLine {
-    /// The program: a name, or a whole path.
+    /// Returns the program: a name to look up in `PATH`, or an absolute path.
     pub(crate) fn program(&self) -> &str {
         &self.program
     }
 
-    /// Splits a command line as a shell would. A program that is given by a relative path is
-    /// looked for in the project, where it will run.
+    /// Splits a command line as a shell would. A relative path of the program is resolved against
+    /// the project, where the program will run.
     pub(crate) fn parse(text: &str, project: &Path) -> Result<Self, Failure> {
         let wrong = |why: &str| Failure::usage(format!("--agent-command `{text}`: {why}"));
         let words = shell_words::split(text).map_err(|error| wrong(&error.to_string()))?;

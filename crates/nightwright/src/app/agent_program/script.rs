@@ -1,4 +1,4 @@
-//! The script of a rehearsal, and where it is kept while it is played.
+//! The script of a rehearsal, and its copy in the run's folder.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,17 +13,17 @@ use crate::output::OutputLevel;
 use crate::rehearsal::{self, script};
 use crate::store::journal::{RunDir, create_file};
 
-/// A script that was read and understood.
+/// The text of a script that was parsed successfully.
 #[derive(Debug)]
 pub(crate) struct RehearsalScript(String);
 
 impl RehearsalScript {
-    /// One of ours.
+    /// Wraps a script that is part of nightwright.
     pub(crate) fn built_in(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The one that a run was begun with, if any.
+    /// Returns the script that a run started with, if any.
     pub(crate) fn of_run(folder: &RunDir) -> Result<Option<Self>, Failure> {
         let path = Self::kept_in(folder);
         if path.exists() { Self::read(&path).map(Some) } else { Ok(None) }
@@ -33,7 +33,7 @@ impl RehearsalScript {
         folder.path().join("rehearsal.toml")
     }
 
-    /// One of the user's; what is wrong with it is said before anything starts.
+    /// Reads a script of the user. Fails if it is invalid, before anything starts.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let text = fs::read_to_string(path).map_err(|error| {
             let path = path.display();
@@ -47,7 +47,7 @@ impl RehearsalScript {
     }
 }
 
-/// The script and the log of a rehearsal, in the folder of the run.
+/// Writes the script to the run's folder, and returns the variables for the script and the log.
 pub(super) fn stage(
     script: Option<&RehearsalScript>,
     folder: &RunDir,
@@ -58,7 +58,7 @@ pub(super) fn stage(
         let path = RehearsalScript::kept_in(folder);
         let write = || match create_file(&path) {
             Ok(mut file) => file.write_all(text.as_bytes()),
-            // A run that goes on has it already, and it is what it was.
+            // A resumed run has its script already.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
         };
@@ -75,7 +75,7 @@ pub(super) fn stage(
     Ok(all)
 }
 
-/// Says what of the user's is not rehearsed.
+/// Names the hooks of the user that a rehearsal does not run.
 pub(super) fn name_hooks(hooks: &Hooks, level: OutputLevel) {
     if hooks.any() && level.shows_messages() {
         let names = Hook::ALL.into_iter().filter(|hook| hooks.has(*hook));

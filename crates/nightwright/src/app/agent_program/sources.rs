@@ -1,15 +1,15 @@
-//! The sources of the agent program's own settings: the user's, and those of the project.
+//! The sources of the agent program's own settings: the user and the project.
 
 use std::path::Path;
 
 use crate::trust::{self, TrustItem};
 
-/// The user's own settings.
+/// The name of the source for the user's settings.
 pub(super) const USER_SETTINGS: &str = "user";
-/// The settings of the project.
+/// The name of the source for the project's settings.
 pub(crate) const PROJECT_SETTINGS: &str = "project";
 
-/// The sources without those in the project, unless its files are exactly the approved ones.
+/// Returns the sources without the project's, unless its files are exactly the approved ones.
 pub(crate) fn allowed_sources(
     sources: &[String],
     project: &Path,
@@ -18,7 +18,7 @@ pub(crate) fn allowed_sources(
     let as_approved = trust::agent_files(project) == agent_files;
     let is_allowed = |source: &&String| as_approved || source.as_str() == USER_SETTINGS;
     let allowed: Vec<_> = sources.iter().filter(is_allowed).cloned().collect();
-    // Without any source the program would read all of them.
+    // Without any source, the program would read all of them.
     if allowed.is_empty() { vec![USER_SETTINGS.to_owned()] } else { allowed }
 }
 

@@ -11,8 +11,8 @@ use crate::error::Failure;
 use crate::paste::from_here;
 use crate::process::{self, DetachOutcome};
 
-/// Runs the same command in another process, waits until its run has started, and says how to look
-/// at it.
+/// Runs the same command in another process, waits until its run has started, and prints how to
+/// follow it.
 pub(crate) fn detach() -> Result<ExitCode, Failure> {
     let arguments = project_last(env::args_os().collect());
     let option = |number| OsString::from(format!("--detach-fd={number}"));
@@ -39,8 +39,8 @@ pub(crate) fn detach() -> Result<ExitCode, Failure> {
 }
 
 impl DetachReport {
-    /// Prints it here. If the id cannot be printed, the user still learns of the run: it continues,
-    /// and nothing else says so.
+    /// Prints the report. If the id cannot be printed, the user still learns that the run
+    /// continues, because nothing else reports it.
     fn announce(&self) -> Result<(), Failure> {
         let help = from_here(&self.help()).into_owned();
         match (self.print(), self.tone) {
@@ -58,7 +58,7 @@ impl DetachReport {
         Ok(())
     }
 
-    /// The commands to look at the run with.
+    /// Returns the commands for following the run.
     fn help(&self) -> String {
         let Self { run, pid, .. } = self;
         format!(

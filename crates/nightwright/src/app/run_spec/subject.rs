@@ -1,4 +1,4 @@
-//! The subject of a run: its task or goal, its mode, and the files that these come with.
+//! The subject of a run: its task or goal, its mode, and the files of these.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use crate::paste::from_here;
 use crate::runtime::evidence_files::EvidenceFiles;
 use crate::task::{self, Task};
 
-/// The notes of a goal without a task.
+/// The notes file of a goal without a task.
 const SHARED_NOTES: &str = "SHARED_TASK_NOTES.md";
 
-/// Opens the task of a run. A word that is no task never starts a run, so the hint says how to give a
-/// goal of one word.
+/// Opens the task of a run. A word that names no task never starts a run, so the hint explains how
+/// to give a goal of one word.
 pub(super) fn open_task(request: &RunRequest, name: &str) -> Result<Task, Failure> {
     let takes_goals = matches!(request.purpose, RequestPurpose::Run | RequestPurpose::Look);
     Task::open(&request.project, name).map_err(|mut failure| {
@@ -31,8 +31,8 @@ pub(super) fn open_task(request: &RunRequest, name: &str) -> Result<Task, Failur
     })
 }
 
-/// The mode that the command implies, else that of a flag, else that of the configuration. The
-/// configuration does not choose the mode of a goal without a task.
+/// Returns the mode that the command implies, else the one of the flag, else the configured one.
+/// The configuration does not choose the mode of a goal without a task.
 pub(super) fn mode_name(
     request: &RunRequest,
     task: Option<&Task>,
@@ -49,7 +49,7 @@ pub(super) fn mode_name(
     resolved.get_text("mode").unwrap_or(usual).to_owned()
 }
 
-/// Says that the mode uses prompts of the project, which are not built in.
+/// Returns a note if the mode uses prompts of the project instead of the built-in ones.
 pub(super) fn own_files_note(mode: &Mode) -> Option<String> {
     let files: Vec<_> = mode.own.iter().map(|file| format!("`{}`", file.display())).collect();
     let Mode { name, .. } = mode;
@@ -106,7 +106,8 @@ pub(super) fn files_of(mode: &Mode, task: Option<&Task>) -> Result<Files, Failur
     })
 }
 
-/// A task has its own notes, and a plan needs none. Iterations on a goal share a file of the project.
+/// Returns the file for notes. A task has its own, a plan needs none, and a goal uses a file of the
+/// project.
 pub(super) fn notes_file(mode: &Mode, task: Option<&Task>) -> Option<String> {
     match (task, &mode.definition.list) {
         (Some(task), _) => Some(task.relative(task::NOTES).display().to_string()),
@@ -115,7 +116,7 @@ pub(super) fn notes_file(mode: &Mode, task: Option<&Task>) -> Option<String> {
     }
 }
 
-/// Refuses a mode that implements a plan where there is none.
+/// Fails if the mode implements a plan and there is none.
 pub(super) fn must_have_plan(
     project: &Path,
     mode: &Mode,

@@ -1,4 +1,4 @@
-//! The texts that a prompt is made of.
+//! The texts that make up a prompt.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::files;
 use crate::task::{self, Task};
 
-/// A larger file does not help any agent.
+/// Maximum size of a file; a larger one does not help an agent.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 pub(super) fn read(

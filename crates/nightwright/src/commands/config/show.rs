@@ -1,4 +1,4 @@
-//! How the configuration is shown.
+//! Formats the configuration for `config get`, `list` and `explain`.
 
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::redact::Secrets;
@@ -10,7 +10,7 @@ use crate::config::{ConfigValue, KEYS, Key, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
 use crate::secrets;
 
-/// A value in a list takes no more room than this.
+/// Maximum width of a value in a list.
 const WIDEST: usize = 40;
 
 pub(super) fn get(
@@ -53,7 +53,7 @@ pub(super) fn list(resolved: &ResolvedConfig, format: ConfigFormat) -> Result<()
     let rows: Vec<[String; 3]> = KEYS
         .iter()
         .map(|key| {
-            // What was cut could not be masked any more.
+            // Mask before truncating: a truncated secret would no longer be recognised.
             let value = masks.winner(key, resolved);
             let value = value.map_or(format!("({})", key.unset), |value| value.to_string());
             let origin = one_line(&resolved.origin(key.name).to_string(), usize::MAX);
@@ -71,11 +71,11 @@ pub(super) fn list(resolved: &ResolvedConfig, format: ConfigFormat) -> Result<()
     print(&lines.join("\n"))
 }
 
-/// What is masked in values that are shown.
+/// The masks for values that are shown.
 struct ShownMasks {
-    /// By all that is known.
+    /// All known secrets, including those of the project.
     all: Secrets,
-    /// By what the user alone knows.
+    /// Only the secrets of the user.
     user: Secrets,
 }
 
@@ -84,15 +84,15 @@ impl ShownMasks {
         Self { all: secrets::to_show(resolved), user: secrets::of_user() }
     }
 
-    /// A value without what may be secret, and with masks for what is known to be. A project makes
-    /// no masks for what it needs approval for, or it could hide what it would run.
+    /// Returns a value with secrets removed or masked. For settings that need approval, a project's
+    /// own masks do not apply. Otherwise the project could hide commands that it would run.
     fn shown(&self, key: &Key, origin: &ValueOrigin, value: &ConfigValue) -> ConfigValue {
         let is_asked_for = key.gated && origin.comes_with_project();
         let secrets = if is_asked_for { &self.user } else { &self.all };
         value.without_secrets().map_texts(&|text| secrets.mask(text).into_owned())
     }
 
-    /// The value that counts.
+    /// Returns the effective value of a key.
     fn winner(&self, key: &Key, resolved: &ResolvedConfig) -> Option<ConfigValue> {
         resolved.value(key.name).map(|value| self.shown(key, resolved.origin(key.name), value))
     }

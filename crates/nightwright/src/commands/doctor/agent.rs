@@ -1,4 +1,4 @@
-//! The agent program and what it will find around itself.
+//! Checks the agent program and its environment.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use crate::app::agent_program::AgentCommandLine;
 use crate::error::Failure;
 use crate::process::{Containment, ContainmentLevel};
 
-/// Variables by which an account is known to the agent.
+/// Variables that identify the agent's account.
 const ACCOUNT: [&str; 6] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -25,7 +25,7 @@ const ACCOUNT: [&str; 6] = [
     "CLAUDE_CODE_USE_VERTEX",
 ];
 
-/// Variables that a session of the agent sets for what it starts.
+/// Variables that a session of the agent sets for its child processes.
 const OUTER_SESSION: [&str; 5] = [
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
@@ -34,7 +34,7 @@ const OUTER_SESSION: [&str; 5] = [
     "CLAUDE_PID",
 ];
 
-/// Whether there is a program that can be used.
+/// Reports whether a usable program exists.
 pub(super) fn found(found: &Result<FoundProgram, ProgramError>) -> DoctorFinding {
     let covered = claude::COVERED;
     let (oldest, newest) = (covered.oldest.to_string(), covered.newest.to_string());
@@ -60,7 +60,7 @@ pub(super) fn found(found: &Result<FoundProgram, ProgramError>) -> DoctorFinding
     finding.fact("oldest_tested", oldest).fact("newest_tested", newest)
 }
 
-/// Whether the user's own agent program is there.
+/// Reports whether the user's own agent program exists.
 pub(super) fn command(text: &str, project: &Path) -> DoctorFinding {
     let located = AgentCommandLine::parse(text, project).and_then(|command| {
         locate(command.program(), env::var_os("PATH").as_deref()).map_err(Failure::from)
@@ -72,7 +72,7 @@ pub(super) fn command(text: &str, project: &Path) -> DoctorFinding {
     }
 }
 
-/// What the agent will find around itself.
+/// Reports on the environment of the agent.
 pub(super) fn around(environment: &[(OsString, OsString)]) -> Vec<DoctorFinding> {
     let mut findings = vec![login()];
     findings.extend(user());
@@ -82,7 +82,7 @@ pub(super) fn around(environment: &[(OsString, OsString)]) -> Vec<DoctorFinding>
     findings
 }
 
-/// What speaks for a login, by name. Whether it is valid only a call can tell.
+/// Reports the evidence of a login, by name. Only a call can tell whether it is valid.
 fn login() -> DoctorFinding {
     let mut signs: Vec<String> = ACCOUNT.into_iter().filter(is_set).map(str::to_owned).collect();
     if let Some(file) = credentials().filter(|file| fs::metadata(file).is_ok_and(|f| f.len() > 0)) {
@@ -105,7 +105,7 @@ fn login() -> DoctorFinding {
     finding.fact("signs", signs)
 }
 
-/// The file in which the program keeps a login.
+/// Returns the file in which the program stores a login.
 fn credentials() -> Option<PathBuf> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("CLAUDE_CONFIG_DIR").or_else(|| Some(set("HOME")?.join(".claude")));
@@ -116,7 +116,7 @@ fn is_set(name: &&str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// A word to whoever is root.
+/// Returns a warning if the user is root.
 fn user() -> Option<DoctorFinding> {
     if !rustix::process::getuid().is_root() {
         return None;
@@ -127,7 +127,7 @@ fn user() -> Option<DoctorFinding> {
     Some(DoctorFinding::warning("user", text).hint("run nightwright as another user"))
 }
 
-/// A word to whoever is started by an agent.
+/// Returns a warning if an agent started this process.
 fn outer_session() -> Option<DoctorFinding> {
     let there: Vec<String> = OUTER_SESSION.into_iter().filter(is_set).map(str::to_owned).collect();
     (!there.is_empty()).then(|| {
@@ -136,7 +136,7 @@ fn outer_session() -> Option<DoctorFinding> {
     })
 }
 
-/// The variables of ours that no program of a run gets to see: their names, never their values.
+/// Reports the names, never the values, of variables that the programs of a run do not get.
 fn dropped(environment: &[(OsString, OsString)]) -> DoctorFinding {
     let passed = |name: &OsString| environment.iter().any(|(known, _)| known == name);
     let names: Vec<String> = env::vars_os()
@@ -151,7 +151,7 @@ fn dropped(environment: &[(OsString, OsString)]) -> DoctorFinding {
     DoctorFinding::ok("environment", text).names("dropped", names)
 }
 
-/// How well an attempt is kept together.
+/// Reports how the processes of an attempt are contained.
 fn containment() -> DoctorFinding {
     let level = Containment::choose(None).level();
     let grade = match level {

@@ -1,4 +1,4 @@
-//! The checks of a run, and what they need: an environment, a temporary folder, programs.
+//! Examines the checks of a run and their requirements: environment, temporary folder, programs.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -22,20 +22,20 @@ use crate::runtime::checks::{CheckRunner, cannot_start};
 use crate::secrets;
 use crate::store::temp_folder::{self, TempFolder};
 
-/// What every check may do with its temporary folder.
+/// A command that uses its temporary folder as a check might.
 const USES_TEMP: &str = "file=$(mktemp) && echo x > \"$file\" && rm \"$file\"";
-/// How long that may take.
+/// The timeout of `USES_TEMP`.
 const TEMP_TIME: Duration = Duration::from_secs(10);
-/// What is kept of its output.
+/// Maximum bytes of its output that are kept.
 const TEMP_OUTPUT: usize = 4 << 10;
-/// The name of its folder.
+/// The name of its temporary folder.
 const TEMP_NAME: &str = "doctor";
-/// The most that is shown of what a check printed.
+/// Maximum characters of a check's output that are shown.
 const MAX_OUTPUT_CHARS: usize = 200;
-/// A shell exits like this if a program is not there.
+/// The exit code of a shell that does not find a program.
 const NO_PROGRAM: i32 = 127;
 
-/// Whether a check can use its temporary folder: tries it as a run would.
+/// Tests whether a check can use its temporary folder, under the conditions of a run.
 pub(super) async fn temporary(project: &Path) -> DoctorFinding {
     match try_temporary(project).await {
         Ok(finding) => finding,
@@ -82,14 +82,14 @@ async fn try_temporary(project: &Path) -> Result<DoctorFinding, Failure> {
     Ok(finding.fact("folder", folder.display().to_string()))
 }
 
-/// Why the temporary folder is not in the one that `TMPDIR` names, if it is not.
+/// Returns why the temporary folder is not in `TMPDIR`, if so.
 fn instead(temp: &TempFolder, project: &Path) -> Option<&'static str> {
     let places = temp_folder::places(env::var_os("TMPDIR"), Some(project));
     let used = temp.path().parent()?;
     places.into_iter().find(|place| place.folder == used)?.instead
 }
 
-/// Which checks there are.
+/// Reports the configured checks.
 pub(super) fn listed(project: &Path, configured: &DoctorConfig) -> DoctorFinding {
     let verify = &configured.settings.verify;
     let variables = configured.resolved.environment_of_agent();
@@ -99,7 +99,7 @@ pub(super) fn listed(project: &Path, configured: &DoctorConfig) -> DoctorFinding
         let why = cannot_start(command, project, &all)?;
         Some(format!("`{command}` cannot run: {why}"))
     };
-    // Without a baseline, a run starts all the same.
+    // Without a baseline, a run starts anyway.
     let refused = verify.baseline.and_then(|_| verify.commands.iter().find_map(cannot));
     if let Some(why) = refused {
         return DoctorFinding::problem("checks", why)
@@ -165,7 +165,8 @@ pub(super) async fn run(
     Ok(findings)
 }
 
-/// What one check came to. A check that fails keeps no run from starting; one that cannot run does.
+/// Reports the result of one check. A failing check does not prevent a run from starting, but one
+/// that cannot run does.
 fn found(result: &CheckResult, withheld: &[String]) -> DoctorFinding {
     let CheckResult { command, verdict, output, duration, .. } = result;
     let took = human(*duration);

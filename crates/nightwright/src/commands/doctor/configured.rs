@@ -1,5 +1,5 @@
-//! What a run would be told here: whether its configuration can be used, was approved, and allows it
-//! to start.
+//! Checks the configuration of a run: whether it is valid and approved, and allows the run to
+//! start.
 
 use std::env;
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::secrets;
 use crate::store::log_settings::LogSettings;
 use crate::trust::{self, ApprovalStore};
 
-/// What a run would be told.
+/// The configuration that a run would use.
 pub(super) struct DoctorConfig {
     pub(super) settings: Settings,
     pub(super) resolved: ResolvedConfig,
 }
 
-/// What holds for a run in this project, if that can be found out.
+/// Returns the configuration of a run in this project, if it is valid, with all findings.
 pub(super) fn configured(project: &Path) -> (Vec<DoctorFinding>, Option<DoctorConfig>) {
     match put_together(project) {
         Ok(configured) => {
@@ -38,7 +38,7 @@ pub(super) fn configured(project: &Path) -> (Vec<DoctorFinding>, Option<DoctorCo
     }
 }
 
-/// Everything that a run reads before it starts, whatever it works on.
+/// Reads everything that a run reads before it starts, whatever its task.
 fn put_together(project: &Path) -> Result<DoctorConfig, Failure> {
     let asked = RunRequest {
         project: project.to_owned(),
@@ -50,7 +50,7 @@ fn put_together(project: &Path) -> Result<DoctorConfig, Failure> {
         purpose: RequestPurpose::Look,
         appended: None,
         principles: None,
-        // What is not approved is a finding of its own.
+        // Unapproved settings are a separate finding.
         untrusted: UntrustedPolicy::Ignore,
     };
     let ResolvedRequest { settings, resolved, .. } = run_spec::resolve_run(&asked)?;
@@ -60,7 +60,7 @@ fn put_together(project: &Path) -> Result<DoctorConfig, Failure> {
     Ok(DoctorConfig { settings, resolved })
 }
 
-/// What keeps a run from starting until somebody has approved it.
+/// Reports unapproved settings, which prevent a run from starting.
 fn unapproved(project: &Path) -> Result<Option<DoctorFinding>, Failure> {
     let layers = config::load(project, None, |name| env::var_os(name))?;
     let store = ApprovalStore::open(project, env::var_os)?;
@@ -80,7 +80,7 @@ fn unapproved(project: &Path) -> Result<Option<DoctorFinding>, Failure> {
     ))
 }
 
-/// What the agent may do.
+/// Reports what the agent may do.
 fn permissions(settings: &Settings) -> DoctorFinding {
     let agent = &settings.agent;
     if agent.command.is_some() {
@@ -99,7 +99,7 @@ fn permissions(settings: &Settings) -> DoctorFinding {
         .fact("disallowed_tools", agent.disallowed_tools.clone())
 }
 
-/// A failure of the same kind would keep a run from starting.
+/// Converts a failure that would prevent a run from starting.
 pub(super) fn problem(topic: &'static str, failure: &Failure) -> DoctorFinding {
     let finding = DoctorFinding::problem(topic, failure.message.clone());
     match &failure.hint {

@@ -1,4 +1,4 @@
-//! What was found, for people and for programs.
+//! The findings of `doctor`, formatted as text and JSON.
 
 use std::fmt::Write as _;
 
@@ -9,41 +9,41 @@ use serde_json::{Map, Value};
 use crate::error::Failure;
 use crate::paste::from_here;
 
-/// The version of the shape of `--json`.
+/// The version of the `--json` format.
 const FORMAT: u32 = 1;
-/// Lists are broken into lines of this width.
+/// Maximum width of lines with names.
 const WIDTH: usize = 96;
-/// Where the text of a finding begins.
+/// The column at which the text of a finding starts.
 const INDENT: usize = 22;
 
-/// How good or bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Grade {
-    /// As it should be.
+    /// Everything is in order.
     Ok,
-    /// Runs can start, and somebody should know.
+    /// Runs can start, but the user should know this.
     Warning,
-    /// No run can start.
+    /// No run can start here.
     Problem,
 }
 
-/// One thing that was looked at.
+/// The result of one check of `doctor`.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct DoctorFinding {
     topic: &'static str,
     grade: Grade,
     text: String,
-    /// What to do about it.
+    /// How to fix the problem.
     hints: Vec<String>,
-    /// The same in figures and names, for programs. Which there are depends on the topic.
+    /// Figures and names for programs; the keys depend on the topic.
     facts: Map<String, Value>,
-    /// Names that follow the text. They are among the facts.
+    /// Names that follow the text. They are also among the facts.
     #[serde(skip)]
     names: Vec<String>,
 }
 
-/// Everything that was looked at.
+/// All findings of `doctor`.
 #[derive(Debug)]
 pub(super) struct DoctorReport {
     pub(super) findings: Vec<DoctorFinding>,
@@ -73,29 +73,29 @@ impl DoctorFinding {
         Self::new(Grade::Problem, topic, text)
     }
 
-    /// Adds what to do, or where to look.
+    /// Adds a hint about how to fix or investigate the problem.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(from_here(&hint.into()).into_owned());
         self
     }
 
-    /// Whether one of these says the same.
+    /// Whether one of these findings says the same.
     pub(super) fn repeats(&self, others: &[Self]) -> bool {
         others.iter().any(|other| other.text == self.text)
     }
 
-    /// Whether all is as it should be.
+    /// Whether the finding is neither a warning nor a problem.
     pub(super) fn is_ok(&self) -> bool {
         self.grade == Grade::Ok
     }
 
-    /// Adds a fact for programs.
+    /// Adds a fact to the JSON output.
     pub(super) fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.facts.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Adds names, in their order, for people and for programs.
+    /// Adds names, sorted, to the text and to the JSON output.
     pub(super) fn names(mut self, fact: &str, mut names: Vec<String>) -> Self {
         names.sort();
         self.names.clone_from(&names);
@@ -119,7 +119,7 @@ impl DoctorFinding {
     }
 }
 
-/// Names in lines of a width that can be read.
+/// Wraps names into lines of limited width.
 fn lines(names: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for name in names {
@@ -135,12 +135,12 @@ fn lines(names: &[String]) -> Vec<String> {
 }
 
 impl DoctorReport {
-    /// Whether nothing stands in the way of a run.
+    /// Whether no finding prevents a run.
     pub(super) fn can_run(&self) -> bool {
         self.count(Grade::Problem) == 0
     }
 
-    /// As text, or as JSON.
+    /// Formats the report as text or as JSON.
     pub(super) fn show(&self, json: bool) -> Result<String, Failure> {
         if json {
             return self.json();

@@ -1,4 +1,4 @@
-//! `nightwright doctor --probe`: one tiny call, made and read exactly as an attempt is.
+//! `nightwright doctor --probe`: one small call, executed and parsed exactly like an attempt.
 
 mod verdict;
 
@@ -19,7 +19,7 @@ use crate::error::Failure;
 use crate::runtime::signals::Signals;
 use crate::secrets;
 
-/// What is asked.
+/// The question of the probe.
 const QUESTION: AgentQuestion<'static> = AgentQuestion {
     label: "probe",
     prompt: "Answer with the one word: ready",
@@ -31,7 +31,7 @@ const QUESTION: AgentQuestion<'static> = AgentQuestion {
     tools: ToolAccess::None,
 };
 
-/// Makes the call and says what came of it; `None` if it was interrupted.
+/// Executes the call and reports its result; `None` if it was interrupted.
 pub(super) async fn probe(
     found: &FoundProgram,
     environment: Vec<(OsString, OsString)>,
@@ -40,7 +40,7 @@ pub(super) async fn probe(
     let cant = |error: io::Error| Failure::trouble(format!("cannot make a folder for it: {error}"));
     let mut folder =
         tempfile::Builder::new().prefix("nightwright-probe-").tempdir().map_err(cant)?;
-    // An empty one: nothing of a project is sent, and nothing of it has a say.
+    // The folder is empty, so nothing of the project is sent or takes effect.
     let project = folder.path().join("project");
     fs::create_dir(&project).map_err(cant)?;
     let temp = temp_folder(None)?;
@@ -61,7 +61,7 @@ pub(super) async fn probe(
     if finding.is_ok() {
         return Ok(Some(finding));
     }
-    // Whoever wants to know more, or to report it, needs what was printed.
+    // The user needs the output to investigate or report the problem.
     folder.disable_cleanup(true);
     let printed = answer.raw.display();
     Ok(Some(finding.hint(format!("what it printed is in `{printed}`"))))

@@ -1,4 +1,4 @@
-//! The project, and the place where its runs are kept.
+//! Checks the project, and the folder in which its runs are stored.
 
 use std::env;
 use std::ffi::OsString;
@@ -19,14 +19,14 @@ use crate::process::{CommandEnd, Containment, FinishedCommand, Launch, StopHandl
 use crate::store::lock::{self, LockOwner};
 use crate::workspace::{Repository, space};
 
-/// How long git may take.
+/// The timeout of a git command.
 const GIT_TIME: Duration = Duration::from_secs(10);
-/// What is kept of its output: whether there is any, and its last words.
+/// Maximum bytes of git's output that are kept; its end is enough.
 const GIT_OUTPUT: usize = 4 << 10;
 
-/// Whether the project is in a repository, and in which state.
+/// Reports whether the project is in a repository, and its state.
 pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) -> DoctorFinding {
-    // Not by its name: from inside the project that could be a program of the project's.
+    // Located explicitly: by its name alone, the project could substitute its own program.
     let Ok(git) = locate("git", env::var_os("PATH").as_deref()) else {
         return DoctorFinding::warning("git", "git was not found: runs work without it")
             .hint("with git, what the agent changes can be seen and taken back");
@@ -54,7 +54,7 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
             .fact("version", version);
     };
     let mut environment = environment.to_vec();
-    // Named, so that git does not look for one itself.
+    // Set explicitly, so that git does not search for a repository.
     environment.push(("GIT_DIR".into(), repository.folder.into()));
     environment.push(("GIT_WORK_TREE".into(), repository.top.into()));
     let status = ask_git(&git, project, &environment, &status).await;
@@ -89,7 +89,7 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
     finding.fact("version", version)
 }
 
-/// Asks git something, without letting the repository run anything for it.
+/// Runs a git command, and prevents the repository from running programs.
 async fn ask_git(
     git: &Path,
     project: &Path,
@@ -112,7 +112,7 @@ async fn ask_git(
     run_to_end(&launch, GIT_TIME, GIT_OUTPUT, &StopHandle::default()).await
 }
 
-/// Whether a run would refuse this folder: it would have to ask if it is meant, or cannot write to it.
+/// Reports whether a run would refuse this folder: it needs confirmation, or is not writable.
 pub(super) fn is_refused(project: &Path, found: RootSource) -> Option<DoctorFinding> {
     let failure = match found {
         RootSource::TooWide => Some(context::too_wide(project)),
@@ -124,7 +124,7 @@ pub(super) fn is_refused(project: &Path, found: RootSource) -> Option<DoctorFind
     failure.map(|failure| configured::problem("project", &failure))
 }
 
-/// Whether another run is at work in the project: there is one at a time.
+/// Reports another active run in the project; only one can be active.
 pub(super) fn in_use(project: &Path) -> Option<DoctorFinding> {
     let owner = lock::peek(&home(project).ok()?.join("project.lock"))?;
     let LockOwner { run, pid, .. } = owner;
@@ -135,7 +135,7 @@ pub(super) fn in_use(project: &Path) -> Option<DoctorFinding> {
     )
 }
 
-/// Whether runs of the project can be kept, and whether there is room.
+/// Reports whether the project's runs can be stored, and the free disk space.
 pub(super) fn state(project: &Path) -> Vec<DoctorFinding> {
     let folder = match home(project) {
         Ok(folder) => folder,
@@ -148,12 +148,12 @@ pub(super) fn state(project: &Path) -> Vec<DoctorFinding> {
     vec![writable(&folder, &there), disk(project, &there)]
 }
 
-/// The folder itself, or the nearest above it that is there.
+/// Returns the folder itself, or its nearest existing parent.
 fn nearest(folder: &Path) -> PathBuf {
     folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_owned()
 }
 
-/// Tries it: permissions alone say nothing about disks that are read-only or full.
+/// Writes a test file, because permissions do not reveal read-only or full disks.
 fn writable(folder: &Path, there: &Path) -> DoctorFinding {
     let finding = match tempfile::tempfile_in(there) {
         Ok(_) => DoctorFinding::ok("state", format!("`{}` can be written", folder.display())),
@@ -199,7 +199,7 @@ fn describe_disk(name: &str, disk: Option<&Disk>) -> String {
     }
 }
 
-/// Bytes as people read them.
+/// Formats a number of bytes for display.
 fn size(bytes: u64) -> String {
     if bytes < 1 << 30 {
         return format!("{} MiB", bytes >> 20);

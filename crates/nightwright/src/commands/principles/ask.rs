@@ -5,7 +5,7 @@ use nightwright_core::principles::{Layer, Preset, Principle, Principles, SCALE, 
 use crate::config::nearest::nearest;
 use crate::init::ask::{NoAnswer, Prompter};
 
-/// Offers principles that another tool left.
+/// Offers to import the principles of another tool.
 pub(super) fn import(
     person: &mut dyn Prompter,
     file: &str,
@@ -23,7 +23,7 @@ pub(super) fn import(
     }
 }
 
-/// Asks which preset is nearest, where those that are there can be kept.
+/// Asks for the closest preset; existing principles can be kept.
 pub(super) fn preset(
     person: &mut dyn Prompter,
     current: Option<&Principles>,
@@ -57,14 +57,14 @@ pub(super) fn preset(
     }
 }
 
-/// Whether somebody has the weights on the screen.
+/// Whether the weights are already on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WeightsShown {
     Already,
     NotYet,
 }
 
-/// Lets somebody change single weights, and shows what came of it.
+/// Lets the user change individual weights, and shows the result.
 pub(super) fn weights(
     person: &mut dyn Prompter,
     mut principles: Principles,
@@ -95,7 +95,7 @@ pub(super) fn weights(
     Ok(principles)
 }
 
-/// A principle by its name or its number.
+/// Finds a principle by its name or number.
 fn which(answer: &str) -> Option<&'static Principle> {
     match answer.parse::<usize>() {
         Ok(number) => SCALE.get(number.checked_sub(1)?),
@@ -123,7 +123,7 @@ fn weight(
     }
 }
 
-/// All weights, one line each.
+/// Formats all weights, one line each.
 fn table(principles: &Principles) -> String {
     let mut lines = Vec::new();
     let mut layer: Option<Layer> = None;
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// Somebody whose answers are written down; after the last one there are no more.
+    /// A prompter with fixed answers; after the last one, the input ends.
     struct PreparedAnswers {
         answers: Vec<&'static str>,
         told: String,
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// What somebody saw, without the spaces at the ends of lines.
+    /// Returns the shown text, without trailing spaces.
     fn shown(person: &PreparedAnswers) -> String {
         person.told.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
@@ -311,7 +311,7 @@ mod tests {
             assert!(person.told.starts_with("Found `p.yaml`, from the preset `opensource`:"));
             assert!(person.told.contains("migration_burden"), "{}", person.told);
         }
-        // Who has just seen the weights is not shown them again before something changes.
+        // Weights that are already on the screen are not shown again before a change.
         let mut person = PreparedAnswers::new(&["", ""]);
         assert_eq!(import(&mut person, "p.yaml", &found), Ok(true));
         assert_eq!(weights(&mut person, found.clone(), WeightsShown::Already), Ok(found));

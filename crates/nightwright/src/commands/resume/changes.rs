@@ -1,5 +1,5 @@
-//! What is different when a run continues: options of the command line, and what changed in the
-//! configuration since the run began.
+//! Changes of a resumed run: options of the command line, and changes of the configuration since
+//! the run started.
 
 use std::path::Path;
 
@@ -60,11 +60,11 @@ pub(super) struct ChangeArgs {
     arguments: Vec<String>,
 }
 
-/// A change, and where it comes from.
+/// A change, and its source.
 pub(super) type SourcedChange = (ChangeSource, SettingChange);
 
 impl ChangeArgs {
-    /// Whether anything is to be different.
+    /// Whether any option changes a setting.
     pub(super) fn any(&self) -> bool {
         self.changes_agent() || !self.verify.is_empty() || self.reload
     }
@@ -80,7 +80,7 @@ impl ChangeArgs {
             || !self.arguments.is_empty()
     }
 
-    /// Refuses what has no meaning for the agent of this run.
+    /// Fails if an option does not apply to the agent of this run.
     pub(super) fn must_fit(&self, settings: &Settings) -> Result<(), Failure> {
         match &settings.agent.command {
             Some(command) if self.changes_agent() => Err(Failure::usage(format!(
@@ -92,7 +92,7 @@ impl ChangeArgs {
         }
     }
 
-    /// What the options of the command line change.
+    /// Returns the changes from the options of the command line.
     pub(super) fn by_operator(
         &self,
         limits: &LimitArgs,
@@ -117,7 +117,7 @@ impl ChangeArgs {
         changes.into_iter().map(|change| (ChangeSource::Operator, change)).collect()
     }
 
-    /// What changed in the configuration since the run began, as far as it is to be used.
+    /// Returns the changes of the configuration since the run started that take effect.
     pub(super) fn by_configuration(
         &self,
         project: &Path,
@@ -127,7 +127,7 @@ impl ChangeArgs {
         untrusted: UntrustedPolicy,
     ) -> Result<Vec<SourcedChange>, Failure> {
         let mut changes = run_spec::configured(layers).changes(settings);
-        // An option says more than the configuration.
+        // An option overrides the configuration.
         changes.retain(|change| match change {
             SettingChange::Permissions { .. } => {
                 self.permissions.is_none() && !self.dangerously_skip_permissions
@@ -176,8 +176,7 @@ impl ChangeArgs {
     }
 }
 
-/// Nothing that the project's configuration says of these keys takes effect before the user has
-/// approved it.
+/// Fails if the project's configuration sets one of these keys without approval; may ask for it.
 fn must_be_approved(
     project: &Path,
     layers: &[ConfigLayer],
@@ -191,16 +190,16 @@ fn must_be_approved(
     Ok(())
 }
 
-/// Whether people may be asked something.
+/// Whether the command may ask the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AskPolicy {
-    /// On a terminal.
+    /// Only on a terminal.
     Allowed,
-    /// Nobody is there, whatever standard input is.
+    /// Not even on a terminal.
     Never,
 }
 
-/// Keeps the true words of changes, if the journal will have masks in their place.
+/// Saves the unmasked changes if the journal will mask parts of them.
 pub(super) fn keep(
     changes: &[SourcedChange],
     secrets: &Secrets,
@@ -213,7 +212,7 @@ pub(super) fn keep(
                 source: *source,
                 change: change.clone(),
             });
-            // Stars of their own must not be taken for a mask later.
+            // Literal asterisks in a change must not be taken for a mask later.
             secrets.mask_event(&event).is_some() || has_masks(change)
         })
         .map(|(_, change)| change.clone())
@@ -233,7 +232,7 @@ impl LimitArgs {
             || self.max_duration.is_some()
     }
 
-    /// Puts the limits that were given into those of a run.
+    /// Applies the given limits to those of a run.
     fn change(&self, limits: &mut Limits) {
         if let Some(max) = self.max_iterations {
             limits.max_iterations = Some(max).filter(|max| *max > 0);

@@ -1,4 +1,4 @@
-//! What the attempt or call of a process that is gone has left on disk.
+//! Reads the output of an attempt or call whose process is gone.
 
 use std::io::Read;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOp
 use crate::files::open_regular;
 use crate::store::journal::{RunDir, attempt_label, call_label};
 
-/// One read of the raw output of a lost attempt.
+/// Bytes per read of the raw output.
 const CHUNK: usize = 256 << 10;
 
-/// What the attempt or call that was going on has left on disk.
+/// Reads the output of the attempt or call that was active when the process exited.
 pub(super) fn read_resume_data(
     folder: &RunDir,
     agent: &AgentFacts,
@@ -30,7 +30,7 @@ pub(super) fn read_resume_data(
         (_, Some(call)) => (call_label(iteration, call.purpose, call.call), Some(call.purpose)),
         (Stage::Begun | Stage::Attempted | Stage::Retrying { .. }, None) => return None,
     };
-    // Nothing on disk means that nothing was printed: then it is lost as a whole.
+    // Without a file nothing was printed, so the attempt is lost as a whole.
     let mut file = open_regular(&folder.output().join(format!("{label}.ndjson"))).ok()?;
     let dialect = Dialect::of_agent(&agent.name);
     let mut transcript = Transcript::new(TranscriptOptions {
@@ -41,7 +41,7 @@ pub(super) fn read_resume_data(
         started: Duration::ZERO,
     });
     if purpose.is_none() {
-        // Whether it took them up, its output will tell.
+        // The output shows whether the agent received the messages.
         current.nudges.iter().for_each(|_| transcript.nudge_noted());
     }
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! The true words of a run whose journal has masks in their place.
+//! Restores the unmasked texts of a run whose journal contains masks.
 
 use nightwright_core::event::{
     AttemptEvent, Event, FeedbackSource, NoteEvent, OperatorEvent, Record, RunEvent,
@@ -10,17 +10,17 @@ use crate::commands::context::eprint_safe;
 use crate::secrets::{self, UnmaskedSettings};
 use crate::store::journal::RunDir;
 
-/// What came of putting the true words in the place of masks.
+/// The result of replacing masks with the original texts.
 #[derive(Debug, Default)]
 pub(super) struct UnmaskedRecords {
-    /// What the masks stood for. It is secret still, though nobody may know it from elsewhere now.
+    /// The masked values. They are still secret, even if no variable contains them any more.
     pub(super) secret: Vec<String>,
-    /// What somebody said of which only the masks are left.
+    /// Messages of the operator whose original text is lost.
     lost: Vec<String>,
 }
 
 impl UnmaskedRecords {
-    /// Says that the agent will be told masks, if it will.
+    /// Warns if the agent will receive masks.
     pub(super) fn warn(&self, state: &State) {
         if state.inbox.iter().any(|entry| self.lost.contains(&entry.text)) {
             eprint_safe(
@@ -31,7 +31,7 @@ impl UnmaskedRecords {
     }
 }
 
-/// Puts what the run was told in the place of what the journal has of it, which may have masks.
+/// Replaces the settings and messages in the records, which may be masked, with the original ones.
 pub(super) fn restore_unmasked(records: &mut [Record], folder: &RunDir) -> UnmaskedRecords {
     let mut recalled = UnmaskedRecords::default();
     let Some((Event::Run(RunEvent::Started(started)), later)) =
@@ -68,7 +68,7 @@ pub(super) fn restore_unmasked(records: &mut [Record], folder: &RunDir) -> Unmas
     recalled
 }
 
-/// Puts the settings that the operator changed in the place of what the journal has of them.
+/// Replaces the settings that the operator changed with the original ones.
 fn recall_changes(records: &mut [Record], folder: &RunDir, recalled: &mut UnmaskedRecords) {
     let mut kept = secrets::changed(folder.path());
     for record in records {
@@ -90,7 +90,7 @@ fn recall_changes(records: &mut [Record], folder: &RunDir, recalled: &mut Unmask
     }
 }
 
-/// What somebody said to the agent, if that is what happened.
+/// Returns the message of the operator in an event, if there is one.
 fn operator_message(event: &mut Event) -> Option<&mut String> {
     if let Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Human, text })
     | Event::Attempt(AttemptEvent::NudgeSent { answers: None, text, .. }) = event

@@ -1,5 +1,5 @@
-//! The questions of the first run in a project that is not set up. The answers hold for that run, as if
-//! they had been given as options; `nightwright init` writes them down.
+//! The questions of the first run in a project that is not set up. The answers apply to that run,
+//! like options. `nightwright init` saves them.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::path::Path;
@@ -15,16 +15,16 @@ use crate::init::ask::{self, NoAnswer, Prompter};
 use crate::init::detect::detect;
 use crate::init::project_files::ProjectFiles;
 
-/// The file of a project that is set up. The folder alone may only hold tasks.
+/// The file that marks a project as set up. The folder alone may contain only tasks.
 const SETTINGS: &str = ".nightwright/config.toml";
 
-/// Whether somebody can be asked, and `init` has not asked already.
+/// Whether there is a terminal to ask on, and the project is not set up.
 pub(super) fn is_due(project: &Path) -> bool {
     terminal::is_there() && !project.join(SETTINGS).exists()
 }
 
-/// Asks what no layer of the configuration decides and matters to this run, and adds the answers to
-/// the options of the command line.
+/// Asks for the relevant settings that no layer of the configuration contains, and adds the answers
+/// to the options of the command line.
 pub(super) fn ask(
     project: &Path,
     told: &ResolvedRequest,
@@ -33,7 +33,7 @@ pub(super) fn ask(
     let ResolvedRequest { settings, resolved, .. } = told;
     let is_open = |key| *resolved.origin(key) == ValueOrigin::BuiltIn;
     let mut answered = false;
-    // Another agent does not know these permissions.
+    // These permissions do not apply to another agent.
     if settings.agent.command.is_none() && is_open("agent.permissions") {
         let unanswered = |gone| unanswered(gone, "--permissions usual");
         let level = ask::permissions(&mut LinePrompt).map_err(unanswered)?;
@@ -60,8 +60,8 @@ fn unanswered(_: NoAnswer, option: &str) -> Failure {
         .hint(format!("answer it with `{option}`"))
 }
 
-/// The terminal, line by line. Nothing goes on reading from it once the answer is there: the keys that
-/// are pressed later are for the run.
+/// Reads from the terminal, line by line. Reading stops after the answer, because later keys are
+/// for the run.
 struct LinePrompt;
 
 impl Prompter for LinePrompt {
@@ -71,7 +71,7 @@ impl Prompter for LinePrompt {
 
     fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
         let mut out = io::stderr();
-        // If the terminal is gone, reading from it says so.
+        // If the terminal is gone, the read reports it.
         drop(write!(out, "{}", display_safe(question)).and_then(|()| out.flush()));
         let mut line = String::new();
         match io::stdin().lock().read_line(&mut line) {

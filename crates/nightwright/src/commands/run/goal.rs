@@ -1,4 +1,4 @@
-//! What a run is for: the goal, and what is said to somebody who gave none.
+//! The subject of a run on the command line: the task or the goal, and the error if there is none.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -11,23 +11,24 @@ use crate::app::run_spec;
 use crate::error::Failure;
 use crate::task;
 
-/// Agents take prompts of 10 MB; what we add to a goal has room beside it.
+/// Maximum bytes of a goal. Agents accept prompts of 10 MB, and the prompt contains more than the
+/// goal.
 const GOAL_MAX: u64 = 9_000_000;
-/// The most characters of a goal that its note shows.
+/// Maximum characters of a goal that its note shows.
 const NOTED: usize = 80;
 
-/// What a command line asks to work on.
+/// The task or the goal on a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RunSubject<'a> {
     pub(super) task: Option<&'a str>,
     pub(super) goal: Option<&'a str>,
-    /// Whether the goal was given where a task name usually stands.
+    /// Whether the goal was given in place of a task name.
     unmarked: bool,
 }
 
 impl<'a> RunSubject<'a> {
-    /// Text with a space in it cannot be a task name, so it is a goal. A single word is always a task
-    /// name: a misspelt one must not start a run.
+    /// Returns the subject. Text with a space cannot be a task name, so it is a goal. A single word
+    /// is always a task name, because a typo must not start a run.
     pub(super) fn of(positional: Option<&'a str>, prompt: Option<&'a str>) -> Self {
         match positional.map(str::trim).filter(|text| !text.is_empty()) {
             Some(text) if text.contains(char::is_whitespace) => {
@@ -37,7 +38,7 @@ impl<'a> RunSubject<'a> {
         }
     }
 
-    /// The same in another command line, with a space before it.
+    /// Returns the subject as arguments for another command line, with a leading space.
     pub(super) fn words(self) -> String {
         match (self.task, self.goal) {
             (Some(task), _) => format!(" {}", shell_word(task)),
@@ -46,7 +47,7 @@ impl<'a> RunSubject<'a> {
         }
     }
 
-    /// Says that a goal was recognized without `-p`.
+    /// Returns a note if a goal was recognized without `-p`.
     pub(super) fn note(self) -> Option<String> {
         let goal = self.goal.filter(|_| self.unmarked)?;
         let goal = one_line(goal, NOTED);
@@ -54,7 +55,7 @@ impl<'a> RunSubject<'a> {
     }
 }
 
-/// What `-h` says, for somebody who did not say what to do.
+/// Returns the short help, for a command line without a task or a goal.
 pub(super) fn short_help(command: RunCommand) -> String {
     let name = match command {
         RunCommand::Run => "run",
@@ -67,8 +68,8 @@ pub(super) fn short_help(command: RunCommand) -> String {
     help.map(|help| help.to_string()).unwrap_or_default()
 }
 
-/// Neither a task nor a goal: what there is to choose from. An option that takes words may have
-/// taken the name of the task.
+/// Returns the error for a command line with neither a task nor a goal, with the possible choices.
+/// An option that takes text may have consumed the name of the task.
 pub(super) fn nothing_to_do(project: &Path, review: Option<&str>) -> Failure {
     let names: Vec<_> =
         task::list(project).unwrap_or_default().into_iter().map(|listed| listed.name).collect();
@@ -87,7 +88,7 @@ pub(super) fn nothing_to_do(project: &Path, review: Option<&str>) -> Failure {
     ))
 }
 
-/// The goal, wherever it comes from.
+/// Returns the goal, from the argument or from standard input.
 pub(super) fn goal(prompt: &str) -> Result<String, Failure> {
     match prompt {
         "-" => read_goal(io::stdin().lock()),
@@ -95,7 +96,7 @@ pub(super) fn goal(prompt: &str) -> Result<String, Failure> {
     }
 }
 
-/// A goal that is too long for an argument, or comes from another program.
+/// Reads a goal that is too long for an argument, or comes from another program.
 fn read_goal(input: impl Read) -> Result<String, Failure> {
     let mut text = String::new();
     input.take(GOAL_MAX + 1).read_to_string(&mut text).map_err(|error| {

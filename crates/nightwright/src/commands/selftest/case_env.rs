@@ -1,4 +1,4 @@
-//! A folder in which one row is played: a project, a home, a state, and nothing of the user's.
+//! The isolated environment of one case: a project, a home and a state, without files of the user.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,47 +18,47 @@ use super::observation::CaseObservation;
 use crate::agent::program::locate;
 use crate::process::{Exit, ProcessFamily, WatchedCommand, WatchedProgram, can_be_watched};
 
-/// How often a run is looked at.
+/// The interval at which a run is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How long anybody may live after the end of a run that came to its end.
+/// How long processes may live after a normal end of the run.
 const LEAVING: Duration = Duration::from_secs(1);
-/// How long anybody may live after the runner was killed.
+/// How long processes may live after the runner was killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How much of what was said on standard error is shown.
+/// Maximum characters of standard error that are shown.
 const MAX_STDERR_CHARS: usize = 300;
 
-/// The scripts that agents find in their home.
+/// The scripts in the home of the agent.
 const HOME: [(&str, &str); 4] = [
     ("family.sh", include_str!("scripts/family.sh")),
     ("deaf.sh", include_str!("scripts/deaf.sh")),
     ("look.sh", include_str!("scripts/look.sh")),
     ("noise.sh", include_str!("scripts/noise.sh")),
 ];
-/// What gives a run a small disk.
+/// The script that runs a command on a small disk.
 const SMALL_DISK: &str = include_str!("scripts/small_disk.sh");
 
-/// Why there is nothing to be judged.
+/// Why there is no observation to judge.
 #[derive(Debug)]
 pub(super) enum CaseError {
-    /// It cannot be played on this machine.
+    /// This machine does not support the case.
     NotHere(String),
-    /// It did not end in time.
+    /// The case did not end in time.
     Late {
-        /// What it was waited for.
+        /// The event that did not occur.
         waiting_for: &'static str,
-        /// How far it had come.
+        /// The last event that occurred.
         last: Option<&'static str>,
-        /// The last words on standard error.
+        /// The last line on standard error.
         complaint: String,
     },
-    /// Nobody wants to know any more.
+    /// The user interrupted the test.
     Stopped,
-    /// The folder could not be made, or the program not be started.
+    /// The folder could not be created, or the program could not be started.
     Failed(String),
 }
 
 impl CaseError {
-    /// The same as a row that did not hold.
+    /// Converts the error to the mismatch of a failed case.
     pub(super) fn miss(self) -> Mismatch {
         let (expected, seen, ended) = match self {
             Self::NotHere(why) | Self::Failed(why) => {
@@ -76,7 +76,7 @@ impl CaseError {
     }
 }
 
-/// The folder of one row, and what is known of its processes. Nobody of them outlives it.
+/// The folder of one case, and its known processes. None of them outlives this value.
 pub(super) struct CaseEnv<'a> {
     folder: &'a Path,
     program: &'a Path,
@@ -93,7 +93,7 @@ impl Drop for CaseEnv<'_> {
 }
 
 impl<'a> CaseEnv<'a> {
-    /// Makes the folder and puts everything in its place.
+    /// Creates the folder with all its files.
     pub(super) fn set(
         folder: &'a Path,
         program: &'a Path,
@@ -119,9 +119,9 @@ impl<'a> CaseEnv<'a> {
         Ok(Self { folder, program, deadline, stop, environment, family: ProcessFamily::default() })
     }
 
-    /// Plays the row and says what was seen.
+    /// Executes the case and returns the observation.
     pub(super) fn play(&mut self, row: &SelftestCase) -> Result<CaseObservation, CaseError> {
-        // One leaves processes behind, the other writes past the agent into its stream.
+        // One leaves processes behind, and the other writes into the agent's stream from outside.
         let needs_proc = ["family.sh", "noise.sh"].iter().any(|name| row.script.contains(name));
         if needs_proc && !can_be_watched() {
             let why = "this system has no list of processes in /proc";
@@ -160,13 +160,13 @@ impl<'a> CaseEnv<'a> {
         Ok(CaseObservation { exit: Some(exit), survivors, complaint, ..self.seen(state) })
     }
 
-    /// What its run has left so far.
+    /// Returns the observation of the run so far.
     fn seen(&self, state: &str) -> CaseObservation {
         let path = |name: &str| self.folder.join(name);
         CaseObservation::of_run(&path(state), &path("home"))
     }
 
-    /// The arguments of a run.
+    /// Returns the arguments of a run.
     fn run(&self) -> Vec<OsString> {
         let mut arguments = words(&["run", "-p", "write a file called done", "--dry-run"]);
         arguments.extend(words(&["--quiet", "--require-complete", "--verify", CHECK]));
@@ -181,7 +181,8 @@ impl<'a> CaseEnv<'a> {
         arguments
     }
 
-    /// Named, because the temporary folder may lie in a repository of the user's.
+    /// Names the project explicitly, because the temporary folder may be in a repository of the
+    /// user.
     fn project(&self) -> [OsString; 2] {
         ["-C".into(), self.folder.join("project").into()]
     }
@@ -211,7 +212,7 @@ impl<'a> CaseEnv<'a> {
         })
     }
 
-    /// Lets some time pass, unless there is none left.
+    /// Sleeps for the poll interval. Fails after the deadline or an interruption.
     fn pause(&self, waiting_for: &'static str) -> Result<(), CaseError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(CaseError::Stopped);
@@ -239,7 +240,7 @@ impl<'a> CaseEnv<'a> {
         }
     }
 
-    /// Waits until the agent is in the middle of its work, with everybody there who is to be.
+    /// Waits until the agent is busy and all expected processes exist.
     fn until_ready(&mut self, run: &mut WatchedProgram) -> Result<(), CaseError> {
         while !self.folder.join("home/ready").exists() {
             if let Some(exit) = self.look(run)? {
@@ -252,12 +253,12 @@ impl<'a> CaseEnv<'a> {
             }
             self.pause("an agent in the middle of its work")?;
         }
-        // Once more, now that all are there.
+        // Checks once more, now that all processes exist.
         self.look(run)?;
         Ok(())
     }
 
-    /// Who is alive after so long; nobody at all is enough at any time before that.
+    /// Returns the processes that are alive after this time; returns earlier if none is alive.
     fn survivors(&mut self, patience: Duration) -> Result<Vec<String>, CaseError> {
         self.family.add_noted(&self.notes());
         let begun = Instant::now();
@@ -274,8 +275,8 @@ impl<'a> CaseEnv<'a> {
         fs::read_to_string(self.folder.join("home/notes")).unwrap_or_default()
     }
 
-    /// Runs with the state on a disk of its own, in a space of mounts that nobody else sees: as
-    /// root of a space of users, or as root.
+    /// Executes a run with its state on a separate disk, in a private mount namespace. Uses a user
+    /// namespace, or root.
     fn on_a_small_disk(&mut self) -> Result<Exit, CaseError> {
         let Ok(unshare) = locate("unshare", env::var_os("PATH").as_deref()) else {
             let why = "there is no `unshare` to make a small disk with";
@@ -291,7 +292,7 @@ impl<'a> CaseEnv<'a> {
             let mut run = self.start(&unshare, &arguments, "run")?;
             let exit = self.see_out(&mut run)?;
             if self.folder.join("kept/mounted").exists() {
-                // What is on a disk that nobody else sees is not where we look.
+                // A disk in a private namespace is not visible here.
                 let hidden = fs::read_dir(self.folder.join("state"))
                     .is_ok_and(|mut entries| entries.next().is_none());
                 let why = || "the small disk was not a separate disk".to_owned();
@@ -301,7 +302,7 @@ impl<'a> CaseEnv<'a> {
         Err(CaseError::NotHere(format!("no small disk can be made: {}", self.complaint())))
     }
 
-    /// The last line that any process of ours wrote to people.
+    /// Returns the last line that any nightwright process wrote to standard error.
     fn complaint(&self) -> String {
         ["resume.err", "run.err"]
             .iter()
@@ -315,7 +316,7 @@ impl<'a> CaseEnv<'a> {
     }
 }
 
-/// A home, a state and a place for everything else, all of them the row's own.
+/// Returns the environment of the case: its own home, state and other folders.
 fn environment(folder: &Path, row: &SelftestCase) -> Vec<(OsString, OsString)> {
     let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let mut all: Vec<(OsString, OsString)> =

@@ -1,40 +1,40 @@
-//! The rows: what is played, and which judgement it has to pass.
+//! The cases of the self-test: what happens in each, and how it is judged.
 
 use super::expectations::{self, CaseCheck};
 use crate::error::Failure;
 
-/// One thing that goes wrong in a night.
+/// One failure scenario of a run.
 #[derive(Debug)]
 pub(super) struct SelftestCase {
-    /// For `--only`, and for its folder.
+    /// The name for `--only`, and for the folder.
     pub(super) name: &'static str,
-    /// For people.
+    /// The title shown to the user.
     pub(super) title: &'static str,
-    /// What the agent does.
+    /// The script of the rehearsal agent.
     pub(super) script: &'static str,
-    /// What is done to the run.
+    /// The action on the run.
     pub(super) act: CaseAction,
     /// Settings other than the [usual](USUAL) ones, as variables.
     pub(super) settings: &'static [(&'static str, &'static str)],
-    /// What has to be true afterwards, beside that nobody is left.
+    /// The expectations, in addition to no remaining processes.
     pub(super) judgement: CaseCheck,
 }
 
-/// What is done to a run.
+/// An action on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CaseAction {
-    /// Nothing: it comes to its own end.
+    /// No action: the run ends by itself.
     Leave,
-    /// SIGTERM as soon as the agent is in the middle of its work.
+    /// Sends SIGTERM as soon as the agent is busy.
     Terminate,
-    /// SIGKILL at that moment, and a resumption when nobody is left.
+    /// Sends SIGKILL at that moment, and resumes the run once no process is left.
     KillAndResume,
-    /// Its state is on a disk with little room.
+    /// Stores the state on a disk with little space.
     SmallDisk,
 }
 
-/// What all rows have in common. Deadlines are long enough for a busy machine where nothing hangs,
-/// and short enough that a row which hangs in an unexpected place says which.
+/// The settings that all cases share. Timeouts are long enough for a busy machine, and short enough
+/// that a case reports where it hangs.
 pub(super) const USUAL: [(&str, &str); 9] = [
     ("NIGHTWRIGHT_START_TIMEOUT", "30s"),
     ("NIGHTWRIGHT_IDLE_TIMEOUT", "30s"),
@@ -47,18 +47,18 @@ pub(super) const USUAL: [(&str, &str); 9] = [
     ("NIGHTWRIGHT_MAX_ITERATIONS", "3"),
 ];
 
-/// The check that has to pass before completion is believed. Like most test programs it needs a
+/// The check that must pass before completion is accepted. Like most test programs, it needs a
 /// temporary file.
 pub(super) const CHECK: &str = "file=$(mktemp) && rm \"$file\" && \
     { test -e done || { echo 'there is no file called done'; exit 1; }; }";
-/// What it says when it does not: the next prompt has to have it.
+/// The output of the failed check, which the next prompt must contain.
 pub(super) const CHECK_OUTPUT: &str = "there is no file called done";
-/// How many processes `family.sh` starts.
+/// The number of processes that `family.sh` starts.
 pub(super) const FAMILY: usize = 4;
-/// How many of them lead a session of their own.
+/// The number of these processes that lead their own session.
 pub(super) const LEADERS: usize = 2;
 
-/// In the order in which they are shown and begun: the long ones come first.
+/// The cases in the order in which they are shown and started, the longest first.
 pub(super) static CASES: [SelftestCase; 13] = [
     SelftestCase {
         name: "hang-at-start",
@@ -161,13 +161,13 @@ pub(super) static CASES: [SelftestCase; 13] = [
         title: "no room for the journal",
         script: include_str!("scripts/full_journal.toml"),
         act: CaseAction::SmallDisk,
-        // Where the blocks of a disk are so large that there is room all the same.
+        // Needed if the disk's blocks are so large that there is enough space.
         settings: &[("NIGHTWRIGHT_IDLE_TIMEOUT", "3s")],
         judgement: expectations::full_journal,
     },
 ];
 
-/// Those of these names; without any, all.
+/// Returns the cases with these names; all cases if there are no names.
 pub(super) fn chosen(names: &[String]) -> Result<Vec<&'static SelftestCase>, Failure> {
     let known = |name: &str| CASES.iter().any(|row| row.name == name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {

@@ -1,5 +1,5 @@
-//! What has to be true of a row. Every judgement is a function of what was seen, so that its tests
-//! can show it failing.
+//! The expectations of each case. Each is a pure function of the observation, so that tests can
+//! show it failing.
 
 #[cfg(test)]
 mod tests;
@@ -18,37 +18,37 @@ use super::cases::{CHECK_OUTPUT, FAMILY, LEADERS, SelftestCase};
 use super::observation::CaseObservation;
 use crate::process::Exit;
 
-/// A million bytes in lines of 66, the last of them cut off; three lines of words, one that is no
-/// text, and one that is too long to be read.
+/// The number of lines in the garbage: 1,000,000 bytes in lines of 66, the last one incomplete. Then
+/// follow three lines of text, one that is not text, and one that is too long.
 const GARBAGE: u64 = 1_000_000 / 66 + 1 + 3 + 1 + 1;
-/// A usage limit lasts at least so long after the beginning of the attempt that reaches it. The
-/// script says 7 s, and the agent tells its end in whole seconds.
+/// Minimum wait for the usage limit after the start of the attempt that reaches it. The script sets
+/// 7 s, and the agent reports the end in whole seconds.
 const MIN_LIMIT_WAIT: SignedDuration = SignedDuration::from_secs(5);
 
-/// Whether what was seen of a row is what it was played for.
+/// Judges the observation of a case.
 pub(super) type CaseCheck = fn(&CaseObservation) -> CaseCheckResult;
-/// What a judgement says.
+/// The result of judging a case.
 pub(super) type CaseCheckResult = Result<(), Shortfall>;
 
-/// Why a row did not hold.
+/// Why a case did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shortfall {
-    /// Something that should have been was not.
+    /// An expectation was not met.
     Missed(Mismatch),
-    /// Nothing went wrong, but what it is played for did not happen either.
+    /// Nothing failed, but the tested situation did not occur.
     NotTested(String),
 }
 
-/// What should have been, and what was.
+/// An expectation, and the actual observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
     pub(super) expected: String,
     pub(super) seen: String,
-    /// How the run ended: what was missed may have its reason there.
+    /// The outcome of the run, which may explain the mismatch.
     pub(super) ended: String,
 }
 
-/// Judges a row: what is its own, and what is every row's.
+/// Judges a case: its own expectations, and those of all cases.
 pub(super) fn judge(row: &SelftestCase, seen: &CaseObservation) -> CaseCheckResult {
     no_survivors(seen).and_then(|()| whole(seen)).and_then(|()| (row.judgement)(seen)).map_err(
         |shortfall| match shortfall {
@@ -112,7 +112,7 @@ pub(super) fn usage_limit(seen: &CaseObservation) -> CaseCheckResult {
     let (Some(first), Some(until)) = (first, until) else {
         return miss("an attempt that reached the usage limit, and its date", || outcomes(seen));
     };
-    // By what the script says, and not by what the run made of it.
+    // Compares with the script, not with the run's interpretation of it.
     expect(
         until.duration_since(first) >= MIN_LIMIT_WAIT,
         &format!("a limit that ends {} s after {first} or later", MIN_LIMIT_WAIT.as_secs()),
@@ -292,7 +292,7 @@ pub(super) fn full_journal(seen: &CaseObservation) -> CaseCheckResult {
     )
 }
 
-/// What was recorded while there was room is there.
+/// Checks that events recorded before the disk was full are still there.
 fn iteration_kept(seen: &CaseObservation) -> CaseCheckResult {
     let whole = |event: &Event| match event {
         Event::Iteration(IterationEvent::Finished(finished)) => {
@@ -307,7 +307,7 @@ fn events(seen: &CaseObservation) -> impl Iterator<Item = &Event> {
     seen.records.iter().map(|record| &record.event)
 }
 
-/// The attempts that are over, with what each was charged.
+/// Returns the finished attempts, with the cost charged for each.
 fn reports(seen: &CaseObservation) -> impl Iterator<Item = (&AttemptReport, Usd)> {
     events(seen).filter_map(|event| match event {
         Event::Attempt(AttemptEvent::Finished { report, cost, .. }) => {
@@ -333,7 +333,7 @@ fn words(gate: &GateResult) -> &'static str {
     }
 }
 
-/// How the run ended, by its last event.
+/// Returns the outcome of the run, according to its last event.
 fn ending(seen: &CaseObservation) -> Option<&Outcome> {
     match &seen.records.last()?.event {
         Event::Run(RunEvent::Finished { outcome, .. }) => Some(outcome),
@@ -360,7 +360,7 @@ fn first_attempt(seen: &CaseObservation, wanted: &AttemptOutcome) -> CaseCheckRe
     })
 }
 
-/// How an outcome is told of somebody.
+/// Describes an outcome in the past tense.
 trait PastTense {
     fn past(&self) -> String;
 }
@@ -390,14 +390,15 @@ fn not_retried(seen: &CaseObservation) -> CaseCheckResult {
     expect(retries(seen) == 0, "no retry used", || format!("{} retries", retries(seen)))
 }
 
-/// Without processes that could have been left, nothing was shown.
+/// Checks that the agent left processes behind; without them, nothing is tested.
 fn family(seen: &CaseObservation) -> CaseCheckResult {
     expect(seen.noted == FAMILY, &format!("{FAMILY} processes left behind by the agent"), || {
         format!("{} were", seen.noted)
     })
 }
 
-/// What nobody tried nobody survived. Everything else has held when this is asked.
+/// Reports the case as not tested if no process led its own session. Called after all other
+/// expectations.
 fn sessions(seen: &CaseObservation) -> CaseCheckResult {
     if seen.leaders >= LEADERS {
         return Ok(());
@@ -417,13 +418,13 @@ fn no_orphans_seen(seen: &CaseObservation) -> CaseCheckResult {
     )
 }
 
-/// The outcomes of all attempts, for people.
+/// Lists the outcomes of all attempts.
 fn outcomes(seen: &CaseObservation) -> String {
     let all: Vec<_> = reports(seen).map(|(report, _)| report.outcome.past()).collect();
     if all.is_empty() { "no attempt that ended".to_owned() } else { all.join(", then ") }
 }
 
-/// The end, for people.
+/// Describes the outcome of the run.
 pub(super) fn ended(seen: &CaseObservation) -> String {
     let exit = match seen.exit.map(|exit| (exit.code(), exit.signal())) {
         Some((Some(code), _)) => format!("exit code {code}"),

@@ -1,4 +1,4 @@
-//! What was seen of a row: all that a judgement may look at.
+//! The observation of a case: all data that its judgement may use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,38 +11,38 @@ use crate::process::Exit;
 use crate::rehearsal;
 use crate::store::journal;
 
-/// What came of a row.
+/// The recorded result of a case.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CaseObservation {
     /// The journal, in order.
     pub(super) records: Vec<Record>,
-    /// What is wrong with the journal, if anything.
+    /// The damage of the journal, if any.
     pub(super) damage: Option<String>,
-    /// How the last process of ours ended.
+    /// The exit of the last nightwright process.
     pub(super) exit: Option<Exit>,
-    /// Who was alive when nobody should have been.
+    /// Processes that were alive although none should have been.
     pub(super) survivors: Vec<String>,
-    /// How many processes the agent started to leave them behind.
+    /// The number of processes that the agent left behind.
     pub(super) noted: usize,
-    /// How many of them led a session of their own.
+    /// The number of these processes that led their own session.
     pub(super) leaders: usize,
-    /// Who of those a later attempt met; `None` if none looked.
+    /// The processes of these that a later attempt found alive; `None` if none checked.
     pub(super) met: Option<Vec<String>>,
-    /// What the agent was asked, attempt by attempt.
+    /// The prompts of the agent, in order of the attempts.
     pub(super) prompts: Vec<String>,
-    /// The last words on standard error.
+    /// The last line on standard error.
     pub(super) complaint: String,
 }
 
-/// What a run says holds its processes, and what it keeps the agent from.
+/// The protection levels that a run reports for its processes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct ProtectionLevels {
     pub(super) containment: String,
 }
 
 impl CaseObservation {
-    /// By what a run left: `state` has its journal, `home` what the agent noted there, and `tmp`
-    /// what it was asked.
+    /// Reads the observation from the files of a run: the journal and the prompts in `state`, and
+    /// the agent's notes in `home`.
     pub(super) fn of_run(state: &Path, home: &Path) -> Self {
         let (records, damage) = match journal_in(state) {
             Some(path) => match journal::read(&path) {
@@ -67,7 +67,7 @@ impl CaseObservation {
         }
     }
 
-    /// What its first event says of how it was kept.
+    /// Returns the protection that the first event reports.
     pub(super) fn levels(&self) -> Option<ProtectionLevels> {
         self.records.iter().find_map(|record| match &record.event {
             Event::Run(RunEvent::Started(started)) => {
@@ -78,21 +78,21 @@ impl CaseObservation {
     }
 }
 
-/// Whether a line of `/proc/PID/stat` is that of a process whose session has its own number: that is
-/// the sixth field, the fourth behind the name.
+/// Whether a line of `/proc/PID/stat` belongs to a session leader: the session, the fourth field
+/// after the name, equals the process id.
 fn leads_a_session(line: &str) -> bool {
     let number = line.split(' ').next();
     let session = line.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(3));
     session.is_some() && session == number
 }
 
-/// The journal of the only run.
+/// Returns the journal of the only run.
 fn journal_in(state: &Path) -> Option<PathBuf> {
     let runs = list(state).into_iter().flat_map(|project| list(&project.join("runs")));
     runs.map(|run| run.join("journal.jsonl")).find(|path| path.exists())
 }
 
-/// What the agent was asked for the work. What cannot be read was not asked.
+/// Returns the prompts of the work attempts. Unreadable ones are omitted.
 fn prompts(state: &Path) -> Vec<String> {
     let mut prompts = Vec::new();
     for run in list(state).into_iter().flat_map(|project| list(&project.join("runs"))) {

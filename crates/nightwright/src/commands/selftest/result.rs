@@ -1,4 +1,4 @@
-//! What came of all rows, for people and for programs.
+//! The results of all cases, formatted as text and JSON.
 
 #[cfg(test)]
 mod tests;
@@ -16,35 +16,35 @@ use super::observation::ProtectionLevels;
 use crate::error::Failure;
 use crate::process::ContainmentLevel;
 
-/// The version of the shape of `--json`.
+/// The version of the `--json` format.
 const FORMAT: u32 = 1;
-/// How wide the titles are.
+/// The width of the column of titles.
 const TITLE: usize = 23;
-/// How wide the verdicts are.
+/// The width of the column of verdicts.
 const VERDICT: usize = 15;
 
-/// What came of one row.
+/// The result of one case.
 #[derive(Debug)]
 pub(super) struct CaseResult {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) verdict: CaseVerdict,
-    /// How its processes were kept, if its run has come to say so.
+    /// The protection of its processes, if its run got far enough to report it.
     pub(super) levels: Option<ProtectionLevels>,
     pub(super) took: Duration,
     pub(super) folder: PathBuf,
 }
 
-/// Whether a row held.
+/// Whether a case passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CaseVerdict {
-    /// It did.
+    /// All expectations were met.
     Held,
-    /// It did not.
+    /// An expectation was not met.
     Missed(Mismatch),
-    /// It cannot be played here. That is no failure, and nothing that held either.
+    /// This machine does not support the case, so it neither passed nor failed.
     NotTested {
-        /// Why not.
+        /// What the machine lacks, or what did not occur.
         why: String,
     },
 }
@@ -66,7 +66,7 @@ impl From<Mismatch> for CaseVerdict {
 }
 
 impl CaseVerdict {
-    /// Whether nobody needs to look at it.
+    /// Whether the case did not fail.
     pub(super) fn is_fine(&self) -> bool {
         match self {
             Self::Held | Self::NotTested { .. } => true,
@@ -82,7 +82,7 @@ impl CaseVerdict {
         }
     }
 
-    /// For programs.
+    /// Returns the name in the JSON output.
     fn name(&self) -> &'static str {
         match self {
             Self::Held => "held",
@@ -93,7 +93,7 @@ impl CaseVerdict {
 }
 
 impl CaseResult {
-    /// In one line, while others are still played.
+    /// Returns one line, shown while other cases are still running.
     pub(super) fn line(&self) -> String {
         format!("{}: {} ({:.1} s)", self.title, self.verdict.words(), self.took.as_secs_f64())
     }
@@ -108,7 +108,7 @@ impl CaseResult {
             CaseVerdict::Missed(Mismatch { expected, seen, ended }) => &[
                 ("expected", expected),
                 ("seen", seen),
-                // Where the end is what was seen, it is there already.
+                // If the outcome is the observation itself, it is already shown.
                 ("ended", if ended == seen { "" } else { ended }),
                 ("folder", &self.folder.to_string_lossy()),
             ],
@@ -140,24 +140,24 @@ impl CaseResult {
     }
 }
 
-/// What came of all of them.
+/// The results of all cases.
 #[derive(Debug)]
 pub(super) struct SelftestReport {
     pub(super) cases: Vec<CaseResult>,
-    /// Who was alive after the last row, whichever it belonged to.
+    /// Processes that were alive after the last case, whichever started them.
     pub(super) survivors: Vec<String>,
-    /// Whether anybody could look who is alive.
+    /// Whether the list of processes was available.
     pub(super) watched: bool,
     pub(super) took: Duration,
 }
 
 impl SelftestReport {
-    /// Whether nothing failed.
+    /// Whether no case failed.
     pub(super) fn holds(&self) -> bool {
         self.survivors.is_empty() && self.cases.iter().all(|row| row.verdict.is_fine())
     }
 
-    /// As text, or as JSON.
+    /// Formats the report as text or as JSON.
     pub(super) fn show(&self, json: bool) -> Result<String, Failure> {
         if json {
             return serde_json::to_string_pretty(&self.json())
@@ -183,8 +183,8 @@ impl SelftestReport {
         self.cases.iter().filter_map(|row| row.levels.as_ref()).collect()
     }
 
-    /// The levels on which it held, in words. All that is killed in any row is killed by guards, so
-    /// nothing is said to have held on a control group.
+    /// Describes the levels of protection that were tested. Guards do all the killing in every
+    /// case, so no result is credited to control groups.
     fn kept_by(&self) -> String {
         let of = |level: fn(&ProtectionLevels) -> &str| {
             let all: BTreeSet<_> = self.levels().into_iter().map(level).collect();
@@ -217,7 +217,7 @@ impl SelftestReport {
         self.cases.iter().filter(|row| wanted(&row.verdict)).map(|row| row.name).collect()
     }
 
-    /// The last line.
+    /// Returns the last line of the report.
     fn sum(&self) -> String {
         let mut text = format!("{} of {} held", self.held().len(), self.cases.len());
         for (words, names) in
@@ -251,7 +251,7 @@ impl SelftestReport {
     }
 }
 
-/// To the tenth.
+/// Returns the seconds, rounded to one decimal place.
 fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10.0).round() / 10.0
 }

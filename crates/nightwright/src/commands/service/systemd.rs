@@ -1,4 +1,4 @@
-//! A unit of systemd, of the user's own.
+//! Writes systemd user units.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use super::{OURS, ServiceUnit};
 use crate::error::Failure;
 
-/// What stands before the project in a unit.
+/// The prefix of the line that names the project.
 const PROJECT: &str = "# Project: ";
 
-/// Where the units are that are started with the user's own manager.
+/// The folder of units that start with the user's service manager.
 const WANTED: &str = "default.target.wants";
 
-/// The unit. It is told to end by SIGTERM, which a run takes for a reboot: that is how the next one
-/// knows to go on. Only what was killed or has crashed is started again; an ending is one.
+/// Returns the text of the unit. systemd stops it with SIGTERM, which a run treats as a reboot, so
+/// the next start resumes it. Only a killed or crashed process is restarted, not one that ended
+/// normally.
 pub(super) fn unit(service: &ServiceUnit) -> String {
     let ServiceUnit { name, project, environment, .. } = service;
     let mut text = format!(
@@ -61,22 +62,21 @@ pub(super) fn unit(service: &ServiceUnit) -> String {
     text
 }
 
-/// Whether systemd starts a program with this path, however it is quoted.
+/// Whether systemd can start a program with this path, however it is quoted.
 pub(super) fn starts(program: &str) -> bool {
     !program.contains(['"', '\'', '\\'])
 }
 
-/// What a dollar stands for itself by.
+/// How a literal dollar sign is written.
 #[derive(Clone, Copy)]
 enum DollarEscape {
-    /// Itself: no variable is looked for.
+    /// As it is, because systemd expands no variables there.
     Plain,
-    /// Two of them.
+    /// As two dollar signs.
     Doubled,
 }
 
-/// A word as a unit has it: quoted where a space or a quote would end it, and with nothing that
-/// stands for something else.
+/// Returns a word for a unit file, quoted if necessary and with special characters escaped.
 fn word(text: &str, dollar: DollarEscape) -> String {
     let mut plain = true;
     let mut quoted = String::new();
@@ -92,17 +92,17 @@ fn word(text: &str, dollar: DollarEscape) -> String {
     if plain { quoted } else { format!("\"{quoted}\"") }
 }
 
-/// A text that is taken as it is, but for the percent sign.
+/// Escapes percent signs; everything else is literal.
 fn percent(text: &str) -> String {
     text.replace('%', "%%")
 }
 
-/// What the unit is called.
+/// Returns the full name of the unit.
 fn unit_name(name: &str) -> String {
     format!("nightwright-{name}.service")
 }
 
-/// Where it is.
+/// Returns the path of the unit file.
 pub(super) fn file(
     name: &str,
     variable: impl Fn(&'static str) -> Option<OsString>,
@@ -112,7 +112,7 @@ pub(super) fn file(
     Some(configs.join("systemd/user").join(unit_name(name)))
 }
 
-/// What tells systemd about it.
+/// Returns the commands that make systemd load and enable the unit.
 pub(super) fn commands(name: &str) -> [Vec<String>; 2] {
     let unit = unit_name(name);
     [&["daemon-reload"][..], &["enable", &unit]].map(|words| {
@@ -120,12 +120,12 @@ pub(super) fn commands(name: &str) -> [Vec<String>; 2] {
     })
 }
 
-/// The project of a unit of ours.
+/// Returns the project of a unit of nightwright.
 pub(super) fn project(unit: &str) -> Option<String> {
     unit.lines().find_map(|line| line.strip_prefix(PROJECT)).map(str::to_owned)
 }
 
-/// Takes away the link by which it is started, as `systemctl disable` would.
+/// Removes the link that starts the unit, like `systemctl disable`.
 pub(super) fn disable(name: &str, file: &Path) -> Result<(), Failure> {
     let Some(folder) = file.parent() else { return Ok(()) };
     let link = folder.join(WANTED).join(unit_name(name));

@@ -10,7 +10,7 @@ fn service() -> ServiceUnit {
     }
 }
 
-/// Everything that means something to systemd.
+/// Returns a unit with every character that is special to systemd.
 fn odd() -> ServiceUnit {
     ServiceUnit {
         name: "odd".to_owned(),

@@ -43,7 +43,7 @@ pub(super) fn all(options: &StatusArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A run as far as its journal can be read.
+/// Returns the row of a run, as far as its journal can be read.
 fn row(found: &SelectedRun) -> RunRow {
     let mut view = RunView::default();
     let state = match found.walk(|record| view.record(&record)) {

@@ -1,4 +1,4 @@
-//! What is said of a run, for people.
+//! Formats the status of a run as text.
 
 use std::env;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use nightwright_core::units::{Usd, human};
 use super::{ActivityKind, ActivityStatus, LastIterationStatus, StatusPage};
 use crate::output::{ColorChoice, OutputCapabilities, Style};
 
-/// The most of somebody else's words that a line shows, in characters.
+/// Maximum characters shown of a text from the agent or a check.
 const MAX_TEXT_CHARS: usize = 200;
 
-/// So many refused commands are shown.
+/// Maximum number of refused commands that are shown.
 const DENIED_MAX: usize = 10;
 
-/// The page as lines.
+/// Returns the lines of the page.
 pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     let style = Style::new(ColorChoice::Never, &OutputCapabilities::new(env::var_os, false));
     let mut lines = LabelledLines { lines: Vec::new(), style };
@@ -57,7 +57,7 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
         .collect();
     let earlier = denied.len().saturating_sub(DENIED_MAX);
     lines.list("denied", &after(earlier, &denied[earlier..]));
-    // A run that completed all the same was not held up for good.
+    // In a completed run, the blockers were not fatal.
     if page.ending.as_ref().is_none_or(|ending| ending.proof.is_none()) {
         lines.list("blocked by", &after(page.more_blockers as usize, &page.blockers));
     }
@@ -77,7 +77,7 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     lines.lines.join("\n")
 }
 
-/// Lines with a label each, in the letters of whoever looks.
+/// Lines with a label each, in the style of the terminal.
 struct LabelledLines {
     lines: Vec<String>,
     style: Style,
@@ -96,7 +96,7 @@ impl LabelledLines {
     }
 }
 
-/// `running: the agent works, since 15:04:12 (pid 4711)`
+/// Formats the state: `running: the agent works, since 15:04:12 (pid 4711)`.
 fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
     match (&page.ending, page.state) {
         (Some(end), _) => {
@@ -130,7 +130,7 @@ fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
         ActivityKind::Paused => format!("paused{since}"),
         ActivityKind::Between => format!("between two iterations{since}"),
         ActivityKind::Starting => format!("the next attempt is prepared{since}"),
-        // Whoever asks sees how it ended instead.
+        // Not shown: the outcome is shown instead.
         ActivityKind::Ended => "at its end".to_owned(),
     }
 }
@@ -181,7 +181,7 @@ fn against(number: u64, most: Option<u64>) -> String {
     format!("{number}{of}")
 }
 
-/// How fast it goes, and where to.
+/// Adds the lines about speed, the expected end, idle iterations and the last iteration.
 fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
     if let Some(mean) = page.mean_ms {
         lines.row("pace", &format!("{} an iteration, mean of the last five", span(mean)));
@@ -201,7 +201,7 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
     }
 }
 
-/// `iteration 3: done, 2 files, 1 commit, $0.42, 6m 12s: what it says`
+/// Formats the last iteration: `iteration 3: done, 2 files, 1 commit, $0.42, 6m 12s: what it says`.
 fn last_iteration(last: &LastIterationStatus, is_rehearsal: bool, style: &Style) -> String {
     let mut parts = vec![last.result.to_owned()];
     parts.extend((last.files_changed > 0).then(|| count(last.files_changed, "file")));
@@ -227,7 +227,7 @@ fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
     }
 }
 
-/// The last of a list, behind how many there were before them.
+/// Returns the last entries of a list, after the number of omitted ones.
 fn after(earlier: usize, last: &[String]) -> Vec<String> {
     let before = (earlier > 0).then(|| format!("{earlier} earlier"));
     before.into_iter().chain(last.iter().cloned()).collect()
@@ -237,7 +237,7 @@ fn span(millis: u128) -> String {
     human(Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX)))
 }
 
-/// A time in the zone of whoever looks, as short as it can be told from `now`.
+/// Formats a time in the local time zone, as short as possible relative to `now`.
 fn when(at: Timestamp, now: Timestamp) -> String {
     let (there, here) = (at.to_zoned(TimeZone::system()), now.to_zoned(TimeZone::system()));
     let format = if there.date() == here.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M %Z" };

@@ -85,7 +85,7 @@ impl Conversation {
         })
     }
 
-    /// What to do without a person at a terminal.
+    /// Returns the error for a missing terminal, with a hint.
     fn no_terminal(&self) -> Failure {
         let command = match self.purpose {
             SetupPrompt::Setup | SetupPrompt::Validate => "`nightwright task setup`",
@@ -94,7 +94,7 @@ impl Conversation {
         Failure::usage(format!("{command} is a conversation with the agent and needs a terminal"))
     }
 
-    /// What to do where the agent cannot help.
+    /// Adds a hint about how to write the instructions without the agent.
     fn by_hand(&self, failure: Failure) -> Failure {
         let (name, file) = (self.task.name(), self.task.instructions_file());
         let verb = match self.purpose {
@@ -133,7 +133,7 @@ impl Conversation {
         Ok(claude::talk_arguments(&ask, &opening).into_iter().map(OsString::from).collect())
     }
 
-    /// Says what came of it.
+    /// Prints the result of the conversation.
     fn conclude(&self, before: &TaskFiles, talked: TerminalExit) -> Result<ExitCode, Failure> {
         if talked.survivors == Survivors::Some {
             eprint_safe("warning: the agent left processes behind that could not be ended");
@@ -186,14 +186,14 @@ fn with_temp(
     Ok(environment)
 }
 
-/// Marks the processes of the conversation, so that those left over can be killed.
+/// Returns a mark for the processes of the conversation, so that leftover ones can be killed.
 fn mark() -> String {
-    // Without randomness the process id is enough: the mark is not a secret.
+    // Without randomness, the process id is enough: the mark is not a secret.
     let bytes = random::bytes().unwrap_or(u64::from(std::process::id()).to_be_bytes());
     format!("talk.1.{}", hex(&bytes))
 }
 
-/// A task whose instructions are discussed, locked against other commands.
+/// A task whose instructions are being edited, locked against other commands.
 #[derive(Debug)]
 pub(super) struct SetupTask {
     task: Task,
@@ -223,7 +223,7 @@ impl SetupTask {
         self.task.project()
     }
 
-    /// Its folder, relative to the project.
+    /// Returns its folder, relative to the project.
     pub(super) fn folder(&self) -> PathBuf {
         self.task.relative("")
     }
@@ -236,22 +236,22 @@ impl SetupTask {
         self.task.relative(task::TODO)
     }
 
-    /// Its instructions, if there are any.
+    /// Returns its instructions, if there are any.
     pub(super) fn instructions(&self) -> Result<Option<String>, Failure> {
         self.task.instructions()
     }
 
-    /// Its list, if there is one.
+    /// Returns its checklist, if there is one.
     pub(super) fn todo(&self) -> Result<Option<String>, Failure> {
         Ok(self.task.text(task::TODO)?.filter(|text| !text.trim().is_empty()))
     }
 
-    /// Replaces a file of it.
+    /// Replaces a file of the task.
     pub(super) fn write(&self, file: &str, text: &str) -> Result<(), Failure> {
         self.task.write(file, text.as_bytes())
     }
 
-    /// Counts the conversation. One that cannot be counted is said and changes nothing.
+    /// Counts the conversation. A failure is only a warning.
     fn remember(&self) {
         let noted = ProjectRuns::of(self.project())
             .and_then(|runs| TaskState::record_setup(&self.task, &runs));
@@ -267,7 +267,7 @@ impl SetupTask {
         }
     }
 
-    /// What the agent is told about itself when it is about the instructions.
+    /// Returns the system prompt for a conversation about the instructions.
     pub(super) fn guidance(&self, purpose: SetupPrompt) -> Result<String, Failure> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let tokens = SetupVariables {

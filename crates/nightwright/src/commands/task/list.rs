@@ -14,10 +14,10 @@ use crate::error::Failure;
 use crate::task::state::{IterationCounts, LastRun};
 use crate::task::{self, ListedTask, ProjectRuns, TODO, Task, TaskOverview};
 
-/// The most of an ending, a problem or a name that a line shows, in characters.
+/// Maximum characters of an outcome, a problem or a name in a line.
 const MAX_TEXT_CHARS: usize = 100;
 
-/// The state of what cannot be read.
+/// The status of an unreadable task.
 const BROKEN: &str = "broken";
 
 #[derive(Clone, Debug, Args)]
@@ -70,7 +70,7 @@ struct TaskRow {
     iterations: IterationCounts,
     progress: Option<TaskProgress>,
     last_run: Option<LastRun>,
-    /// What is wrong with it.
+    /// Why the task cannot be read.
     problem: Option<String>,
 }
 
@@ -123,7 +123,7 @@ fn row(listed: ListedTask, runs: &ProjectRuns) -> TaskRow {
     }
 }
 
-/// How far the list of a task is, if it has one. One that is no text has no boxes to count.
+/// Returns the progress of a task's checklist. A file that is not text has no boxes.
 fn checklist_progress(task: &Task) -> Option<TaskProgress> {
     let text = task.text(TODO).ok().flatten()?;
     let Checklist { open, done } = checklist::count(&text);
@@ -131,7 +131,8 @@ fn checklist_progress(task: &Task) -> Option<TaskProgress> {
     (total > 0).then_some(TaskProgress { completed: done, total })
 }
 
-/// Names and texts come from files: every cell is one safe line.
+/// Formats the tasks as a table. Names and texts come from files, so every cell is escaped and on
+/// one line.
 fn text(rows: &[TaskRow]) -> String {
     let head = ["NAME", "MODE", "STATE", "ITERATIONS", "PROGRESS", "COST", "LAST RUN"];
     let mut lines = vec![head.map(str::to_owned)];
@@ -154,7 +155,7 @@ fn text(rows: &[TaskRow]) -> String {
     table(&lines)
 }
 
-/// When a run was heard of last, and what it came to; one without an ending is named.
+/// Returns the time and the outcome of the last run; names a run without an outcome.
 fn words(last: &LastRun) -> String {
     let at = last.last_at.map_or_else(String::new, |at| format!("{at:.0}  "));
     match &last.sentence {

@@ -50,7 +50,7 @@ impl LockedTask {
     }
 }
 
-/// Says where the rest of a folder is that could not be removed completely.
+/// Warns about the rest of a folder that could not be removed completely.
 pub(super) fn warn_about_leftovers(folder: &Removed) {
     match folder {
         Removed::Wholly => {}

@@ -54,7 +54,7 @@ pub(crate) fn new(options: &NewArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The message for a new task: where it is, and what to do next.
+/// Returns the message for a new task: its path, and what to do next.
 pub(super) fn created(task: &Task) -> Result<String, Failure> {
     let name = task.name();
     let done = format!("created the task `{name}` in `{}`", task.relative("").display());

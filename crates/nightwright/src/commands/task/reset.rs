@@ -70,7 +70,7 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a reset takes away; empty if it takes nothing away.
+/// Describes what a reset removes; empty if there is nothing to remove.
 fn losses(files: &[&str], checked: usize) -> String {
     let mut all = Vec::new();
     if !files.is_empty() {

@@ -65,7 +65,8 @@ pub(super) fn restore(options: &RestoreArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The task that an archive of this project would replace. An archive from elsewhere replaces none.
+/// Returns the task that an archive of this project would replace. An archive from elsewhere never
+/// replaces one.
 fn existing(project: &Path, found: &Path) -> Result<Option<TaskName>, Failure> {
     let Some(file) = found.strip_prefix(project.join(archive::FOLDER)).ok() else {
         return Ok(None);

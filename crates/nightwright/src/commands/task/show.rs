@@ -20,10 +20,10 @@ use crate::task::{
     TaskOverview, TaskStatus,
 };
 
-/// The most of an ending or of what is needed that is shown, in characters.
+/// Maximum characters shown of an outcome or a blocker.
 const MAX_TEXT_CHARS: usize = 500;
 
-/// The most of an item of the list that is shown, in characters.
+/// Maximum characters shown of a checklist item.
 const MAX_ITEM_CHARS: usize = 100;
 
 #[derive(Clone, Debug, Args)]
@@ -59,7 +59,7 @@ Fields of the --json object:
   warning       what is wrong with the recorded state or the last run, or null
   next          what to do next";
 
-/// Everything about a task.
+/// All data about a task.
 #[derive(Debug, Serialize)]
 struct TaskPage {
     name: String,
@@ -76,7 +76,7 @@ struct TaskPage {
     next: String,
 }
 
-/// A file of the task.
+/// A file in the folder of the task.
 #[derive(Debug, Serialize)]
 struct TaskFile {
     name: &'static str,
@@ -84,12 +84,12 @@ struct TaskFile {
     bytes: u64,
 }
 
-/// How far the list of the task is.
+/// The progress of the task's checklist.
 #[derive(Debug, Serialize)]
 struct ChecklistStatus {
     done: u32,
     open: u32,
-    /// What the first open box says.
+    /// The text of the first open box.
     next: Option<String>,
 }
 
@@ -137,20 +137,20 @@ fn page(task: &Task, runs: &ProjectRuns) -> Result<TaskPage, Failure> {
     })
 }
 
-/// The boxes of the task's list, if it has any. One that is no text has none that could be counted.
-/// Whoever wrote it may have written a secret into it: where we cannot look for those, nothing of it
-/// is shown. `known` is secret from elsewhere.
+/// Returns the progress of the task's checklist, if it has boxes. A file that is not text has none.
+/// The list may contain secrets: if the masks cannot be determined, no item is shown. `known`
+/// contains additional secrets.
 fn checklist_status(task: &Task, known: &[String]) -> Option<ChecklistStatus> {
     let text = task.text(TODO).ok().flatten()?;
     let Checklist { open, done } = checklist::count(&text);
     let secrets = masks::secrets(task.project(), Some(task.name().as_str()), known).ok();
-    // Masked before it is cut: the half of a secret is a secret.
+    // Masked before truncating: half of a secret is still a secret.
     let shown = |item: String| Some(one_line(&secrets.as_ref()?.mask(&item), MAX_ITEM_CHARS));
     let next = checklist::items(&text, 1).pop().and_then(shown);
     (open > 0 || done > 0).then_some(ChecklistStatus { done, open, next })
 }
 
-/// How far a list is, in a line.
+/// Formats the progress of a checklist in one line.
 fn progress(ChecklistStatus { done, open, next }: &ChecklistStatus) -> String {
     let all = done.saturating_add(*open);
     let noun = if all == 1 { "box" } else { "boxes" };
@@ -210,7 +210,7 @@ fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String>
     vec![format!("last run      {id}: {ending}"), format!("{:14}{}", "", facts.join(", "))]
 }
 
-/// What to do next, by how the task stands.
+/// Returns the next step, according to the status of the task.
 fn next(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
     let name = task.name();
     let instructions = task.relative(INSTRUCTIONS);
@@ -245,13 +245,13 @@ fn next(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
     }
 }
 
-/// What the last run itself says, if its journal is still there.
+/// Returns the next step that the last run suggests, if its journal still exists.
 fn after_run(standing: &TaskOverview, runs: &ProjectRuns) -> Option<String> {
     let id = &standing.state.last_run.as_ref()?.id;
     runs.view(id)?.summary(id).next.first().map(ToString::to_string)
 }
 
-/// Without its journal a run cannot be resumed.
+/// Returns a hint to start a new run: without its journal, a run cannot be resumed.
 fn start_again_hint(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
     let name = task.name();
     match &standing.state.last_run {

@@ -147,7 +147,7 @@ fn store(project: &Path, user: bool) -> Result<TemplateStore, Failure> {
 
 fn save(store: &TemplateStore, task: &Task, name: &str, yes: bool) -> Result<ExitCode, Failure> {
     let name = template::name(name)?;
-    // A template is removed only for another one: a task without instructions has none to save.
+    // The old template is removed only if the new one can be saved, which needs instructions.
     if task.instructions()?.is_some()
         && let Ok(old) = template::find_on(std::slice::from_ref(store), &name)
         && (yes || agrees(&name)?)

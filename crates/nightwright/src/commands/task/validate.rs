@@ -20,7 +20,7 @@ use crate::commands::values;
 use crate::error::Failure;
 use crate::files;
 
-/// Where the report goes, in the folder of the task.
+/// The path of the report, relative to the folder of the task.
 const REPORT: &str = "reports/validation-report.md";
 
 #[derive(Clone, Debug, Args)]
@@ -61,7 +61,7 @@ pub(crate) fn validate(options: &ValidateArgs) -> Result<ExitCode, Failure> {
         return Err(no_instructions(&task));
     };
     let question = validation::question(&instructions, task.todo()?.as_deref());
-    // Found out before anything is spent.
+    // Checked before anything is spent.
     let report = project.join(task.folder()).join(REPORT);
     files::check_inside(&project, &report).map_err(|error| Failure::because(&error))?;
     let program = program(options, &task)?;
@@ -127,7 +127,7 @@ fn show(judged: &ValidationAnswer, task: &SetupTask, as_json: bool) -> Result<()
         all.insert("cost_estimated".to_owned(), json!(cost.estimated));
         return print(&format!("{:#}", Value::Object(all)));
     }
-    // Words of the agent are made safe, line by line, where the table is made.
+    // The table escapes the agent's texts, line by line.
     print(validation::table(judgement).trim_end())?;
     eprint_safe(&format!("The report is `{}`; {cost}.", report.display()));
     advise(&next(judgement, task.name()));

@@ -1,4 +1,4 @@
-//! What came of judging a task: as data, in a few lines, and as a page to keep.
+//! The result of `verify`: as JSON, as a summary, and as a Markdown report.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -18,16 +18,16 @@ use super::REPORT;
 use crate::app::finish::FinishedRun;
 use crate::task::Task;
 
-/// How many of the last lines of a failed check are shown.
+/// Maximum number of lines shown from the end of a failed check's output.
 const SHOWN_LINES: usize = 10;
-/// How many of the last lines of a check are in the report.
+/// Maximum number of lines in the report from the end of a check's output.
 const KEPT_LINES: usize = 40;
-/// How many findings and files are shown.
+/// Maximum number of findings and files that are shown.
 const SHOWN: usize = 20;
-/// The most of a reason that is shown, in characters.
+/// Maximum characters shown of a reason.
 const WORDS: usize = 2000;
 
-/// What came of judging a task.
+/// The result of verifying a task.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct VerifyReport {
     task: String,
@@ -48,14 +48,14 @@ pub(super) struct VerifyReport {
     cost: String,
     #[serde(skip)]
     model: Option<VerdictKind>,
-    /// Whether anybody looked at the changes.
+    /// Whether the changes were inspected.
     #[serde(skip)]
     looked: bool,
     #[serde(skip)]
     at: Timestamp,
 }
 
-/// In a word.
+/// The verdict in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum VerifyVerdict {
@@ -67,7 +67,7 @@ enum VerifyVerdict {
 }
 
 impl VerifyVerdict {
-    /// Whether it says anything about the task.
+    /// Whether the verdict says anything about the task.
     fn is_an_answer(self) -> bool {
         match self {
             Self::Pass | Self::Fail => true,
@@ -82,7 +82,7 @@ fn dollars<S: Serializer>(cost: &Usd, serializer: S) -> Result<S::Ok, S::Error> 
 }
 
 impl VerifyReport {
-    /// What came of it; nothing, if it was interrupted before it had begun.
+    /// Creates the report; an empty one if the run was interrupted before it started.
     pub(super) fn of(task: &Task, finished: Option<&FinishedRun>, rehearsal: bool) -> Self {
         let view = finished.map(|finished| &finished.view);
         let gate = view.and_then(|view| view.gate.as_ref());
@@ -110,13 +110,13 @@ impl VerifyReport {
         }
     }
 
-    /// Whether it takes the place of the last report. What came to no answer, or was played, does
-    /// not: the last answer is worth more.
+    /// Whether to replace the last report. A rehearsal or a run without an answer does not, because
+    /// the last answer is worth more.
     pub(super) fn is_to_be_kept(&self) -> bool {
         self.report.is_some()
     }
 
-    /// Only passing checks are called a verification.
+    /// Returns the word for an accepted claim: only passing checks count as verified.
     fn accepted(&self) -> &'static str {
         match self.proof {
             Some(Proof::Checks) => "is verified",
@@ -125,10 +125,10 @@ impl VerifyReport {
         }
     }
 
-    /// In one line.
+    /// Returns a summary in one line.
     fn headline(&self) -> String {
         let task = &self.task;
-        // A script's word about the work is no word about the work.
+        // A rehearsal says nothing about the work.
         let what = match (self.verdict, self.rehearsal) {
             (VerifyVerdict::Pass, false) => self.accepted(),
             (VerifyVerdict::Pass, true) => "would be accepted",
@@ -142,7 +142,7 @@ impl VerifyReport {
         format!("`{task}` {what}: {}", self.reason)
     }
 
-    /// For people who wait for it.
+    /// Formats the report for the terminal.
     pub(super) fn text(&self) -> String {
         let inner = |text: String| format!("  {}", one_line(&text, WORDS));
         let mut lines = vec![one_line(&self.headline(), WORDS)];
@@ -172,8 +172,8 @@ impl VerifyReport {
         lines.join("\n")
     }
 
-    /// To keep. Words of others are no markup in it: nothing of them is loaded, and nothing leads
-    /// anywhere.
+    /// Formats the report as Markdown. Texts from the agent and the checks are escaped: they cannot
+    /// load images or create links.
     pub(super) fn markdown(&self) -> String {
         let word = match self.verdict {
             VerifyVerdict::Pass => self.accepted().trim_start_matches("is "),
@@ -221,7 +221,7 @@ impl VerifyReport {
         let one = |check: &CheckResult| {
             let mut text = format!("- {} {}", code(&check.command), plain(&ended(check)));
             if let Some(log) = &check.log {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(text, "; all of its output: {} in the folder of the run", code(log));
             }
             let last = last_lines(&check.output, KEPT_LINES);
@@ -272,7 +272,7 @@ fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (VerifyVerdict,
     }
 }
 
-/// Why it is believed.
+/// Describes why the claim was accepted.
 fn passed(gate: Option<&GateView>) -> String {
     match gate {
         Some(gate) if !gate.reason.trim().is_empty() => gate.reason.clone(),
@@ -281,7 +281,7 @@ fn passed(gate: Option<&GateView>) -> String {
     }
 }
 
-/// `cost $0.01 (verify $0.01 in 1 call)`
+/// Formats the cost: `cost $0.01 (verify $0.01 in 1 call)`.
 fn cost(view: &RunView) -> String {
     let by = view.totals.by_purpose.iter();
     let by: Vec<_> = by
@@ -295,7 +295,7 @@ fn cost(view: &RunView) -> String {
     format!("cost {}{estimated} ({rehearsed}{})", view.totals.cost, by.join(", "))
 }
 
-/// `passed (2s)`
+/// Formats the result of a check: `passed (2s)`.
 fn ended(check: &CheckResult) -> String {
     let how = match &check.verdict {
         CheckVerdict::Passed => "passed".to_owned(),
@@ -319,12 +319,12 @@ fn last_lines(text: &str, most: usize) -> Vec<&str> {
 }
 
 fn section(page: &mut String, heading: &str, body: &str) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write!(page, "\n## {heading}\n\n{}\n", body.trim_end());
 }
 
-/// Words of others in one line, as they are: they begin no markup. What looks like an address is
-/// code, because many programs that show a page make a link of it however it is escaped.
+/// Returns untrusted text in one line, escaped so that it contains no markup. A URL becomes code,
+/// because many viewers turn even an escaped one into a link.
 fn plain(text: &str) -> String {
     let line = one_line(text, WORDS);
     let words: Vec<_> = line
@@ -344,7 +344,7 @@ fn is_address(word: &str) -> bool {
     ["://", "www.", "@"].iter().any(|part| word.contains(part))
 }
 
-/// A word whose characters stand for themselves.
+/// Escapes all Markdown characters of a word.
 fn escaped(word: &str) -> String {
     let mut text = String::new();
     for c in word.chars() {
@@ -359,7 +359,7 @@ fn escaped(word: &str) -> String {
     text
 }
 
-/// The same at the start of a line, where there is more that a list or a rule begins with.
+/// Escapes a word at the start of a line, where lists and rules begin.
 fn at_the_start(word: &str) -> String {
     if word.starts_with(['-', '+', '=']) {
         return format!("\\{word}");
@@ -372,7 +372,7 @@ fn at_the_start(word: &str) -> String {
     word.to_owned()
 }
 
-/// A name of others.
+/// Formats an untrusted name as code.
 fn code(text: &str) -> String {
     format!("`{}`", one_line(text, WORDS).replace('`', "'"))
 }

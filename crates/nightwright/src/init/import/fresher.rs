@@ -1,5 +1,6 @@
-//! fresher: `.fresher/` with its configuration, one prompt for each mode and words for the agent.
-//! `IMPLEMENTATION_PLAN.md` stays where it is: the modes `plan` and `build` work on the same file.
+//! Imports from fresher: `.fresher/` with its configuration, one prompt per mode and instructions
+//! for the agent. `IMPLEMENTATION_PLAN.md` stays in place, because the modes `plan` and `build` use
+//! the same file.
 
 use super::shell;
 use super::{Import, ImportedSettings, TaskSettings, UsedNames, unusable};
@@ -46,7 +47,7 @@ pub(super) fn fresher(view: &ProjectFiles, names: &mut UsedNames) -> Option<Impo
 }
 
 fn configuration(import: &mut Import, view: &ProjectFiles) {
-    // The newer form first.
+    // The newer format has priority.
     let (toml, script) = (format!("{FOLDER}/config.toml"), format!("{FOLDER}/config.sh"));
     if let Some(text) = import.read(view, &toml) {
         match toml::from_str(text) {

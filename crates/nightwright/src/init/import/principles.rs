@@ -1,4 +1,4 @@
-//! Principles of another tool: the weights that the work goes by.
+//! Imports the principles of another tool: the weights of trade-off priorities.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(super) fn principles(view: &ProjectFiles, _: &mut UsedNames) -> Option<Impor
     Some(import)
 }
 
-/// Why nothing is written where ours belong, if that is so.
+/// Returns why the principles must not be imported, if so.
 fn left_alone(view: &ProjectFiles, ours: &str) -> Option<String> {
     let path = Path::new(ours);
     match ours {

@@ -1,5 +1,5 @@
-//! Ralph: a prompt, a list of what is to be fixed, and words for the agent; in `.ralph/`, or in the
-//! project's own folder as older ones have it. Some spell the files with an `@` in front.
+//! Imports from Ralph: a prompt, a fix plan and instructions for the agent. The files are in
+//! `.ralph/`, or in the project's folder for older versions. Some names start with `@`.
 
 use super::shell;
 use super::{Import, TaskSettings, UsedNames, unusable};
@@ -8,7 +8,7 @@ use crate::init::project_files::{ProjectFiles, inside};
 const LISTS: [&str; 2] = ["fix_plan.md", "@fix_plan.md"];
 const AGENTS: [&str; 2] = ["AGENT.md", "@AGENT.md"];
 
-/// The folder of its own.
+/// Imports from the folder `.ralph/`.
 pub(super) fn folder(view: &ProjectFiles, names: &mut UsedNames) -> Option<Import> {
     if let Some(why) = view.broken(".ralph") {
         let mut import = Import::new("ralph");
@@ -18,7 +18,8 @@ pub(super) fn folder(view: &ProjectFiles, names: &mut UsedNames) -> Option<Impor
     view.has_folder(".ralph").then(|| import(view, names, ".ralph", "ralph (`.ralph/`)"))
 }
 
-/// The project's own folder: a prompt alone might be anything, so the list has to be there too.
+/// Imports from the project's folder. A prompt alone could belong to any tool, so the fix plan must
+/// exist too.
 pub(super) fn root(view: &ProjectFiles, names: &mut UsedNames) -> Option<Import> {
     let has_list = LISTS.iter().any(|list| view.has_file(list));
     let is_ralph = view.has_file("PROMPT.md") && has_list;

@@ -1,7 +1,7 @@
-//! Assignments in shell files, as far as they can be read without running them.
+//! Reads assignments in shell files, without running them.
 
-/// The value of a variable: the last assignment to it. `None` if there is none; an error if it
-/// could only be known by running the file.
+/// Returns the value of the last assignment to a variable; `None` if there is none. Fails if only
+/// running the file could determine the value.
 pub(super) fn value(text: &str, name: &str) -> Option<Result<String, String>> {
     let mut assigned = text.lines().filter_map(|line| {
         let line = line.trim_start();
@@ -11,7 +11,7 @@ pub(super) fn value(text: &str, name: &str) -> Option<Result<String, String>> {
     Some(literal(assigned.next_back()?.trim(), name))
 }
 
-/// A number; zero and the empty text mean that there is none.
+/// Returns the value as a number; `None` for zero and for an empty value.
 pub(super) fn number(text: &str, name: &str) -> Result<Option<u32>, String> {
     match value(text, name).transpose()?.as_deref() {
         None | Some("" | "0") => Ok(None),
@@ -22,7 +22,7 @@ pub(super) fn number(text: &str, name: &str) -> Result<Option<u32>, String> {
     }
 }
 
-/// A text; the empty one means that there is none.
+/// Returns the value as text; `None` for an empty value.
 pub(super) fn words(text: &str, name: &str) -> Result<Option<String>, String> {
     Ok(value(text, name).transpose()?.filter(|value| !value.trim().is_empty()))
 }
@@ -33,11 +33,12 @@ fn literal(right: &str, name: &str) -> Result<String, String> {
         return rest.split_once('\'').map(|(value, _)| value.to_owned()).ok_or_else(unknown);
     }
     let value = match right.strip_prefix('"') {
-        // The last quote of the line: the default itself may have quotes with a `\` before them.
+        // Searches for the last quote of the line, because the default may contain quotes escaped
+        // with `\`.
         Some(rest) => rest.rsplit_once('"').ok_or_else(unknown)?.0,
         None => right.split(" #").next().unwrap_or_default().trim(),
     };
-    // `${NAME:-default}`: what holds unless the environment says otherwise.
+    // `${NAME:-default}`: the default applies unless the environment sets the variable.
     let value = match value.strip_prefix(&format!("${{{name}:-")) {
         Some(rest) => rest.strip_suffix('}').ok_or_else(unknown)?,
         None => value,

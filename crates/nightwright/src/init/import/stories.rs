@@ -1,4 +1,4 @@
-//! `prd.json`: user stories with acceptance criteria, each of which passes or does not.
+//! Imports `prd.json`: user stories with acceptance criteria, each of which passes or fails.
 
 use nightwright_core::display::one_line;
 use serde_json::Value;
@@ -6,13 +6,13 @@ use serde_json::Value;
 use super::{Import, TaskSettings, UsedNames};
 use crate::init::project_files::ProjectFiles;
 
-/// Where such files are.
+/// The paths at which tools store the file.
 const PLACES: [&str; 3] = ["prd.json", "scripts/ralph/prd.json", ".ralph/prd.json"];
 
-/// A longer heading is cut.
+/// Maximum length of a heading; a longer one is truncated.
 const HEADING: usize = 200;
 
-/// One thing to be done.
+/// One story of the file, which becomes an item of the checklist.
 struct UserStory {
     heading: String,
     description: String,
@@ -59,7 +59,7 @@ pub(super) fn stories(view: &ProjectFiles, names: &mut UsedNames) -> Option<Impo
     if stories.is_empty() {
         return Some(import);
     }
-    // Stable: stories of the same priority stay in the order in which they were written.
+    // A stable sort keeps the original order of stories with the same priority.
     stories.sort_by(|a, b| a.priority.total_cmp(&b.priority));
     let word = |keys: &[&str]| keys.iter().find_map(|key| words(&document[*key]));
     let branch = word(&["branchName"]).map(|name| name.trim_start_matches("ralph/").to_owned());

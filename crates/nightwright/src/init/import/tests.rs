@@ -1,4 +1,4 @@
-//! What each tool leaves behind, and what becomes of it.
+//! Tests of the imports from each tool.
 
 use insta::assert_snapshot;
 

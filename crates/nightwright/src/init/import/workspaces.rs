@@ -1,4 +1,4 @@
-//! claude-iterate: one folder for each task, with instructions, a list and what it was told.
+//! Imports from claude-iterate: one folder per task, with instructions, a checklist and metadata.
 
 use serde_json::Value;
 

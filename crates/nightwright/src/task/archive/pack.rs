@@ -1,4 +1,4 @@
-//! A folder into an archive. Links are kept as links; nothing behind them is looked at.
+//! Packs a task's folder into an archive. Links are stored as links and never followed.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -9,7 +9,7 @@ use tar::Builder;
 
 use super::{Task, TaskSize};
 
-/// The size of a task's folder, counted until it is too large.
+/// Returns the size of a task's folder; stops counting once it is too large.
 pub(super) fn measure(task: &Task) -> io::Result<TaskSize> {
     let mut size = TaskSize::default();
     let mut left = vec![task.folder()];
@@ -28,7 +28,7 @@ pub(super) fn measure(task: &Task) -> io::Result<TaskSize> {
     Ok(size)
 }
 
-/// Writes the archive, which begins where the file is now.
+/// Writes the archive at the file's current position.
 pub(super) fn write(task: &Task, file: &mut File) -> io::Result<()> {
     let mut archive = Builder::new(GzEncoder::new(BufWriter::new(file), Compression::default()));
     archive.follow_symlinks(false);

@@ -1,10 +1,10 @@
-//! An archive into a folder, by rules that no archive can bend.
+//! Unpacks an archive into a folder, after strict checks.
 //!
-//! The whole archive is read and inspected first; nothing is written before all of it is known to
-//! be good. Everything has to be in one folder whose name is one for a task; there are files,
-//! folders and links and nothing else; no name comes twice, none goes up, and nothing is below
-//! something that is not a folder. So no file can be written through a link. The size of the
-//! unpacked task is bounded. `tar` itself refuses to write outside of its target, as a second wall.
+//! The whole archive is inspected before anything is written. All entries must be in one folder
+//! with a valid task name. Only files, folders and links are allowed. Names must be unique and must
+//! not contain `..`, and every parent must be a folder. So no file can be written through a link.
+//! The unpacked size is limited. As a second protection, `tar` itself refuses to write outside its
+//! target.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -20,13 +20,13 @@ use tar::{Archive, Entry, EntryType};
 use super::{MAX_BYTES, MAX_ENTRIES, TaskSize, stays_inside};
 use crate::task::name::TaskName;
 
-/// What of an archive is not the content of files: headers, names, padding.
+/// Maximum bytes of an archive besides file contents: headers, names and padding.
 const MAX_OVERHEAD: u64 = MAX_ENTRIES as u64 * 4096;
 
 /// A file, folder or link in an archive.
 #[derive(Debug)]
 struct ArchiveItem {
-    /// Where, as seen from the task's folder; empty for that folder itself.
+    /// The path relative to the task's folder; empty for that folder itself.
     path: PathBuf,
     kind: ArchiveItemKind,
 }
@@ -40,7 +40,8 @@ enum ArchiveItemKind {
 
 type ArchiveReader<'a> = Archive<io::Take<GzDecoder<BufReader<&'a mut File>>>>;
 
-/// Reads all of an archive and returns the name and the size of its task, or what is wrong with it.
+/// Reads a whole archive and returns the name and the size of its task. Fails with a description of
+/// the problem.
 pub(super) fn inspect(file: &mut File) -> Result<(TaskName, TaskSize), String> {
     let mut archive = source(file).map_err(|error| error.to_string())?;
     let mut name = None;
@@ -63,18 +64,18 @@ pub(super) fn inspect(file: &mut File) -> Result<(TaskName, TaskSize), String> {
         place(&item, &mut kinds)?;
         io::copy(&mut entry, &mut io::sink()).map_err(|error| not_an_archive(&error))?;
     }
-    // The checksum comes last of all.
+    // The checksum is at the very end of the file.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(|error| not_an_archive(&error))?;
     let name = name.ok_or_else(|| "there is nothing in it".to_owned())?;
     Ok((name, size))
 }
 
-/// Unpacks an archive that was inspected. `folder` is there, is empty, and has the task's name.
+/// Unpacks an inspected archive. `folder` must exist, be empty, and have the task's name.
 pub(super) fn unpack(file: &mut File, folder: &Path) -> io::Result<()> {
     let mut archive = source(file)?;
     archive.set_overwrite(false);
     archive.unpack(folder.parent().unwrap_or(folder))?;
-    // Ours has to stay one that we can move into its place.
+    // The folder must stay writable, so that it can be moved to its final path.
     let mode = fs::metadata(folder)?.permissions().mode() | 0o700;
     fs::set_permissions(folder, Permissions::from_mode(mode))?;
     Ok(rustix::fs::syncfs(File::open(folder)?)?)
@@ -86,7 +87,7 @@ fn source(file: &mut File) -> io::Result<ArchiveReader<'_>> {
     Ok(Archive::new(unpacked.take(MAX_BYTES + MAX_OVERHEAD)))
 }
 
-/// What an entry is, and which task's.
+/// Returns the entry and the name of its task.
 fn item(entry: &Entry<'_, impl Read>) -> Result<(TaskName, ArchiveItem), String> {
     let bytes = entry.path_bytes();
     let whole = Path::new(OsStr::from_bytes(&bytes));
@@ -131,7 +132,7 @@ fn check_link(entry: &Entry<'_, impl Read>, path: &Path) -> Result<(), String> {
     Err(format!("`{link}` is a link that leads out of the task, to `{target}`"))
 }
 
-/// Takes a name, unless it is taken or below something that is not a folder.
+/// Records an entry. Fails if its name is taken, or a parent is not a folder.
 fn place(item: &ArchiveItem, kinds: &mut HashMap<PathBuf, ArchiveItemKind>) -> Result<(), String> {
     let shown = item.path.display();
     if item.path.as_os_str().is_empty() && item.kind != ArchiveItemKind::Folder {
@@ -144,7 +145,7 @@ fn place(item: &ArchiveItem, kinds: &mut HashMap<PathBuf, ArchiveItemKind>) -> R
         }
     }
     match kinds.insert(item.path.clone(), item.kind) {
-        // A folder may come after what is in it.
+        // A folder may come after its contents.
         Some(ArchiveItemKind::Folder) if item.kind == ArchiveItemKind::Folder => Ok(()),
         Some(_) => Err(format!("`{shown}` comes twice")),
         None => Ok(()),

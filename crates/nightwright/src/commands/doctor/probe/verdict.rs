@@ -1,4 +1,4 @@
-//! What a probe came to: pure, so that every ending has a sentence.
+//! The verdict on a probe: a pure function, so that tests can cover every outcome.
 
 use nightwright_core::display::one_line;
 use nightwright_core::phrases::thousands;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::agent::ask::AgentAnswer;
 use crate::commands::doctor::finding::{DoctorFinding, Grade};
 
-/// The most that is shown of an answer, and of the reason for none.
+/// Maximum characters shown of an answer or an error.
 const SHOWN_MAX: usize = 200;
 
-/// Judges a call that is over.
+/// Judges a completed call.
 pub(super) fn verdict(answer: &AgentAnswer) -> DoctorFinding {
     let report = &answer.report;
     let missing = missing(answer);
@@ -44,7 +44,8 @@ fn is_account(outcome: &AttemptOutcome) -> bool {
     matches!(outcome, AttemptOutcome::Auth { .. } | AttemptOutcome::Billing { .. })
 }
 
-/// A run would wait for a limit, and nothing is wrong with a call that reached one of ours.
+/// Returns the severity of an outcome. A run would wait for a usage limit, and reaching a limit of
+/// the probe itself is not an error.
 fn grade(outcome: &AttemptOutcome) -> Grade {
     match outcome.consequence() {
         Consequence::Assess | Consequence::Wait { .. } => Grade::Warning,
@@ -89,7 +90,7 @@ fn cost(report: &AttemptReport) -> String {
     }
 }
 
-/// What we use of a good result and did not find in it.
+/// Returns the parts of a good result that nightwright uses and that are missing.
 fn missing(answer: &AgentAnswer) -> Vec<&'static str> {
     let report = &answer.report;
     let Some(result) =
@@ -108,7 +109,7 @@ fn missing(answer: &AgentAnswer) -> Vec<&'static str> {
     all.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect()
 }
 
-/// What is not as it is with the versions that we know.
+/// Returns the differences from the known versions of the agent.
 fn oddities(answer: &AgentAnswer, missing: &[&str]) -> Vec<String> {
     let report = &answer.report;
     let mut odd = Vec::new();

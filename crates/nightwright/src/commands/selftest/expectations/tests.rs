@@ -1,5 +1,5 @@
-//! Every judgement with made-up observations: what it wants holds, and each thing it wants is
-//! missed when it is taken away.
+//! Tests of every judgement with synthetic observations: a good one passes, and each missing part
+//! fails.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use nightwright_core::units::{AttemptId, Iteration};
 use super::*;
 use crate::commands::selftest::cases::{CASES, SelftestCase};
 
-/// The record with this index was made so many seconds after the epoch.
+/// Returns the time of the record with this index, in seconds after the epoch.
 fn at(second: usize) -> Timestamp {
     Timestamp::from_second(i64::try_from(second).unwrap()).unwrap()
 }
@@ -118,7 +118,7 @@ fn row(name: &str) -> &'static SelftestCase {
     CASES.iter().find(|row| row.name == name).expect("a row of this name")
 }
 
-/// What it misses; it has to miss something.
+/// Returns the mismatch. Panics if there is none.
 #[track_caller]
 fn missed(row: &SelftestCase, seen: &CaseObservation) -> Mismatch {
     match judge(row, seen) {
@@ -127,7 +127,7 @@ fn missed(row: &SelftestCase, seen: &CaseObservation) -> Mismatch {
     }
 }
 
-/// Why it was not tested.
+/// Returns why the case was not tested.
 #[track_caller]
 fn not_tested(row: &SelftestCase, seen: &CaseObservation) -> String {
     match judge(row, seen) {
@@ -136,7 +136,7 @@ fn not_tested(row: &SelftestCase, seen: &CaseObservation) -> String {
     }
 }
 
-/// What is seen of a row when all is well.
+/// Returns an observation that passes the case.
 fn good(name: &str) -> CaseObservation {
     use AttemptOutcome::{Crashed, Finished, Lost, TimedOut, UsageLimited};
     let finished = || attempt(Finished);
@@ -246,7 +246,7 @@ fn no_row_holds_with_another_ending_or_another_exit() {
     }
 }
 
-/// Takes the first event of a kind away.
+/// Removes the first event of a kind.
 fn without(name: &str, mut seen: CaseObservation) -> CaseObservation {
     let place = seen.records.iter().position(|record| record.event.name() == name);
     seen.records.remove(place.expect("an event of this name"));
@@ -340,7 +340,7 @@ fn a_prompt_that_does_not_say_what_failed_is_missed() {
 
 #[test]
 fn a_single_line_of_garbage_that_was_not_counted_is_missed() {
-    // Without the one that is no text or the one that is too long, and with a good one too many.
+    // Without the line that is not text or the overlong one, and with one good line too many.
     for (lines, bytes) in [(15_156, 27_100_000), (15_158, 27_100_000), (15_157, 1_100_000)] {
         let mut spoiled = good("garbage");
         if let Event::Attempt(AttemptEvent::Finished { report, .. }) = &mut spoiled.records[0].event
@@ -357,7 +357,7 @@ fn a_full_disk_on_which_everything_could_be_recorded_is_no_journal_without_room(
     let full = over(Outcome::DiskFull { free: 0, floor: 1 });
     roomy.records.last_mut().unwrap().event = full;
     assert!(not_tested(row("full-journal"), &roomy).contains("fitted"));
-    // That is no excuse for anything else.
+    // This does not excuse any other mismatch.
     missed(
         row("full-journal"),
         &CaseObservation { exit: Some(Exit(ProcessExit::Code(0))), ..roomy.clone() },

@@ -1,4 +1,4 @@
-//! What is said of made-up results: never more than is so.
+//! Tests of the report with synthetic results: it never claims more than was tested.
 
 use super::*;
 

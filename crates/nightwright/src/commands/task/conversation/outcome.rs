@@ -1,4 +1,4 @@
-//! What a conversation left in the folder of the task.
+//! Describes what a conversation changed in the folder of the task.
 
 use nightwright_core::evidence::checklist;
 use nightwright_core::input::Checklist;
@@ -7,7 +7,7 @@ use super::SetupTask;
 use crate::error::Failure;
 use crate::process::Exit;
 
-/// The files that a conversation is about, at one moment.
+/// A snapshot of the files that a conversation can change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TaskFiles {
     instructions: Option<String>,
@@ -20,7 +20,7 @@ impl TaskFiles {
     }
 }
 
-/// What is different now; `None` if there is nothing to work by, or all is as it was.
+/// Describes the changes; `None` if nothing changed, or there are no instructions.
 pub(super) fn news(task: &SetupTask, before: &TaskFiles, after: &TaskFiles) -> Option<String> {
     let instructions = after.instructions.as_deref()?;
     if before == after {
@@ -52,7 +52,7 @@ pub(super) fn news(task: &SetupTask, before: &TaskFiles, after: &TaskFiles) -> O
     Some(lines.join("\n"))
 }
 
-/// How the program ended, if not as it should.
+/// Describes an abnormal exit of the program.
 pub(super) fn ended_badly(exit: Exit) -> Option<String> {
     match (exit.code(), exit.signal()) {
         (Some(0) | None, None) => None,
@@ -68,7 +68,7 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Boxes, open and ticked.
+/// Returns the number of boxes, open and checked.
 fn items(list: &str) -> u32 {
     let Checklist { open, done } = checklist::count(list);
     open + done

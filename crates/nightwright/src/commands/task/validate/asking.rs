@@ -1,4 +1,4 @@
-//! The question, asked until the answer can be read: twice at most.
+//! Asks the agent to judge the instructions, and retries once if the answer cannot be parsed.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -26,17 +26,17 @@ use crate::files;
 use crate::rehearsal;
 use crate::runtime::signals::Signals;
 
-/// What one answer may cost.
+/// Maximum cost of one answer.
 const CAP: Usd = Usd::from_cents(100);
-/// How long one answer may take.
+/// The timeout of one answer.
 const DEADLINE: Duration = Duration::from_mins(10);
-/// How often it is asked at most.
+/// Maximum number of attempts to get an answer.
 const MAX_TRIES: u32 = 2;
-/// What is said to whoever gave an answer that cannot be read.
+/// The instruction after an answer that could not be parsed.
 const RETRY_INSTRUCTION: &str = "\nAn earlier answer to this could not be read. Give the JSON object, with every \
                      criterion in it, and nothing else.\n";
 
-/// What is to be asked, and of whom.
+/// The question, and the agent that answers it.
 pub(super) struct ValidationQuestion<'a> {
     pub(super) task: &'a SetupTask,
     pub(super) program: &'a AgentProgram,
@@ -46,21 +46,21 @@ pub(super) struct ValidationQuestion<'a> {
     pub(super) question: String,
 }
 
-/// An answer that could be read.
+/// An answer that could be parsed.
 #[derive(Debug)]
 pub(super) struct ValidationAnswer {
     pub(super) judgement: ValidationResult,
     pub(super) cost: ValidationCost,
-    /// The model that it said it works with.
+    /// The model that the agent reported.
     pub(super) model: Option<String>,
 }
 
-/// What was spent, as far as that is known.
+/// The cost of the answers, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ValidationCost {
     pub(super) amount: Option<Usd>,
     pub(super) estimated: bool,
-    /// Whether nothing was spent, because the agent is a script.
+    /// Whether the agent was a rehearsal, which costs nothing.
     is_rehearsal: bool,
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for ValidationCost {
 }
 
 impl ValidationQuestion<'_> {
-    /// Asks, and once more if the answer cannot be read; `None` if it was interrupted.
+    /// Asks, and retries once if the answer cannot be parsed; `None` if it was interrupted.
     pub(super) async fn ask(
         &self,
         signals: &mut Signals,
@@ -147,7 +147,8 @@ impl ValidationQuestion<'_> {
         }
     }
 
-    /// Whoever has nothing else to go by needs what was printed. A rehearsal leaves nothing behind.
+    /// Adds the path of the agent's output to a failure that has no other explanation. A rehearsal
+    /// leaves no files behind.
     fn explained(&self, failure: Failure, answer: &AgentAnswer, mut folder: TempDir) -> Failure {
         if failure.hint.is_some() || self.program.is_rehearsal() {
             return failure;
@@ -156,13 +157,14 @@ impl ValidationQuestion<'_> {
         failure.hint(format!("what it printed is in `{}`", answer.raw.display()))
     }
 
-    /// Where a rehearsal keeps what was asked: in the state folder of the project.
+    /// Returns the file that records the prompts of a rehearsal, in the state folder of the
+    /// project.
     fn log(&self) -> Result<Option<PathBuf>, Failure> {
         let AgentProgram::Rehearsal(_) = self.program else { return Ok(None) };
         let home = home(self.task.project())?;
         let log = home.join(rehearsal::LOG);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&home);
-        // An earlier rehearsal may have left one.
+        // An earlier rehearsal may have left a file.
         let made = created.and_then(|()| files::create_anew(&log));
         made.map_err(|error| {
             Failure::trouble(format!("cannot write `{}`: {error}", log.display()))
@@ -171,7 +173,7 @@ impl ValidationQuestion<'_> {
         Ok(Some(log))
     }
 
-    /// What the agent finds in its environment.
+    /// Returns the environment of the agent.
     fn environment(
         &self,
         settings: &Settings,
@@ -184,7 +186,7 @@ impl ValidationQuestion<'_> {
         if let Some(log) = log {
             all.push((rehearsal::LOG_VARIABLE.into(), log.into()));
             if let Some(script) = self.rehearsal {
-                // It plays in the project, which may be another folder than ours.
+                // The script runs in the project, which may not be the current folder.
                 let script = absolute(script).unwrap_or_else(|_| script.to_owned());
                 all.push((rehearsal::SCRIPT_VARIABLE.into(), script.into()));
             }
@@ -193,7 +195,7 @@ impl ValidationQuestion<'_> {
     }
 }
 
-/// Where everything about the question is kept until the command ends.
+/// Creates the temporary folder for the files of the question.
 fn folder() -> Result<TempDir, Failure> {
     let made = tempfile::Builder::new().prefix("nightwright-validate-").tempdir();
     made.map_err(|error| Failure::trouble(format!("cannot create a temporary folder: {error}")))
