@@ -210,7 +210,7 @@ fn iteration_finished(page: &mut Page<'_>, view: &RunView, finished: &IterationF
     }
 }
 
-/// `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`
+/// The figures of an iteration: `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`.
 fn figures(page: &Page<'_>, view: &RunView, finished: &IterationFinished) -> String {
     let figures = phrases::figures(finished, view.rehearsed());
     let dot = page.style().spell(" · ");

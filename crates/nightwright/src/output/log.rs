@@ -74,7 +74,7 @@ enum LastWritten {
     Heading,
     /// Text or tool calls of the agent.
     Words,
-    /// Lines of nightwright.
+    /// Lines that nightwright itself wrote.
     Ours,
 }
 

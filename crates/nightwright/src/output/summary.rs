@@ -74,7 +74,7 @@ fn verified(summary: &Summary) -> Option<String> {
     }
 }
 
-/// `4 attempts, 3 files changed, 5s at work, 2h 13m waiting`
+/// The amount of work: `4 attempts, 3 files changed, 5s at work, 2h 13m waiting`.
 fn work(summary: &Summary) -> String {
     let Summary { iterations, attempts, commits, files_changed, duration, waited, .. } = summary;
     let mut parts = Vec::new();
@@ -100,7 +100,7 @@ fn work(summary: &Summary) -> String {
     parts.join(", ")
 }
 
-/// `cost $0.61 (work $0.58 in 4 attempts, verify $0.03 in 1 call), 12,300 tokens`
+/// The cost: `cost $0.61 (work $0.58 in 4 attempts, verify $0.03 in 1 call), 12,300 tokens`.
 fn cost(summary: &Summary) -> Option<String> {
     if summary.purposes.is_empty() {
         return None;

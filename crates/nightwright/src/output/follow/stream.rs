@@ -26,7 +26,6 @@ const CHUNK: usize = 128 << 10;
 pub(super) struct OutputStreams {
     folder: PathBuf,
     dialect: Dialect,
-    /// The current iteration.
     iteration: Iteration,
     /// The number of its attempts so far.
     attempts: u32,

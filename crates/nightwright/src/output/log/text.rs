@@ -39,12 +39,12 @@ pub(super) struct LogHeader<'a> {
     pub(super) limits: String,
 }
 
-/// `2026-11-15 23:34:12 UTC`
+/// A date and time, such as `2026-11-15 23:34:12 UTC`.
 pub(super) fn moment(zone: &TimeZone, at: Timestamp) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
 }
 
-/// `23:34:12`
+/// A time of day, such as `23:34:12`.
 pub(super) fn time(zone: &TimeZone, at: Timestamp) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
@@ -91,7 +91,7 @@ pub(super) fn head(zone: &TimeZone, facts: &LogHeader<'_>) -> String {
     text
 }
 
-/// `claude 2.1.0 (/usr/bin/claude)`
+/// The agent with its version and path, such as `claude 2.1.0 (/usr/bin/claude)`.
 fn described(agent: &AgentFacts) -> String {
     let AgentFacts { name, path, version } = agent;
     let version = version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
