@@ -1,6 +1,6 @@
-//! Every command in the hint of an error works as printed. Each error is provoked in another folder
-//! than the project's, and its hint is pasted there. A unit test compares the hints in here with those
-//! in the source, so that none is missing.
+//! Every command in the hint of an error works as printed. Each error is provoked in a folder
+//! outside the project, and its hint is run there. A unit test compares these hints with those in
+//! the source, so that none is missing.
 
 mod projects;
 mod runs;
