@@ -278,7 +278,7 @@ fn ctrl_z_leaves_a_clean_terminal_and_the_run_continues_in_front() {
 
 #[test]
 fn keys_are_heard_once_a_run_is_brought_to_the_front() {
-    // With `&`, this shell sends no signal to the job, because it is already running.
+    // On `fg`, this shell sends no signal to a job that is already running.
     for (then, key) in [("& read enter; fg", None), ("; bg; read enter; fg", Some("C-z"))] {
         let env = TestEnv::new();
         let terminal = typed(&env, HELD, |command| format!("bash -m -c '{command} {then}'"));

@@ -1,15 +1,15 @@
 //! Whole runs in small but real projects, by the commands that `init` finds in them.
 //!
 //! A project is a text file in `projects/`: `-- path --` begins each of its files. One of its tests
-//! fails. `nightwright init --yes` sets the project up, and the rehearsal agent makes the test pass by
-//! a real edit. The run has to complete because the project's own test command passed.
-//! Two of the projects are also run with the real agent program, in `real::projects`.
+//! fails. `nightwright init --yes` sets the project up, and the rehearsal agent fixes the test with
+//! a real edit. The run must complete because the project's own test command passed. Two of the
+//! projects are also run with the real agent program, in `real::projects`.
 //!
 //! The tests need the toolchains of the projects, and no network. `cargo xtask test` installs the
 //! toolchains, pinned in `projects/vitest` and `projects/pytest`, into `nightwright-tests` in the
-//! user's cache folder, or into the folder that `NIGHTWRIGHT_TEST_TOOLCHAINS_DIR` names. A test whose
-//! toolchain is missing says so and tests nothing; the test command counts the others by the files
-//! that they leave in the folder `NIGHTWRIGHT_TEST_TALLY`.
+//! user's cache folder. `NIGHTWRIGHT_TEST_TOOLCHAINS_DIR` selects another folder. A test whose
+//! toolchain is missing reports that and tests nothing. The test command counts the others by the
+//! files that they leave in the folder `NIGHTWRIGHT_TEST_TALLY`.
 
 pub(crate) mod toolchain;
 
