@@ -136,7 +136,7 @@ impl RealEnv {
         self
     }
 
-    /// Skips the rest of the test.
+    /// Marks the test as skipped, because it tested nothing.
     fn skip(mut self) {
         self.skipped = true;
     }
