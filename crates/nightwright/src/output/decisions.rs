@@ -1,6 +1,6 @@
-//! `decisions.jsonl` in the folder of a run: what its council decided, a line each, for people and
-//! their tools. The journal is the truth; this is made from it, and made anew by whoever goes on
-//! with the run.
+//! `decisions.jsonl` in the run directory: the decisions of the council, one per line.
+//!
+//! The file is derived from the journal, which is authoritative. A resumed run writes it again.
 
 use std::path::PathBuf;
 
@@ -13,34 +13,34 @@ use serde::Serialize;
 use crate::error::Failure;
 use crate::files;
 
-/// The name of the file.
+/// The file name in the run directory.
 pub const FILE: &str = "decisions.jsonl";
 
-/// One line of the file.
 #[derive(Debug, Serialize)]
 struct DecisionLine<'a> {
     at: Timestamp,
     iteration: Iteration,
     conflict: &'a str,
     decision: &'a str,
-    /// What the project went by then.
+    /// The principles of the project at the time of the decision.
     principles: Option<&'a Principles>,
 }
 
-/// The decisions of a run, as they are written down.
+/// Writes the decisions of a run to their file.
 #[derive(Debug)]
 pub struct DecisionLog {
     path: PathBuf,
     principles: Option<Principles>,
     lines: String,
-    /// Whether a write has failed: that is said once.
+    /// Whether a write has failed. Only the first failure is reported.
     failed: bool,
-    /// What people should know and have not been told yet.
+    /// A warning that was not returned yet.
     complaint: Option<String>,
 }
 
 impl DecisionLog {
-    /// Takes up those that a run has made already. Nothing is written before there is one.
+    /// Loads the decisions that the run has already made. The file is created with the first
+    /// decision.
     pub fn of(path: PathBuf, past: &[Record]) -> Self {
         let lines = String::new();
         let mut decisions = Self { path, principles: None, lines, failed: false, complaint: None };
@@ -48,8 +48,8 @@ impl DecisionLog {
         decisions
     }
 
-    /// Takes what has happened into account and writes the file if there is something new. Gives
-    /// what people should know if it cannot be written, once.
+    /// Adds new records and writes the file if they contain a decision. Returns a warning if the
+    /// write fails, once.
     pub fn record(&mut self, records: &[Record]) -> Option<String> {
         self.take(records);
         self.complaint.take()
@@ -145,7 +145,7 @@ mod tests {
             drop(DecisionLog::of(path.clone(), &past));
             assert_eq!(lines(&path).len(), 1);
         }
-        // One that was in the journal and got no further, and a line that was torn off.
+        // A decision that reached only the journal, and a torn line.
         fs::write(&path, "{\"at\":\"20").unwrap();
         let mut decisions = DecisionLog::of(path.clone(), &past);
         decisions.record(&past);

@@ -1,5 +1,4 @@
-//! How what shows gets its events and the agent's words, without being able to hold up the loop or
-//! to change it.
+//! Followers: threads that read the journal and the agent's output, and pass them to a reporter.
 //!
 //! ```text
 //!   supervisor ── append ──▶ journal.jsonl ───── tail ──▶ ┌──────────┐
@@ -7,10 +6,9 @@
 //!   agent ── raw output ──▶ output/003-1.ndjson ─ tail ─▶ └──────────┘
 //! ```
 //!
-//! A follower is a thread that reads what is on disk as a stranger would. All that the loop ever
-//! does for it is to leave a note that there is something new. A terminal that nobody reads blocks
-//! that thread and nothing else, and misses nothing: what was said meanwhile is read later. A closed
-//! one ends it.
+//! A follower reads the files on disk, independently of the loop. The loop only wakes it when there
+//! is something new. A blocked terminal blocks this thread and nothing else. Nothing is lost: the
+//! follower reads the missed output later. A closed terminal ends the thread.
 
 mod stream;
 
@@ -31,66 +29,65 @@ pub(crate) use self::stream::show;
 use crate::output::{Reporter, ReporterInput};
 use crate::store::journal::{JournalError, JournalTail};
 
-/// How long the journal is left alone when nobody says that there is something new: long enough
-/// to cost nothing, short enough to be of use if a note gets lost.
+/// The poll interval of the journal without a wake-up. It is long enough to cost nothing and short
+/// enough to make up for a lost wake-up.
 const IDLE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long the output of an agent at work is left alone: nobody leaves a note for it.
+/// The poll interval of a working agent's output, for which there are no wake-ups.
 const ACTIVE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// So many notes wait for a display that is busy; more are not told.
+/// The maximum number of notes waiting for a busy reporter. Further notes are dropped.
 const NOTES: usize = 16;
 
-/// What is followed.
+/// The files to follow.
 #[derive(Clone, Debug)]
 pub struct FollowTarget {
-    /// The journal. It need not exist yet.
+    /// The path of the journal, which may not exist yet.
     pub journal: PathBuf,
-    /// The folder with the raw outputs.
+    /// The directory with the raw outputs.
     pub output: PathBuf,
-    /// What comes up to the line with this number is known already: an earlier process has shown
-    /// it. The reporter gets to know of it, and shows nothing.
+    /// The number of the last line from an earlier process. The reporter takes lines up to this one
+    /// as past events and does not show them.
     pub after: u64,
 }
 
-/// A run on somebody's screen, or in a log.
+/// A running follower, and the means to wake and to end it.
 #[derive(Debug)]
 pub struct FollowerHandle {
     shared: Arc<FollowerShared>,
-    /// Closed when the thread has ended.
+    /// Disconnected when the thread has ended.
     ended: Receiver<()>,
 }
 
-/// What both sides know.
+/// The state shared between the handle and the thread.
 #[derive(Debug)]
 struct FollowerShared {
-    /// A place for one note: there is something new.
+    /// Has room for one wake-up.
     wake_sender: SyncSender<()>,
-    /// Nothing more will come.
+    /// Set when nothing more will be recorded.
     closing: AtomicBool,
-    /// What is to be told beside what is recorded. Held only to put something in or take it out.
+    /// Messages that are not in the journal. Locked only to add or take a message.
     notes: Mutex<VecDeque<String>>,
 }
 
 impl FollowerShared {
-    /// What is to be told and has not been.
     fn notes(&self) -> MutexGuard<'_, VecDeque<String>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wake(&self) {
-        // Full means that a note lies there already, closed that nobody looks any more.
+        // A full channel already holds a wake-up. A closed one has no receiver.
         let _ = self.wake_sender.try_send(());
     }
 }
 
 impl FollowerHandle {
-    /// Shows a run.
+    /// Starts to show a run.
     pub fn start(followed: FollowTarget, reporter: Box<dyn Reporter + Send>) -> Self {
         Self::start_with(followed, reporter, |_| {})
     }
 
-    /// The same, and `dark` is told when nothing can be written any more.
+    /// Starts to show a run, and calls `dark` when the output can no longer be written.
     pub fn start_with(
         followed: FollowTarget,
         reporter: Box<dyn Reporter + Send>,
@@ -112,7 +109,7 @@ impl FollowerHandle {
             reporter,
         };
         let thread = thread::Builder::new().name("display".to_owned());
-        // Without a thread nothing is shown, and the run goes on: everything is in the journal.
+        // Without a thread nothing is shown, but the run continues: the journal has everything.
         let _ = thread.spawn(move || {
             screen.run(dark);
             drop(alive);
@@ -120,19 +117,19 @@ impl FollowerHandle {
         Self { shared, ended }
     }
 
-    /// There is something new in the journal. Never waits.
+    /// Announces new lines in the journal. Never blocks.
     pub fn wake(&self) {
         self.shared.wake();
     }
 
-    /// The same as [`FollowerHandle::wake`], to be given away.
+    /// Like [`FollowerHandle::wake`], as a function that can be passed on.
     pub fn waker(&self) -> impl Fn() + use<> {
         let shared = Arc::clone(&self.shared);
         move || shared.wake()
     }
 
-    /// Has something told that is not recorded, below what was shown so far. Never waits: what
-    /// nobody reads is not told.
+    /// Returns a function that shows messages which are not in the journal. Never blocks: messages
+    /// that exceed the limit are dropped.
     pub fn note_sender(&self) -> impl Fn(String) + Send + use<> {
         let shared = Arc::clone(&self.shared);
         move |text| {
@@ -145,8 +142,8 @@ impl FollowerHandle {
         }
     }
 
-    /// Shows what is left, and waits for that at most so long: a terminal that nobody reads must
-    /// not keep us. Says whether all of it was shown in time, or nobody looks any more.
+    /// Shows the remaining output and waits up to `patience` for it, because a terminal may be
+    /// blocked. Returns whether the follower ended in time.
     pub fn finish(self, patience: Duration) -> FollowerFinish {
         self.shared.closing.store(true, Ordering::Release);
         self.shared.wake();
@@ -164,16 +161,16 @@ impl Drop for FollowerHandle {
     }
 }
 
-/// Whether the display came to its end.
+/// Whether the follower ended in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowerFinish {
-    /// It did.
+    /// Everything was shown, or the output is closed.
     InTime,
-    /// It still tries to write, and ends with the process.
+    /// The thread is still writing, and ends with the process.
     Abandoned,
 }
 
-/// The side of the thread.
+/// The state of the follower thread.
 struct Follower {
     shared: Arc<FollowerShared>,
     wake_receiver: Receiver<()>,
@@ -183,10 +180,10 @@ struct Follower {
     reporter: Box<dyn Reporter + Send>,
 }
 
-/// Why nothing more is shown.
+/// Why a follower ended early.
 enum Ended {
-    /// Nothing can be written any more: a closed pipe, a terminal that hung up, a full disk.
-    /// Whatever it is, it is not the run's business.
+    /// The output cannot be written: a closed pipe, a terminal that hung up, a full disk. This does
+    /// not affect the run.
     Unwatched(io::Error),
     /// The journal cannot be read.
     Unreadable(JournalError),
@@ -205,7 +202,7 @@ impl Follower {
             Err(Ended::Unwatched(error)) => dark(&error),
             Err(Ended::Unreadable(error)) => {
                 let text = format!("nothing more is shown: {error}");
-                // If that cannot be shown either, there is nobody to tell.
+                // If writing this fails too, there is no other output left.
                 let _ = self.reporter.note(&text).and_then(|()| self.reporter.flush());
             }
         }
@@ -213,7 +210,7 @@ impl Follower {
 
     fn follow(&mut self) -> Result<(), Ended> {
         loop {
-            // Looked at first: what was there when it was set is shown below.
+            // Read the flag first, so that everything recorded before it was set is shown below.
             let closing = self.shared.closing.load(Ordering::Acquire);
             self.show_events()?;
             self.streams.poll(self.reporter.as_mut())?;
@@ -225,7 +222,7 @@ impl Follower {
             }
             match self.wake_receiver.recv_timeout(self.poll_interval()) {
                 Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-                // We hold one end ourselves.
+                // Unreachable: the thread holds a sender too.
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
         }
@@ -236,7 +233,7 @@ impl Follower {
         notes.iter().try_for_each(|note| self.reporter.note(note))
     }
 
-    /// How long nothing is looked at unless somebody rings.
+    /// How long to wait for a wake-up.
     fn poll_interval(&self) -> Duration {
         let listen = match self.reporter.wants() {
             ReporterInput::Events => IDLE_INTERVAL,
@@ -251,7 +248,7 @@ impl Follower {
     fn show_events(&mut self) -> Result<(), Ended> {
         let tail = self.tail.take().or_else(|| JournalTail::open(&self.followed.journal).ok());
         let Some(mut tail) = tail else {
-            // Not there yet; the next note or the next round finds it.
+            // The journal does not exist yet. A later round will find it.
             return Ok(());
         };
         let mut shown = Ok(());
@@ -272,7 +269,8 @@ impl Follower {
             self.reporter.past(line);
             return Ok(());
         }
-        // Whatever it follows from was printed before it was recorded, so that is on disk by now.
+        // The output that led to this event was printed before the event was recorded, so it is on
+        // disk.
         self.streams.before(&line.record.event, self.reporter.as_mut())?;
         self.reporter.event(line, raw)?;
         self.streams.after(&line.record.event);

@@ -1,9 +1,9 @@
-//! The user's hooks: programs in `.nightwright/hooks/` that are run at certain points of a run.
+//! Hooks: the user's programs in `.nightwright/hooks/`, run at certain points of a run.
 //!
-//! What runs is what was approved when the run began, from a copy that is compared with it each time:
-//! nothing that happens to the project afterwards changes it or takes it away. What a hook is told it is told from the journal,
-//! as everybody else is. It has its time and no more, and whatever it does, the run goes on: only
-//! two of them can say otherwise, by their exit codes.
+//! A run executes the hooks that were approved when it began, from a copy that is verified before
+//! each use. Later changes to the project do not affect them. Their input comes from the journal.
+//! Each hook has a timeout, and the run continues whatever a hook does. Only two hooks can change
+//! that, by their exit codes.
 
 mod hook_input;
 mod hook_log;
@@ -34,70 +34,69 @@ use crate::process::{CommandEnd, Containment, Exit, HookProcess, Launch, MARK};
 use crate::store::journal::RunDir;
 use crate::store::temp_folder::TempHandle;
 
-/// How much of what a hook prints is kept, from its end.
+/// The maximum size of the kept output of a hook, taken from its end.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;
-/// The name of the folder for temporary files of hooks.
+/// The name of the directory for temporary files of hooks.
 const TEMP_NAME: &str = "hook";
-/// So many of its last lines are shown when it fails.
+/// The number of output lines shown when a hook fails.
 const LAST_LINES: usize = 3;
-/// So much of them.
+/// The maximum length of these lines together.
 const MAX_EXCERPT_CHARS: usize = 300;
 
-/// What the hooks of a run need.
+/// Everything needed to run the hooks of a run.
 pub struct HookSetup {
-    /// The project, where they run.
+    /// The project, which is the working directory of hooks.
     pub project: PathBuf,
-    /// The folder of the run.
     pub folder: RunDir,
-    /// Where their temporary files go.
+    /// The parent of their temporary directories.
     pub temp: TempHandle,
-    /// What checks have in their environment, too.
+    /// The same environment variables as for checks.
     pub environment: Vec<(OsString, OsString)>,
-    /// What keeps their processes.
+    /// Limits and cleans up their processes.
     pub containment: Containment,
-    /// What is masked in what they print.
+    /// The secrets to mask in their output.
     pub secrets: Secrets,
-    /// What the run was told, the time that each of them has included.
+    /// The settings of the run, including the timeout of hooks.
     pub settings: Settings,
-    /// What is run, as it was approved.
+    /// The approved programs of the hooks.
     pub pinned: PinnedHooks,
-    /// Whether the agent is only a script.
+    /// Whether a scripted agent replaces the real one.
     pub rehearsal: bool,
-    /// Where it is said that somebody has changed what is run.
+    /// Reports that a copy of a hook was changed.
     pub complain: HookWarnFn,
-    /// The number of the last line that an earlier process has written.
+    /// The number of the last journal line from an earlier process.
     pub after: u64,
 }
 
 impl fmt::Debug for HookSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the environment: there are secrets in it.
+        // Leave out the environment: it contains secrets.
         f.debug_struct("Setup").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
-/// Where something is said that people should know.
+/// Reports a warning to the user.
 pub type HookWarnFn = Arc<dyn Fn(String) + Send + Sync>;
 
-/// The hooks of a run.
+/// Runs the hooks of a run.
 #[derive(Clone, Debug)]
 pub struct HookRunner {
     setup: Arc<HookSetup>,
     journal: Arc<Mutex<HookJournalReader>>,
 }
 
-/// A hook that could not do its job, and why.
+/// Why a hook failed to start or to run.
 type HookError = String;
 
 impl HookRunner {
-    /// The hooks of a run whose journal is there.
+    /// Creates the runner for a run whose journal exists.
     pub fn new(setup: HookSetup) -> Self {
         let first = HookInput::before(&setup.settings, &setup.secrets, setup.after);
         let journal = HookJournalReader::new(setup.folder.journal(), first);
         Self { setup: Arc::new(setup), journal: Arc::new(Mutex::new(journal)) }
     }
 
-    /// Runs one of them to its end.
+    /// Runs a hook and waits for its end.
     pub async fn run(&self, hook: Hook) -> HookAnswer {
         let mut leashed = match self.begin(hook, None).await {
             Ok(leashed) => leashed,
@@ -108,8 +107,8 @@ impl HookRunner {
         answer(hook, &ended, self.timeout(), &output)
     }
 
-    /// Tells `finished` of the end and waits for it, but not when somebody wants to leave: then it
-    /// is left running for a few seconds. Gives what went wrong.
+    /// Runs the `finished` hook and waits for it. When `leave` resolves first, the hook may run for
+    /// a few more seconds unattended. Returns why the hook failed.
     pub async fn finished(
         &self,
         ending: UnrecordedOutcome,
@@ -122,7 +121,7 @@ impl HookRunner {
             () = leave => None,
         };
         let Some((ended, output)) = done else {
-            // It may still use its temporary files.
+            // The hook may still use its temporary files.
             self.setup.temp.keep();
             leashed.leave_running();
             self.keep(Hook::Finished, Some("was not waited for".to_owned()), "");
@@ -135,7 +134,6 @@ impl HookRunner {
         }
     }
 
-    /// Starts a hook.
     async fn begin(
         &self,
         hook: Hook,
@@ -154,13 +152,13 @@ impl HookRunner {
         ending: Option<UnrecordedOutcome>,
     ) -> Result<HookProcess, HookError> {
         let hooks = self.clone();
-        // A long journal takes a moment to read, and that is not for the loop's thread.
+        // Reading a long journal takes time and must not block the thread of the loop.
         let prepared = tokio::task::spawn_blocking(move || hooks.prepare(hook, ending));
         let (launch, input) = prepared.await.map_err(|error| error.to_string())??;
         HookProcess::start(&launch, &input).await.map_err(|error| not_started(&error))
     }
 
-    /// What is started, and what it is to read.
+    /// Prepares the program to start and its input.
     fn prepare(
         &self,
         hook: Hook,
@@ -191,7 +189,7 @@ impl HookRunner {
         Ok((launch, told.input(hook)))
     }
 
-    /// What the journal has told. Of the end a hook is told whatever became of the journal.
+    /// Reads the journal. With `ending`, a hook gets its input even if the journal is unreadable.
     fn input(&self, ending: Option<UnrecordedOutcome>) -> Result<HookInput, HookError> {
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let told = journal.read();
@@ -232,23 +230,22 @@ impl HookRunner {
         all
     }
 
-    /// Keeps what became of a hook, and what it printed.
+    /// Logs the result and the output of a hook.
     fn keep(&self, hook: Hook, failed: Option<HookError>, output: &str) {
         let how = failed.unwrap_or_else(|| "exited with 0".to_owned());
-        // What a hook says is for whoever looks for a fault; without it the run is none the worse.
+        // The log is only for debugging hooks, so the run continues without it.
         let _ = hook_log::append(self.setup.folder.path(), hook.name(), &how, output);
     }
 }
 
-/// How a run ended: what the last line of the journal says, or would say if it could have been
-/// written.
+/// The last record of a run, which may be missing in the journal because it could not be written.
 #[derive(Debug)]
 pub struct UnrecordedOutcome {
-    /// The end.
+    /// The record of the run's end.
     pub record: Record,
 }
 
-/// What the end of a hook means.
+/// Derives the answer of a hook from how it ended.
 fn answer(hook: Hook, ended: &CommandEnd, timeout: Duration, output: &str) -> HookAnswer {
     let code = match ended {
         CommandEnd::Exited(exit) => exit.code(),
@@ -264,7 +261,7 @@ fn answer(hook: Hook, ended: &CommandEnd, timeout: Duration, output: &str) -> Ho
     }
 }
 
-/// What was wrong with the end of a hook.
+/// Returns why a hook failed, if it did.
 fn failure(ended: &CommandEnd, timeout: Duration) -> Option<String> {
     match ended {
         CommandEnd::Exited(exit) if exit.is_success() => None,
@@ -283,7 +280,7 @@ fn how(exit: Exit) -> String {
     }
 }
 
-/// The same with the last lines that it printed.
+/// Adds the last lines of the output to a reason.
 fn with_output_excerpt(why: String, output: &str) -> String {
     let lines: Vec<_> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if lines.is_empty() {
@@ -293,7 +290,7 @@ fn with_output_excerpt(why: String, output: &str) -> String {
     format!("{why}: {}", one_line(&last, MAX_EXCERPT_CHARS))
 }
 
-/// Why a hook could not be started, in words that help.
+/// Explains why a hook could not be started.
 fn not_started(error: &io::Error) -> HookError {
     let why = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOENT) => "the program that its `#!` line names is not there",

@@ -1,4 +1,4 @@
-//! The events, as they stand in the journal, and what the agent says, as it said it.
+//! The JSON output: journal lines unchanged, and the agent's lines wrapped in an object.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,24 +14,24 @@ use serde_json::json;
 
 use super::{BufferedOutput, Reporter, ReporterInput, Speaker};
 
-/// The version of our own lines around those of the agent.
+/// The version of the objects that wrap the agent's lines.
 const VERSION: u32 = 1;
 
-/// Writes the lines of the journal, byte by byte.
+/// Writes the journal lines unchanged, and on request the agent's output.
 pub(super) struct JsonReporter {
     out: BufferedOutput,
     wants: ReporterInput,
-    /// The run, once it is known.
+    /// The run ID, known from the first event.
     run: Option<RunId>,
 }
 
 impl JsonReporter {
-    /// The events alone.
+    /// Writes only the events.
     pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
         Self { out: BufferedOutput::new(out), wants: ReporterInput::Events, run: None }
     }
 
-    /// And what the agent prints, between the events where it was printed.
+    /// Writes the events and the agent's lines, in the order in which they occurred.
     pub(super) fn with_messages(out: Box<dyn Write + Send>) -> Self {
         Self { wants: ReporterInput::Everything, ..Self::new(out) }
     }
@@ -69,7 +69,7 @@ impl Reporter for JsonReporter {
         writeln!(self.out, "{}", agent_line(run, speaker, line))
     }
 
-    /// Whoever reads this wants data and nothing else.
+    /// Notes are left out: the output contains only data.
     fn note(&mut self, _: &str) -> io::Result<()> {
         Ok(())
     }
@@ -83,7 +83,7 @@ impl Reporter for JsonReporter {
     }
 }
 
-/// A line of the agent's as one of ours: its own JSON as `message`, anything else as `text`.
+/// Wraps a line of the agent's output: JSON as `message`, anything else as `text`.
 fn agent_line(run: &str, speaker: Speaker, line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let whole = matches!(text, Cow::Borrowed(_));
@@ -102,8 +102,8 @@ fn agent_line(run: &str, speaker: Speaker, line: &[u8]) -> String {
     format!("{{\"v\":{VERSION},\"run\":{run},\"{key}\":{value},{who}}}")
 }
 
-/// JSON without a character that a terminal would obey or not show. Inside texts it is written as an escape,
-/// which says the same; between them it can only be white space.
+/// Replaces characters that a terminal would interpret or hide. Inside strings they become
+/// equivalent escapes; elsewhere they can only be white space.
 fn harmless(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
@@ -111,7 +111,7 @@ fn harmless(json: &str) -> String {
             '\t' | '\r' | '\n' => safe.push(' '),
             c if is_unsafe(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
-                    // Writing to a string never fails.
+                    // Writing to a string cannot fail.
                     let _ = write!(safe, "\\u{unit:04x}");
                 }
             }

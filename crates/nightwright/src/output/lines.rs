@@ -1,4 +1,4 @@
-//! An event in a line or two, for people.
+//! The text of events: one or two lines for each important event.
 
 use std::time::Duration;
 
@@ -22,22 +22,22 @@ use nightwright_core::units::{Iteration, RunId, human};
 use super::page::Page;
 use crate::paste::from_here;
 
-/// How many of the last lines of a failed check are shown.
+/// The number of lines shown from the end of a failed check's output.
 const CHECK_LINES: usize = 10;
-/// More of what somebody said than this is not shown, in characters.
+/// The maximum length of a quotation, in characters.
 const MAX_QUOTE_CHARS: usize = 120;
 
-/// More of a refused command than this is not shown, in characters.
+/// The maximum length of a shown denied command, in characters.
 pub(super) const DENIED_COMMAND: usize = 160;
 
-/// Puts an event on the page, if it is worth a line. The view has it already.
+/// Writes the lines of an event, if it has any. The view already includes the event.
 pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
     let event = &line.record.event;
     let phrase = || phrases::event(event, view.in_iteration().is_some()).unwrap_or_default();
     match event {
         Event::Run(RunEvent::Started(started)) => run_started(page, &line.run, started),
         Event::Run(RunEvent::Continued { .. }) => page.line(&capitalized(&phrase())),
-        // The summary shows it.
+        // Shown by the summary.
         Event::Run(RunEvent::Finished { .. }) => {}
         Event::Iteration(IterationEvent::Skipped { .. }) => page.line(&phrase()),
         // `nightwright verify` runs no iterations.
@@ -100,7 +100,7 @@ fn attempt(page: &mut Page<'_>, event: &AttemptEvent) {
             let advice = denial::advice(rule.as_deref());
             page.sign(Tone::Mixed, &format!("denied: {what} ({advice})"));
         }
-        // The end of the iteration shows the rest.
+        // Shown at the end of the iteration.
         _ => {}
     }
 }
@@ -142,7 +142,7 @@ fn reported(page: &mut Page<'_>, event: &Event, note: &NoteEvent) {
             page.detail(&with_quote(page, "decided", decision));
         }
         NoteEvent::FeedbackAdded { source, text } => feedback_added(page, *source, text),
-        // Phrases that are the same everywhere.
+        // These use the same phrases everywhere.
         NoteEvent::PrinciplesAdopted { .. }
         | NoteEvent::HookFailed { .. }
         | NoteEvent::Warning { .. } => {}
@@ -166,7 +166,7 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
     }
 }
 
-/// What judges the work of a run that has no checks.
+/// Explains what judges the work of a run without checks.
 fn without_checks(settings: &Settings) -> Option<&'static str> {
     let claims = !settings.completion.evidence.is_empty() && !settings.is_about_a_plan();
     if !claims || !settings.verify.commands.is_empty() {
@@ -210,7 +210,7 @@ fn iteration_finished(page: &mut Page<'_>, view: &RunView, finished: &IterationF
     }
 }
 
-/// `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`
+/// The figures of an iteration: `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`.
 fn figures(page: &Page<'_>, view: &RunView, finished: &IterationFinished) -> String {
     let figures = phrases::figures(finished, view.rehearsed());
     let dot = page.style().spell(" · ");
@@ -218,7 +218,7 @@ fn figures(page: &Page<'_>, view: &RunView, finished: &IterationFinished) -> Str
     format!("{figures}{}", items.unwrap_or_default())
 }
 
-/// How the checks stood before the first iteration; those without a result have a warning.
+/// Shows the baseline of the checks. Checks without a result have a separate warning.
 fn baseline_taken(
     page: &mut Page<'_>,
     results: &[CheckResult],
@@ -246,7 +246,7 @@ fn checks_started(page: &mut Page<'_>, commands: &[String], only_gate: bool) {
 }
 
 fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
-    // A failure is told when the gate comes to its result.
+    // Failures are shown with the result of the gate.
     if results.iter().all(|result| result.verdict.is_pass()) {
         let took: Duration = results.iter().map(|result| result.duration).sum();
         page.detail(&format!("the checks passed ({})", human(took)));
@@ -260,8 +260,8 @@ fn call_started(page: &mut Page<'_>, view: &RunView, purpose: CallPurpose) {
     page.detail(&format!("{claimed}{}", phrases::call(purpose)));
 }
 
-/// What a reviewer or an advisor said. Verdicts and decisions are events of their own, and what
-/// went wrong is a warning.
+/// Shows the answer of a review or an advisor. Verdicts and decisions have their own events, and
+/// failures have warnings.
 fn call_finished(page: &mut Page<'_>, purpose: CallPurpose, report: &AttemptReport) {
     let said = match &report.answer {
         Some(Answer::Text { text }) => text.as_str(),
@@ -274,7 +274,7 @@ fn call_finished(page: &mut Page<'_>, purpose: CallPurpose, report: &AttemptRepo
     }
 }
 
-/// A word of ours and the words of somebody else, the first of them.
+/// Combines a label with the beginning of a quotation.
 fn with_quote(page: &Page<'_>, what: &str, words: &str) -> String {
     match page.style().one_line(words, MAX_QUOTE_CHARS).as_str() {
         "" => what.to_owned(),
@@ -285,7 +285,7 @@ fn with_quote(page: &Page<'_>, what: &str, words: &str) -> String {
 fn verdict_given(page: &mut Page<'_>, verdict: VerdictKind, reason: &str) {
     match verdict {
         VerdictKind::Yes => page.detail(&format!("a model's verdict: complete ({reason})")),
-        // Told when the gate comes to its result.
+        // Shown with the result of the gate.
         VerdictKind::No | VerdictKind::Inconclusive => {}
     }
 }
@@ -324,7 +324,7 @@ fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResu
 fn feedback_added(page: &mut Page<'_>, source: FeedbackSource, text: &str) {
     match source {
         FeedbackSource::Human => page.detail(&format!("for the next iteration: {text}")),
-        // From ourselves, and told where it comes from.
+        // Generated by nightwright, and shown with its cause.
         FeedbackSource::Checks
         | FeedbackSource::Verifier
         | FeedbackSource::Watchdog

@@ -1,16 +1,16 @@
-//! The run log: everything about a run in one text, for people, section by section.
+//! The run log: everything about a run in one readable text file, in sections.
 //!
 //! ```text
-//! NIGHTWRIGHT - EXECUTION LOG      what the run was told, each section once
-//! ITERATION 1                  the agent's words and tool calls, and what we did about them
-//!   STATUS: success            how it ended
+//! NIGHTWRIGHT - EXECUTION LOG      settings and prompts, each once
+//! ITERATION 1                  text and tool calls of the agent, and events
+//!   STATUS: success            result of the iteration
 //! ITERATION 2
-//! END OF RUN                   how the run ended, and what it came to
+//! END OF RUN                   outcome and summary of the run
 //! ```
 //!
-//! It is written behind a buffer that is emptied when an iteration is over, when the run waits, when
-//! nothing has been written for a moment and on every way out. It can be lost without harm: a write
-//! that fails ends the log, is said once, and never stops or slows the run.
+//! The log is buffered. The buffer is flushed after each iteration, when the run waits, after a
+//! moment without new text, and at exit. Losing the log does no harm: the first failed write ends
+//! it, causes one warning, and never stops or slows the run.
 
 mod out;
 mod text;
@@ -41,45 +41,45 @@ use super::style::{ColorChoice, OutputCapabilities, Style};
 use super::tools::ToolPrinter;
 use super::{Reporter, ReporterInput, Speaker, lines, summary};
 
-/// How long what is buffered may stay so while nothing else happens: whoever follows the log sees
-/// it soon, and a stream of words is still written in large pieces.
+/// The maximum time that text stays in the buffer. Readers see new text soon, and writes are still
+/// large.
 const FLUSH_INTERVAL: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
 
-/// Writes the log.
+/// Writes the log of a run.
 pub struct LogReporter {
     out: LogOutput,
     style: Style,
     zone: TimeZone,
     secrets: Secrets,
-    /// The log that an earlier process wrote, if one did: what the run was told stands there.
+    /// The log of an earlier process, which contains the settings and prompts.
     earlier: Option<String>,
     view: RunView,
     tools: ToolPrinter,
     opening: Option<(Timestamp, Box<RunStarted>)>,
     begun: bool,
-    /// That the run goes on, until the head is written.
+    /// The event of the resumption, until the header is written.
     continued: Option<JournalLine>,
-    /// Settings that changed with the resumption.
+    /// Settings changed by the resumption.
     changed: Vec<JournalLine>,
     last_written: LastWritten,
-    /// What went wrong with the attempts of this iteration.
+    /// The failures of attempts in this iteration.
     failed: Vec<String>,
     flushed: Timestamp,
 }
 
-/// What was written last.
+/// The kind of the text written last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastWritten {
-    /// A heading: what follows belongs to it.
+    /// A heading, which needs no gap below it.
     Heading,
-    /// Words or tool calls.
+    /// Text or tool calls of the agent.
     Words,
-    /// Our own lines.
+    /// Lines that nightwright itself wrote.
     Ours,
 }
 
 impl LogReporter {
-    /// Writes to `out`. `earlier` is the log of the process that this one takes over from.
+    /// Writes to `out`. `earlier` is the log of the previous process of this run.
     pub fn new(out: LogOutput, secrets: Secrets, earlier: Option<String>) -> Self {
         let surroundings = OutputCapabilities { utf8: true, ..OutputCapabilities::default() };
         Self {
@@ -100,7 +100,7 @@ impl LogReporter {
         }
     }
 
-    /// The same, with the times of another zone.
+    /// Uses another time zone.
     #[must_use]
     pub fn in_zone(self, zone: TimeZone) -> Self {
         Self { style: self.style.in_zone(zone.clone()), zone, ..self }
@@ -111,14 +111,14 @@ impl LogReporter {
         self.out.write(text.as_bytes())
     }
 
-    /// A line of ours between what others said.
+    /// Writes an empty line between text of different kinds.
     fn gap(&mut self, next: LastWritten) -> io::Result<()> {
         let needed = self.last_written != next && self.last_written != LastWritten::Heading;
         self.last_written = next;
         if needed { self.put("\n") } else { Ok(()) }
     }
 
-    /// What is said of an event at the other levels, with the time in front.
+    /// Writes the text of an event, with the time in front.
     fn event_line(&mut self, at: Timestamp, text: &str) -> io::Result<()> {
         let text = text.trim_end();
         if text.is_empty() {
@@ -138,7 +138,7 @@ impl LogReporter {
         self.put(&lines)
     }
 
-    /// What others said or did.
+    /// Writes text or tool calls of the agent.
     fn agent_text(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -147,8 +147,8 @@ impl LogReporter {
         self.put(text)
     }
 
-    /// Whoever spoke has ended: words that were cut off are written as far as they came. Words are
-    /// written once they came whole, so the last of somebody who crashed are handed to us here.
+    /// Writes the remaining text of an agent that has ended. Text is normally written when it is
+    /// complete; after a crash, the last text is incomplete.
     fn end_text(&mut self) -> io::Result<()> {
         let mut page = Page::new(&self.style);
         self.tools.end(&mut page);
@@ -162,7 +162,7 @@ impl LogReporter {
         self.put(text)
     }
 
-    /// The first thing that is written: what the run was told, or where that stands.
+    /// Writes the header: the settings and prompts, or the log that contains them.
     fn begin(&mut self, line: &JournalLine) -> io::Result<()> {
         if self.begun {
             return Ok(());
@@ -239,7 +239,7 @@ impl LogReporter {
             | Consequence::FailIteration { .. }
             | Consequence::EndRun { .. } => false,
         };
-        // One that was stopped has not failed.
+        // An interrupted attempt has not failed.
         if !judged && report.outcome != AttemptOutcome::Interrupted {
             self.failed.push(format!("attempt {number}: {sentence}"));
         }
@@ -267,7 +267,7 @@ impl LogReporter {
     ) -> io::Result<()> {
         let mut failed = std::mem::take(&mut self.failed);
         if let IterationResult::Failed { why, .. } = &finished.result {
-            // Said once.
+            // Leave out the cause that is already shown as the error.
             failed.retain(|cause| !cause.ends_with(why.as_str()));
         }
         let text = text::footer(&self.zone, at, (finished, self.view.rehearsed()), &failed);
@@ -292,7 +292,6 @@ fn started_scope(opening: Option<&(Timestamp, Box<RunStarted>)>) -> Scope {
     opening.map(|(_, started)| started.settings.scope).unwrap_or_default()
 }
 
-/// `$0.12`, or `about $0.12`.
 fn spent(cost: Usd, figure: CostSource) -> String {
     match figure {
         CostSource::Reported => cost.to_string(),
@@ -300,9 +299,9 @@ fn spent(cost: Usd, figure: CostSource) -> String {
     }
 }
 
-/// Whoever works comes first: a log can wait.
+/// Lowers the priority of this thread: the agent's work is more urgent than the log.
 fn lower_priority() {
-    // It means this thread only. A log that is written at the usual priority is one, too.
+    // This affects only the current thread. A failure is harmless.
     let _ = rustix::process::setpriority_process(None, 10);
 }
 
@@ -315,7 +314,6 @@ impl Reporter for LogReporter {
     }
 
     fn event(&mut self, line: &JournalLine, _: &[u8]) -> io::Result<()> {
-        // A run that is taken over in the middle of an iteration goes on with that.
         let at = line.record.at;
         if let Event::Run(RunEvent::Started(_)) = &line.record.event {
             self.view.record(&line.record);
@@ -323,7 +321,8 @@ impl Reporter for LogReporter {
             return self.write_out(at);
         }
         if let (Event::Run(RunEvent::Continued { .. }), false) = (&line.record.event, self.begun) {
-            // New settings come with the next events, and the limits belong into the head.
+            // Wait for the changed settings in the next events, because the header shows the
+            // limits.
             self.view.record(&line.record);
             self.continued = Some(line.clone());
             return Ok(());
@@ -377,7 +376,7 @@ impl Reporter for LogReporter {
         self.put(&format!("[{}]\n", display_safe(text)))
     }
 
-    /// What shows it together is of no use here: see [`LogReporter::tick`].
+    /// Does nothing: [`LogReporter::tick`] flushes the log less often.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -400,8 +399,7 @@ impl Reporter for LogReporter {
 }
 
 impl LogReporter {
-    /// What people are told of an event at any level, and what only those want to know who read a
-    /// log.
+    /// Writes the same text for an event as other reporters, and the details that only the log has.
     fn own(&mut self, line: &JournalLine) -> io::Result<()> {
         let mut page = Page::new(&self.style);
         lines::event(&mut page, &self.view, line);
@@ -411,7 +409,7 @@ impl LogReporter {
     }
 }
 
-/// Whether nothing more may come for a while.
+/// Whether a long pause may follow this event.
 fn waits(event: &Event) -> bool {
     matches!(
         event,

@@ -1,18 +1,18 @@
-//! What people and programs see of a run while it goes on.
+//! Reporters: the output of a run for people and programs while it is running.
 //!
-//! A reporter reads events and messages and writes; it can ask for nothing and change nothing. How
-//! it gets them without ever holding up the loop is [`publish`](crate::output::follow)'s business.
+//! A reporter reads events and messages and writes output. It cannot request or change anything.
+//! [`follow`](crate::output::follow) feeds reporters without delaying the loop.
 //!
-//! | level | gets |
+//! | level | output |
 //! | --- | --- |
 //! | quiet | nothing |
-//! | progress | what happened, a line or two for each thing that matters |
-//! | verbose | that, and what the agent says and does |
-//! | json | the lines of the journal, byte by byte; the lines of the agent, if they are asked for |
+//! | progress | one or two lines per important event |
+//! | verbose | also the messages and tool calls of the agent |
+//! | json | the lines of the journal, unchanged; on request also the lines of the agent |
 //!
-//! Whatever came from the agent, its tools or the project passes
-//! [`display_safe`](nightwright_core::display::display_safe) on its way to a terminal. No colour
-//! carries a meaning that the words do not.
+//! All text from the agent, its tools or the project passes through
+//! [`display_safe`](nightwright_core::display::display_safe) before it reaches a terminal. No
+//! meaning depends on colour alone.
 
 pub mod decisions;
 pub mod follow;
@@ -45,69 +45,69 @@ pub use progress::ProgressReporter;
 pub use screen::Screen;
 pub use style::{ColorChoice, OutputCapabilities, Style};
 
-/// Shows a run. An error means that nobody can see it any more; it is not called again then.
+/// Shows a run. After the first error the output is gone, and the reporter is not called again.
 pub trait Reporter {
-    /// Something that happened before this process took the run over: good to know, and shown
-    /// already.
+    /// Takes an event from before this process took over the run. It is already shown, so the
+    /// reporter only updates its state.
     fn past(&mut self, line: &JournalLine);
 
-    /// Something happened. `raw` is the line as it stands in the journal, without its newline.
+    /// Shows an event. `raw` is its journal line, without the newline.
     fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()>;
 
-    /// The agent said or did something.
+    /// Shows a message of the agent.
     fn message(&mut self, speaker: Speaker, message: &AgentMessage<'_>) -> io::Result<()>;
 
-    /// The agent printed a line: the one whose messages follow.
+    /// Takes a raw line of the agent's output, before the messages decoded from it.
     fn raw(&mut self, _: Speaker, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
 
-    /// Something about the display itself.
+    /// Shows a note about the output itself.
     fn note(&mut self, text: &str) -> io::Result<()>;
 
-    /// Gets out everything so far.
+    /// Writes out everything buffered so far.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// What it wants to know; reading the agent's words costs something.
+    /// The input that the reporter needs; decoding the agent's messages has a cost.
     fn wants(&self) -> ReporterInput;
 
-    /// Time goes by.
+    /// Updates output that depends on the current time.
     fn tick(&mut self, _: Timestamp) -> io::Result<()> {
         Ok(())
     }
 
-    /// How often it wants to know that time goes by, if it does.
+    /// The interval between calls of [`Reporter::tick`], if the reporter needs them.
     fn pace(&self) -> Option<Duration> {
         None
     }
 
-    /// Nothing more will come: what is shown is left as it is to stay.
+    /// Ends the output. Whatever is on the screen now stays there.
     fn close(&mut self) -> io::Result<()> {
         self.flush()
     }
 }
 
-/// What a reporter wants to know.
+/// The input that a reporter needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReporterInput {
-    /// Events.
+    /// Only the events of the journal.
     Events,
-    /// And what the agent said, once it has said it.
+    /// Events and complete messages of the agent.
     Messages,
-    /// And what it is just saying.
+    /// Events, complete messages and partial text.
     Everything,
 }
 
-/// Whose words they are.
+/// The source of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
-    /// The agent at work.
+    /// An attempt of the current iteration.
     Attempt(AttemptId),
-    /// One that was asked for something else.
+    /// A call, such as a verdict or a review.
     Call(CallId, CallPurpose),
 }
 
-/// How much is shown.
+/// The amount of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum OutputLevel {
     /// Only errors
@@ -119,13 +119,13 @@ pub enum OutputLevel {
     Verbose,
     /// Events of the journal as JSON, one per line
     Json,
-    /// That, and every line of the agent's output.
+    /// Events of the journal, and every line of the agent's output.
     #[value(skip)]
     JsonMessages,
 }
 
 impl OutputLevel {
-    /// Whether people are told more than errors.
+    /// Whether messages other than errors are shown.
     pub fn shows_messages(self) -> bool {
         match self {
             Self::Progress | Self::Verbose => true,
@@ -134,7 +134,7 @@ impl OutputLevel {
     }
 }
 
-/// The reporter of a level.
+/// Creates the reporter for an output level.
 pub fn reporter(
     level: OutputLevel,
     style: Style,
@@ -149,10 +149,10 @@ pub fn reporter(
     }
 }
 
-/// Written through a buffer: what is shown together arrives together.
+/// Buffered, so that related lines are written together.
 type BufferedOutput = BufWriter<Box<dyn Write + Send>>;
 
-/// Shows nothing.
+/// A reporter without any output.
 #[derive(Debug)]
 struct QuietReporter;
 

@@ -1,14 +1,13 @@
-//! Notifications: what people who are elsewhere are told while a run goes on, and how it gets to
-//! them.
+//! Notifications: which messages a run sends to services such as ntfy and Slack, and how.
 //!
 //! ```text
 //!   journal.jsonl ── follower ──▶ notices ──┬─▶ queue ─▶ thread ─▶ https://ntfy.sh/...
 //!                                           └─▶ queue ─▶ thread ─▶ https://hooks.slack.com/...
 //! ```
 //!
-//! It follows the journal like a screen does, so all that the loop does for it is to ring a bell.
-//! Every address has a queue with an end and a thread of its own: one that is dead delays no other,
-//! and none delays the run. At the end what is still waiting gets [`FINAL_TIMEOUT`] in all.
+//! The notifier follows the journal like any other reporter, so the loop only wakes it. Each
+//! address has a bounded queue and its own thread. A dead address delays neither the other
+//! addresses nor the run. At the end, all waiting messages together get [`FINAL_TIMEOUT`].
 
 mod address;
 mod client;
@@ -42,13 +41,13 @@ use crate::output::{Reporter, ReporterInput, Speaker};
 #[cfg(test)]
 pub(crate) use address::drafts;
 
-/// How long what is still waiting may take when a run is over, all addresses together.
+/// The time for the remaining deliveries after the end of a run, for all addresses together.
 pub const FINAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where it is said that something does not arrive.
+/// Reports that a notification could not be delivered.
 pub type NotifyWarnFn = Arc<dyn Fn(String) + Send + Sync>;
 
-/// Tells people of a run.
+/// Sends notifications about a run.
 #[derive(Debug)]
 pub struct Notifier {
     display: FollowerHandle,
@@ -56,7 +55,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Tells these addresses what comes after what is known already; `None` if there are none.
+    /// Starts to notify these addresses of new events. Returns `None` without addresses.
     pub fn start(
         addresses: &[Address],
         followed: FollowTarget,
@@ -80,24 +79,25 @@ impl Notifier {
         Some(Self { display, desk: state })
     }
 
-    /// Says that there is something new in the journal. Never waits.
+    /// Returns a function that announces new journal lines. Never blocks.
     pub fn waker(&self) -> impl Fn() + use<> {
         self.display.waker()
     }
 
-    /// Nothing is recorded any more: what does not arrive from now on is said by [`PendingNotifications::wait`].
+    /// Stops warnings at the end of the journal. [`PendingNotifications::wait`] returns later
+    /// failures.
     pub fn stop_warnings(&self) {
         for sender in &lock(&self.desk).senders {
             sender.stop_warnings();
         }
     }
 
-    /// The run is over like this: reads the rest, and lets what is waiting go out from now on until
+    /// Reads the rest of the journal and starts the final deliveries, which last until
     /// [`PendingNotifications::wait`] gives up.
     pub fn close(self, ending: FinalOutcome) -> PendingNotifications {
         self.stop_warnings();
         let until = Instant::now() + FINAL_TIMEOUT;
-        // However far it came: the ending is told below if it was not.
+        // If the follower did not get to the outcome in time, it is sent below.
         let _ = self.display.finish(FINAL_TIMEOUT);
         let mut state = lock(&self.desk);
         if let Some(notification) = state.notices.ending(ending, Timestamp::now()) {
@@ -112,23 +112,23 @@ impl Notifier {
     }
 }
 
-/// What is still on its way when a run is over.
+/// The deliveries that are pending after the end of a run.
 #[derive(Debug)]
 pub struct PendingNotifications {
     senders: Vec<NotificationSender>,
-    /// The warnings of the journal.
+    /// The warnings that the journal contains.
     warned: Vec<String>,
 }
 
 impl PendingNotifications {
-    /// Waits for it as long as there is time; says what did not arrive, unless the journal does: a
-    /// warning in the last moment of a run may not have got there.
+    /// Waits for the deliveries until the deadline. Returns the failures that are missing in the
+    /// journal, because a late warning may not have been recorded.
     pub fn wait(&self) -> Vec<String> {
         let complaints = self.senders.iter().filter_map(NotificationSender::finish);
         complaints.filter(|complaint| !self.warned.contains(complaint)).collect()
     }
 
-    /// There is less time than was thought.
+    /// Moves the deadline to an earlier time.
     pub fn shorten_deadline(&self, until: Instant) {
         for sender in &self.senders {
             sender.shorten_deadline(until);
@@ -136,8 +136,7 @@ impl PendingNotifications {
     }
 }
 
-/// Sends one notice that tells of nothing to each of these addresses, all at the same time, and
-/// says what came of it.
+/// Sends a test message to all addresses in parallel, and returns the results.
 pub fn test(addresses: &[Address], run: RunId, secrets: &Secrets) -> Vec<TestDelivery> {
     let notification = Notification::test(run, Timestamp::now());
     std::thread::scope(|scope| {
@@ -148,17 +147,17 @@ pub fn test(addresses: &[Address], run: RunId, secrets: &Secrets) -> Vec<TestDel
                 scope.spawn(move || sender::try_out(address, secrets, &request))
             })
             .collect();
-        // A thread that panics has a defect, and so have we.
+        // Leave out a thread that panicked.
         tries.into_iter().filter_map(|tried| tried.join().ok()).collect()
     })
 }
 
-/// What the follower and whoever closes both know.
+/// The state shared between the follower and [`Notifier::close`].
 struct NotifierState {
     notices: NotificationFold,
     secrets: Secrets,
     senders: Vec<NotificationSender>,
-    /// What the journal has of our warnings.
+    /// The notification warnings that the journal contains.
     warned: Vec<String>,
 }
 
@@ -182,11 +181,11 @@ impl std::fmt::Debug for NotifierState {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // What a thread that panicked has left is whole: nothing is changed in two steps.
+    // The state stays consistent after a panic, because no change takes two steps.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the journal for the desk.
+/// Passes the events of the journal to the senders.
 struct NotificationReporter {
     desk: Arc<Mutex<NotifierState>>,
 }

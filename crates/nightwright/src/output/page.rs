@@ -1,5 +1,4 @@
-//! Lines on their way to a terminal: safe, in the user's style, one write for what belongs
-//! together.
+//! Pages: lines for a terminal, made safe and styled, and collected for one write.
 
 use nightwright_core::display::display_safe;
 use nightwright_core::outcome::Tone;
@@ -7,33 +6,32 @@ use nightwright_core::outcome::Tone;
 use super::style::{Style, TextColor};
 use super::width::columns;
 
-/// The longest line. More than that in one line is read by nobody.
+/// The maximum length of a line, in characters.
 const MAX_LINE_CHARS: usize = 1_000;
 
-/// As good as no bound, and still a number that can be multiplied.
+/// Practically unlimited, but small enough to multiply without overflow.
 const UNBOUNDED: usize = usize::MAX / 16;
 
-/// What names a tool call, in one row.
+/// The heading of a tool call, in one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Heading {
-    /// The tool.
     pub(super) name: String,
-    /// What it is called with.
+    /// The most informative argument.
     pub(super) detail: String,
-    /// What it is for, in the agent's words.
+    /// The purpose, as described by the agent.
     pub(super) about: String,
-    /// What follows that, with the space or comma before it. It is cut last.
+    /// The rest of the row, including the space or comma before it. It is truncated last.
     pub(super) tail: String,
 }
 
-/// What is put in front of lines that belong together: so many spaces and perhaps a sign.
+/// The indentation of lines, and a sign in front of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinePrefix {
     pub(super) indent: usize,
     pub(super) sign: &'static str,
 }
 
-/// Some lines. Whatever is put on it is made safe here, so no caller can forget to.
+/// A page of text. All text is made safe here, so that callers cannot forget it.
 #[derive(Debug)]
 pub(super) struct Page<'a> {
     style: &'a Style,
@@ -49,49 +47,49 @@ impl<'a> Page<'a> {
         self.style
     }
 
-    /// A line.
+    /// Adds an ordinary line.
     pub(super) fn line(&mut self, text: &str) {
         let line = self.safe(text);
         self.push(&line);
     }
 
-    /// A line with a sign in front that says how good it is.
+    /// Adds a line with the sign of its tone.
     pub(super) fn sign(&mut self, tone: Tone, text: &str) {
         let line = format!("{} {}", self.style.sign(tone), self.safe(text));
         self.push(&line);
     }
 
-    /// A line that belongs to the one before it.
+    /// Adds an indented line with a detail.
     pub(super) fn detail(&mut self, text: &str) {
         self.indented("  ", text);
     }
 
-    /// A line as far in as this.
+    /// Adds a line with the given indentation.
     pub(super) fn indented(&mut self, indent: &str, text: &str) {
         let line = format!("{indent}{}", self.safe(text));
         self.push(&line);
     }
 
-    /// A detail that most people skip.
+    /// Adds a detail of less importance, in a faint colour.
     pub(super) fn aside(&mut self, text: &str) {
         let line = self.style.paint(TextColor::Faint, &self.safe(text));
         self.push(&format!("  {line}"));
     }
 
-    /// A line with a sign in front that says how good it is, this far in.
+    /// Adds an indented line with the sign of its tone.
     pub(super) fn verdict(&mut self, indent: usize, tone: Tone, text: &str) {
         let line = format!("{:indent$}{} {}", "", self.style.sign(tone), self.safe(text));
         self.push(&line);
     }
 
-    /// A heading, cut to the width of the terminal. Where there is none nothing is cut: what is
-    /// kept in a file is to tell all of it.
+    /// Adds a heading, truncated to the width of the terminal. Without a terminal, it is not
+    /// truncated.
     pub(super) fn heading(&mut self, front: LinePrefix, heading: &Heading) {
         let room = self.style.width().map_or(UNBOUNDED, |_| self.style.room());
         self.row(front, heading, room);
     }
 
-    /// A heading that stands in full further up: enough of it to know it again.
+    /// Adds a short form of a heading that was shown in full before.
     pub(super) fn reminder(&mut self, front: LinePrefix, heading: &Heading) {
         self.row(front, heading, self.style.room());
     }
@@ -106,10 +104,10 @@ impl<'a> Page<'a> {
         let mut line = self.style.paint(TextColor::Tool, format!("{sign} {name}").trim_end());
         let room = room.saturating_sub(columns(&name) + 2);
         let detail = safe(&heading.detail);
-        // White space at its beginning is what parts it from the rest.
+        // Keep the leading space, which separates the tail from the rest.
         let space = if heading.tail.starts_with(' ') { " " } else { "" };
         let tail = format!("{space}{}", safe(&heading.tail));
-        // Nothing is cut while the others leave room for it.
+        // Truncate only if the other parts need the room.
         let tail = cut(&tail, (room * 2 / 3).max(room.saturating_sub(columns(&detail))));
         let room = room - columns(&tail);
         let about = safe(&heading.about);
@@ -127,25 +125,25 @@ impl<'a> Page<'a> {
         self.push(&format!("{:indent$}{line}{detail}{about}{tail}", ""));
     }
 
-    /// Text of several lines, all of it and as it is, with something in front of each.
+    /// Adds text of several lines without truncating it, with a prefix on each line.
     pub(super) fn verbatim(&mut self, front: LinePrefix, ink: Option<TextColor>, text: &str) {
         let LinePrefix { indent, sign } = front;
         let gap = if sign.is_empty() { "" } else { " " };
         let sign = self.style.spell(sign);
         let text = display_safe(text);
-        // A text of nothing is one empty line.
+        // An empty text is one empty line.
         for line in text.strip_suffix('\n').unwrap_or(&text).split('\n') {
             let line = format!("{sign}{gap}{line}");
             let line = if line.trim().is_empty() { "" } else { line.as_str() };
             let painted = ink.filter(|_| !line.is_empty()).map(|ink| self.style.paint(ink, line));
             let indent = if line.is_empty() { 0 } else { indent };
-            // White space at the end stays: in a change it may be all that was changed.
+            // Keep trailing white space, which may be the only change in a diff.
             let line = format!("{:indent$}{}\n", "", painted.as_deref().unwrap_or(line));
             self.text.push_str(&line);
         }
     }
 
-    /// The same, of each line no more than anybody reads.
+    /// Adds a truncated line, with a prefix.
     pub(super) fn excerpt(&mut self, front: LinePrefix, line: &str) {
         let safe = display_safe(line);
         let safe = safe.trim_end();
@@ -158,13 +156,13 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The last lines of a text, indented.
+    /// Adds the last lines of a text, indented.
     pub(super) fn tail(&mut self, text: &str, most: usize) {
         let text = display_safe(text);
         let lines: Vec<_> = text.trim_end().lines().collect();
         let skipped = lines.len().saturating_sub(most);
         for line in &lines[skipped..] {
-            // Cut without folding white space: what is indented stays so.
+            // Truncate without folding white space, to keep the indentation.
             let line: String = line.chars().take(MAX_LINE_CHARS).collect();
             let line = self.style.paint(TextColor::Faint, &line);
             self.push(&format!("    {line}"));
@@ -175,7 +173,7 @@ impl<'a> Page<'a> {
         self.text
     }
 
-    /// A text in one row: as it is where nothing has to fit, for white space may be what matters.
+    /// A text in one row. Without a width limit, inner white space stays as it is.
     fn one_row(&self, text: &str, room: usize) -> String {
         let safe = display_safe(text);
         if room == UNBOUNDED && !safe.contains('\n') {

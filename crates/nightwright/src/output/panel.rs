@@ -1,5 +1,5 @@
-//! The panel below the lines: where the run is, what is going on, what can be done about it. At
-//! most three lines, made anew each time from what is known.
+//! The panel below the lines: progress, current activity and available keys. It has up to three
+//! lines, rendered anew each time from the current state.
 //!
 //! ```text
 //! ██████░░░░ 35/60 items · iteration 7/50 · 41m 12s · $1.20 of $10.00 · until about 17:45 · 6m 01s each
@@ -7,7 +7,7 @@
 //! s stop after this iteration · r retry now
 //! ```
 //!
-//! What does not fit goes, the least telling first; nothing is wrapped.
+//! Parts that do not fit are dropped, the least important first. Lines are never wrapped.
 
 mod current;
 mod live;
@@ -31,32 +31,33 @@ use crate::paste::from_here;
 
 pub(super) use self::live::{DRAW_INTERVAL, LivePanel};
 
-/// What the agent is doing by the end of its output: the running tool, else the last tool or sentence.
+/// Returns what the agent is doing, from the end of its output: the running tool, else its last
+/// tool or sentence.
 pub(crate) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
     current::doing(dialect, output)
 }
 
-/// Between two things.
+/// The separator between two parts of a line.
 const DOT: &str = " · ";
 
-/// The columns of the bar, at least and at most.
+/// The minimum and maximum width of the progress bar, in columns.
 const BAR: (usize, usize) = (6, 24);
 
-/// More of what somebody else wrote than this is not even looked at, in characters.
+/// The maximum length of a quoted text before it is fitted to the line, in characters.
 const MAX_TEXT_CHARS: usize = 300;
 
-/// What the events do not tell.
+/// The state of the panel that does not come from events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PanelActivity<'a> {
-    /// The tool that is running, with what it was called with; else the last tool or sentence.
+    /// The running tool with its arguments, else the last tool or sentence.
     pub(super) last: Option<&'a str>,
-    /// How long the agent has been silent, once that is worth telling.
+    /// How long the agent has printed nothing, if that is long enough to show.
     pub(super) silent: Option<Duration>,
-    /// Whether keys are heard.
+    /// Whether the terminal accepts keys.
     pub(super) keys: bool,
 }
 
-/// The panel, each line at most so many columns wide.
+/// Renders the panel. No line is wider than `width` columns.
 pub(super) fn lines(
     view: &RunView,
     outlook: &Estimate,
@@ -80,7 +81,7 @@ pub(super) fn lines(
     lines
 }
 
-/// How far it is, and what it has cost.
+/// The line with the progress and the cost.
 fn progress(
     view: &RunView,
     outlook: &Estimate,
@@ -150,7 +151,7 @@ fn bar(done: u32, total: u32, size: usize, style: &Style) -> String {
     let full = usize::try_from(full).unwrap_or(size).min(size);
     let done = style.choose("█", "#").repeat(full);
     let left = style.choose("░", "-").repeat(size - full);
-    // An empty part needs no colour.
+    // Paint no empty text.
     let painted = |ink, text: &str| match text {
         "" => String::new(),
         text => style.paint(ink, text),
@@ -158,7 +159,7 @@ fn bar(done: u32, total: u32, size: usize, style: &Style) -> String {
     format!("{}{}", painted(TextColor::Good, &done), painted(TextColor::Faint, &left))
 }
 
-/// What is going on.
+/// The line with the current activity.
 fn what(
     view: &RunView,
     activity: &Activity,
@@ -228,7 +229,7 @@ fn what(
     parts
 }
 
-/// The keys that do something now.
+/// The line with the available keys.
 fn keys(view: &RunView, activity: &Activity) -> PanelParts {
     let mut parts = PanelParts::default();
     let faint = Some(TextColor::Faint);
@@ -244,30 +245,30 @@ fn keys(view: &RunView, activity: &Activity) -> PanelParts {
     parts
 }
 
-/// Nobody watches milliseconds.
+/// Rounds down to whole seconds.
 fn whole(duration: Duration) -> Duration {
     Duration::from_secs(duration.as_secs())
 }
 
-/// What could stand on a line.
+/// The parts of a line.
 #[derive(Debug, Default)]
 struct PanelParts(Vec<PanelPart>);
 
 #[derive(Debug)]
 struct PanelPart {
-    /// The higher, the sooner it goes when there is no room.
+    /// Parts with a higher weight are dropped first.
     weight: u8,
     ink: Option<TextColor>,
     text: String,
-    /// What becomes of it when there is only some room.
+    /// What happens to the part if it fits only partially.
     tight: OverflowPolicy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OverflowPolicy {
-    /// It goes: half a figure is none.
+    /// Drop the part, because half a figure would be wrong.
     Goes,
-    /// Its end is cut off.
+    /// Truncate the end of the part.
     Cut,
 }
 
@@ -282,16 +283,16 @@ impl PanelParts {
         }
     }
 
-    /// Words of somebody else, however many.
+    /// Adds a text of any length from the agent or the project.
     fn quote(&mut self, weight: u8, text: &str) {
-        // With one character more than is shown, so that whoever cuts it knows that there is more.
+        // Keep one more character than is shown, so that the final truncation is still visible.
         let text = one_line(text, MAX_TEXT_CHARS + 1);
         if !text.is_empty() {
             self.0.push(PanelPart { weight, ink: None, text, tight: OverflowPolicy::Cut });
         }
     }
 
-    /// The line, without what does not fit.
+    /// Renders the line, without the parts that do not fit.
     fn fit(mut self, width: usize, style: &Style) -> String {
         for part in self.0.iter_mut().filter(|part| part.tight == OverflowPolicy::Cut) {
             part.text = style.one_line(&part.text, MAX_TEXT_CHARS);
@@ -328,7 +329,7 @@ impl PanelParts {
         line
     }
 
-    /// The first words that can be cut so that all the rest fits, and the room for them.
+    /// Finds the first quotation that can be truncated to make the line fit, and the room for it.
     fn longest_words(&self, width: usize) -> Option<(usize, usize)> {
         let all = self.columns();
         self.0.iter().enumerate().filter(|(_, part)| part.tight == OverflowPolicy::Cut).find_map(
@@ -345,5 +346,5 @@ impl PanelParts {
     }
 }
 
-/// A part that has less room than this left is not worth it, in columns.
+/// The minimum width of a truncated part, in columns.
 const MIN_PART_COLUMNS: usize = 12;

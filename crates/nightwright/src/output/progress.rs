@@ -1,5 +1,5 @@
-//! What happened, a line or two for each thing that matters: plain lines, for terminals, pipes and
-//! files alike. On a terminal there is a panel below them.
+//! The progress output: one or two lines per important event, for terminals, pipes and files. On a
+//! terminal, a panel is shown below the lines.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -15,24 +15,24 @@ use super::panel::{DRAW_INTERVAL, LivePanel};
 use super::style::Style;
 use super::{BufferedOutput, Reporter, ReporterInput, Speaker, lines};
 
-/// Writes a line or two for each event that matters.
+/// Writes one or two lines for each important event.
 pub struct ProgressReporter {
     view: RunView,
     style: Style,
     out: BufferedOutput,
     panel: Option<LivePanel>,
-    /// How much was written so far.
+    /// The number of bytes written so far.
     written: u64,
 }
 
 impl ProgressReporter {
-    /// Writes to `out`, in this style.
+    /// Creates a reporter that writes to `out`.
     pub fn new(style: Style, out: Box<dyn Write + Send>) -> Self {
         let panel = style.screen().cloned().map(LivePanel::new);
         Self { view: RunView::default(), style, out: BufferedOutput::new(out), panel, written: 0 }
     }
 
-    /// Writes what somebody puts on a page, given the run as it is.
+    /// Writes a page, which `fill` composes from the current state of the run.
     pub(super) fn write(&mut self, fill: impl FnOnce(&mut Page<'_>, &RunView)) -> io::Result<()> {
         let mut page = Page::new(&self.style);
         fill(&mut page, &self.view);
@@ -44,13 +44,12 @@ impl ProgressReporter {
         }
     }
 
-    /// How much was written so far, in bytes: who else writes can see whether something came in
-    /// between.
+    /// The number of bytes written so far. Callers use it to detect whether there was new output.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Writes everything, and takes the panel away.
+    /// Writes everything and removes the panel.
     fn clear(&mut self) -> io::Result<()> {
         match &mut self.panel {
             Some(panel) => panel.clear(&mut self.out),
@@ -99,7 +98,7 @@ impl Reporter for ProgressReporter {
 
     fn flush(&mut self) -> io::Result<()> {
         match &self.panel {
-            // Written with the next drawing.
+            // The text is written with the next redraw.
             Some(_) => Ok(()),
             None => self.out.flush(),
         }
@@ -114,7 +113,7 @@ impl Reporter for ProgressReporter {
 
     fn tick(&mut self, now: Timestamp) -> io::Result<()> {
         let Some(panel) = &mut self.panel else { return Ok(()) };
-        // A terminal may be made wider or narrower at any time.
+        // The terminal may have been resized.
         let width = panel.width();
         if self.style.width() != width {
             self.style = self.style.clone().with_width(width);
@@ -132,7 +131,7 @@ impl Reporter for ProgressReporter {
 }
 
 impl Drop for ProgressReporter {
-    /// However it ends, no panel is left behind. Where nothing can be written there is none.
+    /// Removes the panel in any case. If writing fails, there is no panel to remove.
     fn drop(&mut self) {
         if self.panel.is_some() {
             let _ = self.clear();

@@ -1,12 +1,12 @@
-//! The place on a terminal below the lines, where a panel can stand.
+//! The part of a terminal below the lines, where the panel is drawn.
 //!
-//! While the panel stands the cursor rests on its first character. Whatever the terminal makes of
-//! the lines below when its size changes, all of them come after the cursor: to take the panel away
-//! is to clear from there to the end, and nothing above it can be hit. The cursor is never hidden,
-//! so nobody has to bring it back.
+//! While the panel is visible, the cursor stays on its first character. When a resized terminal
+//! rewraps the panel, all of it stays after the cursor. Clearing from the cursor to the end
+//! therefore removes the panel and nothing above it. The cursor is never hidden, so it never has to
+//! be restored.
 //!
-//! The screen is shared between who draws and who has to have the terminal for something else:
-//! somebody who presses Ctrl-Z gets a clean one.
+//! The screen is shared with code that needs the terminal for something else: Ctrl-Z, for example,
+//! leaves a clean terminal.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -21,21 +21,21 @@ use rustix::termios::tcgetpgrp;
 
 use super::style;
 
-/// How wide a terminal is that does not say.
+/// The width of a terminal that does not report one.
 const USUAL: usize = 80;
 
-/// Takes everything away from the cursor on.
+/// Clears everything after the cursor.
 const CLEAR: &str = "\r\u{1b}[J";
 
-/// After the last line of the panel: what stands below it goes. The terminal's modes are left alone:
-/// one that stops reading in the middle would keep them.
+/// Follows the last line of the panel and clears the rest. It changes no terminal modes, which
+/// would stay changed if the terminal stopped reading halfway.
 const END: &str = "\u{1b}[J\r";
 
-/// How long somebody who needs the terminal waits for who draws. Longer only takes a terminal that
-/// nobody reads, and nothing can be cleared there.
+/// How long to wait for a redraw to finish before giving up. Only a blocked terminal takes longer,
+/// and it cannot be cleared anyway.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// A terminal with room for a panel. Clones are the same one.
+/// A terminal with room for a panel. Clones share the same terminal.
 #[derive(Clone)]
 pub struct Screen {
     shared: Arc<ScreenShared>,
@@ -43,33 +43,33 @@ pub struct Screen {
 
 struct ScreenShared {
     terminal: Box<dyn Terminal>,
-    /// Whether a panel stands there. Held while something is written, which may take for ever where
-    /// nobody reads: only who draws may wait for it.
+    /// Whether the panel is visible. The lock is held while writing, which a blocked terminal can
+    /// delay forever. Only the drawing thread may wait for it.
     panel: Mutex<bool>,
-    /// Whether somebody has the terminal for something else.
+    /// Whether the panel is hidden because the terminal is needed for something else.
     lowered: AtomicBool,
-    /// Whether keys are heard.
+    /// Whether the terminal accepts keys.
     keys: AtomicBool,
-    /// Whether the agent was heard since somebody asked last.
+    /// Whether there was output of the agent since the last check.
     agent_output: AtomicBool,
 }
 
-/// What has to be known of a terminal.
+/// The operations that a screen needs from a terminal.
 pub trait Terminal: Send + Sync {
-    /// How many columns it has at the moment.
+    /// The current number of columns, if known.
     fn columns(&self) -> Option<usize>;
 
-    /// How many rows it has at the moment.
+    /// The current number of rows, if known.
     fn rows(&self) -> Option<usize>;
 
-    /// Whether it takes something at the moment: one that nobody reads is full some time.
+    /// Whether a write would succeed without blocking.
     fn takes(&self) -> bool;
 
-    /// Whether it is ours at the moment: who works in the background does not draw over what others
-    /// write.
+    /// Whether the process is in the foreground. A background process must not draw over the output
+    /// of others.
     fn is_ours(&self) -> bool;
 
-    /// Writes to it, for who is not its usual writer.
+    /// Writes directly to the terminal, from other threads than the drawing thread.
     fn write(&self, text: &str) -> io::Result<()>;
 }
 
@@ -80,33 +80,33 @@ impl fmt::Debug for Screen {
 }
 
 impl Screen {
-    /// The terminal on standard error.
+    /// A screen on standard error.
     pub fn stderr() -> Self {
         Self::of(Box::new(StderrTerminal))
     }
 
-    /// A terminal.
+    /// A screen on the given terminal.
     pub fn of(terminal: Box<dyn Terminal>) -> Self {
         let (panel, lowered, keys, agent_output) = Default::default();
         Self { shared: Arc::new(ScreenShared { terminal, panel, lowered, keys, agent_output }) }
     }
 
-    /// Says whether keys are heard, so that people are told of them only then.
+    /// Sets whether keys work, so that the panel offers them only then.
     pub fn set_keys_active(&self, heard: bool) {
         self.shared.keys.store(heard, Ordering::Relaxed);
     }
 
-    /// Says that the agent was heard, whatever it said and whether or not it can be shown yet.
+    /// Records that the agent printed something, even if it cannot be shown yet.
     pub fn agent_output_seen(&self) {
         self.shared.agent_output.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the agent was heard since this was called last.
+    /// Returns whether there was output of the agent since the last call.
     pub(super) fn take_agent_output(&self) -> bool {
         self.shared.agent_output.swap(false, Ordering::Relaxed)
     }
 
-    /// Takes the panel away until somebody raises it again.
+    /// Removes the panel until [`Screen::raise`] is called.
     pub fn lower(&self) {
         self.shared.lowered.store(true, Ordering::SeqCst);
         let begun = Instant::now();
@@ -115,7 +115,7 @@ impl Screen {
         }
     }
 
-    /// Takes the panel away, unless that has to wait. Says whether there is none now.
+    /// Removes the panel if this is possible without waiting. Returns whether no panel is left.
     fn try_to_clear(&self) -> bool {
         let mut stands = match self.shared.panel.try_lock() {
             Ok(stands) => stands,
@@ -126,41 +126,40 @@ impl Screen {
             return false;
         }
         if std::mem::take(&mut *stands) {
-            // A terminal that is gone shows no panel either.
+            // If the write fails, the terminal is gone, and so is the panel.
             let _ = self.shared.terminal.write(CLEAR);
         }
         true
     }
 
-    /// Lets the panel be drawn again.
+    /// Allows the panel to be drawn again.
     pub fn raise(&self) {
         self.shared.lowered.store(false, Ordering::SeqCst);
     }
 
-    /// How many columns a line may take. The last one stays free: what a terminal does at its very
-    /// edge differs.
+    /// The maximum width of a line. The last column stays free, because terminals differ in when
+    /// they wrap.
     pub(super) fn columns(&self) -> usize {
         self.width().unwrap_or(USUAL).saturating_sub(1)
     }
 
-    /// How many columns the terminal has, if it says.
+    /// The width of the terminal, if known.
     pub(super) fn width(&self) -> Option<usize> {
         self.shared.terminal.columns()
     }
 
-    /// How many lines a panel may have: with one more than that the lines above it would be pushed
-    /// off the screen.
+    /// The maximum number of panel lines. One more would scroll the lines above it off the screen.
     pub(super) fn room(&self) -> usize {
         self.shared.terminal.rows().map_or(usize::MAX, |rows| rows.saturating_sub(1))
     }
 
-    /// Whether keys are heard.
+    /// Whether the terminal accepts keys.
     pub(super) fn has_keys(&self) -> bool {
         self.shared.keys.load(Ordering::Relaxed)
     }
 
-    /// Writes lines, which stay, and the panel below them, if there is one and its place is free.
-    /// Lines wait until the terminal takes them. A panel does not: there is another one soon.
+    /// Writes lines and draws the panel below them, if the terminal is available. Lines wait for a
+    /// blocked terminal. A panel is skipped instead, because the next one follows soon.
     pub(super) fn show(
         &self,
         out: &mut dyn Write,
@@ -181,7 +180,7 @@ impl Screen {
         }
         text.extend_from_slice(lines);
         if let Some(panel) = panel {
-            // Written over what stands there, which flickers less than to clear it first.
+            // Overwriting the old panel flickers less than clearing it first.
             text.push(b'\r');
             text.extend_from_slice(panel.join("\u{1b}[K\n").as_bytes());
             text.extend_from_slice(END.as_bytes());
@@ -195,7 +194,7 @@ impl Screen {
     }
 }
 
-/// The terminal on standard error.
+/// The terminal connected to standard error.
 struct StderrTerminal;
 
 impl Terminal for StderrTerminal {
@@ -211,12 +210,12 @@ impl Terminal for StderrTerminal {
         let terminal = io::stderr();
         let mut room = [PollFd::new(&terminal, PollFlags::OUT)];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // Where it cannot be known, writing tells; and one that is gone is told by writing, too.
+        // After an error, let the write itself fail. The same applies to a terminal that is gone.
         poll(&mut room, Some(&at_once)).is_err() || !room[0].revents().is_empty()
     }
 
     fn is_ours(&self) -> bool {
-        // One that is not the terminal of our session has no front and no background.
+        // A terminal of another session has no foreground group to compare with.
         tcgetpgrp(io::stderr()).map_or(true, |front| front == getpgrp())
     }
 
@@ -231,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal that remembers what others wrote to it, until it is full.
+    /// A terminal that records direct writes, and can be full.
     #[derive(Clone, Default)]
     struct Paper {
         text: Arc<Mutex<String>>,
@@ -296,7 +295,7 @@ mod tests {
         shown(&screen, "", &["one"]);
         paper.full.store(true, Ordering::SeqCst);
         assert_eq!(shown(&screen, "", &["two"]), "");
-        // The one that stands there cannot be taken away, and nobody waits until it can be.
+        // The visible panel cannot be removed, and `lower` gives up.
         screen.lower();
         screen.raise();
         assert_eq!(shown(&screen, "line\n", &["three"]), format!("{CLEAR}line\n"));
@@ -305,7 +304,7 @@ mod tests {
         assert_eq!(paper.text(), "");
     }
 
-    /// A terminal that nobody reads.
+    /// A blocked terminal, whose writes wait.
     struct Stuck {
         reached: Sender<()>,
         let_go: Receiver<()>,
@@ -313,7 +312,7 @@ mod tests {
 
     impl Write for Stuck {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            // Nobody waits for it once the test is over.
+            // After the end of the test, the receiver is gone.
             let _ = self.reached.send(());
             let _ = self.let_go.recv();
             Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! Colour, symbols and local time, as the user's terminal can take them.
+//! The style of the output: colour, symbols, width and local time.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -13,15 +13,15 @@ use rustix::termios::tcgetwinsize;
 
 use super::width;
 
-/// Nobody reads on a terminal narrower than this; lines are not cut down to less.
+/// The minimum width that lines are truncated to.
 const MIN_WIDTH: usize = 40;
 
-/// How wide a line that is kept short may be where there is no terminal to say.
+/// The width for single-line text without a terminal.
 const USUAL_WIDTH: usize = 160;
 
 use super::screen::Screen;
 
-/// How things are written.
+/// How text is styled: symbols, colour, time zone and width.
 #[derive(Clone, Debug)]
 pub struct Style {
     symbols: Symbols,
@@ -31,7 +31,7 @@ pub struct Style {
     screen: Option<Screen>,
 }
 
-/// Whether to use colour, in the user's words.
+/// The user's choice of colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ColorChoice {
     /// On a terminal, unless the environment says otherwise
@@ -43,26 +43,26 @@ pub enum ColorChoice {
     Never,
 }
 
-/// What the environment says about what is written to.
+/// The properties of the output stream, from the environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputCapabilities {
-    /// It is a terminal.
+    /// Whether the output is a terminal.
     pub terminal: bool,
-    /// A terminal that knows nothing but text, or does not say what it knows.
+    /// Whether the terminal supports only plain text, or `TERM` is unset.
     pub dumb: bool,
-    /// `NO_COLOR` asks for none.
+    /// Whether `NO_COLOR` disables colour.
     pub no_color: bool,
-    /// `CLICOLOR_FORCE` asks for colour even where there is no terminal.
+    /// Whether `CLICOLOR_FORCE` enables colour without a terminal.
     pub force_color: bool,
-    /// The locale's characters are UTF-8.
+    /// Whether the locale uses UTF-8.
     pub utf8: bool,
-    /// The columns of the terminal, where there is one that says.
+    /// The width of the terminal in columns, if known.
     pub width: Option<usize>,
 }
 
 impl OutputCapabilities {
-    /// What is written to here, and the variables of the environment. `COLUMNS` is not among them:
-    /// it tells of the terminal as it was when a shell last looked.
+    /// Detects the properties from the stream and the environment. `COLUMNS` is ignored, because it
+    /// may be out of date.
     pub fn of(
         variable: impl Fn(&'static str) -> Option<OsString>,
         stream: &(impl IsTerminal + AsFd),
@@ -72,9 +72,9 @@ impl OutputCapabilities {
         Self { width, ..Self::new(variable, terminal) }
     }
 
-    /// By the variables of the environment.
+    /// Detects the properties from the environment variables alone.
     pub fn new(variable: impl Fn(&'static str) -> Option<OsString>, terminal: bool) -> Self {
-        // Set to nothing is the same as not set.
+        // An empty variable counts as unset.
         let set = |name| variable(name).filter(|value| !value.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
         Self {
@@ -88,13 +88,13 @@ impl OutputCapabilities {
     }
 }
 
-/// How wide a terminal is; `None` if it does not say.
+/// The number of columns of a terminal, if it reports one.
 pub fn columns(terminal: impl AsFd) -> Option<usize> {
     let columns = tcgetwinsize(terminal).ok()?.ws_col;
     (columns > 0).then(|| usize::from(columns))
 }
 
-/// How high a terminal is; `None` if it does not say.
+/// The number of rows of a terminal, if it reports one.
 pub fn rows(terminal: impl AsFd) -> Option<usize> {
     let rows = tcgetwinsize(terminal).ok()?.ws_row;
     (rows > 0).then(|| usize::from(rows))
@@ -105,36 +105,35 @@ fn is_utf8(locale: &OsStr) -> bool {
     locale.contains("utf-8") || locale.contains("utf8")
 }
 
-/// What stands for a tone.
+/// The kind of symbols that the locale supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Symbols {
     Utf8,
     Words,
 }
 
-/// Whether there is any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Color {
     On,
     Off,
 }
 
-/// What colour is used for. The words say the same.
+/// The meaning of a colour. The text always says the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextColor {
-    /// Something is as it should be.
+    /// A success or a normal state.
     Good,
-    /// Something is odd.
+    /// A warning or an unusual state.
     Mixed,
-    /// Something is wrong.
+    /// An error or a failure.
     Bad,
     /// Less important than the rest.
     Faint,
     /// The name of a tool.
     Tool,
-    /// A line that was added.
+    /// An added line of a diff.
     Added,
-    /// A line that was taken away.
+    /// A removed line of a diff.
     Removed,
 }
 
@@ -163,7 +162,7 @@ impl From<Tone> for TextColor {
 }
 
 impl Style {
-    /// What the user wants, as far as the surroundings allow it. Times are those of the system's
+    /// Combines the user's choice with the properties of the output. Times use the system's time
     /// zone.
     pub fn new(choice: ColorChoice, surroundings: &OutputCapabilities) -> Self {
         let color = match choice {
@@ -182,18 +181,18 @@ impl Style {
         }
     }
 
-    /// The same, on a screen with room for a panel below the lines.
+    /// Adds a screen that shows the panel below the lines.
     #[must_use]
     pub fn on(self, screen: Option<Screen>) -> Self {
         Self { screen, ..self }
     }
 
-    /// The screen with room for a panel, if there is one.
+    /// The screen for the panel, if there is one.
     pub(super) fn screen(&self) -> Option<&Screen> {
         self.screen.as_ref()
     }
 
-    /// A sign of ours, or what stands for it where the locale does not have it.
+    /// Returns the symbol, or its replacement if the locale does not support it.
     pub(super) fn choose<'t>(&self, sign: &'t str, letters: &'t str) -> &'t str {
         match self.symbols {
             Symbols::Utf8 => sign,
@@ -201,34 +200,33 @@ impl Style {
         }
     }
 
-    /// The same, with the times of another zone.
+    /// Uses another time zone.
     #[must_use]
     pub fn in_zone(self, zone: TimeZone) -> Self {
         Self { zone, ..self }
     }
 
-    /// The same, for a terminal of another width.
+    /// Uses another terminal width.
     #[must_use]
     pub fn with_width(self, width: Option<usize>) -> Self {
         Self { width, ..self }
     }
 
-    /// The columns of the terminal; `None` where there is none.
+    /// The width of the terminal in columns; `None` without a terminal.
     pub fn width(&self) -> Option<usize> {
         self.width
     }
 
-    /// How wide a line may be that is kept to one row.
+    /// The maximum width of text that must fit in one row.
     pub(super) fn room(&self) -> usize {
         self.width.map_or(USUAL_WIDTH, |width| width.max(MIN_WIDTH))
     }
 
-    /// A text that takes no more than these columns, with a sign where it was cut.
+    /// Truncates a text to a number of columns, with an ellipsis.
     pub(super) fn cut<'a>(&self, text: &'a str, columns: usize) -> Cow<'a, str> {
         width::cut(text, columns, self.ellipsis())
     }
 
-    /// What stands for something that was cut off.
     pub(super) fn ellipsis(&self) -> &'static str {
         match self.symbols {
             Symbols::Utf8 => "…",
@@ -236,7 +234,7 @@ impl Style {
         }
     }
 
-    /// What stands in front of a line of this tone.
+    /// The sign in front of a line with this tone.
     pub(super) fn sign(&self, tone: Tone) -> String {
         let sign = match (self.symbols, tone) {
             (Symbols::Utf8, Tone::Good) => "✓",
@@ -249,7 +247,7 @@ impl Style {
         self.paint(tone.into(), sign)
     }
 
-    /// In colour, where there is any.
+    /// Colours a text, if colour is enabled.
     pub(super) fn paint(&self, ink: TextColor, text: &str) -> String {
         match self.color {
             Color::On => format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code()),
@@ -257,8 +255,8 @@ impl Style {
         }
     }
 
-    /// A sign of ours in letters that the locale has. What others wrote stays as it is: it never
-    /// comes here.
+    /// Replaces a symbol that the locale does not support. Text from the agent or the project is
+    /// never passed here.
     pub(super) fn spell(&self, sign: &'static str) -> &'static str {
         self.choose(
             sign,
@@ -274,10 +272,11 @@ impl Style {
         )
     }
 
-    /// A text in one line of at most so many characters, with a sign of ours where it was cut.
+    /// Fits a text into one line of at most `most` characters, with an ellipsis if it was
+    /// truncated.
     pub(crate) fn one_line(&self, text: &str, most: usize) -> String {
         let line = one_line(text, most);
-        // Only a line that is full may have been cut, and then it has another sign there.
+        // Only a full line can be truncated. Its ellipsis then needs replacing.
         if self.symbols == Symbols::Utf8
             || !line.ends_with('…')
             || line.chars().count() < most
@@ -289,7 +288,7 @@ impl Style {
         line.chars().take(kept).chain(self.ellipsis().chars()).collect()
     }
 
-    /// A time of day, as short as it can be told from `now`.
+    /// A time of day, in the shortest form that is unambiguous at `now`.
     pub(super) fn clock(&self, at: Timestamp, now: Timestamp) -> String {
         let (there, here) = (at.to_zoned(self.zone.clone()), now.to_zoned(self.zone.clone()));
         let seconds = at.duration_since(now).as_secs();
@@ -303,7 +302,7 @@ impl Style {
         there.strftime(format).to_string()
     }
 
-    /// A date and a time of day.
+    /// A date with the time of day and the time zone.
     pub(super) fn date(&self, at: Timestamp) -> String {
         at.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M %Z").to_string()
     }

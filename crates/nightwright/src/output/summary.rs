@@ -1,4 +1,4 @@
-//! The closing words of a run.
+//! The summary at the end of a run.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::lines::DENIED_COMMAND;
 use super::page::Page;
 use super::style::Style;
 
-/// So many refused commands are shown.
+/// The maximum number of denied commands shown.
 const DENIED_MAX: usize = 8;
 
-/// The summary as text of several lines, for stderr. `log` is where everything can be read.
+/// Renders the summary for stderr, in several lines. `log` is the path of the full log.
 pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
     let mut page = Page::new(style);
     page.sign(summary.tone, &summary.reason);
@@ -48,7 +48,7 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
     page.finish()
 }
 
-/// What the agent was not allowed to do, unless the ending says it already.
+/// Lists the denied commands, except those that the outcome mentions.
 fn denied(page: &mut Page<'_>, summary: &Summary) {
     let line = |refused: &DeniedCommand| {
         let what = page.style().one_line(&refused.what(), DENIED_COMMAND);
@@ -64,7 +64,7 @@ fn denied(page: &mut Page<'_>, summary: &Summary) {
     }
 }
 
-/// What was verified, unless the ending or its note says it already.
+/// The verification result, unless the outcome or its note mentions it.
 fn verified(summary: &Summary) -> Option<String> {
     let told =
         summary.note.is_some() || matches!(summary.outcome, Some(Outcome::Unverified { .. }));
@@ -74,11 +74,11 @@ fn verified(summary: &Summary) -> Option<String> {
     }
 }
 
-/// `4 attempts, 3 files changed, 5s at work, 2h 13m waiting`
+/// The amount of work: `4 attempts, 3 files changed, 5s at work, 2h 13m waiting`.
 fn work(summary: &Summary) -> String {
     let Summary { iterations, attempts, commits, files_changed, duration, waited, .. } = summary;
     let mut parts = Vec::new();
-    // The sentences of these outcomes say it.
+    // The sentences of these outcomes contain the number of iterations.
     let told = matches!(
         summary.outcome,
         Some(Outcome::Completed { .. } | Outcome::Stopped | Outcome::MaxIterations { .. })
@@ -100,7 +100,7 @@ fn work(summary: &Summary) -> String {
     parts.join(", ")
 }
 
-/// `cost $0.61 (work $0.58 in 4 attempts, verify $0.03 in 1 call), 12,300 tokens`
+/// The cost: `cost $0.61 (work $0.58 in 4 attempts, verify $0.03 in 1 call), 12,300 tokens`.
 fn cost(summary: &Summary) -> Option<String> {
     if summary.purposes.is_empty() {
         return None;

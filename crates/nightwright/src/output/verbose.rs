@@ -1,4 +1,4 @@
-//! What happened, and what the agent says and does.
+//! The verbose output: the progress output, and the agent's messages and tool calls.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::style::Style;
 use super::tools::ToolPrinter;
 use super::{Reporter, ReporterInput, Speaker};
 
-/// Everything that [`ProgressReporter`] writes, the agent's words, and its tool calls.
+/// Writes the output of [`ProgressReporter`], and the text and tool calls of the agent.
 #[derive(Debug)]
 pub(super) struct VerboseReporter {
     progress: ProgressReporter,
@@ -32,7 +32,7 @@ impl VerboseReporter {
         Self { progress: ProgressReporter::new(style, out), tools: ToolPrinter::default() }
     }
 
-    /// Whoever spoke has ended.
+    /// Shows the rest of the text of an agent that has ended.
     fn end(&mut self) -> io::Result<()> {
         let Self { progress, tools } = self;
         progress.write(|page, _| tools.end(page))
@@ -95,7 +95,7 @@ impl Reporter for VerboseReporter {
     }
 }
 
-/// What only those want to know who want to know everything.
+/// Writes the details of an event that only the verbose output shows.
 fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
     match event {
         Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {

@@ -1,18 +1,19 @@
-//! Text by the columns that it takes on a terminal.
+//! Text width: counts and truncates text by terminal columns.
 //!
-//! A wide character takes two, a combining mark none, and several characters that are drawn as one
-//! take what that one takes. Nothing is cut within such a group: half of it is another sign, or none.
+//! A wide character takes two columns, a combining mark none. Characters that form one glyph take
+//! the columns of that glyph. Text is never cut inside such a group, because the rest would be a
+//! different glyph.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The columns that a text takes. There is nothing in it that a terminal would obey.
+/// The number of columns of a text without control characters.
 pub(super) fn columns(text: &str) -> usize {
     groups(text).map(|(_, group)| group.width()).sum()
 }
 
-/// A text that takes no more than these columns, with `mark` in place of what was cut off.
+/// Truncates a text to a number of columns, with `mark` at the end.
 pub(super) fn cut<'a>(text: &'a str, most: usize, mark: &str) -> Cow<'a, str> {
     let room = most.saturating_sub(mark.width());
     let (mut taken, mut end) = (0, 0);
@@ -22,7 +23,7 @@ pub(super) fn cut<'a>(text: &'a str, most: usize, mark: &str) -> Cow<'a, str> {
             end = start + group.len();
         }
         if taken > most {
-            // A mark that has no room itself would say nothing.
+            // Leave out a mark that does not fit.
             let mark = if mark.width() <= most { mark } else { "" };
             return Cow::Owned(format!("{}{mark}", &text[..end]));
         }
@@ -30,7 +31,7 @@ pub(super) fn cut<'a>(text: &'a str, most: usize, mark: &str) -> Cow<'a, str> {
     Cow::Borrowed(text)
 }
 
-/// The characters that are drawn as one, each with where it begins.
+/// The groups of characters that form one glyph, with their byte offsets.
 fn groups(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -53,7 +54,7 @@ fn groups(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether a character belongs to the one before it. A flag is two letters.
+/// Whether a character belongs to the group before it. A flag consists of two letters.
 fn belongs(before: char, next: char, flags: u32) -> bool {
     let is_joined = before == '\u{200d}' && next.width() != Some(1);
     let is_skin = matches!(next, '\u{1f3fb}'..='\u{1f3ff}') && before.width() == Some(2);

@@ -7,7 +7,8 @@ use insta::assert_snapshot;
 use super::agent_program::program;
 use super::harness::{TestEnv, ending, finish};
 
-/// An agent in a few lines: it keeps what it was asked and given, works, claims, and judges.
+/// Installs a small agent that stores its prompt and arguments, works, claims completion and gives
+/// verdicts.
 fn worker(env: &TestEnv) {
     let seen = env.path("seen").display().to_string();
     fs::create_dir(&seen).unwrap();

@@ -1,4 +1,4 @@
-//! The agent program: found, asked for its version, judged; and what is said when it cannot be used.
+//! The agent program: its search, its version check, and the errors if it cannot be used.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,7 +14,7 @@ use nightwright_core::stream::version::{Version, VersionSupport};
 use super::harness::{Output, TestEnv, finish};
 use super::stage::{GROWING, NIGHTWRIGHT, is_alive};
 
-/// Puts a program into the `bin` of a hermit.
+/// Installs a program in the `bin` folder of the test environment.
 pub(crate) fn program(env: &TestEnv, name: &str, script: &str) -> PathBuf {
     let path = env.path("bin").join(name);
     fs::write(&path, script).unwrap();
@@ -22,8 +22,8 @@ pub(crate) fn program(env: &TestEnv, name: &str, script: &str) -> PathBuf {
     path
 }
 
-/// A stand-in for the agent program: it says its version, and plays a recording of the real one.
-/// Each time it is asked for its version it leaves a line.
+/// Installs a stand-in for the agent program. It prints its version, plays a recording of the real
+/// program, and logs each version request.
 pub(crate) fn player(env: &TestEnv, version: &str, recording: &str) -> PathBuf {
     let asked = env.path("asked");
     let stream = recorded(recording).join("stdout.ndjson");
@@ -37,7 +37,7 @@ pub(crate) fn player(env: &TestEnv, version: &str, recording: &str) -> PathBuf {
     program(env, "claude", &script)
 }
 
-/// The folder of a recording.
+/// The folder with the files of a recording.
 pub(crate) fn recorded(name: &str) -> PathBuf {
     recordings().join(name)
 }
@@ -52,7 +52,7 @@ fn times_asked(env: &TestEnv) -> usize {
     fs::read_to_string(env.path("asked")).unwrap_or_default().lines().count()
 }
 
-/// What a run says that cannot begin, with the hermit's folder named `~`.
+/// The error of a run that cannot start, with `~` for the folder of the test environment.
 fn refusal(env: &TestEnv) -> String {
     let output = env.run(&RUN).exits(1);
     assert_eq!(output.out, "");
@@ -273,7 +273,7 @@ fn the_first_that_can_be_run_is_taken_and_the_project_chooses_nothing() {
     fs::create_dir(env.path("early")).unwrap();
     fs::create_dir(env.path("early/claude")).unwrap();
     let late = player(&env, "2.1.325 (Claude Code)", "a_plain");
-    // Of the project's own: by an empty entry and by a relative one.
+    // Programs of the project, found through an empty and a relative entry of `PATH`.
     fs::write(env.project().join("claude"), "#!/bin/sh\necho 2.1.325; touch pwned\n").unwrap();
     let executable = fs::Permissions::from_mode(0o755);
     fs::set_permissions(env.project().join("claude"), executable).unwrap();
@@ -287,7 +287,7 @@ fn the_first_that_can_be_run_is_taken_and_the_project_chooses_nothing() {
     assert!(!env.project().join("pwned").exists());
 }
 
-/// Looks for a program as a run does, with less patience.
+/// Searches for a program as a run does, with another timeout.
 async fn look(env: &TestEnv, timeout: Duration) -> Result<FoundProgram, ProgramError> {
     let path = env.path("bin");
     let wanted = ProgramQuery {

@@ -1,5 +1,4 @@
-//! What holds for every attempt, whether a process plays it or a script; and what holds for
-//! processes alone.
+//! Rules for every attempt, with a process or a script as the agent, and rules for processes only.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,19 +16,19 @@ use tokio::time::Instant;
 use crate::scripted_agent::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
 use crate::stage::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};
 
-/// What an agent does in a test.
+/// The behaviour of an agent in a test.
 #[derive(Clone, Copy)]
 enum Behaviour {
     Finishes,
-    /// Says that it is ready and then does not leave, not even when asked.
+    /// Reports that it is ready and then ignores requests to exit.
     HangsDeaf,
     CantStart,
 }
 
-/// One of the two implementations, and how to look behind it.
+/// One of the two agent implementations, with access to its input.
 trait AgentKind {
     fn agent(&mut self, behaviour: Behaviour) -> Box<dyn Agent>;
-    /// The prompts that reached the agent whole.
+    /// The prompts that the agent received completely.
     fn received(&self) -> Vec<String>;
 }
 
@@ -77,7 +76,7 @@ impl AgentKind for ProcessKind {
     }
 }
 
-/// Runs one story on both implementations: on the script in paused time, on processes in real time.
+/// Runs a test with both implementations: the script in paused time, the process in real time.
 macro_rules! on_both {
     ($($name:ident: $story:ident,)*) => {
         mod scripted {
@@ -230,7 +229,7 @@ async fn a_prompt_that_looks_like_a_command_of_the_program_is_not_run_as_one() {
 #[tokio::test]
 async fn what_is_left_of_the_group_goes_with_the_attempt() {
     let stage = AgentEnv::new();
-    // It leaves a child that holds the pipes, so the end of the pipes never comes by itself.
+    // The agent leaves a child that keeps the pipes open.
     let mut agent = stage.shell("cat >/dev/null; sleep 1000 & echo $! >sleeper; exit 5");
     let report = report(&mut agent, attempt(1)).await;
     assert_eq!(report.outcome, AttemptOutcome::Crashed { how: ProcessExit::Code(5) });

@@ -31,7 +31,7 @@ fn inhibit(env: &TestEnv) {
     );
 }
 
-/// The processes that were there to keep it awake.
+/// The IDs of the processes that kept the machine awake.
 fn pids(env: &TestEnv) -> Vec<String> {
     let text = fs::read_to_string(env.path("seen/pids")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
@@ -118,7 +118,7 @@ fn a_pause_lets_it_sleep_once_nothing_is_running() {
     eventually("nobody is left", || pids(&env).iter().all(|pid| !is_alive(pid)));
 }
 
-/// The log of the only run, as far as it is written.
+/// The log of the only run, as written so far.
 fn log(env: &TestEnv) -> String {
     let files = fs::read_dir(&env.runs()[0]).unwrap().map(|entry| entry.unwrap().path());
     let log = files.into_iter().find(|path| path.extension().is_some_and(|end| end == "log"));

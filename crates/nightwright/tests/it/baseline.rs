@@ -19,7 +19,7 @@ ending = { result = "<promise>COMPLETE</promise>" }
 const COUNTS: &str = "test -e done.txt && exit 0; \
                       echo 'test result: FAILED. 12 passed; 2 failed; 0 ignored'; exit 101";
 
-/// What the checks came to before the first iteration, and whether that was known from before.
+/// The results of the baseline, and whether they were reused from an earlier run.
 fn baseline(journal: &[Record]) -> Option<(Vec<CheckResult>, bool)> {
     journal.iter().find_map(|record| match &record.event {
         Event::Gate(GateEvent::ChecksFinished {
@@ -56,7 +56,7 @@ fn a_check_whose_program_is_missing_refuses_the_run_and_says_how_to_continue() {
     let journal = env.journal();
     assert_eq!(ending(&journal), "checks_cannot_run");
     assert!(!names(&journal).contains(&"attempt_started"), "{}", output.err);
-    // Without the baseline the run begins, and the check fails in the gate.
+    // Without the baseline, the run starts and the check fails in the gate.
     env.rehearse(WORKS, "1", &["--verify", check, "--no-baseline"])
         .exits(0)
         .says(&["rejected: `no-such-program-here --all` failed (exit 127)"]);

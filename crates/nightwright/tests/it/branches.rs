@@ -1,4 +1,4 @@
-//! The branches of a repository that git itself has made.
+//! Branches in repositories created by Git itself.
 
 use std::fs;
 

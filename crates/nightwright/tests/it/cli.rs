@@ -1,4 +1,4 @@
-//! The command line as a user meets it.
+//! The command line: exit codes, output and errors of whole commands.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::harness::{TestEnv, ending, finish, names};
 
-/// A rehearsal that works for a while, then claims.
+/// A rehearsal that works for two iterations and then claims completion.
 const HONEST: &str = r#"
 [[attempt]]
 cost = 0.20
@@ -26,7 +26,7 @@ verdict = "yes"
 reason = "it is there"
 "#;
 
-/// A rehearsal that never ends by itself.
+/// A rehearsal whose agent hangs.
 const HANGING: &str = r#"
 [[attempt]]
 steps = [{ say = "let me think" }]
@@ -56,7 +56,7 @@ fn the_demo_shows_a_whole_run() {
     assert!(names(&journal).contains(&"limit_wait_ended"));
 }
 
-/// Fails if the text contains an amount of money as if it had been spent.
+/// Fails if the text reports simulated costs as real ones.
 fn nothing_is_spent(text: &str) {
     for line in text.lines().filter(|line| line.contains('$')) {
         let is_plain = line.contains("rehearsed") || line.contains("at most");
@@ -244,7 +244,7 @@ fn an_agent_program_that_talks_nonsense_is_named() {
         .says(&["claude --version", "what do you mean"]);
 }
 
-/// A stand-in for the real program that notes how it was called.
+/// Installs a stand-in for `claude` that logs its arguments.
 fn fake_claude(env: &TestEnv, result: &str) {
     let claude = env.path("bin/claude");
     let log = env.path("calls");

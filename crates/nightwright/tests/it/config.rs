@@ -1,4 +1,4 @@
-//! `nightwright config`: what is shown, what is written, and what is said about files that are wrong.
+//! `nightwright config`: its output, the files that it writes, and errors in these files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -20,7 +20,7 @@ fn text_of(env: &TestEnv) -> String {
     fs::read_to_string(env.project().join(".nightwright/config.toml")).unwrap()
 }
 
-/// The command with one more variable.
+/// Runs the command with one more environment variable.
 fn with(env: &TestEnv, name: &str, value: &str, arguments: &[&str]) -> Output {
     finish(env.command(arguments).env(name, value).spawn().unwrap())
 }
@@ -29,7 +29,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_str(&output.out).unwrap()
 }
 
-/// Folders of this one test have names that differ every time.
+/// Replaces the folders of the test, whose names differ each time.
 fn named(env: &TestEnv, text: &str) -> String {
     let project = env.project().canonicalize().unwrap();
     let text = text.replace(&project.display().to_string(), "PROJECT");
@@ -267,7 +267,7 @@ fn a_link_out_of_the_project_is_neither_read_nor_written() {
     env.run(&["config", "set", "delay", "9"]).exits(2).says(&words);
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "delay = 5\n");
 
-    // A link to something that is not there would be written through.
+    // A dangling link would be written through.
     fs::remove_file(&elsewhere).unwrap();
     env.run(&["config", "set", "delay", "9"]).exits(2).says(&words);
     assert!(!elsewhere.exists());

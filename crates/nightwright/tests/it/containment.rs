@@ -18,12 +18,12 @@ use super::fake_agent::{FakeAgent, FakeAgentEnv, FakeAttempt};
 use super::harness::{finish, names};
 use super::stage::{NIGHTWRIGHT, RunningAttempt, attempt, eventually};
 
-/// One for all tests of this process: it gives groups their names.
+/// Shared by all tests of this process, because it assigns the names of groups.
 static GROUPED: LazyLock<Option<Containment>> = LazyLock::new(|| {
     Some(Containment::with_guard(NIGHTWRIGHT.into(), None, Some(groups_folder()?)))
 });
 
-/// The ways of keeping processes together that this machine has.
+/// The kinds of containment that this machine supports.
 fn ways() -> Vec<Containment> {
     let guarded = Containment::with_guard(NIGHTWRIGHT.into(), None, None);
     let grouped = GROUPED.clone();
@@ -38,7 +38,7 @@ fn skipped(what: &str) {
     eprintln!("skipped: {what}");
 }
 
-/// Fails if a process that is gone has left groups that it made for its children.
+/// Fails if a process that has exited left control groups behind.
 #[track_caller]
 fn left_no_group(process: u32) {
     let Some(folder) = groups_folder() else { return };
@@ -85,7 +85,7 @@ fn a_cut_ends_everybody_however_they_hide() {
         let performance = RunningAttempt::start(&mut agent, attempt(1));
         eventually("everybody is there", || rehearsed.agent.file("family").exists()).await;
         assert_eq!(rehearsed.census().noted_alive().len(), 7);
-        // What the agent itself waits for has left no note, but has its mark.
+        // The process that the agent itself waits for wrote no note, but carries the mark.
         eventually("the agent waits", || rehearsed.census().alive().len() == 8).await;
         performance.attempt().cancel(CancelReason::Deadline(Deadline::Tool), Grace::None);
         let (_, report) = performance.finish().await;
@@ -128,7 +128,7 @@ fn a_process_that_forks_and_is_gone_over_and_over_does_not_get_away() {
         performance.attempt().cancel(CancelReason::StopNow, Grace::None);
         let (_, report) = performance.finish().await;
         assert_eq!(report.outcome, AttemptOutcome::Interrupted);
-        // Each of them leaves a sign within some milliseconds.
+        // Each process writes to this file every few milliseconds.
         fs::remove_file(rehearsed.agent.file("beat")).unwrap();
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(!rehearsed.agent.file("beat").exists(), "it goes on forking");

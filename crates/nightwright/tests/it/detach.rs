@@ -38,7 +38,7 @@ struct DetachedRun {
 }
 
 impl DetachedRun {
-    /// Starts one with these options; it has begun.
+    /// Starts a detached run with these options and waits until it has begun.
     fn start(options: &[&str]) -> (Self, Output) {
         let detached = Self { env: TestEnv::new() };
         let script = detached.env.script(HELD);
@@ -56,14 +56,14 @@ impl DetachedRun {
         self.env.file("go", "");
     }
 
-    /// The process of the run, as its lock says.
+    /// The process ID of the run, from its lock.
     fn pid(&self) -> String {
         let output = self.env.run(&["status", "--json"]).exits(0);
         let status: serde_json::Value = serde_json::from_str(&output.out).unwrap();
         status["pid"].to_string()
     }
 
-    /// Waits for the end of the run and of everything that belongs to it.
+    /// Waits until the run and all of its processes have exited.
     #[track_caller]
     fn ends(&self) -> &'static str {
         self.env.wait_for("run_finished");
@@ -74,12 +74,12 @@ impl DetachedRun {
 
 impl Drop for DetachedRun {
     fn drop(&mut self) {
-        // Over already, if all is well.
+        // Fails if the run has already ended, as it should have.
         let _ = self.env.command(&["stop", "--now"]).output();
     }
 }
 
-/// Processes whose command line or environment leads to the folder of a hermit.
+/// Processes whose command line or environment refers to the test environment.
 fn belonging_to(env: &TestEnv) -> Vec<String> {
     let folder = env.path("");
     let folder = folder.to_str().unwrap().trim_end_matches('/');
@@ -154,7 +154,7 @@ fn a_detached_run_outlives_its_terminal_and_comes_to_its_end() {
         assert!(!leads_to.starts_with("/dev/pts"), "{}", leads_to.display());
     }
 
-    // A hang-up from wherever means nothing to it.
+    // The run ignores a hang-up signal from any source.
     signal(&pid, Signal::HUP);
     detached.go();
     assert_eq!(detached.ends(), "completed");
@@ -356,7 +356,7 @@ fn a_run_that_ends_at_once_is_reported_here() {
         let env = TestEnv::new();
         env.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(0);
         let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
-        // It died before it could say so: nothing is left of its limit.
+        // Remove the last event, as if the process had died before it recorded the limit.
         let journal = env.runs()[0].join("journal.jsonl");
         let text = fs::read_to_string(&journal).unwrap();
         let (before, _) = text.trim_end().rsplit_once('\n').unwrap();

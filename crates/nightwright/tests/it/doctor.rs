@@ -1,4 +1,4 @@
-//! `nightwright doctor`: what it finds, what it says of it, and the one tiny call.
+//! `nightwright doctor`: its findings, their texts, and the small test call of the agent.
 
 mod refusals;
 
@@ -13,7 +13,7 @@ use super::agent_program::{player, program, recorded};
 use super::harness::{Output, TestEnv, finish};
 use super::stage::is_alive;
 
-/// A hermit with an agent that can be used and a project that is committed.
+/// A test environment with a working agent and a committed project.
 fn healthy() -> TestEnv {
     let env = TestEnv::new();
     player(&env, "2.1.325 (Claude Code)", "a_plain");
@@ -30,7 +30,7 @@ fn git(env: &TestEnv, arguments: &[&str]) {
 
 fn doctor(env: &TestEnv, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = env.command(&[&["doctor"], arguments].concat());
-    // It lists what is not passed on to the agent.
+    // Otherwise the doctor lists it as a variable that is not passed on.
     command.env_remove("GIT_CEILING_DIRECTORIES");
     command.env_remove("NIGHTWRIGHT_KEEP_AWAKE").envs(variables.iter().copied());
     finish(command.spawn().unwrap())
@@ -55,7 +55,7 @@ fn shown(env: &TestEnv, output: &Output) -> String {
             continue;
         }
         if line.contains("  temp         ") {
-            // A long path of the tests' own folder is one that is not used.
+            // Whether the path of the test folder is too long depends on the machine.
             text.push_str("...      temp         ...\n");
             continue;
         }
@@ -347,7 +347,7 @@ fn the_project_can_be_another_folder_and_has_to_be_one() {
     doctor(&env, &["-C", "nowhere"], &[]).exits(2).says(&["nowhere"]);
 }
 
-/// What the probe says, with times masked.
+/// The output of the probe, with masked times.
 fn probed(env: &TestEnv, code: i32) -> String {
     let output = doctor(env, &["--probe"], &[]).exits(code);
     let start = output.out.find("probe").unwrap() - 9;
@@ -357,7 +357,7 @@ fn probed(env: &TestEnv, code: i32) -> String {
     masked(&text, "` in ", "TIME", char::is_alphanumeric)
 }
 
-/// A hermit whose agent prints these lines and exits with this code.
+/// A test environment whose agent prints these lines and exits with this code.
 fn printing(lines: &str, code: i32) -> TestEnv {
     let env = TestEnv::new();
     fs::write(env.path("lines"), lines).unwrap();

@@ -1,4 +1,4 @@
-//! What checks and hooks get of the user's environment, and what is said of the rest.
+//! The environment variables that checks and hooks receive, and the warnings about the others.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ steps = [{ run = "echo more >> made.txt" }]
 ending = { result = "<promise>COMPLETE</promise>" }
 "#;
 
-/// What the user has set.
+/// The variables that the user has set.
 const VARIABLES: [(&str, &str); 9] = [
     ("DATABASE_URL", "postgres://localhost/x"),
     ("FEATURE_FLAGS", "a,b"),
@@ -32,7 +32,7 @@ fn run(env: &TestEnv, more: &[&str], variables: &[(&str, &str)]) -> Output {
     finish(command.spawn().unwrap())
 }
 
-/// The names of variables in what `env` printed.
+/// The names of the variables in the output of `env`.
 fn names(env: &TestEnv, file: &str) -> Vec<String> {
     let text = fs::read_to_string(env.path(file)).unwrap();
     text.lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect()

@@ -1,6 +1,6 @@
-//! Every command in the hint of an error works as printed. Each error is provoked in another folder
-//! than the project's, and its hint is pasted there. A unit test compares the hints in here with those
-//! in the source, so that none is missing.
+//! Every command in the hint of an error works as printed. Each error is provoked in a folder
+//! outside the project, and its hint is run there. A unit test compares these hints with those in
+//! the source, so that none is missing.
 
 mod projects;
 mod runs;
@@ -24,7 +24,7 @@ impl TestEnv {
         command
     }
 
-    /// Pastes a command into a shell in that folder.
+    /// Runs a command line in a shell in that folder.
     fn paste_elsewhere(&self, line: &str) -> Output {
         finish(self.shell(line).current_dir(self.path("home")).spawn().unwrap())
     }
@@ -61,7 +61,7 @@ impl TestEnv {
         self.file(".nightwright/config.toml", text)
     }
 
-    /// A run whose agent hangs.
+    /// Starts a run whose agent hangs.
     fn live(&self, what: &[&str]) -> Child {
         let script = self.script(
             "[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }\n\
@@ -73,7 +73,7 @@ impl TestEnv {
         child
     }
 
-    /// Ends such a run, after the hint asked it to stop.
+    /// Ends such a run, after the hint has requested a stop.
     fn was_stopped(&self, child: Child) {
         self.wait_for("stop_requested");
         self.run(&["stop", "--now"]).exits(0);
@@ -85,7 +85,7 @@ impl TestEnv {
     }
 }
 
-/// Whether a line has the parts of a format string, in that order.
+/// Whether a line contains the parts of a format string, in that order.
 fn fits(line: &str, template: &str) -> bool {
     let mut rest = line;
     let mut parts = template.split('{').enumerate().map(|(index, part)| match index {
@@ -101,7 +101,7 @@ fn fits(line: &str, template: &str) -> bool {
     })
 }
 
-/// The commands in a line, with what stands before them in the same command line.
+/// The commands in a line, including variables set in front of them.
 fn commands(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in line.match_indices("nightwright ") {
@@ -110,7 +110,7 @@ fn commands(line: &str) -> Vec<String> {
         let start = if quoted { at } else { before.rfind(": ").map_or(0, |colon| colon + 2) };
         let variables = &line[start..at];
         if !variables.is_empty() && !variables.starts_with("env ") && !variables.contains('=') {
-            // The name of the program in a sentence.
+            // This is the name of the program in a sentence.
             continue;
         }
         let end = if quoted { after.find('`') } else { after.find("; ") };

@@ -1,4 +1,4 @@
-//! The files in which an agent says how far it is, real ones, in a real project.
+//! Progress files of an agent: status, checklist and others, in a real project.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -121,7 +121,7 @@ fn a_file_written_again_has_another_identity_and_one_left_alone_has_not() {
     let first = files.read().identity;
     assert!(first.is_some());
     assert_eq!(files.read().identity, first);
-    // Replaced as careful programs do it: the same words in another file.
+    // Careful programs replace a file by renaming: the same text in another file.
     let beside = place.project().join("task/beside");
     fs::write(&beside, r#"{"complete": true}"#).unwrap();
     fs::rename(&beside, place.project().join(STATUS)).unwrap();

@@ -34,9 +34,9 @@ use super::stage::{AgentEnv, NIGHTWRIGHT};
 /// The timeout of a test; only a failing test takes this long.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What a script can say.
+/// The shell functions that scripts can use.
 const PRELUDE: &str = include_str!("fake_agent/prelude.sh");
-/// Scripts of its children.
+/// The scripts of child processes.
 const CHILDREN: [(&str, &str); 4] = [
     ("deaf.sh", include_str!("fake_agent/deaf.sh")),
     ("polite.sh", include_str!("fake_agent/polite.sh")),
@@ -51,7 +51,7 @@ pub(crate) struct FakeAgent {
 }
 
 impl FakeAgent {
-    /// With its folder inside another.
+    /// Creates its folder inside another one.
     pub(crate) fn inside(folder: &Path) -> Self {
         let folder = folder.join("fake");
         fs::create_dir(&folder).unwrap();
@@ -64,12 +64,12 @@ impl FakeAgent {
         Self { folder }
     }
 
-    /// The whole text of a script.
+    /// The complete script, with the prelude.
     pub(crate) fn script(&self, words: &str) -> String {
         format!("fake='{}'\n{PRELUDE}\n{words}\n", self.folder.display())
     }
 
-    /// A file that it left, or that it waits for.
+    /// The path of a file that the agent writes or waits for.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -79,7 +79,7 @@ impl FakeAgent {
         fs::read_to_string(self.file(name)).unwrap_or_default()
     }
 
-    /// Says what it waits for.
+    /// Creates a file that the agent waits for.
     pub(crate) fn tell(&self, name: &str) {
         fs::write(self.file(name), "").unwrap();
     }
@@ -101,7 +101,7 @@ impl FakeAgent {
 }
 
 impl Drop for FakeAgent {
-    /// Kills the processes of a failed test too.
+    /// Kills the remaining processes of a failed test.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.census(Vec::new()).end();
@@ -109,12 +109,12 @@ impl Drop for FakeAgent {
     }
 }
 
-/// The mark of a run, as far as all its processes have the same.
+/// The part of a run's mark that all its processes share.
 fn mark(run: &str) -> String {
     format!("{MARK}={run}.")
 }
 
-/// A fake agent on a stage: one attempt at a time, and no run around it.
+/// A fake agent for single attempts, without a run.
 pub(crate) struct FakeAttempt {
     pub(crate) stage: AgentEnv,
     pub(crate) agent: FakeAgent,
@@ -132,12 +132,12 @@ impl FakeAttempt {
         Self { stage, agent, run }
     }
 
-    /// A script, to be played below a guard.
+    /// Returns an agent that plays a script under a guard.
     pub(crate) fn playing(&self, words: &str) -> ProcessAgent {
         self.kept(Containment::with_guard(NIGHTWRIGHT.into(), None, None), words)
     }
 
-    /// The same, kept like this.
+    /// Returns an agent that plays a script with this containment.
     pub(crate) fn kept(&self, containment: Containment, words: &str) -> ProcessAgent {
         let script = self.agent.script(words);
         ProcessAgent::new(AgentSetup {
@@ -152,7 +152,7 @@ impl FakeAttempt {
         self.agent.census(vec![mark(&self.run.0)])
     }
 
-    /// Fails unless the raw output of the first attempt is what was printed, to the last byte.
+    /// Fails unless the raw output of the first attempt is exactly the printed one.
     #[track_caller]
     pub(crate) fn all_is_kept(&self) {
         same_bytes(
@@ -170,7 +170,7 @@ impl Drop for FakeAttempt {
     }
 }
 
-/// Fails unless two files have the same bytes, which may be too many to show.
+/// Fails unless two files have the same content, which may be too long to print.
 #[track_caller]
 fn same_bytes(kept: &Path, printed: &Path) {
     let (kept, printed) = (fs::read(kept).unwrap(), fs::read(printed).unwrap());
@@ -179,14 +179,14 @@ fn same_bytes(kept: &Path, printed: &Path) {
     assert_eq!(different, None, "kept and printed are not the same from this byte on");
 }
 
-/// A hermit whose `claude` is a fake agent.
+/// A test environment whose `claude` is a fake agent.
 pub(crate) struct FakeAgentEnv {
     pub(crate) env: TestEnv,
     pub(crate) agent: FakeAgent,
 }
 
 impl FakeAgentEnv {
-    /// The agent plays these words in every attempt and call; `$NIGHTWRIGHT_ATTEMPT` tells which.
+    /// Plays the script in every attempt and call. `$NIGHTWRIGHT_ATTEMPT` identifies them.
     pub(crate) fn new(words: &str) -> Self {
         let env = TestEnv::new();
         let agent = FakeAgent::inside(&env.path(""));
@@ -205,8 +205,8 @@ impl FakeAgentEnv {
         self.command(more).spawn().unwrap()
     }
 
-    /// Everybody who carries the mark of a run, or has the home of the hermit, and everybody who
-    /// left a note.
+    /// Returns the processes with the mark of a run or the home of the test environment, and those
+    /// that wrote a note.
     pub(crate) fn census(&self) -> Census {
         let mut signs = vec![format!("HOME={}", self.env.path("home").display())];
         for run in self.env.runs() {
@@ -215,7 +215,7 @@ impl FakeAgentEnv {
         self.agent.census(signs)
     }
 
-    /// The raw output of an attempt is what was printed, to the last byte.
+    /// Fails unless the raw output of an attempt is exactly the printed one.
     #[track_caller]
     pub(crate) fn all_is_kept(&self, label: &str) {
         let kept = self.env.runs()[0].join(format!("output/{label}.ndjson"));

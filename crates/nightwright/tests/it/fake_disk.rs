@@ -1,9 +1,8 @@
-//! A file that fails and crashes as it is told: for tests and for the simulator.
+//! A file with scripted faults and crashes, for tests and for the simulator.
 //!
-//! What was appended is at first *volatile*. A sync makes it *durable*. A crash keeps all durable
-//! bytes and any prefix of the volatile ones. A failed sync is as bad as on Linux: the system
-//! forgets that the bytes were still to be written, so that a later sync succeeds and saves
-//! nothing.
+//! Appended bytes are *volatile* at first. A sync makes them *durable*. A crash keeps all durable
+//! bytes and any prefix of the volatile ones. A failed sync behaves as on Linux: the system drops
+//! the unwritten bytes, and a later sync succeeds without saving them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nightwright::store::journal::FileLayer;
 
-/// A disk with one file on it. Clones are the same disk.
+/// A disk with one file. Clones share the same disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FakeDisk {
     state: Arc<Mutex<FakeDiskState>>,
@@ -21,102 +20,97 @@ pub(crate) struct FakeDisk {
 #[derive(Debug, Default)]
 struct FakeDiskState {
     bytes: Vec<u8>,
-    /// How many of the bytes a crash cannot take.
+    /// The number of bytes that survive every crash.
     durable: usize,
-    /// How many a sync can still save, if a failed one has given up the others.
+    /// The number of bytes that a sync can still save, after a failed sync.
     salvageable: Option<usize>,
     reserve: u64,
-    /// How much the disk can hold, if there is a limit.
+    /// The capacity of the disk in bytes, if limited.
     capacity: Option<u64>,
-    /// How often each operation was called.
+    /// The number of calls of each operation.
     calls: BTreeMap<Operation, u64>,
-    /// What is to go wrong, at which call.
+    /// The faults, by operation and number of the call.
     faults: BTreeMap<(Operation, u64), Fault>,
 }
 
-/// What can be told to fail.
+/// An operation that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
-    /// [`FileLayer::append`].
     Append,
-    /// [`FileLayer::sync`].
     Sync,
-    /// [`FileLayer::truncate`].
     Truncate,
-    /// [`FileLayer::reserve`].
     Reserve,
 }
 
-/// How it fails.
+/// The way in which an operation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// `ENOSPC`, before anything was done.
+    /// `ENOSPC`, without any effect.
     NoSpace,
-    /// `EIO`, before anything was done.
+    /// `EIO`, without any effect.
     Io,
-    /// So many bytes are written, then `ENOSPC`. For an append; otherwise as `NoSpace`.
+    /// Writes this many bytes and then returns `ENOSPC`. Only for appends; otherwise like
+    /// `NoSpace`.
     Short(usize),
 }
 
 impl FakeDisk {
-    /// An empty disk without a limit, on which nothing fails.
+    /// An empty disk without a limit or faults.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// A disk with a file on it that has been there for a while.
+    /// A disk with a file whose content is durable.
     pub(crate) fn with(bytes: &[u8]) -> Self {
         let bytes = bytes.to_owned();
         let state = FakeDiskState { durable: bytes.len(), bytes, ..FakeDiskState::default() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Opens the file.
     pub(crate) fn open(&self) -> FakeFile {
         FakeFile { disk: self.clone(), path: PathBuf::from("journal.jsonl") }
     }
 
-    /// Lets the `nth` call from now, counted from 1, fail.
+    /// Makes the `nth` call from now fail, counted from 1.
     pub(crate) fn fail(&self, operation: Operation, nth: u64, fault: Fault) {
         let mut state = self.state();
         let at = state.calls.get(&operation).copied().unwrap_or(0) + nth;
         state.faults.insert((operation, at), fault);
     }
 
-    /// Takes back all faults that have not struck yet.
+    /// Removes all pending faults.
     pub(crate) fn heal(&self) {
         self.state().faults.clear();
     }
 
-    /// Limits what the file and its reserve can take together. Appends beyond it are short.
+    /// Limits the total size of the file and its reserve. Appends beyond it are short.
     pub(crate) fn set_capacity(&self, bytes: u64) {
         self.state().capacity = Some(bytes);
     }
 
-    /// Everything in the file, volatile bytes too.
+    /// The content of the file, including volatile bytes.
     pub(crate) fn contents(&self) -> Vec<u8> {
         self.state().bytes.clone()
     }
 
-    /// How many bytes a crash could take.
+    /// The number of bytes that a crash could lose.
     pub(crate) fn volatile(&self) -> usize {
         let state = self.state();
         state.bytes.len() - state.durable
     }
 
-    /// How much space is set aside.
+    /// The reserved space in bytes.
     pub(crate) fn reserved(&self) -> u64 {
         self.state().reserve
     }
 
-    /// How often an operation was called.
+    /// The number of calls of an operation.
     pub(crate) fn calls(&self, operation: Operation) -> u64 {
         self.state().calls.get(&operation).copied().unwrap_or(0)
     }
 
-    /// The machine loses power: of the volatile bytes only the first `surviving` are kept. Gives a
-    /// new disk with what is left, on which nothing fails; this one stays as it is, so that
-    /// another crash can be tried.
+    /// Simulates a power failure that keeps only the first `surviving` volatile bytes. Returns a
+    /// new disk without faults. This disk stays unchanged, so that a test can try another crash.
     #[must_use]
     pub(crate) fn crash(&self, surviving: usize) -> Self {
         let state = self.state();
@@ -130,7 +124,7 @@ impl FakeDisk {
         disk
     }
 
-    /// A panic of another holder leaves the bytes as they are.
+    /// Locks the state. A panic of another holder leaves it intact.
     fn state(&self) -> MutexGuard<'_, FakeDiskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -215,14 +209,14 @@ impl FileLayer for FakeFile {
 }
 
 impl FakeDiskState {
-    /// Counts a call; the fault that is due at it, if any.
+    /// Counts a call and returns its fault, if any.
     fn call(&mut self, operation: Operation) -> Option<Fault> {
         let calls = self.calls.entry(operation).or_default();
         *calls += 1;
         self.faults.remove(&(operation, *calls))
     }
 
-    /// How many of so many bytes still fit.
+    /// The number of these bytes that still fit.
     fn room(&self, wanted: usize) -> usize {
         let Some(capacity) = self.capacity else {
             return wanted;

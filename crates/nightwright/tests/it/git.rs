@@ -1,4 +1,4 @@
-//! The project as git sees it, with real repositories.
+//! The project's Git state, with real repositories.
 
 mod changes;
 mod hostile;
@@ -14,20 +14,20 @@ use nightwright::workspace::{Baseline, Snapshot, Workspace, head_commit};
 use nightwright_core::tamper::FileSide;
 use tempfile::TempDir;
 
-/// A repository with a commit in it.
+/// A repository with one commit.
 pub(crate) struct Repo {
     folder: TempDir,
 }
 
 impl Repo {
-    /// One without a commit.
+    /// Creates a repository without commits.
     fn unborn(options: &[&str]) -> Self {
         let repo = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(repo.path("p")).unwrap();
         let mut words = vec!["init", "--quiet", "--initial-branch=main"];
         words.extend(options);
         repo.git(&words);
-        // The product honours what the user ignores everywhere.
+        // Exclude the user's global ignore file, which nightwright respects.
         repo.git(&["config", "core.excludesFile", "/dev/null"]);
         repo
     }
@@ -463,7 +463,7 @@ fn a_resumed_run_counts_from_the_commit_at_which_it_began() {
     let now = resumed.snapshot();
     assert_eq!(print(&now), print(&third));
     assert_eq!(resumed.commits_since(start.head()), 2);
-    // Without the run's own folder of git: another is made for the same commit.
+    // Without the run's own Git folder, a new one is created for the same commit.
     fs::remove_dir_all(repo.run().join("git")).unwrap();
     repo.git(&["update-index", "--assume-unchanged", "a.txt"]);
     assert_eq!(print(&again(&repo).snapshot()), print(&third));

@@ -1,4 +1,4 @@
-//! The binary in a hermetic folder: its own project, its own state, its own environment.
+//! The binary in a hermetic folder with a separate project, state and environment.
 
 use std::fs;
 use std::io::Read;
@@ -15,10 +15,10 @@ use super::stage::NIGHTWRIGHT;
 /// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How often a busy machine may be slow.
+/// The number of tries on a busy machine.
 const TRIES: usize = 3;
 
-/// A folder with a project in it, and nothing of the machine's own settings.
+/// A folder with a project, isolated from the settings of the machine.
 pub(crate) struct TestEnv {
     folder: TempDir,
 }
@@ -48,7 +48,7 @@ impl TestEnv {
         self.path("project")
     }
 
-    /// Puts a file into the project.
+    /// Writes a file in the project.
     pub(crate) fn file(&self, name: &str, text: &str) -> &Self {
         fs::write(self.project().join(name), text).unwrap();
         self
@@ -65,12 +65,12 @@ impl TestEnv {
         self.program(NIGHTWRIGHT, arguments)
     }
 
-    /// A command line as a person would paste it into a shell in the project.
+    /// Runs a command line in a shell in the project.
     pub(crate) fn paste(&self, line: &str) -> Output {
         finish(self.shell(line).spawn().unwrap())
     }
 
-    /// The same, not started yet.
+    /// Returns the command for a command line in a shell.
     pub(crate) fn shell(&self, line: &str) -> Command {
         let link = self.path("bin").join("nightwright");
         if !link.exists() {
@@ -92,7 +92,7 @@ impl TestEnv {
             .env("NIGHTWRIGHT_STATE_DIR", self.path("state"))
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
-            // A whole program more for each run; who wants to see it asks for it.
+            // Avoids another process per run. The tests of this feature enable it.
             .env("NIGHTWRIGHT_KEEP_AWAKE", "false")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -100,12 +100,12 @@ impl TestEnv {
         command
     }
 
-    /// Runs a command to its end, which has to come.
+    /// Runs a command and waits for its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         finish(self.command(arguments).spawn().unwrap())
     }
 
-    /// A whole run of a scripted agent, to its end.
+    /// Runs a scripted agent until the run ends.
     pub(crate) fn rehearse(&self, script: &str, most: &str, more: &[&str]) -> Output {
         let script = self.script(script);
         let run = ["run", "-p", "x", "-m", most, "--no-delay"];
@@ -122,19 +122,19 @@ impl TestEnv {
         for project in list(&self.path("state")) {
             runs.extend(list(&project.join("runs")));
         }
-        // Of runs that began in the same second the names say nothing.
+        // The names of runs that began in the same second have no order.
         runs.sort_by_cached_key(|run| (second(run), began(run), run.clone()));
         runs
     }
 
-    /// What is in the journal of the only run.
+    /// The records in the journal of the only run.
     pub(crate) fn journal(&self) -> Vec<Record> {
         let runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");
         nightwright::store::journal::read(&runs[0].join("journal.jsonl")).unwrap().records
     }
 
-    /// Waits until the journal of the only run has an event of this name.
+    /// Waits until the journal of the only run contains an event with this name.
     pub(crate) fn wait_for(&self, event: &str) {
         let begun = Instant::now();
         loop {
@@ -168,12 +168,12 @@ pub(crate) fn grow_impatient() {
     std::thread::sleep(ONE_EVENT);
 }
 
-/// Waits for the end of a command, which has to come.
+/// Waits for a command to exit. Fails if it takes too long.
 pub(crate) fn finish(child: Child) -> Output {
     finish_within(child, TEST_TIMEOUT)
 }
 
-/// The same, for one that may take longer.
+/// Like [`finish`], with another timeout.
 pub(crate) fn finish_within(mut child: Child, patience: Duration) -> Output {
     let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let drain = |mut pipe: Box<dyn Read + Send>| {
@@ -198,7 +198,7 @@ pub(crate) fn finish_within(mut child: Child, patience: Duration) -> Output {
     Output { code: status.code(), out: out.join().unwrap(), err: err.join().unwrap() }
 }
 
-/// Fails unless this takes less than `limit` at least once. A busy machine is slow now and then; a
+/// Fails unless this takes less than `limit` at least once. A busy machine is slow sometimes, but a
 /// program that waits for `limit` is slow every time.
 #[track_caller]
 pub(crate) fn takes_less_than(limit: Duration, attempt: impl Fn() -> Duration) {
@@ -212,12 +212,12 @@ pub(crate) fn takes_less_than(limit: Duration, attempt: impl Fn() -> Duration) {
     panic!("not once in less than {limit:?}: {took:?}");
 }
 
-/// The second in which a run began, by its name.
+/// The second in which a run began, from its name.
 fn second(run: &Path) -> Option<String> {
     run.file_name()?.to_str()?.get(..15).map(str::to_owned)
 }
 
-/// When it began, by its journal.
+/// The time when a run began, from its journal.
 fn began(run: &Path) -> Option<jiff::Timestamp> {
     let journal = fs::read_to_string(run.join("journal.jsonl")).ok()?;
     let first: serde_json::Value = serde_json::from_str(journal.lines().next()?).ok()?;
@@ -231,12 +231,12 @@ fn list(folder: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The names of the events of a journal.
+/// The names of all events in a journal.
 pub(crate) fn names(journal: &[Record]) -> Vec<&'static str> {
     journal.iter().map(|record| record.event.name()).collect()
 }
 
-/// The name of the ending, which has to be the last event.
+/// The name of the outcome, which must be the last event.
 pub(crate) fn ending(journal: &[Record]) -> &'static str {
     match &journal.last().expect("events").event {
         Event::Run(RunEvent::Finished { outcome, .. }) => outcome.name(),
@@ -245,13 +245,13 @@ pub(crate) fn ending(journal: &[Record]) -> &'static str {
 }
 
 impl Output {
-    /// Fails unless the command exited like this.
+    /// Fails unless the command exited with this code.
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "\nstdout:\n{}\nstderr:\n{}", self.out, self.err);
         self
     }
 
-    /// Fails unless all of this was said to people.
+    /// Fails unless standard error contains all of these texts.
     pub(crate) fn says(self, words: &[&str]) -> Self {
         for word in words {
             assert!(self.err.contains(word), "`{word}` is not in:\n{}", self.err);

@@ -55,7 +55,7 @@ fn project_to_complete() -> TestEnv {
     env
 }
 
-/// What a shell prints when it runs this text in the project.
+/// The output of a shell that runs this text in the project.
 fn shell(env: &TestEnv, program: &str, options: &[&str], text: &str) -> Vec<String> {
     let mut command = Command::new(program);
     command.env_clear().envs(env.command(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
@@ -66,7 +66,7 @@ fn shell(env: &TestEnv, program: &str, options: &[&str], text: &str) -> Vec<Stri
     String::from_utf8(done.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// What bash offers for the last of these words.
+/// The completions that bash offers for the last word.
 fn bash(env: &TestEnv, script: &str, words: &[&str]) -> Vec<String> {
     let last = words.len() - 1;
     let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
@@ -208,7 +208,7 @@ fn on_a_terminal_a_manual_page_opens_in_man() {
     let page = env.run(&["man", "run"]).exits(0).out;
     assert_eq!(fs::read_to_string(&seen).unwrap().trim_end(), page.trim_end());
 
-    // Without `man`, the help can be read.
+    // Without `man`, the plain help is shown.
     let pty = Pty::new(24, 80);
     let mut command = env.command(&["man", "version"]);
     command.env("PATH", env.path("home")).stdout(pty.end()).stderr(pty.end());
@@ -218,7 +218,7 @@ fn on_a_terminal_a_manual_page_opens_in_man() {
     assert!(shown.contains("Usage:") && !shown.contains(".TH"), "{shown}");
 }
 
-/// Whether a program is there.
+/// Whether a program is installed.
 fn is_there(program: &str) -> bool {
     Command::new("sh")
         .args(["-c", &format!("command -v {program}")])
@@ -254,7 +254,7 @@ fn every_command_has_a_manual_page() {
         );
         assert!(!page.contains("Examples:"), "{name}:\n{page}");
         assert!(!page.contains('\u{1b}'), "{name} has colours in it");
-        // Where there is a reader of manual pages, it has nothing to complain of.
+        // If groff is installed, it must accept the page without warnings.
         if is_there("groff") {
             let read = Command::new("groff")
                 .args(["-man", "-Tutf8", "-ww", "-z"])

@@ -1,5 +1,5 @@
-//! Every `next:` and `hint:` command line works as printed: it is pasted into a shell, in a project
-//! where a run ended like that.
+//! Every `next:` and `hint:` command works as printed: each is run in a shell, in a project whose
+//! run ended with that outcome.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use nightwright_core::units::RunId;
 
 use super::harness::{Output, TestEnv, ending, finish, names};
 
-/// The first attempt ends in this way; the second does the work.
+/// A script whose first attempt is given and whose second completes the work.
 fn script(first: &str) -> String {
     format!(
         "{first}\n[[attempt]]\ncost = 0.10\ntokens = {{ input = 100, output = 50 }}\nsteps = [{{ write = \"done.txt\", text = \"1\" }}]\n\
@@ -21,18 +21,18 @@ fn script(first: &str) -> String {
     )
 }
 
-/// A project with a run that ended.
+/// A project with a run that has ended.
 struct EndedRun {
     env: TestEnv,
-    /// What it said in the end, if it was a real ending and not a journal made up.
+    /// The output of the run; `None` if its journal was rewritten.
     output: Option<String>,
 }
 
 impl EndedRun {
-    /// A run whose first attempt ends in this way.
+    /// Runs a script with this first attempt.
     fn by(first: &str, more: &[&str]) -> Self {
         let env = TestEnv::new();
-        // What is checked here costs nothing.
+        // Avoid the cost of a model's verdict.
         let folder = env.path("home/.config/nightwright");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), "[verify]\nmodel = \"off\"\n").unwrap();
@@ -58,7 +58,7 @@ impl EndedRun {
         Self { output: Some(finish(child).err), env }
     }
 
-    /// The same run, of which the journal says that it ended like this.
+    /// Replaces the outcome in the journal.
     fn rewritten(self, outcome: &Outcome) -> Self {
         let ended = self;
         let path = ended.env.runs()[0].join("journal.jsonl");
@@ -88,8 +88,8 @@ impl EndedRun {
     }
 }
 
-/// A run that ended like this: by itself where the rehearsal agent can bring it about, else by a
-/// journal. A new outcome has to be added here.
+/// A run with this outcome, produced by the rehearsal agent if possible, else by a rewritten
+/// journal. Every new outcome must be added here.
 fn ended(outcome: &Outcome) -> EndedRun {
     let attempt = |ending: &str| format!("[[attempt]]\ncost = 0.10\nending = {{ {ending} }}");
     let by = |ending: &str, more: &[&str]| EndedRun::by(&attempt(ending), more);
@@ -143,7 +143,7 @@ fn paste(env: &TestEnv, line: &str) {
     }
 }
 
-/// One test for each outcome: they are run side by side, as many as the machine can bear.
+/// One test per outcome, so that they run in parallel.
 macro_rules! every_next_command_works_as_printed_after {
     ($($name:ident)*) => {
         mod every_next_command_works_as_printed_after {
@@ -268,13 +268,13 @@ fn a_project_elsewhere_is_in_the_command() {
 
 #[test]
 fn hints_about_runs_that_are_gone_or_alive_work_as_printed() {
-    // Nothing to tell.
+    // `tell` without a message.
     let stopped = EndedRun::stopped(&["stop"]);
     let run = stopped.run().0;
     let output = stopped.env.run(&["tell", &run]).exits(2).says(&["nothing to tell"]);
     stopped.env.paste(&hint(&output)).exits(1).says(&["has ended: stopped"]);
 
-    // Nothing is there.
+    // `resume` without any run.
     let env = TestEnv::new();
     let output = env.run(&["resume"]).exits(1);
     let line = hint(&output);
@@ -282,7 +282,7 @@ fn hints_about_runs_that_are_gone_or_alive_work_as_printed() {
     rehearsed.push_str(" --dry-run");
     env.paste(&rehearsed).exits(0);
 
-    // One that is running is stopped by the hint.
+    // The hint for a live run stops it.
     let env = TestEnv::new();
     let hang = env.script("[[attempt]]\nending = { hang = true }");
     let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &hang];
@@ -303,7 +303,7 @@ fn a_denied_command_is_allowed_by_the_printed_next_step() {
 
 #[test]
 fn a_denied_command_can_be_allowed_whatever_else_ended_the_run() {
-    // It does something else then.
+    // The agent also does other work after the denial.
     let denied = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"kubectl get pods\" }, \
                   { write = \"1.txt\", text = \"1\" }]\nending = { result = \"Hm.\" }\n";
     let idle = format!("{denied}[[attempt]]\nending = {{ result = \"Hm.\" }}");
@@ -325,7 +325,7 @@ fn a_denied_command_can_be_allowed_whatever_else_ended_the_run() {
     }
 }
 
-/// Pastes the step that allows what was denied.
+/// Runs the next step that allows the denied command.
 fn allow_what_was_denied(env: &TestEnv, said: &str) {
     let next = said.lines().find(|line| line.contains("allow what was denied and continue: "));
     let next = next.unwrap_or_else(|| panic!("no such step in:\n{said}"));
@@ -340,7 +340,7 @@ fn allow_what_was_denied(env: &TestEnv, said: &str) {
     assert_eq!(allowed.as_deref(), Some(sentence));
 }
 
-/// The command line of the first next step, and its words.
+/// The first next step: its text and its command line.
 fn next_step(said: &str) -> (&str, &str) {
     let next = said.lines().find_map(|line| line.trim_start().strip_prefix("next: ")).unwrap();
     next.split_once(": nightwright ").map(|(words, _)| (words, &next[words.len() + 2..])).unwrap()
@@ -372,7 +372,7 @@ fn guidance_in_the_named_file_reaches_the_agent_of_a_resumed_run() {
     assert!(last["prompt"].as_str().unwrap().contains("Start with the parser."), "{last}");
 }
 
-/// A run whose agent hangs, and then does the work.
+/// A run whose first attempt hangs and whose second does the work.
 fn hanging(env: &TestEnv) -> Child {
     let hang = script("[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }");
     let script = env.script(&hang);
@@ -382,7 +382,7 @@ fn hanging(env: &TestEnv) -> Child {
     child
 }
 
-/// The command that `status` gives for this.
+/// The command in the output of `status` for this step.
 fn step(env: &TestEnv, text: &str) -> String {
     let page = env.run(&["status"]).exits(0).out;
     let line = page.lines().find(|line| line.contains(text));
@@ -415,7 +415,7 @@ fn every_next_command_of_a_run_whose_process_is_gone_works_as_printed() {
     child.kill().unwrap();
     child.wait().unwrap();
     paste(&env, &step(&env, "its process is gone: continue: "));
-    // What is left of it when the journal is damaged.
+    // The same with a damaged journal.
     let path = env.runs()[0].join("journal.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("iteration_started", "iteration_", 1)).unwrap();

@@ -15,14 +15,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::git::git;
 use super::harness::{Output, TestEnv, ending, finish, names};
 
-/// Works once and claims.
+/// Works once and claims completion.
 const WORKS: &str = r#"
 [[attempt]]
 steps = [{ write = "a.txt", text = "a" }]
 ending = { result = "<promise>COMPLETE</promise>" }
 "#;
 
-/// Works again and again, and never claims.
+/// Works in every iteration and never claims completion.
 const GOES_ON: &str = r#"
 [[attempt]]
 steps = [{ run = "echo more >> a.txt" }]
@@ -35,7 +35,7 @@ const IDLES: &str = r#"
 ending = { result = "I looked at it." }
 "#;
 
-/// A project with a folder for what hooks leave.
+/// A project with a folder for the output of hooks.
 fn project() -> TestEnv {
     let env = TestEnv::new();
     fs::create_dir_all(env.project().join(".nightwright/hooks")).unwrap();
@@ -43,7 +43,7 @@ fn project() -> TestEnv {
     env
 }
 
-/// Puts a hook into the project. In its text `SEEN` is the folder for what it leaves.
+/// Writes a hook into the project. `SEEN` in its text is the folder for its output.
 fn hook(env: &TestEnv, name: &str, text: &str) {
     file(env, name, &format!("#!/bin/sh\n{text}\n"), 0o755);
 }
@@ -68,7 +68,7 @@ fn seen(env: &TestEnv, name: &str) -> String {
     fs::read_to_string(env.path("seen").join(name)).unwrap_or_default()
 }
 
-/// What the failed hooks are said to have done.
+/// The failed hooks and their reasons, from the journal.
 fn failures(env: &TestEnv) -> Vec<(String, String)> {
     let events = env.journal().into_iter().map(|record| record.event);
     events
@@ -89,7 +89,7 @@ fn warnings(env: &TestEnv) -> Vec<String> {
         .collect()
 }
 
-/// Waits until something is the case, which has to come.
+/// Waits until a condition holds.
 fn until(what: &str, mut fact: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !fact() {
@@ -106,7 +106,7 @@ fn pid(env: &TestEnv, name: &str) -> Pid {
     Pid::from_raw(seen(env, name).trim().parse().unwrap()).unwrap()
 }
 
-/// Whether the process whose number a hook left is alive.
+/// Whether the process whose ID a hook wrote is alive.
 fn lives(env: &TestEnv, name: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid(env, name).as_raw_nonzero()));
     stat.is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.starts_with(" Z"))
@@ -364,7 +364,7 @@ ending = { result = "Some of it." }
     assert_eq!(seen(&env, "ran"), "started\nmine\nmax_iterations\n");
 }
 
-/// Lets the agent do this with the copies of hooks in the folder of its run.
+/// A script whose agent modifies the copies of the hooks in the run directory.
 fn meddling(env: &TestEnv, with: &str) -> String {
     let state = env.path("state").display().to_string();
     format!(

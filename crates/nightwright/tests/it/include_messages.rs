@@ -87,7 +87,7 @@ fn it_has_a_meaning_with_json_only() {
         env.run(&arguments).exits(2).says(&["--include-messages", "--output json"]);
     }
     assert!(env.runs().is_empty(), "wrong use leaves nothing behind");
-    // Where json is what the user always wants, the flag alone is enough.
+    // If the configuration sets JSON output, the flag alone is enough.
     let mut command =
         env.command(&["run", "-p", "x", "-m", "1", "--dry-run", "--include-messages"]);
     let output = finish(command.env("NIGHTWRIGHT_OUTPUT", "json").spawn().unwrap());

@@ -1,4 +1,4 @@
-//! `nightwright init`: what it writes, what it refuses, and what it asks.
+//! `nightwright init`: the files that it writes, its errors and its questions.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -27,7 +27,7 @@ fn text(env: &TestEnv, name: &str) -> String {
     fs::read_to_string(env.project().join(name)).unwrap()
 }
 
-/// What the file sets, without comments and sections in which nothing is set.
+/// The settings in the file, without comments and empty sections.
 fn set(env: &TestEnv) -> String {
     let config = text(env, CONFIG);
     let mut kept: Vec<&str> = Vec::new();
@@ -43,7 +43,7 @@ fn set(env: &TestEnv) -> String {
     kept.join("\n")
 }
 
-/// Everything in a folder, links not followed.
+/// All paths in a folder, without following links.
 fn tree(folder: &Path) -> Vec<String> {
     let mut all = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -186,7 +186,7 @@ fn a_replaced_configuration_and_the_tasks_are_kept() {
     assert_eq!(text(&env, ".nightwright/hooks/started"), "#!/bin/sh");
     assert_ne!(text(&env, ".nightwright/hooks/started.sample"), "changed");
 
-    // An older copy is not lost to a newer one.
+    // A newer backup does not overwrite an older one.
     env.run(&["init", "--yes"]).exits(0);
     assert_eq!(text(&env, ".nightwright/config.toml.bak"), "mine");
     assert!(text(&env, ".nightwright/config.toml.bak2").starts_with("#:schema"));
@@ -313,7 +313,7 @@ fn a_folder_that_is_not_there_is_a_usage_error() {
         .says(&["cannot use the project folder `nowhere`"]);
 }
 
-/// A project that several tools were used in.
+/// A project with the files of several other tools.
 fn used() -> TestEnv {
     with(&[
         (
@@ -405,7 +405,7 @@ fn what_was_imported_is_named_and_not_imported_again() {
     let mut after = tree(&env.project());
     after.retain(|name| name != ".nightwright/config.toml.bak");
     assert_eq!(after, before);
-    // Another task of the same name is no reason to leave one out.
+    // A task of the same name does not prevent the import.
     env.file(".nightwright/tasks/ralph/INSTRUCTIONS.md", "Something else.");
     env.run(&["init", "--yes"]).exits(0).says(&["nightwright run ralph-2 "]);
 }

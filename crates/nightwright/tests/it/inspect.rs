@@ -1,4 +1,4 @@
-//! `nightwright inspect`: a recorded stream, read by the same rules as a live one.
+//! `nightwright inspect`: a recorded stream, interpreted like a live one.
 
 use std::fs;
 use std::io::Write;
@@ -25,7 +25,7 @@ fn object(output: &Output) -> Value {
     serde_json::from_str(&output.out).unwrap()
 }
 
-/// The object for these lines and further arguments.
+/// The JSON output for these lines and arguments.
 fn inspected(lines: &[&str], more: &[&str]) -> Value {
     let env = TestEnv::new();
     let path = stream(&env, lines);
@@ -33,7 +33,7 @@ fn inspected(lines: &[&str], more: &[&str]) -> Value {
     object(&env.run(&arguments).exits(0))
 }
 
-/// A recording of the real program.
+/// The path of a recording of the real program.
 fn recording(name: &str) -> PathBuf {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../nightwright-core/tests/fixtures");
     fixtures.join("claude").join(name)
@@ -64,7 +64,7 @@ fn how_the_process_ended_decides_where_the_stream_does_not() {
     assert_eq!(name(&[INIT, BASH], &["--signal", "9"]), "crashed retry");
     assert_eq!(name(&[INIT, BASH], &["--exit-code", "0"]), "crashed retry");
     assert_eq!(name(&[INIT, BASH], &[]), "crashed retry");
-    // A good result stands, however the process ended.
+    // A successful result counts, however the process ended.
     for more in [&["--signal", "15"][..], &["--exit-code", "143"], &[]] {
         assert_eq!(name(&[INIT, BASH, RESULT], more), "finished no");
     }
@@ -145,7 +145,7 @@ fn without_json_the_stream_is_shown_and_summed_up_and_nothing_of_it_reaches_the_
 fn a_dash_is_standard_input() {
     let env = TestEnv::new();
     let mut child = env.command(&["inspect", "-", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
-    // Without an end of the last line.
+    // The last line has no newline.
     child.stdin.take().unwrap().write_all(format!("{INIT}\n{RESULT}").as_bytes()).unwrap();
     assert_eq!(object(&finish(child).exits(0))["outcome"], "finished");
 }
@@ -195,7 +195,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 
 #[test]
 fn a_stream_of_any_length_is_read_in_the_memory_of_a_line() {
-    // Less address space than the stream is long.
+    // The stream is larger than the available address space.
     let limited = "ulimit -v 160000 && exec \"$0\" inspect - --json";
     let mut child = Command::new("/bin/sh")
         .args(["-c", limited, NIGHTWRIGHT])
@@ -235,7 +235,7 @@ fn secrets_are_masked_in_all_that_is_shown() {
     let result = json!({ "type": "result", "subtype": "success", "is_error": false,
         "result": format!("Done with correct-horse-9x.\nSee {token}.") });
     let env = TestEnv::new();
-    // A word in two pieces, and a last line without an end.
+    // A secret split into two deltas, and a last line without a newline.
     let lines = [INIT, &delta("correct-ho"), &delta("rse-9x here\n"), &said.to_string(), BASH];
     let path = stream(&env, &[&lines[..], &[&result.to_string()]].concat());
     let text = fs::read_to_string(&path).unwrap();
@@ -255,7 +255,7 @@ fn secrets_are_masked_in_all_that_is_shown() {
     let stars = "*".repeat(token.len());
     let masked = format!("Done with ****************.\nSee {stars}.");
     assert_eq!(object(&object_of_it)["final_text"], masked);
-    // What it died of comes from standard error.
+    // The cause of the failure is in standard error.
     let nothing = env.path("nothing");
     fs::write(&nothing, "").unwrap();
     let died = inspect(nothing.to_str().unwrap(), &["--exit-code", "1"]);

@@ -1,4 +1,4 @@
-//! The journal under everything that disks and crashes do to it.
+//! The journal under disk faults and crashes.
 
 #![expect(clippy::unwrap_used, reason = "what fails in a test's helpers fails the test")]
 
@@ -30,7 +30,7 @@ fn record(event: Event) -> Record {
     }
 }
 
-/// Numbered, so that every record differs from every other.
+/// Creates numbered records, so that all of them differ.
 fn records(from: u64, to: u64) -> Vec<Record> {
     (from..=to)
         .map(|n| record(Event::Note(NoteEvent::Warning { text: format!("event {n}") })))
@@ -42,7 +42,7 @@ fn last_words() -> Vec<Record> {
     vec![record(samples.pop().unwrap())]
 }
 
-/// A journal on disk with these records.
+/// A journal on disk with given records.
 struct JournalOnDisk {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -69,7 +69,7 @@ fn lines(records: &[Record], from: u64) -> Vec<u8> {
     bytes
 }
 
-/// A whole line with these members and a checksum that fits.
+/// A complete line with these members and a valid checksum.
 fn sealed(members: &str) -> Vec<u8> {
     let crc = crc32fast::hash(members.as_bytes());
     format!("{members},\"crc\":\"{crc:08x}\"}}\n").into_bytes()
@@ -188,7 +188,7 @@ fn a_full_disk_is_an_ending_with_its_reason_on_record() {
     let disk = FakeDisk::new();
     let mut writer = begin(&disk);
     writer.append(&records(1, 2)).unwrap();
-    // Half a line still fits.
+    // Leave room for half a line.
     disk.set_capacity(disk.contents().len() as u64 + disk.reserved() + 40);
     let error = writer.append(&records(3, 4)).unwrap_err();
     assert!(error.reason().starts_with("cannot append to `journal.jsonl`: "), "{}", error.reason());
@@ -213,7 +213,7 @@ fn last_words_find_space_even_if_they_are_the_first_not_to() {
     writer.append(&records(1, 1)).unwrap();
     disk.set_capacity(disk.contents().len() as u64 + disk.reserved());
     writer.append_last(&last_words()).unwrap();
-    // A run that ends while an agent is working has more than one last thing to say.
+    // A run that ends while an agent is working writes several last records.
     writer.append_last(&last_words()).unwrap();
     assert_eq!(writer.last_seq(), 3);
     assert!(writer.failure().is_some());
@@ -252,15 +252,15 @@ fn a_crash_at_every_byte_keeps_what_was_acknowledged_and_leaves_a_valid_prefix()
         assert!((2..=6).contains(&count), "{surviving}");
         assert_eq!(journal.records, records(1, count), "{surviving}");
 
-        // Taking over once more, and after another crash, gives the same.
+        // Recovery gives the same result again, also after another crash.
         writer.append(&records(count + 1, count + 1)).unwrap();
         let (journal, _) = reopened(&after.crash(0));
         assert_eq!((journal.records, journal.torn), (records(1, count), None), "{surviving}");
     }
 }
 
-/// Plays a run of several batches with one fault somewhere, up to its last words. Gives the
-/// records in order and how many of them were acknowledged.
+/// Writes several batches with one fault, up to the last records. Returns the records in order, and
+/// the number of acknowledged ones.
 fn play(disk: &FakeDisk) -> (Vec<Record>, usize) {
     let mut writer = begin(disk);
     let mut tried = Vec::new();
@@ -319,14 +319,14 @@ fn a_reader_follows_a_growing_journal_line_by_line() {
     assert_eq!(poll(), expected(1, 2));
     assert_eq!(poll(), []);
 
-    // Byte by byte, as a slow disk might show it.
+    // The line appears byte by byte, as on a slow disk.
     for byte in lines(&records(3, 3), 3) {
         assert_eq!(poll(), []);
         add(&path, &[byte]);
     }
     assert_eq!(poll(), expected(3, 3));
 
-    // Half a line that the writer takes back, and what it writes instead.
+    // The writer removes half a line and writes others instead.
     let whole = fs::metadata(&path).unwrap().len();
     add(&path, &lines(&last_words(), 4)[..100]);
     assert_eq!(poll(), []);

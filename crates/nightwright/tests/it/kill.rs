@@ -20,7 +20,7 @@ use rustix::process::Signal;
 use self::cell::Cell;
 use super::fake_agent::{FakeAgentEnv, send};
 
-/// How often, unless the environment says otherwise.
+/// The default number of kills.
 const KILLS: u64 = 20;
 /// The number of parallel kills; most of the time is waiting.
 const MAX_PARALLEL: usize = 20;
@@ -32,15 +32,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// When a run is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Moment {
-    /// While it starts, or its agent does.
+    /// While the run or its agent starts.
     Start,
-    /// During a call of a tool.
+    /// During a tool call of the agent.
     Tool,
     /// During a check of the gate.
     Check,
     /// After SIGTERM, during the grace period.
     Grace,
-    /// While it is resumed, after it was killed during a call of a tool.
+    /// While the run is resumed, after a kill during a tool call.
     Resume,
 }
 
@@ -68,7 +68,7 @@ impl Moment {
         }
     }
 
-    /// How long after the moment has come it is at most, in milliseconds.
+    /// The maximum random delay of the kill, in milliseconds.
     fn breadth(self) -> u64 {
         match self {
             Self::Start => 800,
@@ -88,7 +88,7 @@ struct KillResult {
     survivors: Vec<String>,
 }
 
-/// A number for each number, scattered (`SplitMix64`).
+/// A pseudorandom number for each number (`SplitMix64`).
 fn scatter(number: u64) -> u64 {
     let mut z = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -100,7 +100,7 @@ fn scatter(number: u64) -> u64 {
 fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
     let kinds = Moment::ALL.len() as u64;
     let moment = Moment::ALL[usize::try_from(number % kinds).unwrap()];
-    // Each moment is tried in turn with and without groups, where there are any.
+    // Try each moment alternately with and without control groups, if they are available.
     let cell = cell.filter(|_| (number / kinds).is_multiple_of(2));
     let scene = FakeAgentEnv::new(moment.words());
     let mut child = begin(&scene, moment, cell);
@@ -132,7 +132,7 @@ fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
     KillResult { moment, kept_by: kept_by(&scene, cell), took, survivors }
 }
 
-/// A run, or its resumption, that has come to its moment.
+/// Starts or resumes a run, and waits until it reaches the moment.
 fn begin(scene: &FakeAgentEnv, moment: Moment, cell: Option<&Cell>) -> Child {
     let check = scene.agent.file("check.sh");
     fs::write(&check, scene.agent.script("trap '' TERM; family; sleep 300")).unwrap();
@@ -164,7 +164,7 @@ fn begin(scene: &FakeAgentEnv, moment: Moment, cell: Option<&Cell>) -> Child {
     }
 }
 
-/// What kept the processes, by the journal if it had come so far.
+/// The kind of containment, checked against the journal if that has been written.
 fn kept_by(scene: &FakeAgentEnv, cell: Option<&Cell>) -> &'static str {
     let wanted = if cell.is_some() || nightwright::process::groups_folder().is_none() {
         "guard"
@@ -180,7 +180,7 @@ fn kept_by(scene: &FakeAgentEnv, cell: Option<&Cell>) -> &'static str {
     wanted
 }
 
-/// All of them, several at a time.
+/// Performs all kills, several in parallel.
 fn kill_all(kills: u64) -> Vec<KillResult> {
     let (next, cell) = (AtomicU64::new(0), Cell::make());
     let one_after_the_other = || {
@@ -199,7 +199,7 @@ fn kill_all(kills: u64) -> Vec<KillResult> {
     })
 }
 
-/// A line for each kind of kill.
+/// A table with one line per kind of kill.
 fn table(deaths: &[KillResult]) -> String {
     let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for death in deaths {
@@ -243,7 +243,7 @@ fn five_seconds_after_a_kill_at_any_moment_nobody_is_alive() {
         table(&deaths)
     );
     assert_eq!(deaths.len() as u64, kills);
-    // A kill that comes before anything is there proves nothing, so most must come later.
+    // A kill before any process exists proves nothing, so most kills must come later.
     let late = deaths.iter().filter(|death| death.took > Some(Duration::from_secs(1))).count();
     assert!(late * 2 > deaths.len(), "most kills have come too early:\n{}", table(&deaths));
 }

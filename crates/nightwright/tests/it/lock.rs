@@ -1,4 +1,4 @@
-//! Locks between processes that race and die.
+//! Locks between processes that compete and crash.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -70,7 +70,7 @@ fn the_lock_of_a_dead_process_is_free_at_once_and_that_of_a_live_one_never() {
     }
 
     child.kill().unwrap();
-    // Dead and not yet buried is dead.
+    // A zombie process counts as dead.
     let deadline = Instant::now() + Duration::from_mins(1);
     let lock = loop {
         match Lock::take(&path, &us) {

@@ -1,4 +1,4 @@
-//! One run at a time in a project, however many are started.
+//! Only one run at a time in a project, however many are started.
 
 use std::fs::File;
 use std::process::Child;
@@ -10,7 +10,7 @@ use super::harness::{TestEnv, finish};
 
 const HANGING: &str = "[[attempt]]\nending = { hang = true }\n";
 
-/// How many are started; `NIGHTWRIGHT_STARTS` asks for more.
+/// The number of runs to start. `NIGHTWRIGHT_STARTS` overrides it.
 fn starts() -> usize {
     std::env::var("NIGHTWRIGHT_STARTS")
         .map_or(200, |text| text.parse().expect("a number of starts"))
@@ -23,7 +23,7 @@ fn of_two_hundred_simultaneous_starts_one_wins_and_the_others_name_it() {
     let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];
     let mut children: Vec<_> = (0..starts()).map(|_| env.start(&arguments)).collect();
     env.wait_for("agent_ready");
-    // Losers exit at once; the last one that is still running has won.
+    // The losers exit immediately, so the last running process has won.
     let begun = Instant::now();
     let mut losers = Vec::new();
     while losers.len() + 1 < starts() {
@@ -48,8 +48,8 @@ fn of_two_hundred_simultaneous_starts_one_wins_and_the_others_name_it() {
     assert_eq!(env.runs().len(), 1, "those who lost leave nothing behind");
 }
 
-/// A project with a run that has ended, and another that waits for what the first has left: the
-/// lock says that something of it is alive. Gives the id of the first.
+/// Starts a run that waits for the processes of an earlier one, because the lock says that some are
+/// alive. Returns the ID of the earlier run.
 fn waiting_start() -> (TestEnv, String, Child, File) {
     let env = TestEnv::new();
     let script = env.script("[[attempt]]\nending = { result = \"Done.\" }\n");

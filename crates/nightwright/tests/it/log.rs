@@ -24,7 +24,7 @@ use super::fake_agent::send;
 use super::harness::{TestEnv, finish};
 use super::report::{SharedBuffer, WORKER, records, run};
 
-/// A crash, a claim that is not believed, and an iteration that fails.
+/// A crash, a rejected claim, and an iteration that fails.
 const STORY: &str = r#"
 [[attempt]]
 cost = 0.12
@@ -41,7 +41,7 @@ reason = "the tests were never run"
 missing = ["a run of test.sh"]
 "#;
 
-/// One iteration, then one that waits for the test, then the end.
+/// One iteration, then one that waits for the test, then the end of the run.
 const PATIENT: &str = r#"
 [[attempt]]
 steps = [{ say = "The first part." }, { write = "a.txt", text = "a" }]
@@ -76,7 +76,7 @@ fn the_log(env: &TestEnv) -> String {
     fs::read_to_string(&logs[0]).unwrap()
 }
 
-/// Every figure that is another each time, masked.
+/// Masks all values that differ between runs.
 fn masked(text: &str, env: &TestEnv) -> String {
     let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     let text = text.replace(&run, "RUN");
@@ -103,7 +103,7 @@ fn masked(text: &str, env: &TestEnv) -> String {
         }
         lines.push(words.join(" "));
     }
-    // A system prompt is the prompt's business.
+    // Leave out the system prompt, which other tests check.
     let text = lines.join("\n") + "\n";
     let (head, rest) = text.split_once("# One piece").unwrap();
     let (_, rest) = rest.split_once("\nSTATUS INST").unwrap();
@@ -122,7 +122,7 @@ fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -131,7 +131,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A run that is in its second iteration.
+/// Starts a run and waits for its second iteration.
 fn in_the_second_iteration(env: &TestEnv) -> Child {
     let script = env.script(PATIENT);
     let child = env.start(&run_of(&script, &["-m", "5"]));
@@ -257,7 +257,7 @@ fn the_log_tells_a_run_section_by_section() {
     assert_eq!(fs::metadata(log).unwrap().permissions().mode() & 0o777, 0o600);
     let name = log.file_name().unwrap().to_str().unwrap();
     assert_eq!(name.len(), "iterate-YYYYMMDD-HHMMSS.log".len(), "{name}");
-    // What is said of the system prompt is what the agent got.
+    // The log shows the system prompt that the agent received.
     let system = fs::read_to_string(env.runs()[0].join("prompts/001-1.system.md")).unwrap();
     assert!(the_log(&env).contains(&format!("\nSYSTEM PROMPT\n{}\n{system}", "-".repeat(80))));
     assert_eq!(env.run(&["log"]).exits(0).out, the_log(&env));

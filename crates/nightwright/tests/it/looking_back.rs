@@ -17,7 +17,7 @@ use super::git::git;
 use super::harness::{TestEnv, finish};
 use super::sample_run::SampleRun;
 
-/// A rejected claim, then one that is believed.
+/// A rejected claim, then an accepted one.
 const TWO_CLAIMS: &str = r#"
 [[attempt]]
 cost = 0.25
@@ -44,7 +44,7 @@ fn report(env: &TestEnv, more: &[&str]) -> String {
     env.run(&[&["report"], more].concat()).exits(0).out
 }
 
-/// Puts the journal of a made-up run into the state of the project.
+/// Writes the journal of a sample run into the state of the project.
 pub(crate) fn made_up(env: &TestEnv, run: &SampleRun) -> RunDir {
     let home = run_dir::project_folder(&env.path("state"), &env.project()).unwrap();
     let folder = RunDir::create(&home, run.start).unwrap();
@@ -52,7 +52,7 @@ pub(crate) fn made_up(env: &TestEnv, run: &SampleRun) -> RunDir {
     folder
 }
 
-/// Puts events into the journal of a run, in the place of what is there.
+/// Replaces the records in the journal of a run.
 pub(crate) fn write(folder: &RunDir, records: &[Record]) {
     let mut lines = Vec::new();
     for (seq, record) in (1..).zip(records) {
@@ -69,14 +69,14 @@ fn damage(folder: &RunDir, line: usize) {
     fs::write(folder.journal(), lines.join("\n") + "\n").unwrap();
 }
 
-/// Makes a commit; gives its hash.
+/// Creates a commit and returns its hash.
 pub(crate) fn commit(project: &Path, message: &str) -> String {
     let who = ["-c", "user.name=a", "-c", "user.email=a"];
     git(project, &[&who[..], &["commit", "--quiet", "--allow-empty", "-m", message]].concat());
     git(project, &["rev-parse", "HEAD"])
 }
 
-/// Lets a run begin at one commit and end at another.
+/// Sets the first and the last commit of a run.
 pub(crate) fn between(records: &mut [Record], from: &str, to: &str) {
     for record in records {
         if let Event::Run(RunEvent::Started(started)) = &mut record.event {
@@ -162,12 +162,12 @@ fn nothing_but_a_plain_file_is_written_over() {
     assert_ne!(fs::read_to_string(env.project().join("mine.txt")).unwrap(), "mine");
 }
 
-/// Fails if a member of an object, or of an object in it, is not in the help of its command.
+/// Fails if a member of an object, at any depth, is missing in the help of its command.
 fn is_documented(help: &str, object: &Value) {
     for (name, value) in object.as_object().into_iter().flatten() {
         let between = |c: char| !(c.is_alphanumeric() || c == '_');
         assert!(help.split(between).any(|word| word == name), "{name} is not in the help:\n{help}");
-        // These are the same as in an event, whose page tells of them.
+        // The event reference documents the members of these.
         if !["limits", "totals", "tokens", "verdict", "changes"].contains(&name.as_str()) {
             value.as_array().into_iter().flatten().for_each(|item| is_documented(help, item));
             is_documented(help, value);
@@ -183,7 +183,7 @@ fn the_object_has_what_the_help_says_and_no_more() {
     assert_eq!(page["iterations"][0]["status"], "rejected");
     assert_eq!(page["iterations"][0]["claims"][0]["checks"][0]["verdict"]["how"]["code"], 1);
     assert!(page["places"]["log"].as_str().unwrap().contains("/iterate-"), "{page}");
-    // One of everything that can be looked at.
+    // Create one of each kind of object.
     env.run(&["new", "a"]).exits(0);
     env.file(".nightwright/tasks/a/TODO.md", "- [x] one\n- [ ] two\n");
     made_up(&env, &SampleRun::new("a", 2, noon()));
@@ -331,7 +331,7 @@ fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
     let project = env.project();
     git(&project, &["init", "--quiet"]);
     let from = commit(&project, "before the run");
-    // The second is where a long subject is cut.
+    // The secret is at the position where a long subject is truncated.
     let long = format!("{}{VARIABLE}", "x".repeat(190));
     commit(&project, &long);
     let token = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
@@ -367,7 +367,7 @@ fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
 fn the_last_of_two_runs_of_the_same_second_is_the_one_that_began_later() {
     let env = TestEnv::new();
     env.run(&["new", "a"]).exits(0);
-    // By chance the names are in either order: with five of them it is never luck.
+    // The names have a random order, so five of them rule out a coincidence.
     let began = |millis| SampleRun::new("a", 1, noon() + SignedDuration::from_millis(millis));
     let later = made_up(&env, &began(900));
     let others: Vec<PathBuf> =

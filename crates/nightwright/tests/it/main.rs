@@ -1,4 +1,4 @@
-//! One integration binary, one file a feature.
+//! The integration tests: one binary, with one file per feature.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there and then")]
 

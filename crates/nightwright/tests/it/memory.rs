@@ -1,4 +1,4 @@
-//! The supervisor's own memory, whatever the agent prints.
+//! The memory use of the supervisor for any output of the agent.
 
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::harness::{TestEnv, ending, finish};
 
 const MIB: u64 = 1 << 20;
-/// For lines of up to a MiB. Without the pages of the program itself: those of a program made for
-/// tests are many, and of the one that people use the benchmark counts them, too.
+/// The limit for lines of up to 1 MiB, without the pages of the program itself. A test build has
+/// many of them; the benchmark of the release build includes them.
 const USUAL: u64 = 19 * MIB;
-/// For pieces of an answer: of those that are held there is an end, and longer ones go by.
+/// The limit for deltas of an answer. Only a bounded amount is held, and longer lines are skipped.
 const PIECES: u64 = 13 * MIB;
 /// The limit for any kind of output.
 const EVER: u64 = 51 * MIB;
@@ -22,8 +22,8 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-opus-5-5"}"#;
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","total_cost_usd":0.1,"modelUsage":{"m":{"inputTokens":1,"outputTokens":2}},"model_usage_since_last_result":{"m":{"inputTokens":1,"outputTokens":2,"costUSD":0.1}}}"#;
 
-/// The most memory that a run held at once, with an agent that does `first` and then prints these
-/// lines. All of them have to be kept, and the result among them found.
+/// The peak memory of a run whose agent does `first` and then prints these lines. Fails unless all
+/// lines are stored and the result is found.
 fn peak(first: &str, lines: &[String], times: usize) -> u64 {
     let env = TestEnv::new();
     let path = env.path("stream.ndjson");
@@ -61,19 +61,19 @@ fn peak(first: &str, lines: &[String], times: usize) -> u64 {
     peak
 }
 
-/// The most memory at once, without that of files, in bytes.
+/// The peak memory without file pages, in bytes.
 fn high_water(status: &str) -> Option<u64> {
     Some(figure(status, "VmHWM:")?.saturating_sub(figure(status, "RssFile:")?))
 }
 
-/// `VmHWM:     12345 kB`, in bytes.
+/// The value of a line such as `VmHWM:     12345 kB`, in bytes.
 fn figure(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes * 1024)
 }
 
-/// The inside of a string of about this many bytes, with escapes, so that it cannot be read in place.
+/// The content of a JSON string of about this size. It has escapes, so that it cannot be borrowed.
 fn text(bytes: usize) -> String {
     r#"a line of \"words\", now and then with an end\n"#.repeat(bytes / 48 + 1)
 }
@@ -91,7 +91,7 @@ fn tool_result(bytes: usize) -> String {
     )
 }
 
-/// Some characters of an answer.
+/// A delta with some characters of an answer.
 fn delta(text: &str) -> String {
     format!(
         r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"session_id":"s","parent_tool_use_id":null,"uuid":"u"}}"#
@@ -101,7 +101,7 @@ fn delta(text: &str) -> String {
 #[test]
 fn lines_of_up_to_a_mebibyte_take_little_memory_however_many_they_are() {
     let lines = [answer(1, 1_000_000), tool_result(1_000_000), tool_result(10_000)];
-    // The first tens of megabytes make room for all that follow.
+    // The first tens of megabytes allocate all buffers.
     let short = peak("", &lines, 20);
     let long = peak("", &lines, 120);
     assert!(long <= USUAL, "{long}");

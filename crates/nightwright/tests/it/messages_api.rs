@@ -25,14 +25,14 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// The interval at which a silent connection checks whether the client is still connected.
 const BLINK: Duration = Duration::from_millis(50);
 
-/// A provider that is up.
+/// A running server that plays a provider.
 pub(crate) struct Api {
     shared: Arc<ApiShared>,
     address: SocketAddr,
     door: Option<JoinHandle<()>>,
 }
 
-/// What the model was asked.
+/// A request to the model.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiRequest {
     headers: Vec<(String, String)>,
@@ -49,7 +49,7 @@ struct ApiShared {
 #[derive(Default)]
 struct RequestLog {
     asked: Vec<ApiRequest>,
-    /// How many answers each route has given.
+    /// The number of answers that each route has given.
     given: Vec<usize>,
     /// Whether paused answers may continue.
     released: bool,
@@ -61,7 +61,7 @@ impl Api {
         Self::listen(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), scenario)
     }
 
-    /// Opens at the address of one that was closed.
+    /// Starts the server again at the address of a closed one.
     pub(crate) fn reopen(address: SocketAddr, scenario: Scenario) -> Self {
         Self::listen(TcpListener::bind(address).unwrap(), scenario)
     }
@@ -90,12 +90,12 @@ impl Api {
         self.shared.news.notify_all();
     }
 
-    /// Everything the model was asked so far.
+    /// All requests to the model so far.
     pub(crate) fn asked(&self) -> Vec<ApiRequest> {
         self.shared.book().asked.clone()
     }
 
-    /// Waits until it was asked something that this is true of, and gives that.
+    /// Waits for a request with this property, and returns it.
     pub(crate) fn wait_for(&self, what: &str, wanted: impl Fn(&ApiRequest) -> bool) -> ApiRequest {
         let begun = Instant::now();
         let mut book = self.shared.book();
@@ -135,13 +135,13 @@ impl ApiRequest {
     /// The tools that the model may use, sorted by name.
     pub(crate) fn tools(&self) -> Vec<&str> {
         let named = self.every_tool().filter_map(|tool| tool["name"].as_str());
-        // The program's own stand-in for tools to come can't be used for anything.
+        // The program adds a placeholder for deferred tools, which is not a real tool.
         let mut names: Vec<_> = named.filter(|name| *name != "DeferredToolPlaceholder").collect();
         names.sort_unstable();
         names
     }
 
-    /// The form in which the model has to answer, as JSON Schema.
+    /// The JSON Schema that the answer must match.
     pub(crate) fn form(&self) -> Option<&Value> {
         let form = self.every_tool().find(|tool| tool["name"] == scenario::FORM);
         form.map(|tool| &tool["input_schema"])
@@ -151,22 +151,22 @@ impl ApiRequest {
         self.body["tools"].as_array().into_iter().flatten()
     }
 
-    /// The texts of the system prompt.
+    /// The text blocks of the system prompt.
     pub(crate) fn system(&self) -> Vec<&str> {
         texts(&self.body["system"])
     }
 
-    /// The texts with which the user began the conversation.
+    /// The text blocks of the first user message.
     pub(crate) fn opening(&self) -> Vec<&str> {
         texts(&self.body["messages"][0]["content"])
     }
 
-    /// How many messages the model has given in the conversation so far.
+    /// The number of answers of the model in the conversation so far.
     pub(crate) fn answers(&self) -> usize {
         self.messages().filter(|message| message["role"] == "assistant").count()
     }
 
-    /// The conversation so far: who spoke, and the texts that were said.
+    /// The conversation so far: the role and the text of each message.
     pub(crate) fn conversation(&self) -> Vec<(&str, String)> {
         self.messages()
             .map(|message| {
@@ -182,7 +182,7 @@ impl ApiRequest {
         self.of_others().any(|content| texts(content).iter().any(|text| text.contains(words)))
     }
 
-    /// What came of tools: the text, and whether it was an error.
+    /// The tool results: the text, and whether it is an error.
     pub(crate) fn tool_results(&self) -> Vec<(String, bool)> {
         self.of_others()
             .flat_map(|content| content.as_array().into_iter().flatten())
@@ -203,7 +203,7 @@ impl ApiRequest {
     }
 }
 
-/// The texts of a content, which is one text or a list of blocks.
+/// The texts of a content value, which is a string or a list of blocks.
 fn texts(content: &Value) -> Vec<&str> {
     match content {
         Value::String(text) => vec![text],
@@ -229,7 +229,7 @@ impl ApiShared {
         }
     }
 
-    /// Answers one request after the other, until the client leaves or the script hangs up.
+    /// Answers requests until the client disconnects or the script closes the connection.
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut reader = BufReader::new(stream.try_clone()?);
@@ -285,7 +285,7 @@ impl ApiShared {
         }
     }
 
-    /// Keeps the request, and finds its answer and its number.
+    /// Stores the request, and returns its answer and its number.
     fn take_note(&self, request: ApiRequest) -> (ApiAnswer, usize) {
         let mut book = self.book();
         let fits = |when: When| match when {
@@ -355,14 +355,14 @@ impl ApiShared {
     }
 }
 
-/// Whether a connection can be used for another request.
+/// Whether a connection stays open for another request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
     Open,
     Closed,
 }
 
-/// Waits a moment for the end of the connection.
+/// Checks briefly whether the client is still connected.
 fn is_connected(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 64]) {
         Ok(count) => count > 0,

@@ -14,7 +14,7 @@ fn with_task(mode: &str) -> TestEnv {
     env
 }
 
-/// An attempt that works and claims nothing.
+/// An attempt that works without claiming completion.
 const WORK: &str = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n";
 
 fn rehearse(env: &TestEnv, command: &[&str], script: &str) -> Output {
@@ -382,7 +382,7 @@ fn a_single_word_is_a_task_name_and_a_misspelt_one_never_starts_a_run() {
         .says(&["nightwright build -p migrate-ap"]);
     env.run(&["run", " ", "--dry-run"]).exits(2).says(&["neither a task nor a goal was given"]);
     assert!(env.runs().is_empty());
-    // Commands that take no goal say nothing of one.
+    // Commands without a goal do not mention one.
     let output = env.run(&["task", "show", "migrate-ap"]).exits(2);
     assert!(!output.err.contains("-p "), "{}", output.err);
 }

@@ -1,4 +1,5 @@
-//! Files that change during a run and are no work: what nightwright prints, and what checks write.
+//! Files that change during a run without being work: nightwright's own output, and files written
+//! by checks.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -8,7 +9,7 @@ use nightwright_core::event::{Event, GateEvent, IterationEvent, NoteEvent, Progr
 use super::git::git;
 use super::harness::{TestEnv, ending, finish};
 
-/// What each iteration came to.
+/// The progress of each iteration.
 fn movements(journal: &[Record]) -> Vec<Progress> {
     let finished = |record: &Record| match &record.event {
         Event::Iteration(IterationEvent::Finished(finished)) => Some(finished.progress),
@@ -17,7 +18,7 @@ fn movements(journal: &[Record]) -> Vec<Progress> {
     journal.iter().filter_map(finished).collect()
 }
 
-/// The files that the gate looked at, the last time.
+/// The files in the last inspection of the gate.
 fn inspected(journal: &[Record]) -> Vec<String> {
     let changes = journal.iter().rev().find_map(|record| match &record.event {
         Event::Gate(GateEvent::ChangesInspected { changes, .. }) => Some(changes.clone()),
@@ -45,7 +46,7 @@ fn repository() -> TestEnv {
     env
 }
 
-/// Attempts that all do the same.
+/// A script with identical attempts.
 fn always(steps: &str, count: usize) -> String {
     format!("[[attempt]]\nsteps = [{steps}]\n").repeat(count)
 }
@@ -122,7 +123,8 @@ fn what_a_check_writes_is_no_work_and_is_named() {
     let env = repository();
     let check = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; \
                  echo \"{ \\\"run\\\": $n }\" > results.json; false";
-    // The agent works once and claims; then it only runs the tests itself, which writes the same files.
+    // The agent works once and claims completion. Then it only runs the tests, which write the same
+    // files.
     let script = format!(
         "[[attempt]]\nsteps = [{{ write = \"a.txt\", text = \"two\" }}]\n\
          ending = {{ result = \"<promise>COMPLETE</promise>\" }}\n{}",
@@ -150,7 +152,7 @@ fn files_of_checks_stay_in_the_diff_if_they_are_tracked_or_decide_what_checks_sa
         let env = repository();
         env.rehearse(script, "1", &[&["--verify", check], with].concat());
         let journal = env.journal();
-        // What was there before the first iteration and is as it was is no change.
+        // A file that existed before the first iteration and is unchanged is not a change.
         let expected: &[&str] = match with {
             [] => &["a.txt", "results.json"],
             _ => &["a.txt", "conftest.py", "results.json"],

@@ -1,4 +1,4 @@
-//! Notifications, from the real program to a real server.
+//! Notifications, sent by the real program to a local server.
 
 mod end;
 pub(crate) mod server;
@@ -22,7 +22,7 @@ const IDLE: &str = "[[attempt]]\nending = { result = 'I looked around.' }\n";
 
 const HANGING: &str = "[[attempt]]\nending = { hang = true }\n";
 
-/// Puts these addresses into the user's own configuration.
+/// Writes these addresses into the user's configuration.
 fn configure(env: &TestEnv, text: &str) {
     let folder = env.path("home").join(".config/nightwright");
     fs::create_dir_all(&folder).unwrap();
@@ -45,7 +45,7 @@ fn told(script: &str, more: &[&str]) -> (TestEnv, Server, Output) {
     (env, server, output)
 }
 
-/// The kinds of what a webhook got.
+/// The kinds of the notifications that a webhook received.
 fn kinds(sent: &[Sent]) -> Vec<String> {
     let kind = |sent: &Sent| sent.json()["notice"]["kind"].as_str().unwrap().to_owned();
     sent.iter().map(kind).collect()
@@ -57,7 +57,7 @@ fn endings(sent: &[Sent]) -> Vec<String> {
     kinds
 }
 
-/// All that was sent to this path.
+/// All requests to this path.
 fn at<'a>(sent: &'a [Sent], path: &str) -> Vec<&'a Sent> {
     sent.iter().filter(|sent| sent.path == path).collect()
 }
@@ -258,7 +258,8 @@ fn whoever_is_dead_costs_one_warning_each_and_not_the_run() {
     let script = env.script(DONE);
     let output = env.run(&rehearsal(&script, &["-m", "3"])).exits(0);
     assert_eq!(ending(&env.journal()), "completed");
-    // What fails before the end is in the journal and on the screen, the rest is said after it.
+    // Failures before the end are in the journal and on the screen. Later ones are printed at the
+    // end.
     for (server, why) in [
         (&never, " did not arrive before the end"),
         (&drip, " did not arrive before the end"),
@@ -283,7 +284,7 @@ fn what_a_server_repeats_of_its_address_is_masked_before_it_is_cut() {
         ("/topic-of-mine", "no such topic: topic-of-mine"),
         ("/hooks/topic-of-mine", "Cannot POST /hooks/topic-of-mine: no topic-of-mine"),
         ("?key=topic-of-mine-0123", "bad key topic-of-mine-0123"),
-        // Where the answer is cut the secret is, too.
+        // The secret is at the position where the answer is truncated.
         (
             "/topic-of-mine",
             "There is no such place, and there never was one, as far as anybody here can remember, \
@@ -307,7 +308,7 @@ fn whoever_is_overloaded_says_for_how_long() {
     configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
     let output = env.run(&["notify", "test", "--json"]).exits(0);
     let tried: serde_json::Value = serde_json::from_str(&output.out).unwrap();
-    // By itself it would be tried again after one.
+    // Without the header, the retry would follow after one second.
     assert!(tried[0]["seconds"].as_f64().unwrap() >= 2.0, "{tried}");
 }
 
@@ -443,7 +444,7 @@ fn addresses_and_secrets_are_shown_and_kept_nowhere() {
     assert_eq!(server.seen()[0].header("authorization"), Some("Bearer tk-of-mine"));
 }
 
-/// Everything below a folder, but for scripts of the rehearsal, which are the user's own words.
+/// The content of all files in a folder, except rehearsal scripts, which are the user's own files.
 fn texts(folder: &Path) -> String {
     let mut all = String::new();
     for entry in fs::read_dir(folder).unwrap() {

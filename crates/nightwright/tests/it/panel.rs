@@ -26,7 +26,7 @@ steps = [{ write = "more.txt", text = "more" }]
 ending = { result = "All done.\n<promise>COMPLETE</promise>" }
 "#;
 
-/// The first attempt meets a usage limit.
+/// The first attempt reaches a usage limit.
 const LIMITED: &str = r#"
 [[attempt]]
 ending = { limit = "2h13m" }
@@ -59,7 +59,7 @@ fn wait(mut child: Child) -> Option<i32> {
     child.wait().unwrap().code()
 }
 
-/// How many lines of a screen have this on them.
+/// The number of lines on the screen that contain this text.
 fn count(screen: &str, what: &str) -> usize {
     screen.lines().filter(|line| line.contains(what)).count()
 }
@@ -114,7 +114,7 @@ fn an_agent_that_talks_is_not_called_silent_before_its_line_is_whole() {
     let child = command.stderr(pty.end()).spawn().unwrap();
     drop(command);
     let watched = pty.watch(20, 100);
-    // Longer than what is worth telling.
+    // The silence is now long enough to be shown.
     let screen = watched.shows(|screen| screen.contains(" 8s ·") || screen.contains("silent"));
     assert!(screen.contains("working") && !screen.contains("silent"), "{screen}");
     go(&env);
@@ -164,11 +164,11 @@ fn without_a_terminal_or_on_a_dumb_one_there_is_not_a_byte_of_a_panel() {
         let child = command.stderr(pty.end()).spawn().unwrap();
         drop(command);
         let watched = pty.watch(40, 100);
-        // Where there is a panel it is written together with the lines.
+        // On a terminal with a panel, lines are written together with it.
         watched.shows(|screen| screen.contains("Running iteration 1..."));
         go(&env);
         assert_eq!(wait(child), Some(0));
-        // The terminal makes two bytes of the end of a line.
+        // The terminal writes a newline as two bytes.
         let text = String::from_utf8(watched.bytes()).unwrap().replace("\r\n", "\n");
         assert!(text.contains("Running iteration 2..."), "{text}");
         assert!(!text.contains(['\u{1b}', '\r', '░', '█']), "{term:?}: {text:?}");
@@ -186,7 +186,7 @@ fn a_terminal_of_a_few_rows_keeps_its_lines_and_gets_no_copies_of_the_panel() {
         drop(command);
         let watched = pty.watch(rows, 80);
         env.wait_for("agent_ready");
-        // Drawn twice at least, and a row is left to the lines.
+        // The panel is redrawn at least once, and leaves one row for the lines.
         let screen = watched.shows(|screen| screen.contains("1s ·"));
         let panel = screen.lines().filter(is_panel).count();
         assert_eq!(panel, usize::from(rows) - 1, "of {rows} rows:\n{screen}");
@@ -200,7 +200,7 @@ fn a_terminal_of_a_few_rows_keeps_its_lines_and_gets_no_copies_of_the_panel() {
     }
 }
 
-/// A run in a terminal that can be typed into.
+/// Starts a run in a terminal that accepts keys.
 fn typed(env: &TestEnv, script: &str, line: impl Fn(&str) -> String) -> Terminal {
     let script = env.script(script);
     let command = format!("{NIGHTWRIGHT} {}", arguments(&script).join(" "));
@@ -278,7 +278,7 @@ fn ctrl_z_leaves_a_clean_terminal_and_the_run_continues_in_front() {
 
 #[test]
 fn keys_are_heard_once_a_run_is_brought_to_the_front() {
-    // This shell sends no signal to a job that runs already.
+    // On `fg`, this shell sends no signal to a job that is already running.
     for (then, key) in [("& read enter; fg", None), ("; bg; read enter; fg", Some("C-z"))] {
         let env = TestEnv::new();
         let terminal = typed(&env, HELD, |command| format!("bash -m -c '{command} {then}'"));
@@ -308,7 +308,7 @@ fn a_run_in_the_background_is_not_stopped_and_leaves_the_terminal_alone() {
     let terminal = typed(&env, HELD, line);
     terminal.shows("Running iteration 1...");
     env.wait_for("agent_ready");
-    // It is for the shell, which waits for it.
+    // These keys are for the shell, which waits for input.
     terminal.types(&["s", "Enter"]);
     assert_sane(&terminal.shows("opost"));
     go(&env);
@@ -320,11 +320,11 @@ fn a_run_in_the_background_is_not_stopped_and_leaves_the_terminal_alone() {
 #[test]
 fn a_terminal_that_wraps_lines_anew_shows_one_panel_all_the_same() {
     let env = TestEnv::new();
-    // A screen that is full, as it is after a while: the panel stands at its bottom.
+    // On a full screen, the panel is at the bottom.
     let terminal = typed(&env, HELD, |command| format!("seq 100; {command}"));
     terminal.shows("Ctrl-C");
     terminal.tmux(&["resize-window", "-x", "40"]);
-    // At the new width there is no room for the last key, and before there was.
+    // The last key fits only at the old width.
     let screen = terminal.shows_when(|screen| {
         count(screen, "s stop after this iteration") == 1 && !screen.contains("Ctrl-C")
     });

@@ -11,7 +11,7 @@ use super::harness::{Output, TestEnv, ending};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
-/// An agent that wants to deploy, twice, and does nothing else.
+/// An agent that tries to deploy twice and does nothing else.
 const DENIED: &str = "
     [[attempt]]
     steps = [{ denied = \"Bash\", command = \"kubectl apply -f x.yaml\" }]
@@ -96,7 +96,7 @@ fn the_printed_option_allows_what_was_denied() {
     env.rehearse(script, "1", &allowed.concat()).exits(0).says(&["completed successfully"]);
 }
 
-/// Installs an agent that writes down what it is started with, and fails.
+/// Installs an agent that logs its arguments and fails.
 fn install(env: &TestEnv) {
     let agent = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit\n\
@@ -108,7 +108,7 @@ fn install(env: &TestEnv) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What the agent is started with.
+/// The output of the command and the arguments of the agent.
 fn arguments(env: &TestEnv, command: &[&str]) -> (Output, Vec<String>) {
     install(env);
     let output = env.run(&[command, &["-m", "1", "--max-retries", "0"]].concat());
@@ -192,12 +192,12 @@ fn the_rules_are_fixed_when_a_run_starts() {
     assert!(!rules.usual.iter().any(|rule| rule == "Bash(npm test:*)"), "{rules:?}");
 }
 
-/// A terminal in which a run is started with an agent that does nothing.
+/// Starts a run in a terminal, with an agent that does nothing.
 fn at_a_terminal(env: &TestEnv, more: &str) -> Terminal {
     typed(env, &format!("run -p x -m 1 --max-retries 0 {more}"))
 }
 
-/// A terminal in which these words are typed, with the same agent.
+/// Types a command in a terminal, with the same agent.
 fn typed(env: &TestEnv, words: &str) -> Terminal {
     install(env);
     let path = env.path("bin").display().to_string();

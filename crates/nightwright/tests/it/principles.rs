@@ -1,4 +1,4 @@
-//! Principles: written, shown, told to the agent, and collected from it.
+//! Principles: how they are written, shown, passed to the agent and collected from it.
 
 mod collecting;
 
@@ -16,7 +16,7 @@ const FILE: &str = ".nightwright/principles.toml";
 const FOREIGN: &str = ".claude/principles.yaml";
 const YAML: &str = "version: \"2.3\"\npreset: opensource # ours\nlayer0:\n  auditability: 9\nlayer1:\n  blast_radius: 1\n";
 
-/// A project with these files in it.
+/// A project with these files.
 fn with(files: &[(&str, &str)]) -> TestEnv {
     let env = TestEnv::new();
     for (name, text) in files {
@@ -31,7 +31,7 @@ fn weight(number: u8) -> Weight {
     Weight::new(number).unwrap()
 }
 
-/// What the YAML form above says.
+/// The principles in the YAML file above.
 fn imported() -> Principles {
     Principles::of(Preset::Opensource)
         .with("auditability", weight(9))
@@ -42,7 +42,7 @@ fn written(env: &TestEnv) -> Principles {
     Principles::parse_toml(&env.read(FILE)).unwrap()
 }
 
-/// A prompt as it is kept in the folder of the only run.
+/// A prompt from the folder of the only run.
 fn prompt(env: &TestEnv, name: &str) -> String {
     fs::read_to_string(env.runs()[0].join("prompts").join(name)).unwrap()
 }
@@ -101,7 +101,7 @@ fn a_file_that_exists_is_not_overwritten_and_with_yes_it_is_kept() {
     env.run(&["principles", "--preset", "startup", "--yes"]).exits(0);
     assert_eq!(written(&env), Principles::of(Preset::Startup));
     assert_eq!(env.read(".nightwright/principles.toml.bak"), "# mine\npreset = \"custom\"\n");
-    // What would be the same is no reason for another copy.
+    // An identical file needs no backup.
     env.run(&["principles", "--preset", "startup", "--yes"]).exits(0);
     env.run(&["principles", "--preset", "enterprise", "--yes"]).exits(0);
     assert!(env.read(".nightwright/principles.toml.bak2").contains("preset = \"startup\""));
@@ -244,7 +244,7 @@ fn a_file_that_the_configuration_names_has_to_be_there_unless_it_is_collected() 
     env.run(&["config", "set", "principles.collect", "true"]).exits(0);
     let output = env.run(&["prompt", "-p", "work"]).exits(0);
     assert!(output.out.contains("write them into `docs/p.toml`"), "{}", output.out);
-    // The command writes where the configuration looks.
+    // The command writes to the file in the configuration.
     assert_eq!(env.run(&["principles", "--preset", "custom"]).exits(0).out, "docs/p.toml\n");
     let output = env.run(&["prompt", "-p", "work"]).exits(0);
     assert!(output.out.starts_with("# What this project goes by"), "{}", output.out);
@@ -255,7 +255,7 @@ fn a_file_that_the_configuration_names_has_to_be_there_unless_it_is_collected() 
     env.run(&["prompt", "-p", "work"]).exits(0);
 }
 
-/// A project with its settings and a task.
+/// A project with settings and a task.
 fn with_task() -> TestEnv {
     let env = TestEnv::new();
     env.run(&["new", "t"]).exits(0);
@@ -282,7 +282,7 @@ fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
         "task.toml",
         "nightwright config unset --task t principles.file",
     ]);
-    // What is advised really helps.
+    // The advice in the message works.
     let (name, file) = ("NIGHTWRIGHT_PRINCIPLES_FILE", "a b.toml");
     assert!(output.err.contains(&format!("write it: {name}='{file}' nightwright principles")));
     let mut command = env.command(&["principles", "--preset", "startup"]);
@@ -353,7 +353,7 @@ fn what_is_nightwrights_own_is_never_written_over() {
         let before = env.read(own);
         let arguments = ["principles", "--preset", "startup", "--yes"];
         env.run(&arguments).exits(2).says(&[file, "nightwright keeps something of its own"]);
-        // An agent is not told to write there either.
+        // The agent is not asked to write there either.
         let mut command = env.command(&["prompt", "t"]);
         command.env("NIGHTWRIGHT_PRINCIPLES_COLLECT", "true");
         finish(command.spawn().unwrap()).exits(2).says(&["something of its own"]);

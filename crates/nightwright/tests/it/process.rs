@@ -1,4 +1,4 @@
-//! Commands that are run to their end.
+//! Commands that run until they exit.
 
 use std::fs;
 use std::time::Duration;

@@ -1,15 +1,15 @@
 //! Whole runs in small but real projects, by the commands that `init` finds in them.
 //!
 //! A project is a text file in `projects/`: `-- path --` begins each of its files. One of its tests
-//! fails. `nightwright init --yes` sets the project up, and the rehearsal agent makes the test pass by
-//! a real edit. The run has to complete because the project's own test command passed.
-//! Two of the projects are also run with the real agent program, in `real::projects`.
+//! fails. `nightwright init --yes` sets the project up, and the rehearsal agent fixes the test with
+//! a real edit. The run must complete because the project's own test command passed. Two of the
+//! projects are also run with the real agent program, in `real::projects`.
 //!
 //! The tests need the toolchains of the projects, and no network. `cargo xtask test` installs the
 //! toolchains, pinned in `projects/vitest` and `projects/pytest`, into `nightwright-tests` in the
-//! user's cache folder, or into the folder that `NIGHTWRIGHT_TEST_TOOLCHAINS_DIR` names. A test whose
-//! toolchain is missing says so and tests nothing; the test command counts the others by the files
-//! that they leave in the folder `NIGHTWRIGHT_TEST_TALLY`.
+//! user's cache folder. `NIGHTWRIGHT_TEST_TOOLCHAINS_DIR` selects another folder. A test whose
+//! toolchain is missing reports that and tests nothing. The test command counts the others by the
+//! files that they leave in the folder `NIGHTWRIGHT_TEST_TALLY`.
 
 pub(crate) mod toolchain;
 
@@ -25,7 +25,7 @@ use self::toolchain::{MissingToolchain, Toolchain};
 use super::git::git;
 use super::harness::{Output, TestEnv, finish_within};
 
-/// One run is a baseline, an edit and a gate, each with a compiler that has to share the machine.
+/// A run consists of a baseline, an edit and a gate, each with a compiler on a shared machine.
 const TEST_TIMEOUT: Duration = Duration::from_mins(4);
 
 /// Waits for the end of a command that may run compilers.
@@ -163,23 +163,23 @@ pub(crate) fn commit_all(env: &TestEnv) {
     git(&env.project(), &["commit", "--quiet", "-m", "first"]);
 }
 
-/// What a completion rests on, in the words of the events.
+/// The proof of a completion, by its name in the events.
 pub(crate) fn proof(outcome: &Outcome) -> String {
     let value = serde_json::to_value(outcome).unwrap();
     value["proof"].as_str().unwrap_or_else(|| panic!("not completed: {value}")).to_owned()
 }
 
-/// A project of which something is to be shown, with its toolchain at hand.
+/// A test project with its toolchain installed.
 struct ProjectTrial<'a> {
     project: &'a TestProject,
     env: TestEnv,
     toolchain: Toolchain,
-    /// Where the commands are typed.
+    /// The folder in which the commands run.
     folder: PathBuf,
 }
 
 impl<'a> ProjectTrial<'a> {
-    /// `None` where the toolchain is missing.
+    /// Returns `None` if the toolchain is missing.
     fn new(
         project: &'a TestProject,
         find: fn(&TestEnv) -> Result<Toolchain, MissingToolchain>,
@@ -195,13 +195,13 @@ impl<'a> ProjectTrial<'a> {
         }
     }
 
-    /// Puts the project under git's control.
+    /// Commits the project to a new Git repository.
     fn committed(self) -> Self {
         commit_all(&self.env);
         self
     }
 
-    /// Types the commands in a folder of the project.
+    /// Runs the commands in a folder of the project.
     fn typed_in(mut self, folder: &str) -> Self {
         self.folder = self.env.project().join(folder);
         self
@@ -218,7 +218,7 @@ impl<'a> ProjectTrial<'a> {
         finish(self.command(&["init", "--yes"]).spawn().unwrap()).exits(0)
     }
 
-    /// Runs the rehearsal agent until it has made the edit and the claim is judged.
+    /// Runs the rehearsal agent until it has made the edit and the gate has decided.
     fn run(&self) -> Output {
         let script = self.env.script(&self.project.script());
         let arguments = ["run", "-p", "make the tests pass", "-m", "3", "--no-delay"];
@@ -230,7 +230,7 @@ impl<'a> ProjectTrial<'a> {
         fs::read_to_string(self.folder.join(file)).unwrap()
     }
 
-    /// What the completion rests on, as every reader of the journal sees it.
+    /// The proof of the completion, from the journal.
     fn proof(&self) -> String {
         match self.env.journal().last().map(|record| &record.event) {
             Some(Event::Run(RunEvent::Finished { outcome, .. })) => proof(outcome),
@@ -238,7 +238,7 @@ impl<'a> ProjectTrial<'a> {
         }
     }
 
-    /// `init` finds the test command, and the run completes because that command passes.
+    /// Checks that `init` finds the test command, and that the run completes because it passes.
     #[track_caller]
     fn completes(&self) -> Output {
         let TestProject { check, fix, .. } = self.project;
@@ -254,7 +254,7 @@ impl<'a> ProjectTrial<'a> {
         output
     }
 
-    /// Nothing is left in the temporary folder, and the test has been counted.
+    /// Checks that the temporary folder is empty, and counts the test.
     fn leaves_nothing(&self) {
         let left: Vec<_> = fs::read_dir(self.env.path("tmp"))
             .unwrap()

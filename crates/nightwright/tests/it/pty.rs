@@ -19,7 +19,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 /// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Lines that have left the screen.
+/// The number of kept lines that have scrolled off the screen.
 const SCROLLBACK: usize = 10_000;
 
 /// Both ends of a terminal.
@@ -44,7 +44,7 @@ impl Pty {
         self.theirs.try_clone().unwrap().into()
     }
 
-    /// Waits until nothing more can be written to it.
+    /// Waits until the terminal is full.
     #[track_caller]
     pub(crate) fn is_filled(&self) {
         let begun = Instant::now();
@@ -66,7 +66,7 @@ impl Pty {
         self.is_filled();
     }
 
-    /// Reads until this was written, and gives everything up to then.
+    /// Reads until this text appears, and returns everything up to it.
     #[track_caller]
     pub(crate) fn read_until(&self, wanted: &str) -> String {
         let mut from = File::from(self.ours.try_clone().unwrap());
@@ -91,19 +91,19 @@ impl Pty {
         tcsetwinsize(&self.ours, size).unwrap();
     }
 
-    /// Everything that was written and never read, once all writers have closed it.
+    /// Returns the unread output, once all writers have closed the terminal.
     pub(crate) fn unread(self) -> Vec<u8> {
         let mut from = File::from(self.ours);
         drop(self.theirs);
         let (mut all, mut bytes) = (Vec::new(), vec![0; 64 << 10]);
-        // An error says that the other end is closed.
+        // An error means that the other end is closed.
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             all.extend_from_slice(&bytes[..count]);
         }
         all
     }
 
-    /// Reads what is written from now on. The writer has to have its end already.
+    /// Starts to read the output. A writer must already have its end.
     pub(crate) fn watch(self, rows: u16, columns: u16) -> WatchedPty {
         let picture = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, SCROLLBACK)));
         let mut all = Vec::new();
@@ -112,7 +112,7 @@ impl Pty {
         drop(self.theirs);
         let reader = std::thread::spawn(move || {
             let mut bytes = vec![0; 64 << 10];
-            // An error says that the other end is closed.
+            // An error means that the other end is closed.
             while let Ok(count @ 1..) = from.read(&mut bytes) {
                 drawn.lock().unwrap().process(&bytes[..count]);
                 all.extend_from_slice(&bytes[..count]);
@@ -123,7 +123,7 @@ impl Pty {
     }
 }
 
-/// The end of a terminal for those who write to it.
+/// Opens the writers' end of a terminal.
 fn open(ours: &OwnedFd, flags: OFlags) -> File {
     let name = ptsname(ours, Vec::new()).unwrap();
     let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
@@ -131,7 +131,7 @@ fn open(ours: &OwnedFd, flags: OFlags) -> File {
     OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).unwrap()
 }
 
-/// A terminal that is looked at.
+/// A terminal whose output is rendered.
 pub(crate) struct WatchedPty {
     ours: OwnedFd,
     picture: Arc<Mutex<vt100::Parser>>,
@@ -143,7 +143,7 @@ impl WatchedPty {
         self.picture.lock().unwrap().screen().contents()
     }
 
-    /// Waits until the screen is as wanted.
+    /// Waits until the screen meets a condition.
     #[track_caller]
     pub(crate) fn shows(&self, wanted: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
@@ -163,12 +163,13 @@ impl WatchedPty {
         tcsetwinsize(&self.ours, size).unwrap();
     }
 
-    /// Every byte that was written, once all writers have closed it.
+    /// Returns all bytes, once all writers have closed the terminal.
     pub(crate) fn bytes(self) -> Vec<u8> {
         self.reader.join().unwrap()
     }
 
-    /// All lines, once all writers have closed it: those that have left the screen, too.
+    /// Returns all lines, including those that have scrolled off, once all writers have closed the
+    /// terminal.
     pub(crate) fn all(self) -> Vec<String> {
         self.reader.join().unwrap();
         let mut picture = self.picture.lock().unwrap();

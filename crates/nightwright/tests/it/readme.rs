@@ -40,12 +40,12 @@ fn the_commands_of_the_readme_do_what_it_says() {
         match words[0] {
             "init" => words.push("--yes"),
             "man" if words.contains(&"--dir") => continue,
-            // What these find depends on the machine; that they start is enough.
+            // The findings depend on the machine, so starting the command is enough.
             "doctor" => {
                 env.run(&words);
                 continue;
             }
-            // A completed run has nothing left to continue, which `resume` says.
+            // A completed run cannot be resumed, and `resume` reports that.
             "resume" => {
                 let output = env.run(&words);
                 assert!(!output.err.contains("Usage:"), "{words:?}: {}", output.err);
@@ -53,7 +53,7 @@ fn the_commands_of_the_readme_do_what_it_says() {
             }
             _ => {}
         }
-        // The agent is a script here.
+        // Use a scripted agent.
         if words[0] == "run" {
             words.retain(|word| *word != "--detach");
             words.extend(["--dry-run", "--no-delay"]);

@@ -57,38 +57,38 @@ use super::messages_api::scenario::{ApiAnswer, Scenario, call, say};
 use super::messages_api::{Api, ApiRequest};
 use super::stage::is_alive;
 
-/// The version that these tests are about.
+/// The version of the program under test.
 const VERSION: &str = include_str!("real/version");
 
-/// One at a time: each is some 200 MB and half a second of one core.
+/// Allows one test at a time, because each takes about 200 MB and half a second of one core.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What a message of the usual size costs with the program's own choice of a model, in millionths
-/// of a dollar.
+/// The cost of a message of the usual size with the program's default model, in millionths of a
+/// dollar.
 const CALL: u64 = 800;
 
-/// What one costs with the model that gives verdicts.
+/// The cost of one with the verdict model, in millionths of a dollar.
 const VERDICT: u64 = 20;
 
-/// How long whatever the agent started may outlive the run.
+/// How long processes of the agent may outlive the run.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How a conversation with the verifier begins.
+/// The beginning of a conversation with the verifier.
 const VERIFIER: &str = "# Is this work complete?";
 
-/// A project, the real program and a provider.
+/// A test environment with the real program and a scripted provider.
 struct RealEnv {
     env: TestEnv,
     api: Option<Api>,
     address: SocketAddr,
     account: Account,
     place: &'static Location<'static>,
-    /// Whether something that the test needs is missing.
+    /// Whether the test was skipped, because a requirement is missing.
     skipped: bool,
     _turn: MutexGuard<'static, ()>,
 }
 
-/// How the program is logged in. Neither is worth anything.
+/// The login of the program. Both kinds of credentials are fake.
 #[derive(Clone, Copy)]
 enum Account {
     Key,
@@ -105,13 +105,13 @@ impl Account {
 }
 
 impl RealEnv {
-    /// Sets the stage; `None` where the program is not installed.
+    /// Creates the environment. Returns `None` if the program is not installed.
     #[track_caller]
     fn begin(scenario: Scenario) -> Option<Self> {
         Self::begin_in(|_| scenario)
     }
 
-    /// The same, for a scenario that speaks of files of the project.
+    /// Like `begin`, for a scenario that refers to files of the project.
     #[track_caller]
     fn begin_in(scenario: impl FnOnce(&Path) -> Scenario) -> Option<Self> {
         let place = Location::caller();
@@ -130,13 +130,13 @@ impl RealEnv {
         Some(Self { env, api: Some(api), address, account, place, skipped: false, _turn: turn })
     }
 
-    /// Logged in with a subscription, whose limits are of another kind.
+    /// Uses a subscription, which has other kinds of limits.
     fn subscribed(mut self) -> Self {
         self.account = Account::Subscription;
         self
     }
 
-    /// The test ends here, and nothing was tested.
+    /// Marks the test as skipped, because it tested nothing.
     fn skip(mut self) {
         self.skipped = true;
     }
@@ -145,12 +145,12 @@ impl RealEnv {
         self.api.as_ref().expect("the provider is down")
     }
 
-    /// The provider is not there.
+    /// Shuts the provider down.
     fn close_api(&mut self) {
         self.api = None;
     }
 
-    /// The provider is there again.
+    /// Starts the provider again at the same address.
     fn reopen_api(&mut self, scenario: Scenario) {
         self.api = Some(Api::reopen(self.address, scenario));
     }
@@ -169,19 +169,19 @@ impl RealEnv {
         self.command(&all).spawn().unwrap()
     }
 
-    /// Runs it to its end.
+    /// Runs the goal and waits for the end of the run.
     fn run(&self, goal: &str, arguments: &[&str]) -> Output {
         self.finish(self.start(goal, arguments))
     }
 
-    /// Waits for the end of a run, and for the end of everything it started.
+    /// Waits for the end of a run and of all processes that it started.
     fn finish(&self, child: Child) -> Output {
         let output = finish(child);
         self.nobody_is_alive();
         output
     }
 
-    /// Fails if anything that the agent started is still there after a moment.
+    /// Fails if a process of the agent is still alive after a while.
     fn nobody_is_alive(&self) {
         let begun = Instant::now();
         loop {
@@ -194,7 +194,7 @@ impl RealEnv {
         }
     }
 
-    /// The processes of this test that are alive, and their commands: all have its home.
+    /// The living processes of this test with their commands, identified by their home folder.
     fn alive(&self) -> Vec<(i32, String)> {
         let home = format!("HOME={}\0", self.env.path("home").display());
         let ours = |folder: &Path| {
@@ -216,7 +216,7 @@ impl RealEnv {
         found
     }
 
-    /// The id of the only run.
+    /// The ID of the only run.
     fn id(&self) -> String {
         self.env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned()
     }
@@ -236,7 +236,7 @@ impl RealEnv {
             .collect()
     }
 
-    /// The names of what came of each attempt.
+    /// The names of the outcomes of all attempts.
     fn outcomes(&self) -> Vec<&'static str> {
         self.attempts().iter().map(|report| report.outcome.name()).collect()
     }
@@ -251,7 +251,7 @@ impl RealEnv {
             .collect()
     }
 
-    /// What it all came to.
+    /// The totals of the run.
     fn totals(&self) -> Totals {
         self.end().1
     }
@@ -268,21 +268,21 @@ impl RealEnv {
         }
     }
 
-    /// What the model was asked for the work, the verdict left out.
+    /// The requests for work, without those for verdicts.
     fn asked_for_work(&self) -> Vec<ApiRequest> {
         let mut asked = self.api().asked();
         asked.retain(|request| !request.says(VERIFIER));
         asked
     }
 
-    /// What was asked for the verdict.
+    /// The requests for verdicts.
     fn asked_for_verdict(&self) -> Vec<ApiRequest> {
         let mut asked = self.api().asked();
         asked.retain(|request| request.says(VERIFIER));
         asked
     }
 
-    /// A file of the project.
+    /// The content of a file in the project.
     fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.env.project().join(name)).ok()
     }
@@ -316,22 +316,22 @@ impl RealEnv {
     }
 }
 
-/// The model claims that all is done.
+/// An answer that claims completion.
 fn claim() -> ApiAnswer {
     say("All of it is there.\n\n<promise>COMPLETE</promise>")
 }
 
-/// The model gives these answers, and the verifier accepts the claim.
+/// A scenario with these answers, in which the verifier accepts the claim.
 fn believed(answers: Vec<ApiAnswer>) -> Scenario {
     Scenario::of(answers).with(VERIFIER, vec![verdict("yes", "it is there")])
 }
 
-/// The model gives a verdict in the shape that it is asked for.
+/// An answer with a verdict in the requested format.
 fn verdict(word: &str, reason: &str) -> ApiAnswer {
     call("StructuredOutput", json!({ "verdict": word, "reason": reason, "missing": [] }))
 }
 
-/// Why an attempt ended, if it was for one of the reasons that come with words.
+/// The reason why an attempt ended, if its outcome has one.
 fn why(report: &AttemptReport) -> &str {
     match &report.outcome {
         AttemptOutcome::Auth { why }
@@ -341,14 +341,14 @@ fn why(report: &AttemptReport) -> &str {
     }
 }
 
-/// The session that a request belongs to: it is in what the program says of the user.
+/// The session ID of a request, from its user metadata.
 fn session(request: &ApiRequest) -> &str {
     let user = request.body["metadata"]["user_id"].as_str().unwrap_or_default();
     assert!(!user.is_empty(), "no session is named");
     user
 }
 
-/// Where the program is.
+/// The path of the installed program.
 fn installed() -> Result<PathBuf, String> {
     let version = VERSION.trim();
     let cache = || {

@@ -1,4 +1,4 @@
-//! What the real program printed, as it looks on a screen at each level.
+//! Recordings of the real program, rendered at each output level.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +14,7 @@ use crate::report::{SharedBuffer, records, run, style};
 /// More time than any display needs; only a failing test waits this long.
 const LONG: Duration = Duration::from_mins(1);
 
-/// Tools that work and tools that don't, several at once, an agent that starts another, odd
-/// characters, words as they come, and what is not allowed.
+/// Successful, failed, parallel and denied tools, a subagent, unusual characters and streamed text.
 const RECORDINGS: [&str; 7] = [
     "b_tools_ok",
     "b_tools_fail",
@@ -43,7 +42,7 @@ pub(crate) fn one_attempt() -> Vec<Record> {
     records().into_iter().filter(wanted).collect()
 }
 
-/// What a run looks like whose agent printed this.
+/// The output of a run whose agent printed these bytes.
 fn shown(output: &[u8], level: OutputLevel, style: Style) -> String {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal.jsonl");

@@ -1,4 +1,4 @@
-//! The rehearsal agent: every ending it can play is judged for what it is.
+//! The rehearsal agent: each of its endings leads to the right outcome.
 
 mod demo;
 mod script;
@@ -212,7 +212,7 @@ async fn scenes_are_played_in_order_and_the_last_one_repeats() {
     for (number, text) in [(1, "one"), (2, "two"), (3, "two")] {
         assert_eq!(report(&mut agent, attempt(number)).await.text_evidence.summary, text);
     }
-    // Calls are counted by purpose: the advice between two verdicts takes no verdict away.
+    // Answers are counted by purpose, so the advice between two verdicts uses up none of them.
     let mut answers = Vec::new();
     for (number, purpose) in
         [CallPurpose::Verify, CallPurpose::Advise, CallPurpose::Verify, CallPurpose::Verify]

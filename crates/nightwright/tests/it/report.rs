@@ -1,4 +1,4 @@
-//! What people and programs see of a run.
+//! The output of the reporters at all levels.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use nightwright_core::stream::outcome::AttemptOutcome;
 use nightwright_core::stream::report::{Answer, AttemptReport, WatchdogFinding, WatchdogSignal};
 use nightwright_core::units::{AttemptId, CallId, RunId, Usd};
 
-/// What was written, for everybody to see.
+/// A buffer that the test can read while a reporter writes to it.
 #[derive(Clone, Default)]
 pub(crate) struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
@@ -72,7 +72,7 @@ pub(crate) fn records() -> Vec<Record> {
     samples().into_iter().zip(0..).map(record).collect()
 }
 
-/// The first of a kind.
+/// The first record of a kind.
 fn of_kind(wanted: impl Fn(&Event) -> bool) -> Record {
     records().into_iter().find(|record| wanted(&record.event)).unwrap()
 }
@@ -132,7 +132,7 @@ fn messages() -> Vec<AgentMessage<'static>> {
         .collect()
 }
 
-/// All events and messages at this level.
+/// The output of all events and messages at this level.
 fn shown(level: OutputLevel, style: Style) -> String {
     let paper = SharedBuffer::default();
     let mut reporter = reporter(level, style, Box::new(paper.clone()));
@@ -258,7 +258,7 @@ fn a_line_of_ours_between_a_call_and_its_result_makes_the_result_name_its_call()
     };
     say(call("1"), Some(Event::Note(NoteEvent::Warning { text: "odd".to_owned() })));
     say(result("1"), None);
-    // Nothing is shown of this one.
+    // This event has no output.
     let silent = of_kind(|event| matches!(event, Event::Wait(WaitEvent::QuotaReported { .. })));
     say(call("2"), Some(silent.event));
     say(result("2"), None);
@@ -404,7 +404,7 @@ fn what_the_agent_wrote_can_not_steer_the_terminal() {
         let json = serde_json::to_string(&event).unwrap();
         let nasty = serde_json::to_string(nasty).unwrap();
         let nasty = &nasty[1..nasty.len() - 1];
-        // Everything that a person or an agent worded, as far as the samples have words.
+        // Replace the texts in the samples that come from a person or an agent.
         let json =
             ["overloaded", "a password", "Shall I", "2 assertions", "one handler", "a check"]
                 .iter()
@@ -431,7 +431,7 @@ fn a_writer_that_fails_is_an_error_and_no_panic() {
     {
         let mut reporter = reporter(level, style(true, ColorChoice::Never), Box::new(ClosedPipe));
         for (line, raw) in lines() {
-            // Whether the buffer is full and the error shows here is of no interest.
+            // A full buffer may cause the error here already.
             let _ = reporter.event(&line, &raw);
         }
         let _ = reporter.message(WORKER, &messages()[0]);
@@ -439,7 +439,7 @@ fn a_writer_that_fails_is_an_error_and_no_panic() {
     }
 }
 
-/// A call from its start to its end.
+/// The events of a call, from its start to its end.
 fn call(number: u32, purpose: CallPurpose, cents: u64, said: &str) -> [Event; 2] {
     let answer = Some(Answer::Text { text: said.to_owned() });
     let report = AttemptReport { answer, ..AttemptReport::bare(AttemptOutcome::Finished) };
@@ -452,7 +452,7 @@ fn call(number: u32, purpose: CallPurpose, cents: u64, said: &str) -> [Event; 2]
     ]
 }
 
-/// A run in which everybody was asked.
+/// A run with a call for every purpose.
 pub(crate) fn everybody_asked() -> Vec<Record> {
     let mut records = records();
     let words = "Which of the two? ".repeat(40);

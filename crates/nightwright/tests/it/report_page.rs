@@ -1,5 +1,5 @@
-//! The HTML report in a real browser: it opens, however long the run was, and nothing that the agent
-//! wrote runs or reaches for anything.
+//! The HTML report in a real browser: long reports open, and text from the agent neither runs nor
+//! loads anything.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _};
@@ -18,14 +18,14 @@ use super::replace_texts::replace_all_texts;
 use super::report::records;
 use super::sample_run::SampleRun;
 
-/// How long a browser may take on a machine that has much else to do, in seconds.
+/// The timeout of the browser on a busy machine, in seconds.
 const BROWSER_TIMEOUT_SECONDS: &str = "150";
 
 fn start() -> Timestamp {
     "2026-11-15T23:34:12Z".parse().unwrap()
 }
 
-/// The page of a made-up run, as a file.
+/// Writes the report of a sample run to a file.
 fn page(env: &TestEnv, run: &SampleRun) -> PathBuf {
     made_up(env, run);
     written(env)
@@ -37,7 +37,7 @@ fn written(env: &TestEnv) -> PathBuf {
     path
 }
 
-/// What the browser has made of a page, once it is done with it.
+/// The document of the browser after it has loaded a page.
 fn opened(env: &TestEnv, page: &Path) -> String {
     let mut browser = Command::new("timeout");
     browser
@@ -60,11 +60,10 @@ fn opened(env: &TestEnv, page: &Path) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// Would leave a mark in the document.
+/// A script that leaves a mark in the document.
 const MARK: &str = "document.documentElement.setAttribute('owned','1');document.title='owned'";
 
-/// Every event there is, in a run that claims, is rejected and is believed, with hostile words in
-/// every text of it.
+/// All events, in a run with a rejected and an accepted claim, with hostile text in every field.
 fn hostile(words: &str) -> Vec<Record> {
     let mut all = records();
     let early = |text: &str| Event::Note(NoteEvent::Warning { text: text.to_owned() });
@@ -81,7 +80,7 @@ fn nothing_that_anybody_wrote_runs_or_reaches_out() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
     let address = format!("http://{}", server.local_addr().unwrap());
-    // Each would leave a mark in the document, or ask the server for something.
+    // Each of these would leave a mark in the document or send a request to the server.
     let evil = format!(
         "</p></details></style></title></textarea></svg>]]>--><script>{MARK}</script>\
          <img src=x onerror=\"{MARK}\"><img src=\"{address}/img\"><svg onload=\"{MARK}\"><script>{MARK}</script>\
@@ -91,7 +90,7 @@ fn nothing_that_anybody_wrote_runs_or_reaches_out() {
          <meta http-equiv=refresh content=\"0;url={address}/meta\"><base href=\"{address}/\">\
          \" onmouseover=\"{MARK}\" style=\"background:url({address}/attr)\" x=' onfocus='{MARK}' autofocus"
     );
-    // What git says is hostile, too; short enough to be shown whole.
+    // The commit subject is hostile too, and short enough to be shown in full.
     let project = env.project();
     git(&project, &["init", "--quiet"]);
     let from = commit(&project, "before the run");
@@ -103,7 +102,7 @@ fn nothing_that_anybody_wrote_runs_or_reaches_out() {
     write(&folder, &records);
     let document = opened(&env, &written(&env));
     assert!(document.contains("Done and verified"), "{document}");
-    // Of the subject, the goal, blockers, warnings, hooks, checks, findings, models and all others.
+    // The text occurs in the subject, the goal, blockers, warnings, hooks, checks and many others.
     let shown = document.matches("&lt;script&gt;").count();
     assert!(shown > 60, "the words are there, as words: {shown}");
     assert!(document.contains(&subject.replace('<', "&lt;").replace('>', "&gt;")), "{document}");
@@ -137,7 +136,8 @@ fn what_got_into_the_page_all_the_same_is_stopped_by_its_policy() {
     );
     assert!(!document.contains("owned=\"1\""), "{document}");
     assert!(!document.contains("<title>owned"), "{document}");
-    // For a frame it opens a connection before it looks at the policy, and then asks for nothing.
+    // The browser may open a connection for a frame before it applies the policy, but must send
+    // nothing.
     while let Ok((mut connection, _)) = server.accept() {
         let mut asked = Vec::new();
         connection.read_to_end(&mut asked).unwrap();
@@ -147,7 +147,7 @@ fn what_got_into_the_page_all_the_same_is_stopped_by_its_policy() {
 
 #[test]
 fn without_the_escaping_this_browser_would_have_shown_it() {
-    // What the test above looks for does happen in a page that lets it.
+    // The same content has an effect in a page without protection.
     let env = TestEnv::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let page = env.path("open.html");

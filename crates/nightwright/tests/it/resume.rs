@@ -1,4 +1,4 @@
-//! A run whose process was killed, continued.
+//! Resuming a run whose process was killed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::harness::{TestEnv, ending, finish, names};
 
-/// Three iterations of work with a retry, a limit and a rejected claim among them.
+/// Three iterations of work, with a retry, a usage limit and a rejected claim.
 const STORY: &str = r#"
 [[attempt]]
 cost = 0.10
@@ -96,7 +96,8 @@ fn check(env: &TestEnv, journal: &[Record], moment: usize) {
 
 #[test]
 fn killed_at_any_moment_a_run_is_resumed_and_nothing_finished_is_repeated() {
-    // Most of the time goes into waiting before retries: ten at a time are not slower than one.
+    // Most of the time is spent waiting before retries, so ten runs in parallel are not slower than
+    // one.
     let mut killed = 0;
     for moments in (1..=30).collect::<Vec<_>>().chunks(10) {
         killed += std::thread::scope(|scope| {
@@ -211,7 +212,7 @@ fn a_damaged_journal_is_refused_with_its_line_and_a_newer_one_with_what_to_do() 
     fs::write(&path, good.replacen("\"seq\":2,", "\"seq\":7,", 1)).unwrap();
     env.run(&["resume", "--again"]).exits(1).says(&["line 2", "journal.jsonl"]);
     assert!(fs::read_to_string(&path).unwrap().contains("\"seq\":7,"), "nothing was touched");
-    // A whole line of a later nightwright, with a checksum that fits.
+    // A complete line of a later version of nightwright, with a valid checksum.
     let (body, _) = good.lines().next().unwrap().rsplit_once(",\"crc\"").unwrap();
     let body = body.replacen("{\"v\":1,", "{\"v\":2,", 1);
     let crc = crc32fast::hash(body.as_bytes());

@@ -1,4 +1,4 @@
-//! A run that continues with other settings.
+//! Resuming a run with changed settings.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ steps = [{ write = "done.txt", text = "1" }]
 ending = { result = "Done.\n<promise>COMPLETE</promise>" }
 "#;
 
-/// A run that ended before it did anything.
+/// A run that ended before its first work.
 fn ended(more: &[&str]) -> TestEnv {
     let env = TestEnv::new();
     configure(&env, "");
@@ -181,7 +181,7 @@ fn a_changed_configuration_is_named_and_used_only_with_reload() {
         ["agent.permissions: usual -> edits", "model.name: default -> opus"]
     );
     assert_eq!(settings(&journal).agent.permissions, Permissions::Edits);
-    // Once it is used it has not changed any more.
+    // After a resume, the configuration counts as unchanged.
     let output = env.run(&["resume", "-m", "4"]).exits(0);
     assert!(!output.err.contains("Changed since"), "{}", output.err);
 }
@@ -214,7 +214,7 @@ fn a_project_s_configuration_can_be_trusted_for_one_reload() {
     configure_project(&env, "[agent]\npermissions = \"bypass\"\n");
     env.run(&["resume", "--reload", "--yes"]).exits(0);
     assert_eq!(settings(&env.journal()).agent.permissions, Permissions::Bypass);
-    // Only that once.
+    // The approval was valid only once.
     env.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(2).says(&["not approved"]);
 }
 
@@ -230,7 +230,7 @@ fn a_project_s_configuration_that_is_confirmed_at_the_question_is_approved() {
     terminal.shows("exit=0");
     assert_eq!(settings(&env.journal()).agent.allowed_tools, ["Bash(kubectl get:*)"]);
     assert_eq!(ending(&env.journal()), "completed");
-    // Exactly what was shown: the check was not, and still needs an approval.
+    // The approval covers only the shown values. The check was not shown, and still needs one.
     let output = env.run(&["trust", "--list"]).exits(1);
     let listed = |key: &str| {
         let line = output.out.lines().find(|line| line.ends_with(&format!(": {key}")));
@@ -319,7 +319,7 @@ fn a_secret_in_a_changed_argument_is_masked_and_comes_back() {
     resume(&["resume", "-m", "2", "--", "--key", SECRET]).exits(0);
     let text = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
     assert!(!text.contains(SECRET), "the journal has the secret");
-    // The variable is gone, and the agent still gets the true value.
+    // The variable is unset, but the agent still receives the real value.
     env.run(&["resume", "-m", "3"]).exits(0);
     let asked = env.asked();
     let last = asked.iter().rfind(|line| line["part"] == "attempt").unwrap().to_string();

@@ -1,4 +1,4 @@
-//! Which folder is the project, found from where a command is started.
+//! The search for the project folder, from where a command is started.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ steps = [{ run = "echo more >> made.txt" }]
 ending = { result = "Some of it." }
 "#;
 
-/// A command that is started in a folder of the hermit's.
+/// A command in a folder of the test environment.
 fn command(env: &TestEnv, folder: &str, arguments: &[&str]) -> Command {
     let mut command = env.command(arguments);
     command.current_dir(env.path(folder));
     command
 }
 
-/// A run of one iteration, started in a folder of the hermit's.
+/// A run of one iteration, started in a folder of the test environment.
 fn run(env: &TestEnv, folder: &str, more: &[&str]) -> Output {
     let script = env.script(WORKS);
     let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
     finish(command(env, folder, &[&run[..], more].concat()).spawn().unwrap())
 }
 
-/// Where the agent worked.
+/// The folders in which the agent worked.
 fn worked(env: &TestEnv) -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -77,7 +77,7 @@ fn without_settings_the_root_of_the_repository_is_the_project() {
     folders(&env, &["project/a/b"]);
     run(&env, "project/a/b", &[]).exits(0).says(&["(the root of the git repository)"]);
     assert_eq!(worked(&env), [env.project()]);
-    // Every other command means the same folder.
+    // All other commands use the same folder.
     let status = finish(command(&env, "project/a", &["status"]).spawn().unwrap());
     status.exits(0);
 }
@@ -127,7 +127,7 @@ fn a_git_folder_that_is_no_repository_is_ignored() {
 #[test]
 fn home_is_refused_without_a_terminal_unless_it_is_named() {
     let env = TestEnv::new();
-    // Its settings don't make it a project either.
+    // The user's settings do not make the home folder a project.
     folders(&env, &["home/.nightwright"]);
     let output = run(&env, "home", &[]).exits(2);
     output.says(&["is your home folder, and no project was named", "hint: ", "-C "]);
@@ -179,7 +179,7 @@ fn init_sets_up_a_package_with_its_own_manifest_and_otherwise_the_repository() {
     assert!(!env.path("project/.nightwright").exists());
     init("project/docs").says(&["Project: `", "(the root of the git repository)"]);
     assert!(env.path("project/.nightwright/config.toml").exists());
-    // From inside the package its own settings hold.
+    // Inside the package, its own settings apply.
     run(&env, "project/packages/api/src", &[]).exits(0);
     assert_eq!(worked(&env), [env.path("project/packages/api")]);
 }

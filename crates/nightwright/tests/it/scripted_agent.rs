@@ -1,5 +1,5 @@
-//! An agent that plays a script in the runtime's own time, so that a run of a night takes a
-//! second when time is paused.
+//! An agent that plays a script in the time of the runtime. With paused time, a run of a whole
+//! night takes a second.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,44 +25,44 @@ pub(crate) struct ScriptedAgent {
 /// One step of a script.
 #[derive(Clone, Debug)]
 pub(crate) enum ScriptStep {
-    /// Nothing happens for so long.
+    /// Waits for this duration.
     After(Duration),
-    /// It has something to tell. An `Exited` here counts as [`ScriptStep::Exit`].
+    /// Sends a piece of news. `Exited` counts as [`ScriptStep::Exit`].
     News(AgentNews),
-    /// From here on it does not leave when it is asked to, only when it is killed.
+    /// Ignores requests to exit from now on, until it is killed.
     IgnoreTerm,
-    /// Nothing happens any more until it is ended from outside.
+    /// Hangs until it is cancelled.
     Hang,
-    /// It is over. What follows is never played.
+    /// Exits. Later steps are never played.
     Exit(Box<AttemptReport>),
 }
 
-/// What a scripted agent was asked and told, for whoever plays with it to look at.
+/// The requests to a scripted agent, for tests to inspect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScriptedLog {
     entries: Arc<Mutex<Vec<ScriptedEntry>>>,
 }
 
-/// One thing that a scripted agent was asked or told.
+/// One request to a scripted agent.
 #[derive(Clone, Debug)]
 pub(crate) enum ScriptedEntry {
-    /// To start.
+    /// A request to start an attempt or a call.
     Started(Box<LaunchRequest>),
-    /// A further message.
+    /// A further message during the attempt.
     Sent(String),
-    /// That no more messages will come.
+    /// The end of the messages.
     InputClosed,
-    /// To end.
+    /// A request to end the attempt.
     Cut(CancelReason, Grace),
 }
 
 impl ScriptedLog {
-    /// Everything so far, in order.
+    /// All requests so far, in order.
     pub(crate) fn entries(&self) -> Vec<ScriptedEntry> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What it was asked to start, in order.
+    /// The launch requests so far, in order.
     pub(crate) fn orders(&self) -> Vec<LaunchRequest> {
         let started = |entry| match entry {
             ScriptedEntry::Started(request) => Some(*request),
@@ -77,13 +77,12 @@ impl ScriptedLog {
 }
 
 impl ScriptedAgent {
-    /// An agent for so many attempts and calls as there are scripts. One that is started beyond
-    /// them could not be asked, and says so.
+    /// Creates an agent with one script per attempt or call. Any further one fails to start.
     pub(crate) fn new(scripts: impl IntoIterator<Item = Vec<ScriptStep>>) -> Self {
         Self { scripts: scripts.into_iter().collect(), log: ScriptedLog::default() }
     }
 
-    /// What it is asked; stays good after the agent is given away.
+    /// The log of requests, which stays valid after the agent has moved.
     pub(crate) fn log(&self) -> ScriptedLog {
         self.log.clone()
     }
@@ -160,7 +159,7 @@ async fn play(
         Ok(report) => report,
         Err(cut) => {
             if cut.grace == Grace::Usual && !polite {
-                // Either way it is over then: killed when its time is up, or sooner.
+                // The agent exits in both cases: killed after the grace period, or earlier.
                 tokio::select! {
                     () = sleep(GRACE) => {}
                     () = Cancellation::without_grace(&mut cuts) => {}
@@ -172,7 +171,7 @@ async fn play(
     post.send(AgentNews::Exited(report)).await;
 }
 
-/// What comes of an attempt that is ended and has left nothing.
+/// The outcome of a cancelled attempt without a result.
 fn outcome_of(why: CancelReason) -> AttemptOutcome {
     match why {
         CancelReason::Deadline(which) => AttemptOutcome::TimedOut { which },

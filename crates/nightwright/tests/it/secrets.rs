@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use super::agent_program::program;
 use super::harness::{Output, TestEnv, finish};
 
-/// With everything that JSON writes in another way.
+/// Contains all characters that JSON escapes.
 const SECRET: &str = r#"pa"ss\wo/rd-9x7Q2z"#;
-/// What is in it however it is written.
+/// The fragments that reveal the secret in any encoding.
 const TRACES: [&str; 4] = ["9x7Q2z", r#"pa"ss"#, r#"pa\"ss"#, r#"pa\\\"ss"#];
-/// A string in the form of a secret that is not a real one.
+/// A fake token in the format of a real one.
 const TOKEN: &str = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
 
 const VERSION: &str = "2.1.210 (Claude Code)";
 
-/// A project with a task, and an agent that prints its secret in every way.
+/// A project with a task, and an agent that prints its secret in many ways.
 fn planted() -> TestEnv {
     let env = TestEnv::new();
     env.run(&["new", "port", "--mode", "loop"]).exits(0);
@@ -54,7 +54,7 @@ fn planted() -> TestEnv {
     env
 }
 
-/// What the agent prints. The long result is read in many pieces, each of which ends inside of a
+/// The output of the agent. The long result is read in many pieces, each of which ends inside a
 /// secret.
 fn stream() -> String {
     let usage = json!({ "input_tokens": 1, "output_tokens": 1 });
@@ -101,7 +101,7 @@ fn stream() -> String {
     lines.chain([odd]).collect()
 }
 
-/// What an agent prints that says this a few characters at a time, and then as a whole.
+/// The output of an agent that streams this text in small deltas, and then prints it as a whole.
 fn in_pieces(text: &str) -> String {
     let event = |event: Value| {
         json!({
@@ -140,7 +140,7 @@ fn run(env: &TestEnv, more: &[&str]) -> Output {
     finish(command(env, &[&arguments, more, &last].concat()).spawn().unwrap())
 }
 
-/// Fails if there is a trace of the secret in what was said or kept.
+/// Fails if the output or a stored file contains a trace of the secret.
 #[track_caller]
 fn nothing_shows(env: &TestEnv, said: &[&Output]) {
     let mut texts: Vec<(String, Vec<u8>)> = Vec::new();
@@ -151,7 +151,7 @@ fn nothing_shows(env: &TestEnv, said: &[&Output]) {
     let mut files = Vec::new();
     all_files(&env.path("state"), &mut files);
     for file in files {
-        // The user's own words and files.
+        // Files with the user's own text.
         let own = ["/prompts/", "/told.json", "/baseline/"];
         let name = file.display().to_string();
         if !own.iter().any(|own| name.contains(own)) {
@@ -196,7 +196,7 @@ fn a_secret_is_masked_wherever_it_is_planted() {
     let (odd, lines): (Vec<_>, Vec<_>) =
         output.lines().partition(|line| serde_json::from_str::<Value>(line).is_err());
     assert_eq!((odd.len(), lines.len()), (1, 6), "{odd:?}");
-    // Of both: runs that begin in the same second are in no order.
+    // Read both journals, because runs that begin in the same second have no order.
     let journal: String = env
         .runs()
         .iter()
@@ -225,7 +225,7 @@ fn a_secret_that_comes_in_pieces_is_masked_where_they_are_put_together() {
     assert_eq!(verbose.err.matches(&masked).count(), 1, "{}", verbose.err);
     let json = run(&env, &["--output", "json", "--include-messages"]).exits(0);
     nothing_shows(&env, &[&verbose, &json]);
-    // Nor does it when the pieces are put together again.
+    // The secret does not appear when the deltas are joined either.
     for printed in
         [&json.out, &fs::read_to_string(env.runs()[0].join("output/001-1.ndjson")).unwrap()]
     {
@@ -282,7 +282,7 @@ fn a_run_that_continues_after_a_kill_works_with_the_true_words() {
     again.says(&["warning: what this run was told had secrets in it", "told.json"]);
 }
 
-/// The prompts of a run, one after the other.
+/// All prompts of a run, joined.
 fn prompts(env: &TestEnv) -> String {
     let mut files = Vec::new();
     all_files(&env.runs()[0].join("prompts"), &mut files);
@@ -319,7 +319,7 @@ fn what_a_person_says_is_reported_as_it_was_by_a_run_that_continues() {
 #[test]
 fn a_run_that_continues_without_the_variable_knows_what_was_secret() {
     let env = planted();
-    // The only place where the run receives it.
+    // The message below is the only place where the run receives the secret.
     env.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port it.\n");
     let fifo = env.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -333,7 +333,7 @@ fn a_run_that_continues_without_the_variable_knows_what_was_secret() {
     fs::remove_file(&fifo).unwrap();
     let spoken = env.run(&["resume", "--verbose"]).exits(0);
     nothing_shows(&env, &[&spoken]);
-    // And long after it was said.
+    // The secret stays masked in a later run.
     let again = env.run(&["resume", "--again", "-m", "4", "--verbose"]).exits(0);
     nothing_shows(&env, &[&again]);
 
@@ -417,7 +417,7 @@ fn names_of_members_are_masked_where_they_are_no_names_of_the_program() {
 fn the_configuration_is_shown_without_what_is_known_to_be_secret() {
     let env = TestEnv::new();
     let known = "hunter2hunter2";
-    // Long enough that a list cuts it in the middle of the secret.
+    // Long enough that a list truncates it inside the secret.
     let check = format!("psql postgres://me@a-host-of-ours/x {known} && make");
     let file = format!(
         "[agent]\nargs = [\"--api-key\", \"{known}\"]\n[verify]\ncommands = [\"{check}\"]\n"

@@ -1,5 +1,5 @@
-//! `nightwright selftest`: all rows hold here, nothing is left of them, and it says so to people and to
-//! programs.
+//! `nightwright selftest`: all rows hold on this machine, leave nothing behind, and are reported as
+//! text and as JSON.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -34,7 +34,7 @@ const ROWS: [&str; 13] = [
     "full-journal",
 ];
 
-/// Everybody that a self-test in this folder has started and who did not wipe its environment.
+/// The processes of a self-test in this folder, except those that cleared their environment.
 fn census(env: &TestEnv) -> Census {
     let tmp = env.path("tmp").canonicalize().unwrap();
     Census {
@@ -103,7 +103,7 @@ fn a_row_can_be_played_alone_and_its_folder_kept() {
     assert!(row.join("project/done").exists());
 }
 
-/// As where `TMPDIR` is a folder of the project that one works on.
+/// The case of a `TMPDIR` inside a project.
 #[test]
 fn a_temporary_folder_inside_a_repository_leaves_that_repository_alone() {
     let env = TestEnv::new();
@@ -134,7 +134,7 @@ fn a_row_that_does_not_exist_is_refused_with_the_names_of_those_that_do() {
     assert_eq!(folders(&env), [""; 0]);
 }
 
-/// Without a machine that can be trusted to fail, one is made: a `PATH` with hardly any program.
+/// Provokes a failure with a `PATH` that has almost no programs.
 #[test]
 fn a_row_that_did_not_hold_says_what_was_expected_and_seen_and_keeps_its_folder() {
     let env = TestEnv::new();
@@ -142,7 +142,7 @@ fn a_row_that_did_not_hold_says_what_was_expected_and_seen_and_keeps_its_folder(
     link_programs(&["mktemp", "rm"], &env.path("bin"));
     let mut command = env.command(&["selftest", "--only", "silence", "--only", "orphans"]);
     let output = finish(command.env("PATH", env.path("bin")).spawn().unwrap()).exits(1);
-    // Words and writing need no program; leaving servers behind does.
+    // The silent agent needs no programs. The one that leaves servers behind does.
     assert!(output.out.contains("silence                  held"), "{}", output.out);
     assert!(output.out.contains("orphans                  DID NOT HOLD"), "{}", output.out);
     assert!(output.out.contains("    expected: "), "{}", output.out);
@@ -180,7 +180,7 @@ fn a_disk_that_was_never_made_is_not_filled_and_nothing_is_said_to_have_held_on_
     assert!(output.out.contains("    why: no small disk can be made: "), "{}", output.out);
 }
 
-/// Puts these programs of the system into a folder.
+/// Links these programs of the system into a folder.
 fn link_programs(names: &[&str], folder: &Path) {
     let path = env::var_os("PATH").unwrap();
     for name in names {
@@ -206,7 +206,7 @@ fn without_session_leaders_orphans_are_not_tested() {
     census(&env).nobody("the self-test is over");
 }
 
-/// Waits until a process of the self-test is working.
+/// Waits until a process of the self-test is running.
 fn until_at_work(env: &TestEnv, child: &mut Child) {
     let begun = Instant::now();
     while !folders(env).iter().any(|folder| {

@@ -1,4 +1,4 @@
-//! `nightwright service`, and `nightwright resume --if-needed`, which is what a service calls.
+//! `nightwright service`, and `nightwright resume --if-needed`, which the service runs.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn with_task() -> TestEnv {
     env
 }
 
-/// A run of the task, with the agent at work.
+/// Starts a run of the task and waits until the agent works.
 fn at_work(env: &TestEnv) -> Child {
     let script = env.script(HELD);
     let fixed = ["run", "migrate", "-m", "6", "--no-delay", "--dry-run", "--rehearsal"];
@@ -71,7 +71,7 @@ fn what_a_shutdown_or_a_power_failure_cut_off_continues() {
         if_needed(&env).exits(0);
         assert!(continued(&env), "{how:?}");
         assert_eq!(ending(&env.journal()), "completed", "{how:?}");
-        // And once more it has nothing to do.
+        // A second call has nothing to do.
         let before = env.journal().len();
         if_needed(&env).exits(0).says(&["Nothing to resume: run ", " has ended."]);
         assert_eq!(env.journal().len(), before);
@@ -91,7 +91,7 @@ fn what_a_person_stopped_stays_so() {
         if_needed(&env).exits(0).says(&["Nothing to resume: run ", " has ended."]);
         assert!(!continued(&env));
     }
-    // Asked to stop, and then the power failed.
+    // The run was asked to stop before a power failure.
     let env = with_task();
     let mut child = at_work(&env);
     env.run(&["stop"]).exits(0);
@@ -260,8 +260,7 @@ fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
     assert_eq!(ending(&env.journal()), "completed");
 }
 
-/// Where systemd says that there is no such program, it has looked for it under the name that the
-/// unit meant.
+/// If systemd reports a missing program, the message contains the name from the unit.
 #[test]
 fn systemd_has_nothing_to_say_against_the_unit_and_finds_the_program() {
     let env = TestEnv::new();
@@ -285,7 +284,7 @@ fn systemd_has_nothing_to_say_against_the_unit_and_finds_the_program() {
     assert!(complaint.contains(&missing), "{complaint}");
 }
 
-/// What systemd says against the unit.
+/// The complaints of systemd about the unit.
 fn verified(env: &TestEnv) -> Result<(), String> {
     let mut command = Command::new("systemd-analyze");
     command.args(["verify", "--user"]).arg(unit(env)).stdin(Stdio::null());

@@ -1,4 +1,5 @@
-//! `nightwright task setup` and `nightwright task edit`, in a real terminal, with programs that leave it in any state.
+//! `nightwright task setup` and `nightwright task edit` in a real terminal, with programs that
+//! leave the terminal in any state.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,10 +11,10 @@ use super::harness::TestEnv;
 use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
-/// How long whatever the agent left may outlive it.
+/// How long processes of the agent may outlive it.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A project with the task `t`, and this program as the agent. It finds its task in `$task`.
+/// A project with the task `t` and this script as the agent. `$task` is the folder of the task.
 pub(crate) fn with_agent(script: &str) -> TestEnv {
     let env = TestEnv::new();
     env.task("t");
@@ -29,18 +30,19 @@ pub(crate) fn with_agent(script: &str) -> TestEnv {
 }
 
 impl TestEnv {
-    /// Makes a task without instructions.
+    /// Creates a task without instructions.
     pub(crate) fn task(&self, name: &str) -> &Self {
         fs::create_dir_all(self.project().join(".nightwright/tasks").join(name)).unwrap();
         self
     }
 
-    /// A file of the project.
+    /// The content of a file in the project.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.project().join(name)).unwrap_or_default()
     }
 
-    /// The command line of a command, for a shell, and what the terminal is like around it.
+    /// The shell command line for a command, which also stores the terminal settings before and
+    /// after it.
     pub(crate) fn line(&self, command: &str) -> String {
         let (bin, before, after) = (self.path("bin"), self.path("before"), self.path("after"));
         format!(
@@ -52,7 +54,7 @@ impl TestEnv {
         )
     }
 
-    /// Fails unless the terminal was left as it was found.
+    /// Fails unless the terminal settings are unchanged.
     pub(crate) fn terminal_is_as_before(&self) {
         let [before, after] =
             ["before", "after"].map(|n| fs::read_to_string(self.path(n)).unwrap());

@@ -1,9 +1,9 @@
 //! Thousands of whole runs, each from one number: the real machine and the real supervisor against
 //! an agent, a disk, a clock and an operator that misbehave, in virtual time.
 //!
-//! `NIGHTWRIGHT_SEED=123` plays one run and prints what happened in it; `NIGHTWRIGHT_SEEDS=100000` says how
-//! many there are in all. A run that breaks a rule is played once more with every line of it, and
-//! the seed is in the message: the same seed gives the same run.
+//! `NIGHTWRIGHT_SEED=123` plays one run and prints its trace. `NIGHTWRIGHT_SEEDS=100000` sets the
+//! total number of runs. A run that breaks a rule is played again with a full trace. The message
+//! contains the seed: the same seed gives the same run.
 
 mod agent;
 mod checks;
@@ -22,9 +22,9 @@ use nightwright_core::outcome;
 use self::sim::Sim;
 use self::trace::Trace;
 
-/// Runs in all, unless the environment says otherwise.
+/// The default number of runs.
 const SEEDS: u64 = 10_000;
-/// Test functions that share them, so that all cores have something to do.
+/// The number of test functions that share the runs, to use all cores.
 const SHARES: u64 = 4;
 
 /// Plays the seeds of one share.
@@ -94,7 +94,7 @@ fn the_same_seed_gives_the_same_run_to_the_last_line() {
     }
 }
 
-/// Faults that end every run at its first step would find nothing.
+/// Faults that end every run at its first step would find no bugs.
 #[test]
 fn the_runs_get_far_enough_to_reach_every_ending_and_every_kind_of_fault() {
     let told: String =

@@ -49,7 +49,7 @@ impl AgentEnv {
         Self { folder, temp, input: InputShape::Prompt }
     }
 
-    /// With a script for the rehearsal agent.
+    /// Adds a script for the rehearsal agent.
     pub(crate) fn with_script(script: &str) -> Self {
         let stage = Self::new();
         fs::write(stage.folder.path().join("script.toml"), script).unwrap();
@@ -77,14 +77,14 @@ impl AgentEnv {
     /// Returns an agent that plays the rehearsal.
     pub(crate) fn rehearsal(&self) -> ProcessAgent {
         let mut arguments = vec!["rehearse".to_owned()];
-        // A verdict comes in the shape that it is asked for in.
+        // Request verdicts in the format of the schema.
         let json_schema = Some(verdict::SCHEMA);
         let ask = LaunchOptions { input: self.input, json_schema, ..LaunchOptions::default() };
         arguments.extend(Dialect::Claude.arguments(&ask));
         self.agent(NIGHTWRIGHT, arguments.into_iter().map(OsString::from).collect())
     }
 
-    /// A shell script as agent.
+    /// Returns an agent that runs a shell script.
     pub(crate) fn shell(&self, script: &str) -> ProcessAgent {
         self.agent("/bin/sh", vec!["-c".into(), script.into()])
     }
@@ -126,7 +126,7 @@ impl AgentEnv {
     }
 }
 
-/// The same arguments for every order, and the file with its system prompt.
+/// The same arguments for every request, and the file with its system prompt.
 fn always(arguments: Vec<OsString>) -> ArgumentsFor {
     Box::new(move |_, system| {
         let mut all = arguments.clone();
@@ -137,7 +137,7 @@ fn always(arguments: Vec<OsString>) -> ArgumentsFor {
     })
 }
 
-/// An order for the `number`th attempt.
+/// The launch request for an attempt.
 pub(crate) fn attempt(number: u32) -> LaunchRequest {
     LaunchRequest {
         tools: ToolAccess::Usual,
@@ -152,7 +152,7 @@ pub(crate) fn attempt(number: u32) -> LaunchRequest {
     }
 }
 
-/// An order for the `number`th call.
+/// The launch request for a call.
 pub(crate) fn call(number: u32, purpose: CallPurpose) -> LaunchRequest {
     LaunchRequest {
         tools: ToolAccess::Usual,
@@ -164,7 +164,7 @@ pub(crate) fn call(number: u32, purpose: CallPurpose) -> LaunchRequest {
     }
 }
 
-/// A running attempt, and its news.
+/// A running attempt with its news.
 pub(crate) struct RunningAttempt {
     attempt: Option<Box<dyn Attempt>>,
     inputs: mpsc::Receiver<Input>,
@@ -182,12 +182,12 @@ impl RunningAttempt {
         self.attempt.as_deref().expect("it was let go")
     }
 
-    /// Drops the attempt and keeps listening.
+    /// Drops the attempt but keeps receiving its news.
     pub(crate) fn let_go(&mut self) {
         self.attempt = None;
     }
 
-    /// The next news; `None` when there will be none any more.
+    /// The next news; `None` after the last.
     pub(crate) async fn next(&mut self) -> Option<AgentNews> {
         loop {
             let input =
@@ -200,7 +200,7 @@ impl RunningAttempt {
         }
     }
 
-    /// Waits for news of a kind.
+    /// Waits for news that meets a condition.
     pub(crate) async fn until(&mut self, wanted: impl Fn(&AgentNews) -> bool) -> AgentNews {
         loop {
             match self.next().await {
@@ -212,7 +212,7 @@ impl RunningAttempt {
         }
     }
 
-    /// Waits until it says that it is ready.
+    /// Waits until the agent is ready.
     pub(crate) async fn until_ready(&mut self) {
         self.until(|news| matches!(news, AgentNews::Ready(_))).await;
     }
@@ -231,17 +231,17 @@ impl RunningAttempt {
     }
 }
 
-/// Plays one order to its end.
+/// Plays one request until the agent exits.
 pub(crate) async fn report(agent: &mut dyn Agent, order: LaunchRequest) -> AttemptReport {
     RunningAttempt::start(agent, order).finish().await.1
 }
 
-/// Times to give a program, each much longer than the one before. A program that is to run out of
-/// time has to get somewhere first, and on a busy machine that takes longer.
+/// Timeouts for a program, each much longer than the one before. The program must make some
+/// progress before it times out, which takes longer on a busy machine.
 pub(crate) const GROWING: [Duration; 4] =
     [Duration::from_millis(300), Duration::from_secs(2), Duration::from_secs(6), TEST_TIMEOUT];
 
-/// Waits for a fact about the world outside.
+/// Waits until an external condition holds.
 pub(crate) async fn eventually(what: &str, fact: impl Fn() -> bool) {
     let begin = Instant::now();
     while !fact() {

@@ -53,7 +53,7 @@ fn a_run_that_is_running_says_what_it_does_and_against_which_limits() {
     let page = object(&env);
     assert_eq!((&page["state"], &page["is_rehearsal"]), (&"running".into(), &true.into()));
     assert_eq!(page["doing"]["what"], "working");
-    // What was asked for since then is nothing that it does.
+    // Requests since then do not affect the current activity.
     let journal = env.journal();
     let begun = journal
         .iter()

@@ -1,5 +1,5 @@
-//! The status file, watched while it is written in every usual way. The watcher and the machine are
-//! the real ones.
+//! The status file, watched while it is written in all usual ways, with the real watcher and
+//! machine.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use super::harness::{TestEnv, finish, names};
 
-/// The shortest that can be set.
+/// The shortest delay that can be configured.
 const DEBOUNCE: Duration = Duration::from_millis(500);
 
 /// The timeout of a test; only a failing test takes this long.
@@ -35,7 +35,7 @@ struct WatchedStatus {
     reports: Receiver<StatusReport>,
 }
 
-/// How it is watched.
+/// The options of the watcher.
 struct WatchOptions {
     means: WatchMethod,
     debounce: Duration,
@@ -60,7 +60,7 @@ fn files(project: &Path) -> EvidenceFiles {
     EvidenceFiles::new(project, &settings_files(), &[EvidenceKind::Status])
 }
 
-/// A project whose status file says this, if there is one.
+/// A project whose status file has this content, if any.
 fn project(before: Option<&str>) -> TempDir {
     let project = tempfile::tempdir().unwrap();
     fs::create_dir(project.path().join("task")).unwrap();
@@ -84,7 +84,7 @@ impl WatchedStatus {
         Self { project, machine, reports }
     }
 
-    /// One that says this, watched from before anything is written.
+    /// Watches a status file with this content, before anything else is written.
     fn saying(before: &str, how: &WatchOptions) -> Self {
         let mut watched = Self::new(project(Some(before)), how);
         let first = watched.reports.recv_timeout(TEST_TIMEOUT).unwrap();
@@ -109,7 +109,7 @@ impl WatchedStatus {
         told.into_iter().next()
     }
 
-    /// Waits until the file was read like this, of which nothing must come.
+    /// Waits until the watcher reads a matching report. Fails if any report counts as a change.
     fn reads(&mut self, wanted: impl Fn(&StatusReport) -> bool) {
         loop {
             let report = self.reports.recv_timeout(TEST_TIMEOUT).unwrap();
@@ -121,7 +121,7 @@ impl WatchedStatus {
         }
     }
 
-    /// Nothing that was read up to now is a change.
+    /// Fails if any report so far counts as a change.
     fn tells_nothing_yet(&mut self) {
         while let Ok(report) = self.reports.try_recv() {
             assert_eq!(self.decide(report), None);
@@ -150,7 +150,7 @@ fn now() -> Now {
     Now { wall: jiff::Timestamp::UNIX_EPOCH, mono: Duration::ZERO }
 }
 
-/// A run in its first iteration.
+/// A machine in its first iteration.
 fn begun(settings: Settings, status: Option<StatusReport>) -> Machine {
     let mut machine = Machine::new(RunStarted {
         settings,
@@ -205,7 +205,7 @@ fn a_file_that_is_replaced_is_reported_again_and_again() {
 #[test]
 fn half_a_file_that_stands_for_long_is_not_reported_and_the_rest_is() {
     let mut watched = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
-    // Another watch, which waits as long, tells when the half was read by the first.
+    // A second watcher with the same delay shows when the first one has read the half.
     let mut other = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
     let whole = status(2, "whole");
     watched.write(&whole[..whole.len() / 2]);
@@ -223,7 +223,7 @@ fn a_change_of_the_time_alone_is_not_reported() {
     let mut watched =
         WatchedStatus::saying(r#"{"complete":false,"lastUpdated":"1"}"#, &WatchOptions::default());
     watched.write(r#"{"complete":false,"lastUpdated":"2","notes":"slow"}"#);
-    // It was read, and nothing came of it.
+    // The file was read, and no change was reported.
     watched.reads(|report| report.updated.as_deref() == Some("2"));
     watched.write(r#"{"complete":false,"lastUpdated":"3","summary":"tests"}"#);
     assert_eq!(watched.next(), "tests");
@@ -239,8 +239,8 @@ fn a_change_of_the_time_alone_is_reported_where_every_change_is_wanted() {
     assert_eq!(watched.next(), "complete");
 }
 
-/// Writes a hundred times in about a second; whether no two were so far apart that it looked like
-/// the end.
+/// Writes 100 times in about a second. Returns whether all gaps were short enough to count as one
+/// series.
 fn write_a_hundred(watched: &WatchedStatus, from: u32) -> bool {
     let (mut last, mut steady) = (Instant::now(), true);
     for done in from + 1..=from + 100 {
@@ -254,7 +254,7 @@ fn write_a_hundred(watched: &WatchedStatus, from: u32) -> bool {
 
 #[test]
 fn a_hundred_changes_in_a_second_are_reported_once_as_the_last_left_it() {
-    // A machine that is too busy to write so fast says nothing about it.
+    // Try again if the machine is too busy to write this fast.
     for _ in 0..20 {
         let mut watched = WatchedStatus::saying(&status(0, "before"), &WatchOptions::default());
         if write_a_hundred(&watched, 0) {

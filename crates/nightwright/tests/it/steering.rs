@@ -10,7 +10,7 @@ use super::fake_agent::{TEST_TIMEOUT, send};
 use super::harness::{TestEnv, ending, finish, names};
 use super::stage::NIGHTWRIGHT;
 
-/// Waits for the test, then works.
+/// An agent that waits for the test, then works.
 const PATIENT: &str = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
@@ -20,7 +20,7 @@ steps = [{ write = "b.txt", text = "b" }]
 ending = { result = "<promise>COMPLETE</promise>" }
 "#;
 
-/// The provider is down once.
+/// The provider is overloaded once.
 const OVERLOADED: &str = r#"
 [[attempt]]
 ending = { overloaded = true }
@@ -29,7 +29,7 @@ steps = [{ write = "b.txt", text = "b" }]
 ending = { result = "<promise>COMPLETE</promise>" }
 "#;
 
-/// The usage limit lasts for hours.
+/// A usage limit that lasts for hours.
 const LIMITED: &str = r#"
 [[attempt]]
 ending = { limit = "2h" }
@@ -38,7 +38,7 @@ steps = [{ write = "b.txt", text = "b" }]
 ending = { result = "<promise>COMPLETE</promise>" }
 "#;
 
-/// Claims at once; the gate is where it waits.
+/// An agent that claims at once, so that the run waits in the gate.
 const CLAIMING: &str = r#"
 [[attempt]]
 steps = [{ write = "a.txt", text = "a" }]
@@ -47,7 +47,7 @@ ending = { result = "<promise>COMPLETE</promise>" }
 
 const SLOW_CHECK: &str = "while [ ! -e go ]; do sleep 0.02; done; test ! -e fail";
 
-/// A phase of a run: how to get there, and by which event it is known.
+/// A phase of a run: how to reach it, and the event that marks it.
 struct Phase {
     name: &'static str,
     script: &'static str,
@@ -79,7 +79,7 @@ const PHASES: [Phase; 5] = [
 ];
 
 impl Phase {
-    /// A run that is in this phase.
+    /// Starts a run and waits until it is in this phase.
     fn enter(&self) -> (TestEnv, std::process::Child) {
         let env = TestEnv::new();
         let script = env.script(self.script);
@@ -119,7 +119,7 @@ fn stop_ends_waits_at_once_and_lets_work_go_to_its_end() {
         let waits = matches!(phase.name, "back-off" | "limit wait" | "delay");
         if !waits {
             env.wait_for("stop_requested");
-            // The gate must fail, or the work is complete and the stop comes too late.
+            // The gate must fail. Otherwise the work is complete, and the stop comes too late.
             env.file("fail", "");
             go(&env);
         }
@@ -138,7 +138,7 @@ fn a_passed_gate_beats_a_stop() {
     let (env, child) = gate.enter();
     env.run(&["stop"]).exits(0);
     env.wait_for("stop_requested");
-    // Words alone are also judged by a model; the rehearsal's verifier says yes.
+    // A claim by text alone also needs a verdict, and the rehearsal's verifier accepts it.
     go(&env);
     finish(child).exits(0);
     assert_eq!(ending(&env.journal()), "completed");
@@ -199,7 +199,7 @@ fn a_pause_in_the_gate_lets_the_checks_end_and_no_verifier_start() {
     env.wait_for("run_paused");
     go(&env);
     env.wait_for("checks_finished");
-    // What the checks and the project came to is looked at before the pause is one.
+    // The results of the checks and the project are processed before the pause takes effect.
     until_paused(&env);
     env.run(&["resume"]).exits(0);
     finish(child).exits(0);
@@ -211,7 +211,7 @@ fn a_pause_in_the_gate_lets_the_checks_end_and_no_verifier_start() {
     assert!(at("run_resumed") < at("call_started"));
 }
 
-/// Waits until the run reports that it is paused, and does nothing.
+/// Waits until the status of the run is paused.
 fn until_paused(env: &TestEnv) {
     let begun = Instant::now();
     loop {
@@ -318,7 +318,7 @@ fn a_stop_file_stops_after_the_iteration_and_is_removed_when_seen() {
     let script = env.script(PATIENT);
     fs::create_dir(env.project().join(".nightwright")).unwrap();
     let file = env.project().join(".nightwright/.stop");
-    // One left from before is not meant for this run.
+    // A file from before the run has no effect on it.
     fs::write(&file, "").unwrap();
     let child = env.start(&[
         "run",

@@ -1,4 +1,4 @@
-//! The closing words of a run.
+//! The summary at the end of a run.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use nightwright_core::run_view::RunView;
 
 use crate::report::{everybody_asked, records, run, style};
 
-/// A summary of a run with all samples but its end, and this one.
+/// The summary of a run with all sample events and this outcome.
 fn closing(outcome: Outcome, note: Option<&str>, utf8: bool) -> String {
     let mut records = records();
     if let Outcome::Completed { proof, .. } = outcome {

@@ -1,5 +1,5 @@
-//! Whole runs in virtual time: the real machine and supervisor, a scripted agent, a disk that fails
-//! as told.
+//! Whole runs in virtual time: the real machine and supervisor, with a scripted agent and a disk
+//! with scripted faults.
 
 mod notified;
 
@@ -33,13 +33,13 @@ use tokio::time::Instant;
 use super::fake_disk::{FakeDisk, FakeFile, Fault, Operation};
 use super::scripted_agent::{ScriptStep, ScriptedAgent, ScriptedLog};
 
-/// A world with a scripted agent, in which every look finds the next of the given trees.
+/// The effects of a run with a scripted agent. Each snapshot returns the next given tree.
 struct ScriptedEffects {
     agent: ScriptedAgent,
     attempt: Option<Box<dyn Attempt>>,
     trees: VecDeque<&'static str>,
     tree: &'static str,
-    /// Looks at the disk whenever something is about to happen.
+    /// Called before each effect, to inspect the disk.
     at_effect: Box<dyn FnMut(&Effect)>,
 }
 
@@ -172,7 +172,7 @@ impl SupervisorEnv {
         Self { disk: FakeDisk::new(), seen: Rc::default() }
     }
 
-    /// Builds a supervisor; the sender is the operator's.
+    /// Builds a supervisor, and the sender for operator requests.
     fn supervisor(
         &self,
         settings: Settings,
@@ -198,7 +198,7 @@ impl SupervisorEnv {
         self.seen.borrow().iter().map(|record| record.event.name()).collect()
     }
 
-    /// What is really in the journal.
+    /// The records that are stored in the journal.
     fn recorded(&self) -> Vec<Record> {
         let file = self.disk.crash(self.disk.volatile()).open();
         let (journal, _) =
@@ -273,7 +273,7 @@ async fn a_journal_that_fails_before_an_attempt_keeps_the_agent_from_starting() 
             let started_with = nth == 2 && operation == Operation::Sync;
             let ending = supervisor.run(Input::Start).await;
             if started_with {
-                // The second sync is that of the end of the iteration.
+                // The second sync belongs to the end of the iteration.
                 assert_eq!(ending.outcome.name(), "journal_failed");
                 continue;
             }
@@ -330,7 +330,7 @@ async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
 async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_from_before() {
     let stage = SupervisorEnv::new();
     let mut settings = settings();
-    // It fires in the grace of an attempt whose first word cannot be recorded.
+    // The deadline expires in the grace period of an attempt whose first news cannot be recorded.
     settings.deadlines.start = Duration::from_secs(3);
     let ready =
         ScriptStep::News(AgentNews::Ready(nightwright_core::stream::report::Ready::default()));
@@ -362,7 +362,7 @@ async fn a_journal_that_fails_at_the_very_word_to_end_an_attempt_ends_it_all_the
         let stage = SupervisorEnv::new();
         let (play, _) = ScriptedEffects::new(vec![vec![ScriptStep::Hang]], &[]);
         let (supervisor, _operator) = stage.supervisor(settings(), play);
-        // The first two are the start and the attempt; only the start needs no sync.
+        // The first two writes are the start and the attempt. Only the start needs no sync.
         let nth = if operation == Operation::Append { 3 } else { 2 };
         stage.disk.fail(operation, nth, fault);
         let run = tokio::time::timeout(Duration::from_hours(1), supervisor.run(Input::Start));

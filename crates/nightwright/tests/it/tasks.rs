@@ -1,4 +1,4 @@
-//! Tasks on disk, and the commands for their life.
+//! Tasks on disk, and the commands that manage them.
 
 mod archive;
 pub(crate) mod disk;
@@ -26,7 +26,7 @@ use super::harness::TestEnv;
 
 const INSTRUCTIONS: &str = ".nightwright/tasks/a/INSTRUCTIONS.md";
 
-/// A project with a task `a` in it that has instructions.
+/// A project with the task `a`, which has instructions.
 fn with_task() -> TestEnv {
     let env = TestEnv::new();
     env.run(&["new", "a"]).exits(0);
@@ -34,7 +34,8 @@ fn with_task() -> TestEnv {
     env
 }
 
-/// Everything in a folder: rights and content of files, rights of folders, targets of links.
+/// Everything in a folder: the mode and content of files, the mode of folders, the targets of
+/// links.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut all = BTreeMap::new();
     let mut left = vec![folder.to_owned()];
@@ -54,7 +55,7 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     all
 }
 
-/// Where the state of the project is.
+/// The state folder of the project.
 fn home(env: &TestEnv) -> PathBuf {
     run_dir::project_folder(&env.path("state"), &env.project()).unwrap()
 }
@@ -66,7 +67,7 @@ fn recorded(env: &TestEnv, task: &str, iterations: usize, outcome: Option<Outcom
     run
 }
 
-/// A time of the day on which everything happens.
+/// A time on the day of these tests.
 fn at(time: &str) -> Timestamp {
     format!("2026-11-16T{time}:00Z").parse().unwrap()
 }
@@ -75,7 +76,7 @@ fn write_journal(run: &RunDir, task: &str, iterations: usize, outcome: Option<Ou
     write_journal_of("claude", at("07:00"), run, task, iterations, outcome);
 }
 
-/// The journal of a run with this agent that began then; every event takes a minute.
+/// Writes the journal of a run with this agent and start time. Events are one minute apart.
 fn write_journal_of(
     agent: &str,
     began: Timestamp,
@@ -124,7 +125,7 @@ fn write_journal_of(
     writer.close().unwrap();
 }
 
-/// A screen without what differs from one machine and moment to the next.
+/// Replaces everything in the output that differs between machines and runs.
 fn steady(env: &TestEnv, runs: &[&RunId], text: &str) -> String {
     let folder = env.project().parent().unwrap().canonicalize().unwrap();
     let state = home(env).file_name().unwrap().to_str().unwrap().to_owned();
@@ -144,7 +145,7 @@ fn a_wrong_name_is_a_clear_error_in_every_command() {
             let output = env.run(&["task", command, "--", name]).exits(2);
             output.says(&["error: no task can be called", "a-z"]);
         }
-        // Without the dashes a name like an option is one, and no panic.
+        // Without the dashes, the name may count as an option, which must not panic.
         env.run(&["new", name]).exits(2).says(&["error: "]);
     }
     assert!(!env.project().join(".nightwright").exists(), "nothing was made");
@@ -186,7 +187,7 @@ fn a_task_that_exists_is_not_overwritten() {
     let before = tree(&env.project());
     env.run(&["new", "a", "--mode", "loop"]).exits(2).says(&["error: Task already exists: a"]);
     assert_eq!(tree(&env.project()), before);
-    // Not even one that is empty.
+    // An empty folder is not overwritten either.
     fs::create_dir(env.project().join(".nightwright/tasks/b")).unwrap();
     env.run(&["new", "b"]).exits(2).says(&["error: Task already exists: b"]);
 }

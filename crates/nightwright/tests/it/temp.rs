@@ -1,4 +1,5 @@
-//! The temporary folder of a run: it exists for every program, is private, short and gone afterwards.
+//! The temporary folder of a run: available to every program, private, short, and removed
+//! afterwards.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,10 +11,10 @@ use nightwright_core::event::{Event, NoteEvent};
 use super::agent_program::program;
 use super::harness::{TestEnv, ending, finish};
 
-/// The longest `TMPDIR` below which a socket with a name of 60 bytes can be bound.
+/// The maximum length of a `TMPDIR` in which a socket with a name of 60 bytes can be bound.
 const MAX_TMPDIR_LEN: usize = 107 - 60 - "/".len();
 
-/// Uses its temporary folder as programs do, and keeps the path in `seen/NAME`.
+/// Uses the temporary folder like an ordinary program, and stores its path in `seen/NAME`.
 const USE: &str = "test -d \"$TMPDIR\" && file=$(mktemp) && case \"$file\" in \"$TMPDIR\"/*) ;; \
                    *) echo \"not below TMPDIR: $file\"; exit 1 ;; esac && stat -c %a \"$TMPDIR\" \
                    > SEEN/NAME.mode && echo \"$TMPDIR\" > SEEN/NAME";
@@ -23,13 +24,13 @@ fn uses_temp(env: &TestEnv, name: &str) -> String {
     USE.replace("SEEN", &env.path("seen").display().to_string()).replace("NAME", name)
 }
 
-/// Where a program had its temporary files.
+/// The temporary folder that a program used.
 fn seen(env: &TestEnv, name: &str) -> PathBuf {
     let text = fs::read_to_string(env.path("seen").join(name));
     PathBuf::from(text.unwrap_or_else(|_| panic!("{name} had no temporary folder")).trim_end())
 }
 
-/// An agent that uses its temporary folder, works, claims and judges.
+/// An agent that uses its temporary folder, works, claims completion and gives verdicts.
 fn worker(env: &TestEnv) {
     let (work, call) = (uses_temp(env, "agent"), uses_temp(env, "call"));
     program(
@@ -95,7 +96,7 @@ fn the_next_start_removes_the_temporary_folder_of_a_killed_run() {
     let env = TestEnv::new();
     let temp = killed(&env);
     assert!(temp.is_dir(), "{} is gone before the next start", temp.display());
-    // Another project of the same state folder: any start there cleans up.
+    // A start in another project with the same state folder also cleans up.
     fs::create_dir(env.path("other")).unwrap();
     let other = env.path("other").display().to_string();
     let script = env.script("[[attempt]]\nending = { result = \"Some.\" }\n");
@@ -105,7 +106,7 @@ fn the_next_start_removes_the_temporary_folder_of_a_killed_run() {
     assert_eq!(records(&env), 0);
 }
 
-/// Kills a run whose agent has left something; gives the temporary folder of the run.
+/// Kills a run whose agent has left files. Returns the temporary folder of the run.
 fn killed(env: &TestEnv) -> PathBuf {
     let mark = uses_temp(env, "agent");
     let cache = "mkdir -p \"$TMPDIR/cache\" && echo x > \"$TMPDIR/cache/x\" && \
@@ -133,7 +134,7 @@ fn await_file(path: &Path) {
     }
 }
 
-/// Temporary folders that the state folder knows of.
+/// The number of temporary folders recorded in the state folder.
 fn records(env: &TestEnv) -> usize {
     fs::read_dir(env.path("state/temp")).map_or(0, Iterator::count)
 }

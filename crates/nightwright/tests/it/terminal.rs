@@ -1,4 +1,4 @@
-//! A real terminal: what is typed into it, and how it is left.
+//! A real terminal: key presses, and the state after a command.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Runs a line in a shell in the project of a hermit.
+    /// Runs a command line in a shell in the project.
     pub(crate) fn run(env: &TestEnv, line: &str) -> Self {
         let socket = env.path("tmux").display().to_string();
         let setup = format!(
@@ -54,7 +54,7 @@ impl Terminal {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Types these keys, by tmux's names for them.
+    /// Types keys, by their names in tmux.
     pub(crate) fn types(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
@@ -63,13 +63,13 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p", "-S", "-"])
     }
 
-    /// Waits until the screen shows this.
+    /// Waits until the screen shows this text.
     #[track_caller]
     pub(crate) fn shows(&self, text: &str) -> String {
         self.waits(text, |screen| screen.contains(text))
     }
 
-    /// Waits until the screen is like this.
+    /// Waits until the screen meets a condition.
     #[track_caller]
     pub(crate) fn shows_when(&self, wanted: impl Fn(&str) -> bool) -> String {
         self.waits("such thing", wanted)
@@ -95,7 +95,7 @@ impl Drop for Terminal {
     }
 }
 
-/// A terminal that echoes and gives whole lines is one that can be used.
+/// Fails unless the terminal echoes input and reads whole lines.
 pub(crate) fn assert_sane(screen: &str) {
     let words: Vec<_> = screen.split_whitespace().map(|word| word.trim_end_matches(';')).collect();
     for setting in ["icanon", "echo", "isig", "opost"] {
@@ -103,7 +103,7 @@ pub(crate) fn assert_sane(screen: &str) {
     }
 }
 
-/// Presses a key as often, and gives how long it took from the first time on.
+/// Presses a key this many times, and returns the time from the first press to the exit.
 fn interrupted(key: &str, presses: usize, script: &str) -> Duration {
     let env = TestEnv::new();
     let script = env.script(script);

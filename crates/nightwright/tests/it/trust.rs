@@ -11,10 +11,10 @@ use super::harness::{Output, TestEnv};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
-/// Says "pwned" by its very existence.
+/// The name of the file whose existence proves that a command ran.
 const PROOF: &str = "pwned";
 
-/// A repository with everything that could run.
+/// A repository with every kind of file that could run a command.
 fn malicious() -> TestEnv {
     let env = TestEnv::new();
     let proof = env.path(PROOF);
@@ -140,7 +140,7 @@ fn approved_it_takes_effect_until_it_changes() {
     env.file(".nightwright/config.toml", &format!("verify.commands = [\"{touch} # 2\"]\n"));
     rehearse(&env, &goal).exits(2).says(&["changed"]);
     nothing_ran(&env);
-    // For this once, and not for good.
+    // The approval is valid only once.
     rehearse(&env, &["run", "-p", "x", "-m", "2", "--yes"]).exits(0);
     assert!(proof.exists());
     fs::remove_file(&proof).unwrap();
@@ -267,7 +267,7 @@ fn a_file_that_you_edited_is_one_question_with_the_difference_and_is_asked_once(
     terminal.types(&["y", "Enter"]);
     let screen = terminal.shows("exit=0");
     assert_eq!(screen.matches("Approve it?").count(), 1, "{screen}");
-    // Back to what was approved before, and there again: nothing is asked any more.
+    // Switching back and forth between approved values needs no further approval.
     for command in ["test -f a", "test -e a"] {
         config(command);
         rehearse(&env, &["run", "-p", "x", "-m", "1"]).exits(0);

@@ -17,15 +17,15 @@ use super::pty::Pty;
 /// The maximum duration of a run that does not have to wait.
 const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// A few words, and the end.
+/// A short output and a result.
 const FEW: &str = "init; says hello; tool; tool_done; result done";
 
-/// Fifty thousand messages as fast as they can be printed.
+/// 50,000 messages, printed as fast as possible.
 const MANY: &str = r#"init
 yes '{"type":"assistant","message":{"id":"msg_1","model":"m","content":[{"type":"text","text":"one of very many messages"}],"stop_reason":null,"usage":{"input_tokens":10,"output_tokens":1}},"parent_tool_use_id":null}' | head -n 50000 | pour
 result done"#;
 
-/// A line of ten million bytes.
+/// A line of 10 million bytes.
 const LONG: &str = r#"init
 {
     printf '{"type":"assistant","message":{"id":"msg_1","model":"m","content":[{"type":"text","text":"'
@@ -34,7 +34,7 @@ const LONG: &str = r#"init
 } | pour
 result done"#;
 
-/// Waits for the end of a run, which has to come.
+/// Waits for the end of a run. Fails if it takes too long.
 #[track_caller]
 fn wait(mut child: Child) -> Option<i32> {
     let begun = Instant::now();
@@ -70,7 +70,7 @@ fn a_closed_output_ends_the_display_and_not_the_run() {
 #[test]
 fn a_blocked_terminal_does_not_hold_up_the_run() {
     for level in ["progress", "verbose"] {
-        // It talks when there is a panel and no room on the terminal for another byte.
+        // The agent prints once there is a panel and the terminal is full.
         let scene = FakeAgentEnv::new(&MANY.replacen("init\n", "init; until_told full\n", 1));
         let pty = Pty::new(24, 80);
         let mut command = scene.command(&["-m", "1", "--output", level]);
@@ -126,7 +126,7 @@ fn a_hook_that_is_named_at_the_end_finds_nobody_who_reads_it_and_the_run_ends() 
     let scene = FakeAgentEnv::new(MANY);
     let seen = scene.agent.file("seen");
     fs::create_dir_all(scene.env.project().join(".nightwright/hooks")).unwrap();
-    // Longer than it goes unnoticed, and a failure after that: both are worth a word.
+    // The hook runs long enough to be mentioned, and then fails, which is also reported.
     let hook = scene.env.project().join(".nightwright/hooks/finished");
     let text = format!("#!/bin/sh\nsleep 2.5\n: > {}\nexit 1\n", seen.display());
     fs::write(&hook, text).unwrap();

@@ -1,4 +1,4 @@
-//! `nightwright task validate` with the rehearsal agent and with a program of the user's.
+//! `nightwright task validate` with the rehearsal agent and with a custom program.
 
 use std::fs;
 use std::os::unix::fs::symlink;

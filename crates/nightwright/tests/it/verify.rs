@@ -1,4 +1,4 @@
-//! `nightwright verify`, and what a run keeps of its checks.
+//! `nightwright verify`, and the check results that a run keeps.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ fn with_task(configuration: &str) -> TestEnv {
     env
 }
 
-/// No model is asked.
+/// A project with a task, without verdicts of a model.
 fn without_model() -> TestEnv {
     with_task("verify.model = \"off\"\n")
 }
@@ -105,7 +105,7 @@ fn very_much_output_is_cut_in_the_middle_and_the_cut_is_named() {
 #[test]
 fn a_log_that_cant_be_kept_is_left_out_and_the_check_counts() {
     let env = without_model();
-    // The folder of the logs is in the way before the check begins; a file cannot be a folder.
+    // A file replaces the folder for logs before the second check begins.
     let runs = env.path("state").display().to_string();
     let first = format!("for d in {runs}/*/runs/*; do rm -rf $d/checks; echo x > $d/checks; done");
     env.run(&["verify", "a", "--verify", &first, "--verify", "echo fine"]).exits(0);
@@ -279,7 +279,7 @@ fn what_comes_to_no_answer_leaves_the_last_report_as_it_is() {
     assert_eq!(said["rehearsal"], false);
     assert_eq!(report(&env), "# a: verified\n\nas it was\n");
 
-    // No verdict either: the agent cannot be started.
+    // A verdict is impossible too, because the agent cannot be started.
     env.file(".nightwright/config.toml", "agent.command = \"no-such-program\"\n");
     let output = env.run(&["verify", "a", "--yes", "--verify", "true"]);
     assert_ne!(output.code, Some(0), "{}", output.err);

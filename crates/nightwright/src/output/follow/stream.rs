@@ -1,4 +1,4 @@
-//! The raw output of whoever is at work, read while it grows.
+//! The raw output of the running attempt and calls, read while it grows.
 
 use std::fs::File;
 use std::io;
@@ -15,34 +15,33 @@ use crate::files::open_regular;
 use crate::output::{Reporter, ReporterInput, Speaker};
 use crate::store::journal::{attempt_label, call_label};
 
-/// So much of the end of an output is read again for words that never came whole.
+/// The number of bytes at the end of an output that are read again for incomplete messages.
 const MAX_REREAD_BYTES: u64 = 4 << 20;
 
-/// One read.
+/// The size of one read, in bytes.
 const CHUNK: usize = 128 << 10;
 
-/// Knows from the events whose output is to be read, and reads it.
+/// Tracks from the events which outputs are open, and reads them.
 #[derive(Debug)]
 pub(super) struct OutputStreams {
     folder: PathBuf,
     dialect: Dialect,
-    /// The iteration that is going on.
     iteration: Iteration,
-    /// Its attempts so far.
+    /// The number of its attempts so far.
     attempts: u32,
     open: Option<OutputStream>,
 }
 
-/// The output of one attempt or call.
 #[derive(Debug)]
 struct OutputStream {
     speaker: Speaker,
     path: PathBuf,
-    /// `None` until it is there.
+    /// `None` until the file exists.
     file: Option<File>,
     offset: u64,
     lines: LineSplitter,
-    /// Where pieces of words may be that were left out, because they usually come again as a whole.
+    /// The offset of the first skipped piece of text. Pieces usually come again as a complete
+    /// message.
     partial_from: Option<u64>,
 }
 
@@ -57,23 +56,23 @@ impl OutputStreams {
         }
     }
 
-    /// Whether somebody is at work.
+    /// Whether any attempt or call is running.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// An event of an earlier process: whoever was at work then has been shown, or never will be.
+    /// Takes an event of an earlier process. The output of attempts and calls from then is not
+    /// shown.
     pub(super) fn past(&mut self, event: &Event) {
         self.after(event);
         self.open = None;
     }
 
-    /// Before an event is shown: what was said before it is read, and what ends with it is read to
-    /// its end. Much of what happens follows from something that the agent said or did, and would
-    /// make no sense above it.
+    /// Prepares for an event: reads all output before it, and finishes the streams that end with
+    /// it. Many events follow from a message of the agent, and make sense only below it.
     pub(super) fn before(&mut self, event: &Event, reporter: &mut dyn Reporter) -> io::Result<()> {
         if let Event::Attempt(AttemptEvent::AgentReady { .. }) = event {
-            // It is what the agent says first.
+            // This event comes before the agent's first message.
             return Ok(());
         }
         self.poll(reporter)?;
@@ -83,7 +82,7 @@ impl OutputStreams {
         }
     }
 
-    /// After an event was shown: what begins with it is read from now on.
+    /// Opens the streams that begin with an event.
     pub(super) fn after(&mut self, event: &Event) {
         if let Event::Run(RunEvent::Started(started)) = event {
             self.dialect = Dialect::of_agent(&started.agent.name);
@@ -100,7 +99,7 @@ impl OutputStreams {
         }
     }
 
-    /// Hands on what was said since the last time.
+    /// Passes new output to the reporter.
     pub(super) fn poll(&mut self, reporter: &mut dyn Reporter) -> io::Result<()> {
         let wanted = match reporter.wants() {
             ReporterInput::Events => false,
@@ -127,11 +126,12 @@ impl OutputStreams {
 impl OutputStream {
     fn read(&mut self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
         if self.file.is_none() {
-            // Not there yet, or never: an output that cannot be kept is told elsewhere.
+            // The file may not exist yet, or never: another place reports outputs that cannot be
+            // kept.
             self.file = open_regular(&self.path).ok();
         }
         let Some(file) = &self.file else { return Ok(()) };
-        // What is written meanwhile is for the next time: a talkative agent cannot keep us here.
+        // Stop at the current length, so that a fast agent cannot keep the loop here forever.
         let end = file.metadata().map_or(0, |facts| facts.len());
         let mut buffer =
             vec![0; CHUNK.min(usize::try_from(end.saturating_sub(self.offset)).unwrap_or(CHUNK))];
@@ -140,7 +140,7 @@ impl OutputStream {
                 Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // It was there a moment ago; there is nothing more to be had from it.
+                // The file was readable before, so there is nothing more to get.
                 Err(_) => break,
             };
             let here = self.offset;
@@ -161,7 +161,7 @@ impl OutputStream {
         Ok(())
     }
 
-    /// A last line that has no end.
+    /// Handles a last line without a newline.
     fn finish(&mut self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
         let mut shown = Ok(LineKind::Nothing);
         self.lines.finish(|line| shown = show_line(dialect, self.speaker, line, reporter));
@@ -171,20 +171,20 @@ impl OutputStream {
         }
     }
 
-    /// Hands on what was said and never came whole: whoever was ended in the middle of a sentence
-    /// has said that much.
+    /// Passes on text that never came as a complete message, because the agent was killed in the
+    /// middle of it.
     fn partial_text(&self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
         let (Some(begin), Some(file)) = (self.partial_from, &self.file) else { return Ok(()) };
         let begin = begin.max(self.offset.saturating_sub(MAX_REREAD_BYTES));
         let mut tail = vec![0; usize::try_from(self.offset - begin).unwrap_or(0)];
         if file.read_exact_at(&mut tail, begin).is_err() {
-            // It was there a moment ago; there is nothing more to be had from it.
+            // The file was readable before, so there is nothing more to get.
             return Ok(());
         }
         let mut words = String::new();
         let mut gather = |line: StreamLine<'_>| {
             let StreamLine::Whole(line) = line else { return };
-            // What is no message has no words.
+            // Lines that are not messages have no text.
             let _ = dialect.decode(line, &mut |message| {
                 if is_whole(&message) {
                     words.clear();
@@ -193,7 +193,7 @@ impl OutputStream {
                 {
                     match part {
                         TextPart::Delta | TextPart::Whole => words.push_str(text),
-                        // What comes next is another text, and begins a line.
+                        // The next text starts on a new line.
                         TextPart::End if words.is_empty() || words.ends_with('\n') => {}
                         TextPart::End => words.push('\n'),
                     }
@@ -211,16 +211,16 @@ impl OutputStream {
     }
 }
 
-/// What a line was to somebody who does not want pieces.
+/// The kind of a line, for a reporter that takes only complete messages.
 enum LineKind {
-    /// A piece of what usually comes whole later. It was left out.
+    /// A piece of text that usually comes again as a whole. It was skipped.
     Piece,
-    /// Words as a whole, or what comes only after all words did.
+    /// A complete text, or a message that comes after all text.
     Whole,
     Nothing,
 }
 
-/// Whether no piece that came before it is still to come as a whole.
+/// Whether a message completes all pieces before it.
 fn is_whole(message: &AgentMessage<'_>) -> bool {
     match &message.kind {
         MessageKind::Text { part: TextPart::Whole, .. } | MessageKind::Result(_) => {
@@ -244,7 +244,7 @@ fn is_whole(message: &AgentMessage<'_>) -> bool {
     }
 }
 
-/// Hands on what a line says, as far as the reporter wants to know.
+/// Passes the messages of a line to the reporter, as far as the reporter wants them.
 pub(crate) fn show(
     dialect: Dialect,
     speaker: Speaker,
@@ -268,14 +268,14 @@ fn show_line(
             return Ok(LineKind::Nothing);
         }
     };
-    // Nine lines of ten are pieces of what comes whole later.
+    // Most lines are pieces of messages that come again as a whole.
     if reporter.wants() == ReporterInput::Messages && dialect.is_only_a_part(line) {
         return Ok(LineKind::Piece);
     }
     reporter.raw(speaker, line)?;
     let mut shown = Ok(());
     let mut heard = LineKind::Nothing;
-    // What is no message is counted where it matters; there is nothing to show of it.
+    // Lines that are not messages are counted elsewhere, and cannot be shown.
     let _ = dialect.decode(line, &mut |message| {
         if is_whole(&message) {
             heard = LineKind::Whole;

@@ -1,4 +1,4 @@
-//! What a hook is told: lines of the journal to read, and figures in its environment.
+//! The input of hooks: journal lines on standard input, and facts in environment variables.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use nightwright_core::units::RunId;
 
 use crate::store::journal::{JournalError, JournalTail};
 
-/// The number of a line that is in no journal.
+/// The sequence number of a line that is not in the journal.
 const UNNUMBERED: u64 = 0;
 
-/// What the journal has told so far, as far as hooks are concerned.
+/// The part of the journal that hooks receive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HookInput {
-    /// The lines as they are, each with its newline.
+    /// Complete journal lines, each with its newline.
     started: Vec<u8>,
     iteration: Vec<u8>,
-    /// Those since the last iteration began.
+    /// The blockers since the last iteration began.
     blockers: Vec<u8>,
     finished: Vec<u8>,
-    /// The number of the last line of an earlier process. An ending up to there is over: whoever
-    /// goes on with the run comes to another.
+    /// The number of the last line from an earlier process. A recorded outcome up to this line does
+    /// not count: the resumed run will have another.
     after: u64,
     facts: HookFacts,
 }
@@ -44,17 +44,17 @@ struct HookFacts {
     plan: Option<String>,
     max_iterations: Option<u32>,
     head: Option<String>,
-    /// Of the last attempt.
+    /// The exit code of the last attempt.
     exit_code: Option<i32>,
     last: Option<LastIteration>,
-    /// Of the whole run.
+    /// The totals of the whole run, with the two fields below.
     iterations: u32,
     commits: u32,
     cost: nightwright_core::units::Usd,
     outcome: Option<Outcome>,
 }
 
-/// The last iteration.
+/// The figures of the last finished iteration.
 #[derive(Clone, Copy, Debug)]
 struct LastIteration {
     number: u32,
@@ -62,30 +62,31 @@ struct LastIteration {
     duration: Duration,
 }
 
-/// Reads the journal as it grows.
+/// Reads the journal incrementally.
 #[derive(Debug)]
 pub(super) struct HookJournalReader {
     journal: PathBuf,
     tail: Option<JournalTail>,
-    /// What is known before the first line.
+    /// The input before the first line.
     first: HookInput,
     current: HookInput,
 }
 
 impl HookJournalReader {
-    /// Reads this journal from now on, even if it is taken away; until then this is known.
+    /// Opens the journal now, so that it stays readable if the file is removed. `first` is the
+    /// input before the first line.
     pub(super) fn new(journal: PathBuf, first: HookInput) -> Self {
         let tail = JournalTail::open(&journal).ok();
         Self { journal, tail, current: first.clone(), first }
     }
 
-    /// What the journal has told up to now.
+    /// Reads the new lines and returns the input up to now.
     pub(super) fn read(&mut self) -> Result<HookInput, JournalError> {
         if let Some(mut tail) = self.tail.take() {
             tail.poll_raw(|line, raw| self.current.take(line, raw))?;
             self.tail = Some(tail);
         } else {
-            // After an error it is read from the start again.
+            // After an error, start again at the first line.
             let mut tail = JournalTail::open(&self.journal)?;
             let mut told = self.first.clone();
             tail.poll_raw(|line, raw| told.take(line, raw))?;
@@ -94,14 +95,14 @@ impl HookJournalReader {
         Ok(self.current.clone())
     }
 
-    /// What it has told, as far as it could be read.
+    /// Returns the input as of the last successful read.
     pub(super) fn known(&self) -> HookInput {
         self.current.clone()
     }
 }
 
 impl HookInput {
-    /// What is known before the first line.
+    /// Returns the input before the first journal line.
     pub(super) fn before(settings: &Settings, secrets: &Secrets, after: u64) -> Self {
         let mask = |text: &str| secrets.mask(text).into_owned();
         let facts = HookFacts {
@@ -114,13 +115,13 @@ impl HookInput {
         Self { after, facts, ..Self::default() }
     }
 
-    /// The run is over like this, whether the journal has it or not.
+    /// Adds the record of the run's end, unless the journal already contains it.
     pub(super) fn close(&mut self, record: Record, run: &RunId) {
         if !self.finished.is_empty() {
             return;
         }
         let mut line = Vec::new();
-        // A number that no line has: this one is not in the journal.
+        // This line is not in the journal, so it has no number there.
         journal::encode(&mut line, UNNUMBERED, run, &record);
         let raw = line.strip_suffix(b"\n").unwrap_or(&line);
         self.take(JournalLine { seq: UNNUMBERED, run: run.clone(), record }, raw);
@@ -142,7 +143,7 @@ impl HookInput {
                 facts.plan = started.settings.files.list;
                 facts.max_iterations = started.settings.limits.max_iterations;
             }
-            // A run that continues has not ended.
+            // A resumed run has not ended.
             Event::Run(RunEvent::Continued { .. }) => {
                 self.finished.clear();
                 facts.outcome = None;
@@ -175,7 +176,7 @@ impl HookInput {
         }
     }
 
-    /// What a hook reads.
+    /// The standard input of a hook.
     pub(super) fn input(&self, hook: Hook) -> Vec<u8> {
         match hook {
             Hook::Started => self.started.clone(),
@@ -186,12 +187,12 @@ impl HookInput {
         }
     }
 
-    /// The list with boxes that is worked on, from the project.
+    /// The checklist of the run, relative to the project.
     pub(super) fn plan(&self) -> Option<&str> {
         self.facts.plan.as_deref()
     }
 
-    /// The figures, by name. What is not known is empty.
+    /// The facts by name. Unknown values are empty.
     pub(super) fn facts(&self, hook: Hook) -> Vec<(&'static str, String)> {
         let facts = &self.facts;
         let last = facts.last.as_ref();
@@ -202,7 +203,8 @@ impl HookInput {
                 last.map_or(0, |last| last.number)
             }
         };
-        // Only what has ended has an ending; an earlier one is over.
+        // Only the `finished` hook receives an outcome. An earlier outcome of a resumed run does
+        // not count.
         let outcome = facts.outcome.as_ref().filter(|_| hook == Hook::Finished);
         vec![
             ("TASK", facts.task.clone()),
@@ -235,7 +237,7 @@ impl HookFacts {
         }
     }
 
-    /// The totals are the last word: of a run whose journal failed, events may be missing.
+    /// Takes over the totals, because events may be missing if the journal could not be written.
     fn ended(&mut self, outcome: Option<Outcome>, totals: &Totals) {
         self.iterations = totals.iterations;
         self.commits = totals.commits;
@@ -248,8 +250,8 @@ fn shown(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// What a shell would say of the agent program: 0 if it came to its end, its own code if it
-/// crashed, and 1 for everything else that went wrong.
+/// The exit code of the agent as a shell reports it: 0 after a normal end, the agent's code after a
+/// crash, else 1.
 fn exit_code(outcome: &AttemptOutcome) -> i32 {
     match outcome {
         AttemptOutcome::Finished => 0,
@@ -279,7 +281,7 @@ mod tests {
         let mut told = HookInput { after: 8, ..HookInput::default() };
         told.take(JournalLine { seq: 8, run: run.clone(), record: ended(earlier) }, b"{}");
         assert!(told.input(Hook::Finished).is_empty());
-        // The journal could not be written any more.
+        // The end of a run whose journal could no longer be written.
         told.close(ended(now.clone()), &run);
         assert_eq!(told.facts.outcome.as_ref(), Some(&now));
         let line: serde_json::Value = serde_json::from_slice(&told.input(Hook::Finished)).unwrap();

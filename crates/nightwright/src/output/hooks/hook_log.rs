@@ -1,4 +1,4 @@
-//! What hooks printed, in the folder of the run.
+//! The log of hook output in the run directory.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -7,12 +7,12 @@ use nightwright_core::display::display_safe;
 
 use crate::files;
 
-/// The name of the file.
+/// The file name in the run directory.
 pub const LOG: &str = "hooks.log";
-/// A log that has so much takes no more.
+/// The maximum size of the log. Further output is dropped.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
-/// Adds what one hook printed.
+/// Appends the output of one hook.
 pub(super) fn append(folder: &Path, hook: &str, how: &str, output: &str) -> io::Result<()> {
     let mut file = files::append_regular(&folder.join(LOG))?;
     let length = file.metadata()?.len();

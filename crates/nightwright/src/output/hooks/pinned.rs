@@ -1,4 +1,4 @@
-//! Which hooks a run has, and the copies of them that it runs.
+//! Pinned hooks: which hooks a run has, and the copies that it executes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,20 +16,20 @@ use crate::files;
 use crate::store::run_dir;
 use crate::trust::{self, HOOKS, ItemForm, TrustItem};
 
-/// So much of a name is shown.
+/// The maximum length of a shown file name, in characters.
 const NAME: usize = 100;
 
-/// What a run has of the hooks that were approved.
+/// The approved hooks that a run can use.
 #[derive(Clone, Debug, Default)]
 pub struct ApprovedHooks {
-    /// Those that are run, as they were approved.
+    /// The hooks to run, as approved.
     pub items: Vec<TrustItem>,
-    /// What people should know.
+    /// Warnings about hooks that are not run.
     pub warnings: Vec<String>,
 }
 
 impl ApprovedHooks {
-    /// Lets a run have those that are chosen.
+    /// Enables the approved hooks in the settings.
     pub fn apply(&self, hooks: &mut Hooks) {
         for hook in Hook::ALL {
             hooks.set(hook, self.items.iter().any(|item| item.location == in_project(hook)));
@@ -37,7 +37,7 @@ impl ApprovedHooks {
     }
 }
 
-/// Chooses among what was approved: what is a hook by its name, and can be run.
+/// Selects the approved files that have the name of a hook and are executable.
 pub fn choose(project: &Path, approved: &[TrustItem]) -> ApprovedHooks {
     let mut chosen = ApprovedHooks::default();
     for item in approved {
@@ -45,7 +45,7 @@ pub fn choose(project: &Path, approved: &[TrustItem]) -> ApprovedHooks {
             item.location.strip_prefix(HOOKS).map_or("", |name| name.trim_start_matches('/'));
         let place = one_line(&item.location, NAME);
         let Some(hook) = Hook::ALL.into_iter().find(|hook| hook.name() == name) else {
-            // Others may lie there for hooks to use. Only what was meant as one is worth a word.
+            // Other files may belong to hooks. Warn only if the name looks like a misspelled hook.
             if let Some(meant) = nearest(name, Hook::ALL.map(Hook::name)) {
                 let text = format!("`{place}` is never run: the hook is called `{meant}`");
                 chosen.warnings.push(text);
@@ -66,7 +66,7 @@ pub fn choose(project: &Path, approved: &[TrustItem]) -> ApprovedHooks {
     chosen
 }
 
-/// A link that leads nowhere cannot be approved, because there is nothing to approve.
+/// Warns about dangling links, which cannot be approved because they have no content.
 fn leading_nowhere(project: &Path) -> impl Iterator<Item = String> {
     let links = Hook::ALL.into_iter().map(in_project).filter(|place| {
         let path = project.join(place);
@@ -78,38 +78,37 @@ fn leading_nowhere(project: &Path) -> impl Iterator<Item = String> {
         .into_iter()
 }
 
-/// The programs that a run has for its hooks: what was approved when it began.
+/// The programs of a run's hooks, as approved when the run began.
 #[derive(Clone, Default)]
 pub struct PinnedHooks {
     programs: BTreeMap<Hook, PinnedProgram>,
 }
 
-/// What there is of one.
 #[derive(Clone)]
 enum PinnedProgram {
-    /// All of it.
+    /// The content of the approved program.
     Held(Vec<u8>),
-    /// Nothing that may be run.
+    /// The reason why the hook must not run.
     Refused(String),
 }
 
-/// A copy that is what was approved.
+/// A verified copy of a hook.
 #[derive(Debug)]
 pub(super) struct PinnedCopy {
     pub(super) path: PathBuf,
-    /// It was not, and was put back.
+    /// Whether the copy had been changed and was restored.
     pub(super) put_back: bool,
 }
 
 impl fmt::Debug for PinnedHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not what they say: that may be long.
+        // Leave out the contents: they may be long.
         f.debug_set().entries(self.programs.keys()).finish()
     }
 }
 
-/// Copies the hooks of a run that begins into its folder. What is not what was approved any more
-/// is refused.
+/// Copies the hooks of a new run into its directory. Fails if a hook has changed since its
+/// approval.
 pub fn pin(project: &Path, run: &Path, items: &[TrustItem]) -> Result<PinnedHooks, Failure> {
     let mut pinned = PinnedHooks::default();
     for hook in Hook::ALL {
@@ -124,8 +123,8 @@ pub fn pin(project: &Path, run: &Path, items: &[TrustItem]) -> Result<PinnedHook
     Ok(pinned)
 }
 
-/// The hooks of a run that an earlier process began, from its folder: each has to have the hash
-/// that was recorded for it.
+/// Loads the hooks of a resumed run from its directory. Each copy must have the hash recorded in
+/// the journal.
 pub fn recall(run: &Path, wanted: Hooks, hashes: &BTreeMap<String, String>) -> PinnedHooks {
     let wanted = Hook::ALL.into_iter().filter(|hook| wanted.has(*hook));
     let programs = wanted.map(|hook| {
@@ -147,7 +146,7 @@ pub fn recall(run: &Path, wanted: Hooks, hashes: &BTreeMap<String, String>) -> P
 }
 
 impl PinnedHooks {
-    /// The hash of each, by its name, for the journal.
+    /// The hash of each hook, by name, for the journal.
     pub fn hashes(&self) -> BTreeMap<String, String> {
         let held = self.programs.iter().filter_map(|(hook, program)| match program {
             PinnedProgram::Held(bytes) => Some((hook.name().to_owned(), trust::hash(bytes))),
@@ -156,8 +155,8 @@ impl PinnedHooks {
         held.collect()
     }
 
-    /// The copy of a hook, made anew if it is not what was approved: the agent can write in the
-    /// folder of the run.
+    /// Returns the copy of a hook. A changed copy is restored first, because the agent can write to
+    /// the run directory.
     pub(super) fn ready(&self, run: &Path, hook: Hook) -> Result<PinnedCopy, String> {
         let bytes = match self.programs.get(&hook) {
             Some(PinnedProgram::Held(bytes)) => bytes,
@@ -169,7 +168,7 @@ impl PinnedHooks {
             return Ok(PinnedCopy { path, put_back: false });
         }
         if fs::symlink_metadata(run.join(run_dir::HOOKS)).is_ok_and(|folder| !folder.is_dir()) {
-            // If it cannot be removed, the next line says what is wrong.
+            // If this fails, the next statement reports the reason.
             let _ = fs::remove_file(run.join(run_dir::HOOKS));
         }
         files::replace_program(&path, bytes).map_err(|error| {
@@ -180,14 +179,14 @@ impl PinnedHooks {
     }
 }
 
-/// A copy, itself and not what it may lead to.
+/// Reads a copy without following links.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     files::open_regular(path)?.take(trust::MAX_HOOK_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The copy of a hook.
+/// The path of a hook's copy.
 fn place(run: &Path, hook: Hook) -> PathBuf {
     run.join(run_dir::HOOKS).join(hook.name())
 }

@@ -1,4 +1,4 @@
-//! Where a log is written: into the folder of the run, and where it is wanted as well.
+//! The files of a log: one in the run directory, and an optional copy in the project.
 
 use std::fmt;
 use std::fs::File;
@@ -10,49 +10,49 @@ use rustix::fs::{Mode, OFlags};
 use crate::files;
 use crate::store::journal::create_file;
 
-/// What is written at once, unless there is a reason to write sooner.
+/// The size of the buffer, in bytes.
 const BUFFER: usize = 10 << 10;
 
-/// Tells people that a log is no longer written.
+/// Reports that a log is no longer written.
 pub type LogWarnFn = Box<dyn FnMut(String) + Send>;
 
 type OpenFn = Box<dyn FnOnce() -> io::Result<Box<dyn Write + Send>> + Send>;
 
-/// Where a log is written. One that fails is given up; the other goes on.
+/// The files to write a log to. A file that fails is closed, and the other continues.
 pub struct LogOutput {
     files: Vec<LogTarget>,
     complain: LogWarnFn,
 }
 
 struct LogTarget {
-    /// What it is, in a sentence: `the log`.
+    /// The name used in warnings, such as `the log`.
     what: &'static str,
     path: PathBuf,
     state: LogTargetState,
 }
 
 enum LogTargetState {
-    /// Nothing was written yet.
+    /// The file is created with the first write.
     Closed(OpenFn),
     Open(BufWriter<Box<dyn Write + Send>>),
-    /// It could not be written.
+    /// A write failed, and the file is closed.
     Gone,
 }
 
 impl LogOutput {
-    /// Nothing is written anywhere yet; `complain` is told of each that cannot be.
+    /// Creates an output without files. `complain` receives a warning for each file that fails.
     pub fn new(complain: LogWarnFn) -> Self {
         Self { files: Vec::new(), complain }
     }
 
-    /// Writes into a new file for its owner only.
+    /// Adds a new file that only its owner can read.
     #[must_use]
     pub fn file(self, path: &Path) -> Self {
         let place = path.to_owned();
         self.to("the log", path, move || Ok(Box::new(create_file(&place)?)))
     }
 
-    /// Writes into a new file in a folder of the project, too.
+    /// Adds a copy in a directory of the project.
     #[must_use]
     pub fn copy(self, project: &Path, folder: &Path, name: &str) -> Self {
         let path = project.join(folder).join(name);
@@ -63,7 +63,7 @@ impl LogOutput {
         })
     }
 
-    /// Writes to what `open` gives when there is something to write.
+    /// Adds a target that `open` opens with the first write.
     #[must_use]
     pub fn to(
         mut self,
@@ -76,7 +76,7 @@ impl LogOutput {
         self
     }
 
-    /// An error once nothing is written anywhere any more.
+    /// Writes to all files. Fails when none of them is left.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.each(|target| target.write(bytes))
     }
@@ -85,7 +85,7 @@ impl LogOutput {
         self.each(LogTarget::flush)
     }
 
-    /// Whether anything waits in a buffer.
+    /// Whether any buffer contains text.
     pub(super) fn holds(&self) -> bool {
         self.files.iter().any(|target| match &target.state {
             LogTargetState::Open(file) => !file.buffer().is_empty(),
@@ -132,7 +132,7 @@ impl LogTarget {
         }
     }
 
-    /// What is in its buffer is not tried again.
+    /// Closes the file without writing its buffer.
     fn give_up(&mut self) {
         if let LogTargetState::Open(file) = std::mem::replace(&mut self.state, LogTargetState::Gone)
         {
@@ -141,8 +141,8 @@ impl LogTarget {
     }
 }
 
-/// A new file for its owner only in a folder of the project, which is made if it is not there.
-/// Nothing that is a link is followed.
+/// Creates a file that only its owner can read, in a directory of the project. Creates the
+/// directory if necessary, and follows no links.
 fn create_inside(project: &Path, folder: &Path, name: &str) -> io::Result<File> {
     let place = project.join(folder);
     let check =
@@ -175,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// A disk with room for so many bytes.
+    /// A disk with this many bytes of free space.
     struct SmallDisk(usize);
 
     impl Write for SmallDisk {

@@ -1,4 +1,4 @@
-//! The sections of a log.
+//! The text of a log's sections: header, prompts, iterations.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,48 +19,48 @@ use nightwright_core::units::{Iteration, RunId, human};
 
 use crate::output::page::{LinePrefix, Page};
 
-/// The width of a rule.
+/// The width of a horizontal rule.
 const WIDTH: usize = 80;
 
-/// The longest line of metadata.
+/// The maximum length of a metadata value, in characters.
 const MAX_LINE_CHARS: usize = 1_000;
 
-/// What the head of a log says.
+/// The contents of a log's header.
 pub(super) struct LogHeader<'a> {
     pub(super) run: &'a RunId,
     pub(super) started: &'a RunStarted,
-    /// When the run began.
+    /// The time when the run began.
     pub(super) at: Timestamp,
-    /// When this log begins.
+    /// The time when this log begins.
     pub(super) now: Timestamp,
-    /// The log before this one.
+    /// The path of the previous log of this run.
     pub(super) earlier: Option<&'a str>,
-    /// The limits in words.
+    /// The limits as a phrase.
     pub(super) limits: String,
 }
 
-/// `2026-11-15 23:34:12 UTC`
+/// A date and time, such as `2026-11-15 23:34:12 UTC`.
 pub(super) fn moment(zone: &TimeZone, at: Timestamp) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
 }
 
-/// `23:34:12`
+/// A time of day, such as `23:34:12`.
 pub(super) fn time(zone: &TimeZone, at: Timestamp) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
-/// A title between two rules, apart from what is above it.
+/// A title between two rules, with an empty line above.
 pub(super) fn banner(title: &str) -> String {
     let rule = "=".repeat(WIDTH);
     format!("\n{rule}\n{title}\n{rule}\n")
 }
 
-/// The title of a section.
+/// A section title with a rule below it.
 fn section(title: &str) -> String {
     format!("\n{title}\n{}\n", "-".repeat(WIDTH))
 }
 
-/// The head of a log: what run it is.
+/// The header, which identifies the run.
 pub(super) fn head(zone: &TimeZone, facts: &LogHeader<'_>) -> String {
     let LogHeader { run, started, at, now, earlier, limits } = facts;
     let RunStarted { settings, agent, project, git_head, .. } = started;
@@ -91,7 +91,7 @@ pub(super) fn head(zone: &TimeZone, facts: &LogHeader<'_>) -> String {
     text
 }
 
-/// `claude 2.1.0 (/usr/bin/claude)`
+/// The agent with its version and path, such as `claude 2.1.0 (/usr/bin/claude)`.
 fn described(agent: &AgentFacts) -> String {
     let AgentFacts { name, path, version } = agent;
     let version = version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
@@ -102,13 +102,13 @@ fn described(agent: &AgentFacts) -> String {
     }
 }
 
-/// What the run was told, each once.
+/// The goal, the system prompt and the status instructions.
 pub(super) fn parameters(started: &RunStarted) -> String {
     let settings = &started.settings;
     let mut text = section("INSTRUCTIONS");
     text.push_str(&body(&settings.goal, "none"));
     if settings.scope == Scope::Gate {
-        // Nobody works: there is nobody who could have been told.
+        // Only the gate runs, so there are no prompts.
         return text;
     }
     text.push_str(&section("SYSTEM PROMPT"));
@@ -129,12 +129,12 @@ fn body(text: &str, none: &str) -> String {
     }
 }
 
-/// The head of an iteration.
+/// The header of an iteration.
 pub(super) fn iteration(zone: &TimeZone, title: &str, at: Timestamp) -> String {
     format!("{}Started: {}\n", banner(title), moment(zone, at))
 }
 
-/// The name of the agent in front of its output.
+/// The name of the agent in the heading of its output.
 pub(super) fn agent_name(agent: Option<&AgentFacts>) -> String {
     let name = match agent {
         Some(AgentFacts { name, path, .. }) if name == "command" => {
@@ -150,7 +150,7 @@ pub(super) fn agent_name(agent: Option<&AgentFacts>) -> String {
     }
 }
 
-/// How an iteration ended.
+/// The result of an iteration, with its figures and failures.
 pub(super) fn footer(
     zone: &TimeZone,
     at: Timestamp,
@@ -199,7 +199,7 @@ fn changed(finished: &IterationFinished) -> String {
     if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
 }
 
-/// What only those want to know who read a log.
+/// Writes the details of an event that only the log shows.
 pub(super) fn more(page: &mut Page<'_>, event: &Event) {
     match event {
         Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {

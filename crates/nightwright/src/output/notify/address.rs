@@ -1,4 +1,4 @@
-//! Where notifications go, by the configuration.
+//! Notification addresses, as configured under `notify`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,27 +10,28 @@ use super::client;
 use crate::config::{ConfigValue, KEYS, ResolvedConfig, Url, ValueOrigin};
 use crate::error::Failure;
 
-/// The key of several addresses, and the table of one.
+/// The key of `[[notify]]`, and the prefix of the keys of `[notify]`.
 const TABLE: &str = "notify";
 
-/// What lets somebody in. It goes nowhere but where whoever wrote it down wants it to.
+/// The keys that hold credentials. They are sent only to the address that the same author
+/// configured.
 const CREDENTIALS: [&str; 4] = ["secret", "secret_env", "token", "token_env"];
 
-/// What is at an address.
+/// The kind of service at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotifyService {
-    /// ntfy.sh, or a server of the same kind.
+    /// ntfy.sh or another ntfy server.
     Ntfy,
     /// An incoming webhook of Slack.
     Slack,
-    /// A webhook of Discord.
+    /// A webhook of a Discord channel.
     Discord,
-    /// Something that takes our events.
+    /// Any server that accepts nightwright's JSON events.
     Webhook,
 }
 
 impl NotifyService {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ntfy => "ntfy",
@@ -60,7 +61,7 @@ impl NotifyService {
     }
 }
 
-/// Where notifications go.
+/// A destination for notifications, with its credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     url: Url,
@@ -71,7 +72,8 @@ pub struct Address {
 }
 
 impl Address {
-    /// All that the configuration names, each once. What cannot be used is said before a run begins.
+    /// Returns all configured addresses without duplicates. Fails on an unusable one, before the
+    /// run begins.
     pub fn all(
         resolved: &ResolvedConfig,
         get_env: impl Fn(&str) -> Option<OsString>,
@@ -90,34 +92,32 @@ impl Address {
         Ok(all)
     }
 
-    /// Where that is.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// What is there.
     pub fn service(&self) -> NotifyService {
         self.service
     }
 
-    /// Whether it is told of this.
+    /// Whether notifications of this kind are sent to the address.
     pub fn wants(&self, kind: NotificationKind) -> bool {
         self.events.contains(&kind)
     }
 
-    /// What is sent is signed with this.
+    /// The key for signing the requests.
     pub(super) fn secret(&self) -> Option<&str> {
         self.secret.as_deref()
     }
 
-    /// What lets us in.
+    /// The token for authorization.
     pub(super) fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 }
 
 impl fmt::Display for Address {
-    /// Without anything that is secret.
+    /// Leaves out everything secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}", self.service.name(), self.url.host())
     }
@@ -129,14 +129,14 @@ impl fmt::Debug for Address {
     }
 }
 
-/// What the configuration says of one address.
+/// The configured values of one address.
 #[derive(Debug)]
 pub(crate) struct AddressConfig {
     origin: ValueOrigin,
     values: BTreeMap<&'static str, ConfigValue>,
 }
 
-/// What the configuration says of addresses: of the one of `[notify]`, and of those of `[[notify]]`.
+/// Returns the values of the address in `[notify]` and of those in `[[notify]]`.
 pub(crate) fn drafts(resolved: &ResolvedConfig) -> Vec<AddressConfig> {
     let origin = resolved.origin("notify.url").clone();
     let mut values = BTreeMap::new();
@@ -145,7 +145,8 @@ pub(crate) fn drafts(resolved: &ResolvedConfig) -> Vec<AddressConfig> {
         KEYS.iter().filter_map(|key| Some((key, key.name.strip_prefix(TABLE)?.strip_prefix('.')?)))
     {
         usual.extend(key.default_value().map(|value| (name, value)));
-        // A project that names an address of its own does not get what the user has for another.
+        // A project with its own address does not receive credentials that the user configured for
+        // another.
         let foreign = CREDENTIALS.contains(&name)
             && origin.comes_with_project()
             && is_the_users(resolved.origin(key.name));
@@ -164,7 +165,7 @@ pub(crate) fn drafts(resolved: &ResolvedConfig) -> Vec<AddressConfig> {
     drafts
 }
 
-/// Whether something was said by whoever runs this, and not by what is run.
+/// Whether a value comes from the user and not from the project.
 fn is_the_users(origin: &ValueOrigin) -> bool {
     match origin {
         ValueOrigin::User(_) | ValueOrigin::Environment(_) | ValueOrigin::Flag(_) => true,
@@ -176,7 +177,7 @@ fn is_the_users(origin: &ValueOrigin) -> bool {
 }
 
 impl AddressConfig {
-    /// The text of a key, if there is one.
+    /// The value of a text key, unless it is empty.
     fn text(&self, name: &str) -> Option<&str> {
         let (ConfigValue::Text(text) | ConfigValue::Url(text) | ConfigValue::Secret(text)) =
             self.values.get(name)?
@@ -186,7 +187,7 @@ impl AddressConfig {
         Some(text.as_str()).filter(|text| !text.is_empty())
     }
 
-    /// The address, if one is named.
+    /// Returns the address if the configuration contains a URL.
     fn settle(
         &self,
         get_env: &impl Fn(&str) -> Option<OsString>,
@@ -218,7 +219,7 @@ impl AddressConfig {
         Ok(Some(address))
     }
 
-    /// A secret as it stands there, or in the variable that is named.
+    /// Returns a secret from the configuration, or from the environment variable that it names.
     fn secret(
         &self,
         name: &str,
@@ -239,7 +240,7 @@ impl AddressConfig {
         }
     }
 
-    /// Nobody should rely on what is not done.
+    /// Rejects settings that would have no effect for the service.
     fn check(&self, address: &Address) -> Result<(), Failure> {
         let Address { service, secret, token, .. } = address;
         let useless = |key: &str, what: &str| {
@@ -261,7 +262,7 @@ impl AddressConfig {
     }
 }
 
-/// Whether a key of the configuration is about notifications.
+/// Whether a configuration key concerns notifications.
 pub(crate) fn is_key(name: &str) -> bool {
     name.strip_prefix(TABLE).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -378,7 +379,7 @@ mod tests {
             assert!(error.contains(&format!("`{name}`")) && !error.contains("hush"), "{error}");
             with(name, "http://proxy:3128", "https://ntfy.sh/x").unwrap();
             with(name, "", "https://ntfy.sh/x").unwrap();
-            // Nobody goes through a proxy to this machine.
+            // Requests to this machine do not use the proxy.
             with(name, "http://me:hush hush@proxy", "http://127.0.0.1/x").unwrap();
         }
     }

@@ -1,4 +1,4 @@
-//! One request over the network, and what came of it, without a word that is secret.
+//! The HTTP client: sends one request and describes its failure without secrets.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -17,39 +17,39 @@ use super::payload::NotifyRequest;
 use crate::config::Url;
 use crate::error::Failure;
 
-/// So much of an answer is read, where it says what is wrong, in bytes.
+/// The maximum number of bytes read from an error response.
 const MAX_ANSWER_BYTES: u64 = 512;
-/// So much of it is told, in characters.
+/// The maximum length of the response in a message, in characters.
 const MAX_ANSWER_CHARS: usize = 120;
-/// Who asks to be left alone for longer is asked again after so long all the same.
+/// The maximum delay that a server can request with `Retry-After`.
 const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
 
-/// The variables that name a proxy. The first that is set counts.
+/// The variables that name a proxy. The first one that is set applies.
 const PROXIES: [&str; 6] =
     ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
 
-/// Why something did not arrive.
+/// Why a delivery failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DeliveryError {
-    /// What went wrong.
+    /// The reason, without secrets.
     pub(super) why: String,
-    /// What the address answered, if it did.
+    /// The HTTP status of the response, if there was one.
     pub(super) status: Option<u16>,
     pub(super) retry: RetryAdvice,
 }
 
-/// Whether it makes sense to try once more.
+/// Whether and when to retry a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryAdvice {
-    /// It will be the same.
+    /// A retry would fail in the same way.
     Never,
-    /// After the usual delay.
+    /// Retry after the usual delay.
     Usual,
-    /// After so long.
+    /// Retry after the delay that the server requested.
     After(Duration),
 }
 
-/// A way to one address.
+/// An HTTP client for one address.
 pub(super) struct HttpClient {
     agent: Agent,
     url: Url,
@@ -72,7 +72,7 @@ impl HttpClient {
         Ok(Self { agent: config.build().new_agent(), url, secrets: secrets.clone() })
     }
 
-    /// Sends it once. All of it takes at most so long.
+    /// Sends a request once. `most` limits the whole exchange.
     pub(super) fn post(
         &self,
         request: &NotifyRequest,
@@ -93,7 +93,7 @@ impl HttpClient {
         }
     }
 
-    /// It was answered, and not with what we want to hear.
+    /// The error for a response without a success status.
     fn refused(&self, status: StatusCode, headers: &HeaderMap, body: Body) -> DeliveryError {
         let number = Some(status.as_u16());
         let named = status.canonical_reason().map(|reason| format!(" {reason}"));
@@ -112,7 +112,7 @@ impl HttpClient {
             _ => RetryAdvice::Never,
         };
         let mut said = Vec::new();
-        // What cannot be read of it is not told.
+        // Leave out a body that cannot be read.
         let _ = body.into_reader().take(MAX_ANSWER_BYTES).read_to_end(&mut said);
         let said = one_line(&self.secrets.mask(&whole_words(&said)), MAX_ANSWER_CHARS);
         if !said.is_empty() {
@@ -121,7 +121,7 @@ impl HttpClient {
         self.trouble(&why, number, again)
     }
 
-    /// It was not answered.
+    /// The error for a request without a response.
     fn failed(&self, error: &Error, most: Duration) -> DeliveryError {
         let (why, again) = match error {
             Error::Timeout(_) => {
@@ -137,7 +137,7 @@ impl HttpClient {
                 ("the proxy has no valid address".to_owned(), RetryAdvice::Never)
             }
             Error::ConnectionFailed => ("no connection".to_owned(), RetryAdvice::Usual),
-            // These two repeat the address.
+            // The messages of these errors contain the address.
             Error::BadUri(_) | Error::RequireHttpsOnly(_) => {
                 ("the address cannot be used".to_owned(), RetryAdvice::Never)
             }
@@ -152,7 +152,7 @@ impl HttpClient {
     }
 }
 
-/// The words of an answer that were read to their end: of half a secret nobody knows that it is one.
+/// The complete words of a response. A truncated secret would not be recognized and masked.
 fn whole_words(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let cut = said.len() as u64 >= MAX_ANSWER_BYTES;
@@ -160,8 +160,8 @@ fn whole_words(said: &[u8]) -> String {
     text[..end].to_owned()
 }
 
-/// Says if the proxy that the environment names cannot be used: going to the address without it
-/// would tell the network what was meant for the proxy.
+/// Fails if the proxy in the environment is unusable. A direct connection would expose the request
+/// to the network.
 pub(super) fn check_proxy(get_env: impl Fn(&str) -> Option<OsString>) -> Result<(), Failure> {
     let set = PROXIES.into_iter().find_map(|name| {
         let value = get_env(name).filter(|value| !value.is_empty())?;
@@ -171,12 +171,12 @@ pub(super) fn check_proxy(get_env: impl Fn(&str) -> Option<OsString>) -> Result<
     if value.to_str().is_some_and(|value| Proxy::new(value).is_ok()) {
         return Ok(());
     }
-    // Not its value: there may be a password in it.
+    // Leave out the value, which may contain a password.
     let message = format!("`{name}` is no address of a proxy, and notifications go through it");
     Err(Failure::usage(message).hint("write it as http://HOST:PORT, or unset it"))
 }
 
-/// How long somebody wants to be left alone.
+/// The delay from the `Retry-After` header.
 fn pause(headers: &HeaderMap) -> RetryAdvice {
     let after = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let seconds = after.and_then(|text| text.trim().parse::<f64>().ok());
@@ -184,10 +184,9 @@ fn pause(headers: &HeaderMap) -> RetryAdvice {
     pause.map_or(RetryAdvice::Usual, |pause| RetryAdvice::After(pause.min(MAX_RETRY_DELAY)))
 }
 
-/// How connections are kept from being read and others from being taken for whom we mean: by the
-/// certificates of the system, or those that `SSL_CERT_FILE` names.
+/// The TLS configuration, with the certificates of the system or of `SSL_CERT_FILE`.
 fn encryption() -> Result<TlsConfig, DeliveryError> {
-    // Read once: there are hundreds.
+    // Load the certificates once, because there are hundreds.
     static ROOTS: OnceLock<Vec<Certificate<'static>>> = OnceLock::new();
     let roots = ROOTS.get_or_init(|| {
         let found = rustls_native_certs::load_native_certs().certs;

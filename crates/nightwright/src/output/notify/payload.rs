@@ -1,4 +1,4 @@
-//! What is sent, for each kind of address.
+//! The request for a notification, in the format of each service.
 
 use std::fmt::Write as _;
 
@@ -10,21 +10,21 @@ use serde_json::value::RawValue;
 use super::address::{Address, NotifyService};
 use crate::hex::hex;
 
-/// Discord takes no more, in units of UTF-16.
+/// The maximum length of a Discord message, in UTF-16 code units.
 const MAX_DISCORD_UNITS: usize = 2_000;
-/// Slack cuts longer texts into pieces, in characters.
+/// Slack splits longer messages, in characters.
 const MAX_SLACK_CHARS: usize = 3_500;
-/// ntfy makes a file of a longer text, in bytes.
+/// ntfy turns a longer message into an attachment, in bytes.
 const MAX_NTFY_BYTES: usize = 4_000;
-/// A larger event is left out: whoever wants it has the journal.
+/// The maximum size of an included event. A larger one is only in the journal.
 const MAX_EVENT_BYTES: usize = 64 << 10;
-/// No word of an encoded header is longer.
+/// The maximum length of an encoded word in a header (RFC 2047).
 const MAX_ENCODED_WORD: usize = 75;
 
-/// The version of what a webhook gets.
+/// The version of the JSON that a webhook receives.
 const VERSION: u32 = 1;
 
-/// What is sent.
+/// The headers and the body of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct NotifyRequest {
     pub(super) kind: NotificationKind,
@@ -33,7 +33,7 @@ pub(super) struct NotifyRequest {
 }
 
 impl NotifyRequest {
-    /// What this address is sent of a notice; `raw` is the line of the journal it is about.
+    /// Creates the request for a notification. `raw` is the journal line of its event.
     pub(super) fn of(address: &Address, notification: &Notification, raw: Option<&[u8]>) -> Self {
         let (headers, body) = match address.service() {
             NotifyService::Ntfy => ntfy(notification),
@@ -62,7 +62,7 @@ fn ntfy(notification: &Notification) -> RequestParts {
 }
 
 fn slack(notification: &Notification) -> RequestParts {
-    // With these three escaped nothing in the text is a link or calls anybody.
+    // Escaping these characters disables links and mentions.
     let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let text = cut(&notification.text, MAX_SLACK_CHARS, |_| 1);
     json_of(&json!({ "text": format!("*{}*\n{}", escaped(&notification.title), escaped(&text)) }))
@@ -71,7 +71,7 @@ fn slack(notification: &Notification) -> RequestParts {
 fn discord(notification: &Notification) -> RequestParts {
     let text = format!("**{}**\n{}", notification.title, notification.text);
     let content = cut(&text, MAX_DISCORD_UNITS, char::len_utf16);
-    // An agent that writes `@everyone` calls nobody.
+    // Disables mentions, because the agent might write `@everyone`.
     json_of(&json!({ "content": content, "allowed_mentions": { "parse": [] } }))
 }
 
@@ -105,13 +105,13 @@ fn json_of(value: &serde_json::Value) -> RequestParts {
     (headers, value.to_string().into_bytes())
 }
 
-/// Puts the event in its place as it stands in the journal, but for its checksum, which is one of
-/// that line and not of this text.
+/// Inserts the event as in the journal, without its checksum, which is valid only for the whole
+/// line.
 fn with_event(body: Vec<u8>, raw: Option<&[u8]>) -> Vec<u8> {
     const EMPTY: &str = "\"event\":null";
     let event = raw.filter(|raw| raw.len() <= MAX_EVENT_BYTES).and_then(without_checksum);
     let (Some(event), Ok(text)) = (event, str::from_utf8(&body)) else { return body };
-    // The first one is ours: members come in the order of their names.
+    // The first match is the right one, because members are sorted by name.
     match text.split_once(EMPTY) {
         Some((before, after)) => format!("{before}\"event\":{event}{after}").into_bytes(),
         None => body,
@@ -122,12 +122,12 @@ fn without_checksum(raw: &[u8]) -> Option<String> {
     let text = str::from_utf8(raw).ok()?;
     let (event, _) = text.rsplit_once(",\"crc\":\"")?;
     let event = format!("{event}}}");
-    // Whatever it is, what is sent is JSON.
+    // Make sure that the request stays valid JSON.
     serde_json::from_str::<&RawValue>(&event).ok()?;
     Some(event)
 }
 
-/// The text as long as it may be.
+/// Truncates a text to the maximum size.
 fn cut(text: &str, most: usize, size: impl Fn(char) -> usize) -> String {
     if text.chars().map(&size).sum::<usize>() <= most {
         return text.to_owned();
@@ -143,8 +143,8 @@ fn cut(text: &str, most: usize, size: impl Fn(char) -> usize) -> String {
     kept
 }
 
-/// The value of a header. What is not ASCII is written as encoded words (RFC 2047), which ntfy
-/// reads; none is longer than it may be, and none ends within a character.
+/// The value of a header. Text that is not ASCII becomes encoded words (RFC 2047), which ntfy
+/// decodes. Each word respects the maximum length and contains only complete characters.
 fn header(text: &str) -> String {
     let plain = text.chars().all(|c| c.is_ascii_graphic() || c == ' ');
     if plain && !text.contains("=?") {

@@ -1,14 +1,14 @@
-//! What of addresses is masked in everything that is kept or shown.
+//! The secret parts of addresses, which are masked in all output and files.
 
 use std::ffi::OsString;
 
 use super::address::is_key;
 use crate::config::{ConfigValue, KEYS, ResolvedConfig, Url};
 
-/// A longer word than this is none of everyday.
+/// Lowercase words shorter than this are ordinary words, not secrets.
 const MAX_PLAIN_WORD: usize = 16;
 
-/// What the configuration says of addresses that nobody else may know, in any layer.
+/// Returns the secrets of all addresses, from all layers of the configuration.
 pub(crate) fn secrets(
     resolved: &ResolvedConfig,
     get_env: impl Fn(&str) -> Option<OsString>,
@@ -42,13 +42,13 @@ pub(crate) fn secrets(
     found
 }
 
-/// What of an address its server may repeat by itself: all behind the host, and each part of it
-/// that is no word of everyday. What is short is no secret by itself: whoever masks leaves it out.
+/// The parts of a URL that a server may repeat: the path with its query, and each component that is
+/// not an ordinary word. The masking itself ignores short secrets.
 fn parts(url: &Url) -> Vec<&str> {
     let path = url.path().unwrap_or_default();
     let inner = path.trim_matches('/');
     let pieces = path.split(['/', '?', '&', '=', ';']);
-    // A word is masked only where it is a place: without its slash it is everywhere.
+    // An ordinary word is masked only as part of the path, because it occurs everywhere.
     let is_word =
         |text: &&str| text.len() < MAX_PLAIN_WORD && text.chars().all(|c| c.is_ascii_lowercase());
     let parts = [inner].into_iter().chain(pieces).filter(|part| !is_word(part));
@@ -91,7 +91,7 @@ mod tests {
             parts(&url).into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(parts("https://example.org/"), [""; 0]);
-        // A word that everybody uses is one only as a place.
+        // An ordinary word is masked only together with its slash.
         assert_eq!(parts("https://example.org/notifications"), ["/notifications"]);
         assert_eq!(
             parts("https://hooks.slack.com/services/T0/B0/abcdefgh12345678"),

@@ -1,4 +1,4 @@
-//! The queue and the thread of one address.
+//! Delivery to one address: its queue, its thread and its retries.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,27 +13,27 @@ use super::client::{DeliveryError, HttpClient, RetryAdvice};
 use super::payload::NotifyRequest;
 use super::{NotifyWarnFn, lock};
 
-/// What may wait for an address that is slow or dead. When it is full the oldest goes that does not
-/// tell of an ending.
+/// The maximum length of the queue. When it is full, the oldest message is dropped, but not the one
+/// about the outcome.
 const MAX_QUEUED: usize = 64;
-/// How long one try may take.
+/// The timeout of one request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often something is tried, and how long nothing is done before each further time.
+/// The maximum number of tries, and the delays between them.
 const MAX_TRIES: usize = 3;
 const DELAYS: [Duration; MAX_TRIES - 1] = [Duration::from_secs(1), Duration::from_secs(3)];
 
-/// How long one that is on its way when a run ends may keep how it ended waiting.
+/// How long the outcome waits for an earlier request when the run ends.
 const IN_FLIGHT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a warning of ours begins.
+/// The beginning of every delivery warning.
 const OURS: &str = "notifications to ";
 
-/// Whether a warning is one of ours.
+/// Whether a warning is about deliveries.
 pub(super) fn is_ours(text: &str) -> bool {
     text.starts_with(OURS)
 }
 
-/// One address, and what it is still to be sent.
+/// The sender of one address, with its queue.
 pub(super) struct NotificationSender {
     address: Address,
     secrets: Secrets,
@@ -41,7 +41,7 @@ pub(super) struct NotificationSender {
 }
 
 impl NotificationSender {
-    /// Sends what is pushed from now on.
+    /// Starts the thread that sends the queued requests.
     pub(super) fn start(address: Address, secrets: Secrets, complain: &NotifyWarnFn) -> Self {
         let queue = Arc::new(SendQueue {
             state: Mutex::new(SendQueueState::default()),
@@ -60,7 +60,7 @@ impl NotificationSender {
         sender
     }
 
-    /// Does something in a thread of its own.
+    /// Starts a thread for this address.
     fn spawn(
         &self,
         work: impl FnOnce(&SendQueue, &Address, &Secrets) + Send + 'static,
@@ -75,7 +75,7 @@ impl NotificationSender {
         &self.address
     }
 
-    /// Sends this as soon as all before it is done with.
+    /// Adds a request to the queue.
     pub(super) fn push(&self, request: NotifyRequest) {
         let full = self.queue.change(|state| state.push(request));
         if full {
@@ -83,13 +83,13 @@ impl NotificationSender {
         }
     }
 
-    /// What goes wrong from now on is kept for [`Self::finish`].
+    /// Keeps later failures for [`Self::finish`] instead of reporting them.
     pub(super) fn stop_warnings(&self) {
         self.queue.change(|state| state.silent = true);
     }
 
-    /// Nothing more will come, and nobody waits longer than until then. How the run ended does not
-    /// wait for something that is stuck on its way: it gets a way of its own.
+    /// Sends the remaining requests until the deadline. If a request is in flight, another thread
+    /// sends the outcome, so that it does not have to wait.
     pub(super) fn close(&self, until: Instant) {
         let behind = self.queue.change(|state| {
             state.closing = Some(until);
@@ -97,20 +97,20 @@ impl NotificationSender {
             state.apart
         });
         if behind && self.spawn(SendQueue::serve_ending).is_err() {
-            // Without a thread it waits like all others.
+            // Without a thread, the outcome stays in the queue.
             self.queue.change(|state| state.apart = false);
         }
     }
 
-    /// Nobody waits longer than until then.
+    /// Moves the deadline to an earlier time.
     pub(super) fn shorten_deadline(&self, until: Instant) {
         self.queue.change(|state| {
             state.closing = Some(state.closing.map_or(until, |before| before.min(until)));
         });
     }
 
-    /// Waits until everything is done with, or there is no time left; says what is not, or what was
-    /// said of it already.
+    /// Waits until the queue is empty or the deadline has passed. Returns the first failure, or the
+    /// number of undelivered requests.
     pub(super) fn finish(&self) -> Option<String> {
         let mut state = lock(&self.queue.state);
         while !state.stopped || state.apart {
@@ -140,7 +140,7 @@ impl std::fmt::Debug for NotificationSender {
     }
 }
 
-/// What both sides know.
+/// The queue, shared between the sender and its threads.
 struct SendQueue {
     state: Mutex<SendQueueState>,
     changed: Condvar,
@@ -150,24 +150,24 @@ struct SendQueue {
 #[derive(Default)]
 struct SendQueueState {
     waiting: VecDeque<NotifyRequest>,
-    /// One is on its way.
+    /// A request is in flight.
     busy: bool,
-    /// Somebody sees to it that the ending gets away.
+    /// A separate thread is responsible for the outcome.
     apart: bool,
-    /// It is on a way of its own.
+    /// The separate thread is sending the outcome.
     ending_on_its_way: bool,
-    /// Nothing more will come; until when there is time.
+    /// The deadline, set when no more requests will follow.
     closing: Option<Instant>,
-    /// Nobody is told but by whoever waits for the end.
+    /// Failures are not reported, only kept for the end.
     silent: bool,
-    /// What was said when something did not arrive: once is enough.
+    /// The first failure, which is the only one reported.
     warned: Option<String>,
-    /// Nothing is sent any more.
+    /// The thread of the queue has ended.
     stopped: bool,
 }
 
 impl SendQueueState {
-    /// Says whether something had to go.
+    /// Adds a request. Returns whether the queue was full and another request was dropped.
     fn push(&mut self, request: NotifyRequest) -> bool {
         self.waiting.push_back(request);
         if self.waiting.len() <= MAX_QUEUED {
@@ -178,18 +178,18 @@ impl SendQueueState {
         true
     }
 
-    /// The next one: at the end how it ended, and what was before that if there is time.
+    /// Takes the next request. After the end of the run, the outcome comes first.
     fn next(&mut self) -> Option<NotifyRequest> {
         let first = if self.closing.is_some() { self.ending().unwrap_or(0) } else { 0 };
         self.waiting.remove(first)
     }
 
-    /// Where among those that wait the one is that tells of the end.
+    /// The index of the request about the outcome.
     fn ending(&self) -> Option<usize> {
         self.waiting.iter().position(|request| request.kind.is_ending())
     }
 
-    /// How long one try may take now; `None` if there is no time for one.
+    /// The timeout for a request now; `None` after the deadline.
     fn time(&self) -> Option<Duration> {
         let Some(until) = self.closing else { return Some(REQUEST_TIMEOUT) };
         let left = until.saturating_duration_since(Instant::now());
@@ -204,7 +204,7 @@ impl SendQueue {
         changed
     }
 
-    /// Sends what comes until nothing more will.
+    /// Sends requests until the queue is closed and empty.
     fn serve(&self, address: &Address, secrets: &Secrets) {
         let client = HttpClient::new(address, secrets);
         while let Some(request) = self.next() {
@@ -212,14 +212,14 @@ impl SendQueue {
         }
     }
 
-    /// Sends how the run ended if what is on its way before it does not get out of the way.
+    /// Sends the outcome if the request in flight does not complete in time.
     fn serve_ending(&self, address: &Address, secrets: &Secrets) {
         let due = Instant::now() + IN_FLIGHT_TIMEOUT;
         let mut state = lock(&self.state);
         let request = loop {
             let Some(ending) = state.ending() else { break None };
             let left = due.saturating_duration_since(Instant::now());
-            // Nor for that moment when there is not so much time.
+            // Skip the delay if the deadline is earlier.
             if left.is_zero() || state.closing.is_some_and(|until| until < due) {
                 break state.waiting.remove(ending);
             }
@@ -248,7 +248,7 @@ impl SendQueue {
         }
     }
 
-    /// Waits for the next one; `None` when there will be none.
+    /// Waits for the next request. Returns `None` when the queue is closed and empty.
     fn next(&self) -> Option<NotifyRequest> {
         let mut state = lock(&self.state);
         state.busy = false;
@@ -267,7 +267,7 @@ impl SendQueue {
         }
     }
 
-    /// Says once that something does not arrive.
+    /// Reports the first failed delivery.
     fn warn(&self, address: &Address, why: &str) {
         let text = format!("{OURS}{address} don't arrive: {why}");
         let first = self.change(|state| {
@@ -281,12 +281,12 @@ impl SendQueue {
     }
 }
 
-/// How much time there is, and letting some of it go by.
+/// The time available for retries.
 trait RetryTimer {
-    /// How long one try may take; `None` if there is no time for one.
+    /// The timeout for the next request; `None` after the deadline.
     fn remaining(&self) -> Option<Duration>;
 
-    /// Does nothing for so long; false if there is no time left after that.
+    /// Waits for the delay. Returns false if the deadline comes first.
     fn sleep(&self, delay: Duration) -> bool;
 }
 
@@ -311,7 +311,7 @@ impl RetryTimer for SendQueue {
     }
 }
 
-/// As long as it takes.
+/// A timer without a deadline.
 struct Unlimited;
 
 impl RetryTimer for Unlimited {
@@ -336,7 +336,7 @@ fn wait<'a>(
     }
 }
 
-/// Tries until it arrives or it makes no sense any more. The status it was answered with.
+/// Sends a request, with retries, and returns the HTTP status.
 fn deliver(
     client: &HttpClient,
     request: &NotifyRequest,
@@ -368,20 +368,20 @@ fn deliver(
     }))
 }
 
-/// What came of a try.
+/// The result of a test delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestDelivery {
-    /// Where, without what is secret.
+    /// The address, which is displayed without secrets.
     pub address: Address,
-    /// What it was answered with, if it was.
+    /// The HTTP status of the response, if there was one.
     pub status: Option<u16>,
-    /// What went wrong, if it did.
+    /// The reason, if the delivery failed.
     pub why: Option<String>,
-    /// How long it took.
+    /// The duration of the delivery.
     pub took: Duration,
 }
 
-/// Sends something as a run would, and waits for what comes of it.
+/// Sends a request as a run would, and waits for the result.
 pub(super) fn try_out(
     address: &Address,
     secrets: &Secrets,

@@ -1,5 +1,5 @@
-//! What the agent is doing, by its own stream: the tool that is running, else its last tool or
-//! sentence, and since when it has printed nothing.
+//! The agent's current activity, from its output: the running tool, else the last tool or sentence,
+//! and the time since the last output.
 
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -14,30 +14,30 @@ use nightwright_core::stream::message::{AgentMessage, MessageKind, TextPart};
 use crate::files::open_regular;
 use crate::output::tools;
 
-/// An agent that runs more tools at once than this is shown the last of them.
+/// The maximum number of open calls to track. The oldest are dropped.
 const MAX_OPEN_CALLS: usize = 64;
 
-/// The end of the agent's output that is read to find out what it is doing, in bytes.
+/// The number of bytes read from the end of the output to find the current activity.
 const TAIL: u64 = 256 << 10;
 
-/// Shorter silences are nothing to tell.
+/// The minimum silence to show.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// What the agent is at.
+/// The current activity of the agent.
 #[derive(Debug, Default)]
 pub(super) struct CurrentActivity {
-    /// Calls that have not come back, the newest last: their ids, and what to show of them.
+    /// The IDs and titles of calls without a result, the newest last.
     open: Vec<(String, String)>,
-    /// The last tool that came back, or the last sentence after it.
+    /// The last tool that returned, or the last sentence after it.
     last: Option<String>,
-    /// Whether something was heard since the last look at the clock.
+    /// Whether there was output since the last tick.
     has_output: bool,
-    /// When something was heard last.
+    /// The time of the last output.
     since: Option<Timestamp>,
 }
 
 impl CurrentActivity {
-    /// Somebody begins to work, or has ended.
+    /// Resets the state when an attempt or a call starts or ends.
     pub(super) fn event(&mut self, event: &Event) {
         if let Event::Attempt(AttemptEvent::Started { .. })
         | Event::Call(CallEvent::Started { .. }) = event
@@ -53,7 +53,7 @@ impl CurrentActivity {
         }
     }
 
-    /// Something was said.
+    /// Updates the state with a message of the agent.
     pub(super) fn message(&mut self, message: &AgentMessage<'_>) {
         self.has_output = true;
         match &message.kind {
@@ -88,7 +88,7 @@ impl CurrentActivity {
         }
     }
 
-    /// Something came, whatever it was.
+    /// Records that there was output of any kind.
     pub(super) fn sign_of_life(&mut self) {
         self.has_output = true;
     }
@@ -99,24 +99,24 @@ impl CurrentActivity {
         }
     }
 
-    /// The tool that was called last and has not come back.
+    /// The newest call without a result.
     pub(super) fn tool(&self) -> Option<&str> {
         self.open.last().map(|(_, text)| text.as_str())
     }
 
-    /// What the agent did or said last, while no tool is running.
+    /// The last tool or sentence, for when no tool is running.
     pub(super) fn last(&self) -> Option<&str> {
         self.last.as_deref()
     }
 
-    /// How long nothing was heard, if that is worth telling.
+    /// How long the agent has printed nothing, if that is long enough to show.
     pub(super) fn silent(&self, now: Timestamp) -> Option<Duration> {
         let silent = Duration::try_from(now.duration_since(self.since?)).ok()?;
         (silent >= SILENCE).then_some(silent)
     }
 }
 
-/// What the agent of this stream is doing, by the end of what it printed.
+/// Returns what the agent is doing, from the end of its output file.
 pub(super) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
     let file = open_regular(output).ok()?;
     let length = file.metadata().ok()?.len();
@@ -127,7 +127,7 @@ pub(super) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
     let mut lines = dialect.lines_to_show();
     let mut hear = |line: StreamLine<'_>| {
         if let StreamLine::Whole(line) = line {
-            // The first line may be half of one, and is no message then.
+            // The first line may be incomplete, and then it is not a message.
             let _ = dialect.decode(line, &mut |message| current.message(&message));
         }
     };
@@ -136,12 +136,12 @@ pub(super) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
     current.tool().or(current.last()).map(str::to_owned)
 }
 
-/// The last sentence of what somebody said, without its decoration.
+/// The last sentence of a text, without Markdown decoration.
 fn last_sentence(text: &str) -> Option<String> {
     let line =
         text.lines().rev().map(str::trim).find(|line| line.contains(char::is_alphanumeric))?;
     let line = line.trim_start_matches(['#', '-', '*', '>', ' ']);
-    // A full stop ends a sentence where a blank follows it: not in `src/lib.rs` or `1.5`.
+    // A full stop ends a sentence only before white space, not in `src/lib.rs` or `1.5`.
     let starts = line.trim_end_matches(['.', '!', '?']).rmatch_indices(['.', '!', '?']);
     let after = starts.map(|(at, stop)| at + stop.len()).find(|at| line[*at..].starts_with(' '));
     Some(line[after.unwrap_or(0)..].trim().to_owned())

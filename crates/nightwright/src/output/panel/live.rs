@@ -1,7 +1,7 @@
-//! The panel in time: when it is drawn, and how lines get past it.
+//! The live panel: when it is drawn, and how lines are written above it.
 //!
-//! Lines wait for the next drawing, a quarter of a second at most, and are written together with
-//! it: that is one write, and the panel does not flicker however fast they come.
+//! Lines wait for the next redraw, for up to 250 ms, and are written together with the panel. This
+//! single write prevents flicker, however fast lines arrive.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -16,29 +16,28 @@ use super::{PanelActivity, lines};
 use crate::output::screen::Screen;
 use crate::output::style::Style;
 
-/// Between two drawings.
+/// The minimum time between two redraws.
 pub(in crate::output) const DRAW_INTERVAL: Duration = Duration::from_millis(250);
 
-/// When more lines than this wait they don't wait any longer, in bytes.
+/// The maximum size of waiting lines, in bytes. Beyond it, they are written immediately.
 const MAX_HELD_BYTES: usize = 64 << 10;
 
-/// Events that are further ahead of the clock than this have a clock of their own.
+/// Events further ahead of the real time than this come from a simulated clock.
 const AHEAD: SignedDuration = SignedDuration::from_secs(2);
 
-/// A panel, drawn again and again.
+/// A panel with its state, redrawn regularly.
 #[derive(Debug)]
 pub(in crate::output) struct LivePanel {
     screen: Screen,
     current: CurrentActivity,
-    /// Lines that wait for the next drawing.
+    /// Lines waiting for the next redraw.
     held: Vec<u8>,
-    /// What stands there.
+    /// The lines of the panel on the screen.
     drawn: Vec<String>,
     drawn_at: Option<Timestamp>,
-    /// When the last event happened, since the clock was looked at last.
+    /// The time of the latest event since the last tick.
     happened: Option<Timestamp>,
-    /// How far the clock of the run is ahead of ours, by its last event: in fast motion waits are
-    /// skipped.
+    /// How far the run's clock is ahead of the real time, because a simulated run skips its waits.
     ahead: SignedDuration,
 }
 
@@ -55,7 +54,7 @@ impl LivePanel {
         }
     }
 
-    /// The columns of the terminal.
+    /// The width of the terminal, in columns.
     pub(in crate::output) fn width(&self) -> Option<usize> {
         self.screen.width()
     }
@@ -73,13 +72,13 @@ impl LivePanel {
         self.current.sign_of_life();
     }
 
-    /// Takes lines, to be written with the next drawing.
+    /// Queues lines for the next redraw.
     pub(in crate::output) fn hold(&mut self, out: &mut dyn Write, text: &str) -> io::Result<()> {
         self.held.extend_from_slice(text.as_bytes());
         if self.held.len() > MAX_HELD_BYTES { self.clear(out) } else { Ok(()) }
     }
 
-    /// Draws, if it is time to.
+    /// Redraws the panel if it is due.
     pub(in crate::output) fn tick(
         &mut self,
         out: &mut dyn Write,
@@ -95,7 +94,7 @@ impl LivePanel {
             let ahead = happened.duration_since(now);
             self.ahead = if ahead > AHEAD { ahead } else { SignedDuration::ZERO };
         }
-        // A clock that was put back must not keep us from drawing.
+        // A redraw is also due if the clock was set back.
         let due = self.drawn_at.is_none_or(|drawn| {
             now < drawn
                 || Duration::try_from(now.duration_since(drawn)).unwrap_or(DRAW_INTERVAL)
@@ -118,7 +117,7 @@ impl LivePanel {
         self.screen.show(out, &held, Some(&self.drawn))
     }
 
-    /// Writes all lines and takes the panel away.
+    /// Writes all waiting lines and removes the panel.
     pub(in crate::output) fn clear(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let held = std::mem::take(&mut self.held);
         self.screen.show(out, &held, None)
@@ -134,7 +133,7 @@ mod tests {
     use crate::output::screen::Terminal;
     use crate::output::style::{ColorChoice, OutputCapabilities};
 
-    /// A terminal of some rows.
+    /// A terminal with this many rows.
     struct Rows(Option<usize>);
 
     impl Terminal for Rows {
@@ -159,7 +158,7 @@ mod tests {
         }
     }
 
-    /// A run that is drawn, in seconds since its start.
+    /// A run whose panel is drawn. Times are seconds since its start.
     struct Drawn {
         view: RunView,
         live: LivePanel,
@@ -207,7 +206,7 @@ mod tests {
     fn a_screen_that_stood_still_shows_the_right_time_afterwards() {
         let mut drawn = Drawn::on(None);
         drawn.has_run_for("1s", 1);
-        // Nothing was read for a while, and then what had happened meanwhile.
+        // An event that is read late, after the clock has moved on.
         drawn.event(14, Event::Operator(OperatorEvent::Paused));
         drawn.has_run_for("15s", 15);
         drawn.has_run_for("20s", 20);

@@ -1,4 +1,4 @@
-//! Panels of runs in all kinds of states, on all kinds of terminals.
+//! Tests of the panel for various runs and terminals.
 
 use insta::assert_snapshot;
 use jiff::tz::TimeZone;
@@ -15,7 +15,7 @@ use super::*;
 use crate::output::style::{ColorChoice, OutputCapabilities};
 use crate::output::tools;
 
-/// A run as it is told event by event, ten seconds apart.
+/// A run that consists of events ten seconds apart.
 struct PanelStory {
     view: RunView,
     now: Timestamp,
@@ -109,7 +109,8 @@ fn plain() -> Style {
     style(true, ColorChoice::Never)
 }
 
-/// Six iterations of a task that counts its items, the last three without work, and a seventh.
+/// Six iterations of a task with a checklist, the last three without changes, and the start of a
+/// seventh.
 fn long() -> PanelStory {
     let items = |completed| Some(TaskProgress { completed, total: 60 });
     let story = (1..=3).fold(PanelStory::begun(limits()), |story, number| {

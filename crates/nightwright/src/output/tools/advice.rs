@@ -1,13 +1,13 @@
-//! Why an edit fails, as far as its error tells, and what helps.
+//! Advice on failed edits: the likely cause and a tip, derived from the error message.
 
-/// What is likely, and what to do about it. That it failed is not for us to find out.
+/// The likely cause of a failure, and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Advice {
     pub(super) likely: &'static str,
     pub(super) tip: &'static str,
 }
 
-/// By the words of the error; with other words than these all that is likely is named.
+/// Returns the advice for an error message. An unknown message gets all likely causes.
 pub(super) fn on_edit(error: &str) -> Advice {
     let error = error.to_lowercase();
     let says = |words: &str| error.contains(words);

@@ -1,4 +1,4 @@
-//! A tool call: what it is called with, in one row, and the change that an edit makes.
+//! Tool calls: their heading in one row, and the changes of an edit.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::input::{Extent, PartialText, ToolArguments, cut_here};
 use super::result::{Background, SearchOutput, ToolRequest};
 use crate::output::page::{Heading, LinePrefix, Page};
 
-/// The arguments that tell most about a call, the most telling first.
+/// The most informative arguments of a call, the best first.
 const INFORMATIVE_ARGUMENTS: [&str; 12] = [
     "command",
     "file_path",
@@ -26,10 +26,10 @@ const INFORMATIVE_ARGUMENTS: [&str; 12] = [
     "id",
 ];
 
-/// So many lines of a command are shown on a terminal below its first.
+/// The number of further lines of a command shown on a terminal.
 const COMMAND_LINES: usize = 20;
 
-/// The tools that are shown in a way of their own.
+/// The tools with their own formatting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolKind {
     Read,
@@ -39,7 +39,7 @@ pub(super) enum ToolKind {
     Bash,
     Grep,
     Glob,
-    /// It starts another agent.
+    /// The tool that starts a subagent.
     Agent,
     Other,
 }
@@ -60,7 +60,7 @@ impl ToolKind {
     }
 }
 
-/// What a tool is called with.
+/// A tool call with its arguments.
 #[derive(Debug)]
 pub(super) struct ToolCallView<'a> {
     tool: ToolKind,
@@ -72,7 +72,7 @@ impl<'a> ToolCallView<'a> {
         Self { tool, arguments: ToolArguments::of(input) }
     }
 
-    /// What matters of it for what comes of it.
+    /// The part of the call that matters for showing its result.
     pub(super) fn asked(&self) -> ToolRequest {
         let arguments = &self.arguments;
         let background = arguments.is_set("run_in_background");
@@ -86,8 +86,8 @@ impl<'a> ToolCallView<'a> {
         }
     }
 
-    /// Its name and what tells most about it. A call without what it should have is told by the
-    /// names of what it has.
+    /// The tool with its most informative argument. If the expected argument is missing, the names
+    /// of all arguments replace it.
     pub(super) fn heading(&self, name: &str) -> Heading {
         let arguments = &self.arguments;
         let (detail, tail) = match self.tool {
@@ -126,7 +126,7 @@ impl<'a> ToolCallView<'a> {
         }
     }
 
-    /// The first line of a command, and the lines after it.
+    /// The first line of a command, and the rest.
     fn command(&self) -> Option<(String, PartialText)> {
         let PartialText { text, extent } = self.arguments.long_text("command")?;
         let text = text.replace("\r\n", "\n");
@@ -136,7 +136,8 @@ impl<'a> ToolCallView<'a> {
         (!first.is_empty()).then_some((first, PartialText { text: more, extent }))
     }
 
-    /// What its row has no place for: the further lines of a command, or what an edit changes.
+    /// Shows the parts that do not fit in the heading: further lines of a command, or the changes
+    /// of an edit.
     pub(super) fn body(&self, page: &mut Page<'_>, indent: usize) {
         match self.tool {
             ToolKind::Edit => change(page, indent, &self.arguments),
@@ -220,7 +221,7 @@ impl<'a> ToolCallView<'a> {
         format!("{}{}", kind.unwrap_or_default(), self.in_background())
     }
 
-    /// A list of things to do by how far it has got.
+    /// The progress of a to-do list.
     fn todos(&self) -> Option<String> {
         let todos = self.arguments.objects("todos");
         let state = |todo: &ToolArguments<'_>| todo.text("status").unwrap_or_default();
@@ -232,8 +233,8 @@ impl<'a> ToolCallView<'a> {
     }
 }
 
-/// The lines of a command after its first: all of them where they are kept, and no more than
-/// anybody reads on a terminal, with the number of the rest.
+/// Shows the lines of a command after the first. A terminal gets a limited number of them, and the
+/// number of the rest. A log gets all of them.
 fn further_lines(page: &mut Page<'_>, indent: usize, more: &PartialText) {
     let front = LinePrefix { indent, sign: "" };
     let most = if page.style().width().is_some() { COMMAND_LINES } else { usize::MAX };
@@ -266,12 +267,11 @@ fn change(page: &mut Page<'_>, indent: usize, edit: &ToolArguments<'_>) {
     }
 }
 
-/// `3 lines`
 pub(super) fn number(number: usize, noun: &str) -> String {
     count(u32::try_from(number).unwrap_or(u32::MAX), noun)
 }
 
-/// `1.5 KB`, rounded up: what is there is not nothing.
+/// A size such as `1.5 KB`, rounded up so that it is never zero.
 fn kilobytes(bytes: usize) -> String {
     let tenths = bytes.saturating_mul(10).div_ceil(1024);
     format!("{}.{} KB", tenths / 10, tenths % 10)

@@ -1,15 +1,15 @@
-//! What an edit changes, line by line and in full.
+//! The changes of an edit, as a complete line diff.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::output::page::{LinePrefix, Page};
 use crate::output::style::TextColor;
 
-/// With more lines than this no pairs are looked for: all that was there goes, all that is new
-/// comes. To find pairs among very many takes very long.
+/// The maximum number of lines to diff. Larger edits show all old lines as removed and all new
+/// lines as added, because a diff would take too long.
 const PAIRED_MAX: usize = 4_000;
 
-/// Both texts, this far in: what stays, what goes and what comes.
+/// Shows the diff of two texts: unchanged, removed and added lines.
 pub(super) fn show(page: &mut Page<'_>, indent: usize, old: &str, new: &str) {
     let (old, new) = (lines(old), lines(new));
     let begin = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
@@ -37,7 +37,8 @@ pub(super) fn show(page: &mut Page<'_>, indent: usize, old: &str, new: &str) {
     each(page, indent, "", None, rest);
 }
 
-/// A newline at the end is an empty line at the end: it may be all that is changed.
+/// Splits a text into lines. A final newline yields an empty line, because it may be the only
+/// change.
 fn lines(text: &str) -> Vec<&str> {
     if text.is_empty() { Vec::new() } else { text.split('\n').collect() }
 }
@@ -49,7 +50,7 @@ fn each(
     ink: Option<TextColor>,
     lines: &[&str],
 ) {
-    // What stays is as far in as what has a sign.
+    // Align unchanged lines with those that have a sign.
     let indent = if sign.is_empty() { indent + 2 } else { indent };
     for line in lines {
         page.verbatim(LinePrefix { indent, sign }, ink, line);

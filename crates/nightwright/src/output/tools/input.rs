@@ -1,4 +1,4 @@
-//! The JSON of a call and of its result. Whatever its shape, there is something to show of it.
+//! The JSON arguments and results of tool calls, read without assuming their shape.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use nightwright_core::stream::dialect::SHOWN_TEXT_MAX;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A text, as far as it came.
+/// A text that may be truncated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PartialText {
     pub(super) text: String,
     pub(super) extent: Extent,
 }
 
-/// How much of a text came.
+/// Whether a text is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Extent {
     #[default]
     Whole,
-    /// Its end was cut off on its way here.
+    /// The end of the text was cut off by the decoder.
     Beginning,
 }
 
 impl Extent {
-    /// What stands in front of a number of lines, or of bytes.
+    /// The phrase in front of a number of lines or bytes.
     pub(super) fn at_least(self) -> &'static str {
         match self {
             Self::Whole => "",
@@ -33,55 +33,55 @@ impl Extent {
     }
 }
 
-/// What is said where a text was cut off on its way here, behind the sign for that.
+/// The note at the end of a truncated text, after the ellipsis.
 pub(super) fn cut_here() -> String {
     let most = SHOWN_TEXT_MAX >> 10;
     format!("cut here: more than {most} KB; all of it is in the raw output")
 }
 
-/// What a tool is called with: the values as they are written, each read when it is asked for, so
-/// that one of the wrong type costs nothing but itself.
+/// The arguments of a call. Values are parsed on access, so that one of the wrong type does not
+/// affect the others.
 #[derive(Debug, Default)]
 pub(super) struct ToolArguments<'a>(BTreeMap<String, &'a RawValue>);
 
 impl<'a> ToolArguments<'a> {
-    /// No arguments if it is no object.
+    /// Parses a JSON object. Anything else counts as no arguments.
     pub(super) fn of(json: &'a str) -> Self {
         serde_json::from_str(json).map(Self).unwrap_or_default()
     }
 
-    /// A text that says something.
+    /// A string argument that is not blank.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.any_text(name).filter(|text| !text.trim().is_empty())
     }
 
-    /// A text, even one of nothing.
+    /// A string argument, even if it is empty.
     pub(super) fn any_text(&self, name: &str) -> Option<String> {
         self.read(name)
     }
 
-    /// A text that may be so long that not all of it came.
+    /// A string argument that may be truncated.
     pub(super) fn long_text(&self, name: &str) -> Option<PartialText> {
         text(self.0.get(name)?.get())
     }
 
-    /// A whole number, as a number or in words.
+    /// An integer argument, given as a number or a string.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.read(name).or_else(|| self.any_text(name)?.trim().parse().ok())
     }
 
-    /// Whether it says yes.
+    /// Whether a boolean argument is true.
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.read(name) == Some(true)
     }
 
-    /// The objects of a list.
+    /// The objects of an array argument.
     pub(super) fn objects(&self, name: &str) -> Vec<ToolArguments<'a>> {
         let entries: Vec<&RawValue> = self.read(name).unwrap_or_default();
         entries.into_iter().map(|entry| ToolArguments::of(entry.get())).collect()
     }
 
-    /// The names of all of them.
+    /// The names of all arguments, separated by commas.
     pub(super) fn names(&self) -> String {
         self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
     }
@@ -92,7 +92,7 @@ impl<'a> ToolArguments<'a> {
     }
 }
 
-/// What a tool gave, as text: a string, a list of blocks, or else the JSON itself.
+/// The content of a result as text: a string, a list of blocks, or else the JSON itself.
 pub(super) fn content(json: &str) -> PartialText {
     if let Some(text) = text(json) {
         return text;
@@ -116,14 +116,14 @@ fn block_text(json: &str) -> PartialText {
     block.long_text("text").or_else(kind).unwrap_or_else(|| whole(json))
 }
 
-/// A string of JSON, if it is one.
+/// Parses a JSON string, if it is one.
 fn text(json: &str) -> Option<PartialText> {
     let mut text: String = serde_json::from_str(json).ok()?;
     let raw = json.trim();
     if !is_cut(raw.strip_suffix('"').unwrap_or(raw), SHOWN_TEXT_MAX) {
         return Some(PartialText { text, extent: Extent::Whole });
     }
-    // The mark, which is not part of it.
+    // Remove the truncation mark, which is not part of the text.
     text.pop();
     Some(PartialText { text, extent: Extent::Beginning })
 }

@@ -1,4 +1,4 @@
-//! What the agent says and does, for people: its words, its tool calls and what came of them.
+//! The agent's messages as text: its words, its tool calls and their results.
 //!
 //! ```text
 //!   ● I shall look at the tests.
@@ -14,8 +14,8 @@
 //!     │ They are in `src`.
 //! ```
 //!
-//! A result stands below its call. Where something else came in between it names the call that it
-//! belongs to.
+//! A result is shown below its call. If there was other output in between, it repeats the heading
+//! of its call.
 
 mod advice;
 mod call;
@@ -37,18 +37,19 @@ use self::words::StreamedText;
 use super::Speaker;
 use super::page::{Heading, LinePrefix, Page};
 
-/// So many calls are remembered; the oldest are forgotten first.
+/// The maximum number of remembered calls. The oldest are dropped first.
 const REMEMBERED: usize = 1_000;
-/// What is remembered of each part of a heading, in bytes: more than a row has room for.
+/// The maximum size of each remembered part of a heading, in bytes. It exceeds the width of any
+/// row.
 const REMEMBERED_TEXT: usize = 600;
-/// Agents that agents start are no further in than this.
+/// The maximum indentation level of nested subagents.
 const MAX_DEPTH: usize = 4;
 
-/// More of a call than this is not kept where there is one line for it, in characters: more than any
-/// line shows, so that whoever shows it cuts it in its own way.
+/// The maximum length of a call's title, in characters. It exceeds the width of any line, so that
+/// callers can truncate it further.
 const MAX_TITLE_CHARS: usize = 1_000;
 
-/// A call in a few words: the name of the tool, and what tells most about this call of it.
+/// A short title of a call: the tool and its most informative argument.
 pub(super) fn title(name: &str, input: &str) -> String {
     let Heading { name, detail, .. } =
         ToolCallView::new(ToolKind::named(name), input).heading(name);
@@ -58,22 +59,22 @@ pub(super) fn title(name: &str, input: &str) -> String {
     }
 }
 
-/// Puts what the agent says and does on a page.
+/// Writes the messages and tool calls of the agent to a page.
 #[derive(Debug, Default)]
 pub(super) struct ToolPrinter {
-    /// Who spoke last.
+    /// The source of the last message.
     speaker: Option<Speaker>,
-    /// Of whom something was shown last.
+    /// The source of the last message that was shown.
     shown: Option<Speaker>,
     text: StreamedText,
-    /// The message that is being said.
+    /// The ID of the current message.
     message: String,
-    /// The newest last, and looked for from there: most results come soon.
+    /// The newest come last and are searched first, because most results arrive soon.
     calls: VecDeque<PendingCall>,
     last: Option<LastShown>,
 }
 
-/// A call that was made.
+/// A call that was shown.
 #[derive(Debug)]
 struct PendingCall {
     speaker: Speaker,
@@ -81,11 +82,11 @@ struct PendingCall {
     heading: Heading,
     asked: ToolRequest,
     depth: usize,
-    /// The call that started the agent who made it, unless that is the main one.
+    /// The call that started the subagent which made this call; `None` for the main agent.
     within: Option<String>,
 }
 
-/// A call that is being made.
+/// A call that is about to be shown.
 #[derive(Clone, Copy, Debug)]
 struct NewCall<'a> {
     id: &'a str,
@@ -93,14 +94,13 @@ struct NewCall<'a> {
     input: &'a str,
 }
 
-/// What came of one.
 #[derive(Clone, Copy, Debug)]
 struct CallResult<'a> {
     went: ToolStatus,
     content: &'a str,
 }
 
-/// The call that was shown last, or whose result was.
+/// The last call whose heading or result was shown.
 #[derive(Debug)]
 struct LastShown {
     id: String,
@@ -108,7 +108,7 @@ struct LastShown {
 }
 
 impl ToolPrinter {
-    /// Shows a message, if there is something to show of it.
+    /// Shows a message, unless it has no visible content.
     pub(super) fn message(
         &mut self,
         page: &mut Page<'_>,
@@ -142,14 +142,14 @@ impl ToolPrinter {
                 id.as_ref().clone_into(&mut self.message);
             }
             MessageKind::Usage { when: UsageAt::Part, id, .. } if main => {
-                // Words that come as a whole only are those of another message then.
+                // Text that follows without deltas belongs to another message.
                 if self.message != *id {
                     self.text.next_message();
                     id.as_ref().clone_into(&mut self.message);
                 }
             }
             MessageKind::Result(_) | MessageKind::SyntheticError(_) if main => self.end_text(page),
-            // The words of agents that the agent started are its own affair, and thoughts nobody's.
+            // Text of subagents and thinking are not shown.
             MessageKind::Text { .. }
             | MessageKind::Thinking
             | MessageKind::Usage { .. }
@@ -167,24 +167,24 @@ impl ToolPrinter {
         }
     }
 
-    /// Something that is not from here was shown: what belongs to something above it has to say so.
+    /// Records that there was other output, so that later results repeat the heading of their call.
     pub(super) fn interrupted(&mut self) {
         self.last = None;
     }
 
-    /// Whoever spoke has ended: words that were cut off are shown as far as they came.
+    /// Shows the incomplete text of an agent that has ended, and resets the state.
     pub(super) fn end(&mut self, page: &mut Page<'_>) {
         self.end_text(page);
         *self = Self::default();
     }
 
-    /// No more words of this text come.
+    /// Shows the rest of a text that has ended.
     fn end_text(&mut self, page: &mut Page<'_>) {
         let lines = self.text.end();
         self.print_lines(page, lines);
     }
 
-    /// Something else than words comes.
+    /// Shows the text so far, before a tool call or a result.
     fn pause(&mut self, page: &mut Page<'_>) {
         let lines = self.text.pause();
         self.print_lines(page, lines);
@@ -209,7 +209,7 @@ impl ToolPrinter {
         }
     }
 
-    /// Before anything of somebody is shown: who it is, unless that is plain.
+    /// Names the source of the next output, if it has changed and is not obvious.
     fn begin(&mut self, page: &mut Page<'_>) {
         if self.shown == self.speaker {
             return;
@@ -253,8 +253,8 @@ impl ToolPrinter {
         }
     }
 
-    /// How far in the calls of an agent are that was started by this call. It is named, with those
-    /// that it is within, unless it is plain that they are its own.
+    /// Returns the indentation level for calls of the subagent that `call` started. Repeats the
+    /// headings of the subagent and its parents, unless the last output belongs to it.
     fn within(&self, page: &mut Page<'_>, speaker: Speaker, call: &str) -> usize {
         let mut agents: Vec<&PendingCall> = Vec::new();
         let mut next = Some(call);
@@ -272,7 +272,7 @@ impl ToolPrinter {
         agent.map_or(1, |agent| (agent.depth + 1).min(MAX_DEPTH))
     }
 
-    /// Whether what is shown next is seen as that of the agent which this call started.
+    /// Whether the last output belongs to the subagent that `call` started.
     fn is_open(&self, call: &str) -> bool {
         let last = self.last.as_ref();
         last.is_some_and(|last| last.id == call || last.within.as_deref() == Some(call))
@@ -290,7 +290,7 @@ impl ToolPrinter {
         }
         result::show(page, place(made.depth) + 2, made.asked, came.went, came.content);
         self.last = Some(LastShown { id: made.id.clone(), within: made.within.clone() });
-        // An agent may go on after its call came back.
+        // A subagent may continue after its call has returned.
         if made.asked.tool != ToolKind::Agent
             && let Some(at) = at
         {
@@ -298,14 +298,14 @@ impl ToolPrinter {
         }
     }
 
-    /// Where a call is among those that are remembered.
+    /// The index of a remembered call.
     fn made(&self, speaker: Speaker, id: &str) -> Option<usize> {
         self.calls.iter().rposition(|call| call.id == id && call.speaker == speaker)
     }
 }
 
 impl PendingCall {
-    /// A call that nobody saw, or that was forgotten.
+    /// Stands for a call that was never seen or is no longer remembered.
     fn unknown(speaker: Speaker, id: &str) -> Self {
         let heading = Heading { name: "an earlier call".to_owned(), ..Heading::default() };
         let (background, finds) = (Background::NotWanted, SearchOutput::Files);
@@ -315,7 +315,7 @@ impl PendingCall {
     }
 }
 
-/// Where the calls of agents so deep begin.
+/// The indentation of calls at this depth, in columns.
 fn place(depth: usize) -> usize {
     2 + 4 * depth
 }

@@ -1,4 +1,4 @@
-//! What came of a tool call: its beginning if it went well, all of it if it did not.
+//! Results of tool calls: the beginning of a success, and all of an error.
 
 use memchr::memchr_iter;
 use nightwright_core::outcome::Tone;
@@ -10,58 +10,59 @@ use super::input::{self, Extent, PartialText};
 use crate::output::page::{LinePrefix, Page};
 use crate::output::style::TextColor;
 
-/// So many lines of a file are shown.
+/// The number of lines shown from a file.
 const READ_LINES: usize = 15;
-/// So many of what a command printed, and of what was found.
+/// The number of lines shown from a command's output or a search.
 const OUTPUT_LINES: usize = 20;
-/// So many of another agent's answer.
+/// The number of lines shown from a subagent's answer.
 const ANSWER_LINES: usize = 10;
-/// So many of anything else.
+/// The number of lines shown from any other result.
 const OTHER_LINES: usize = 5;
 
-/// What stands in front of what a tool gave.
+/// The sign in front of each line of a result.
 const GUTTER: &str = "│";
 
-/// What a command that printed nothing is said to have given.
+/// The agent's text for a command without output.
 const NO_OUTPUT: &str = "(Bash completed with no output)";
-/// How it begins what it says of a command that was to run in the background.
+/// The beginning of the agent's text for a command started in the background.
 const STARTED: &str = "Command running in background with ID: ";
-/// What it says, last of all, of one that took too long to be waited for.
+/// The parts of the agent's last line for a command that was moved to the background after a
+/// timeout.
 const MOVED: [&str; 2] =
     ["Command did not complete within its ", " timeout and was moved to the background (ID: "];
 
-/// What a search that found nothing is said to have given.
+/// The agent's texts for a search without matches.
 const NOTHING: [&str; 2] = ["No matches found", "No files found"];
 
-/// The call that something came of, as far as it matters for that.
+/// The part of a call that matters for showing its result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToolRequest {
     pub(super) tool: ToolKind,
-    /// The line that a file was read from.
+    /// The number of the first line to read from a file.
     pub(super) first_line: u64,
-    /// So many lines of it were wanted, if not all.
+    /// The maximum number of lines to read, if limited.
     pub(super) most_lines: Option<u64>,
     pub(super) background: Background,
     pub(super) finds: SearchOutput,
 }
 
-/// Whether a command was to run in the background.
+/// Whether a command was started in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Background {
     Wanted,
     NotWanted,
 }
 
-/// What a search was to give.
+/// The kind of output of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchOutput {
-    /// The names of files, or counts.
+    /// File names or counts per file.
     Files,
-    /// The lines themselves.
+    /// The matching lines themselves.
     Lines,
 }
 
-/// Shows what came of a call, this far in.
+/// Shows the result of a call, indented.
 pub(super) fn show(
     page: &mut Page<'_>,
     indent: usize,
@@ -80,7 +81,7 @@ pub(super) fn show(
 struct ResultPrinter<'a, 'p> {
     page: &'a mut Page<'p>,
     indent: usize,
-    /// How much of it came.
+    /// Whether the result is complete.
     extent: Extent,
 }
 
@@ -88,7 +89,7 @@ impl ResultPrinter<'_, '_> {
     fn went_well(&mut self, asked: ToolRequest, text: &str) {
         match asked.tool {
             ToolKind::Read => self.read(asked, text),
-            // What it says are instructions to the agent.
+            // The text of these results only instructs the agent.
             ToolKind::Edit | ToolKind::MultiEdit | ToolKind::Write => self.status("ok"),
             ToolKind::Bash => self.output(asked.background, text),
             ToolKind::Grep | ToolKind::Glob => self.matches(asked, text),
@@ -97,7 +98,7 @@ impl ResultPrinter<'_, '_> {
         }
     }
 
-    /// Errors are never cut, as far as they came.
+    /// Shows an error without shortening it.
     fn failed(&mut self, tool: ToolKind, text: &str) {
         let text = text.trim();
         let error = text.strip_prefix("<tool_use_error>").unwrap_or(text);
@@ -122,18 +123,18 @@ impl ResultPrinter<'_, '_> {
         }
     }
 
-    /// A file, of which the program numbers the lines.
+    /// Shows a file, whose lines the agent has numbered.
     fn read(&mut self, asked: ToolRequest, text: &str) {
         let ToolRequest { first_line, most_lines, .. } = asked;
         let numbered: Vec<_> = text.lines().map_while(numbered).collect();
         let lines = match numbered.as_slice() {
-            // Something about the file instead of what is in it.
+            // A message about the file instead of its content.
             [] if text.trim_start().starts_with('<') || text.trim_start().starts_with('[') => {
                 return self.beginning("ok", text, READ_LINES);
             }
             [] => text.lines().zip(first_line..).map(|(line, number)| (number, line)).collect(),
-            // What follows the last newline of a file is numbered, too, and no line; the last of as
-            // many as were wanted is one of the file.
+            // The agent also numbers the empty text after the final newline, which is not a line.
+            // With a line limit, the last numbered line is a real one.
             [lines @ .., (_, "")] if most_lines != u64::try_from(numbered.len()).ok() => {
                 lines.to_vec()
             }
@@ -149,8 +150,8 @@ impl ResultPrinter<'_, '_> {
     }
 
     fn output(&mut self, background: Background, text: &str) {
-        // The program says which code a command ended with only where it takes that for a failure:
-        // a search that found nothing ends with 1, and comes as this does.
+        // The exit code is known only if the agent treats it as a failure. A search without matches
+        // exits with 1 and still counts as a success.
         let status = if is_running(background, text) { "still running" } else { "ok" };
         let text = if text.trim() == NO_OUTPUT { "" } else { text };
         self.beginning(status, text, OUTPUT_LINES);
@@ -158,7 +159,7 @@ impl ResultPrinter<'_, '_> {
 
     fn matches(&mut self, asked: ToolRequest, text: &str) {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-        // The program counts the files that it found itself, or says that there is nothing.
+        // The agent's own text contains the number of files, or says that there are none.
         let counted = asked.finds == SearchOutput::Files && is_count(first);
         let (status, text) = if counted || NOTHING.contains(&text.trim_end()) {
             (first.to_owned(), rest)
@@ -171,7 +172,7 @@ impl ResultPrinter<'_, '_> {
         self.first(text, count_lines(text), OUTPUT_LINES);
     }
 
-    /// How many lines there are, and the first of them.
+    /// Shows the number of lines, and the first of them.
     fn beginning(&mut self, status: &str, text: &str, most: usize) {
         let lines = count_lines(text);
         if lines == 0 {
@@ -181,12 +182,12 @@ impl ResultPrinter<'_, '_> {
         self.first(text, lines, most);
     }
 
-    /// `3 lines`, or `more than 3 lines` where not all of them came.
+    /// A number of lines, with `more than` if the result is truncated.
     fn number(&self, count: usize, noun: &str) -> String {
         format!("{}{}", self.extent.at_least(), number(count, noun))
     }
 
-    /// The first of so many lines.
+    /// Shows the first `most` lines, and the number of the rest.
     fn first(&mut self, text: &str, lines: usize, most: usize) {
         for line in text.trim_end().lines().take(most) {
             self.excerpt(line);
@@ -214,45 +215,45 @@ impl ResultPrinter<'_, '_> {
     }
 }
 
-/// So many lines, without empty ones at the end. A command may have printed a hundred thousand of
-/// them, of which only their number is told: their ends are counted many bytes at once.
+/// Counts the lines, without empty ones at the end. Output can have 100,000 lines, so this searches
+/// for newlines many bytes at a time.
 fn count_lines(text: &str) -> usize {
     let text = text.trim_end();
     let ends = memchr_iter(b'\n', text.as_bytes()).count();
     if text.is_empty() { 0 } else { ends + 1 }
 }
 
-/// Whether a command has not ended: only the program's own words say so, where it says them.
+/// Whether a command is still running, according to the agent's own text.
 fn is_running(background: Background, text: &str) -> bool {
     let last = text.trim_end().lines().last().unwrap_or_default();
     let moved = last.starts_with(MOVED[0]) && last.contains(MOVED[1]);
     moved || (background == Background::Wanted && text.starts_with(STARTED))
 }
 
-/// `Found 3 files`
+/// Whether a line is a count such as `Found 3 files`.
 fn is_count(line: &str) -> bool {
     let Some(count) = line.trim_end().strip_prefix("Found ") else { return false };
     let Some((number, noun)) = count.split_once(' ') else { return false };
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    // Not all that it found is there then.
+    // The result of a limited search has a suffix.
     let noun = noun.split_once(" limit: ").map_or(noun, |(noun, _)| noun);
     is_number && matches!(noun, "file" | "files")
 }
 
-/// `12→text`, `12<tab>text`: the number and the text.
+/// Parses a numbered line, such as `12→text` or `12<tab>text`.
 fn numbered(line: &str) -> Option<(u64, &str)> {
     let (number, text) = line.split_once(['\t', '→'])?;
     Some((number.trim_start().parse().ok()?, text))
 }
 
-/// `Exit code 3` and what was printed.
+/// Parses `Exit code 3` and the output after it.
 fn exit_code(text: &str) -> Option<(i32, &str)> {
     let (first, output) = text.split_once('\n').unwrap_or((text, ""));
     Some((first.strip_prefix("Exit code ")?.trim().parse().ok()?, output))
 }
 
-/// What an agent answered, without what its program says around it to the one that asked. Its own
-/// lines are further in than those around it.
+/// The answer of a subagent, without the agent program's text around it. The lines of the answer
+/// are indented, so they cannot be mistaken for that text.
 fn answer(text: &str) -> &str {
     const BEGIN: &str = "The report follows:\n";
     const END: &str = "\nagentId: ";

@@ -1,4 +1,4 @@
-//! Calls, results and words together.
+//! Tests of calls, results and text together.
 
 use nightwright_core::event::CallPurpose;
 use nightwright_core::units::{AttemptId, CallId, Tokens};
@@ -10,7 +10,7 @@ use crate::output::style::{ColorChoice, OutputCapabilities, Style};
 const WORKER: Speaker = Speaker::Attempt(AttemptId(1));
 const REVIEWER: Speaker = Speaker::Call(CallId(1), CallPurpose::Review);
 
-/// A page to look at.
+/// Collects the output of a printer.
 struct ToolScreen {
     tools: ToolPrinter,
     style: Style,
@@ -270,7 +270,7 @@ fn only_so_many_calls_are_remembered() {
     assert!(screen.text.contains("an earlier call") && screen.text.contains("← Bash"));
 }
 
-/// Any JSON, and now and then something of the shape that is meant.
+/// Any JSON, sometimes of the expected shape.
 fn any_input() -> impl Strategy<Value = String> {
     let odd = r#"([a-c"\\\n\t\r\x1b→äÖ世\u{301}\u{202e}\u{9b}]|\PC){0,30}"#;
     let leaf = prop_oneof![

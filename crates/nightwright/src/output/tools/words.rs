@@ -1,24 +1,25 @@
-//! The agent's words while it says them.
+//! The agent's text, shown while it is streamed.
 //!
-//! They come a few at a time, and then once more as a whole block. They are shown by the line: each
-//! when it is complete, the last one when the block is. Nothing is shown twice.
+//! Text arrives in small deltas, and then once more as a complete block. Each line is shown when it
+//! is complete, the last one at the end of the block. Nothing is shown twice.
 
-/// What is remembered of a block from its beginning, in bytes, to know it again.
+/// The number of bytes remembered from the beginning of a block, to recognize the complete block.
 const KNOWN_MAX: usize = 256 << 10;
 
-/// A line is held until it is complete, but no longer than this, in bytes.
+/// The maximum size of an incomplete line, in bytes. A longer one is shown in pieces.
 const LINE_MAX: usize = 64 << 10;
 
-/// The block that is being said.
+/// The block that is being streamed.
 #[derive(Debug, Default)]
 pub(super) struct StreamedText {
-    /// How it begins.
+    /// The beginning of the block.
     beginning: String,
-    /// How long it is so far.
+    /// The length of the block so far, in bytes.
     length: usize,
-    /// The line that is not complete yet.
+    /// The line that is still incomplete.
     rest: String,
-    /// Empty lines after the last that was shown. They are shown if another one follows.
+    /// The number of empty lines since the last shown line. They are shown only if another line
+    /// follows.
     gap: usize,
     /// Whether a line of this text was shown.
     begun: bool,
@@ -27,14 +28,14 @@ pub(super) struct StreamedText {
 /// A line that is ready to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TextLine {
-    /// The first one of a text.
+    /// The first line of a text.
     First(String),
-    /// A further one.
+    /// Any later line of a text.
     More(String),
 }
 
 impl StreamedText {
-    /// The next few words; gives the lines that they complete.
+    /// Adds a delta, and returns the lines that it completes.
     pub(super) fn delta(&mut self, text: &str) -> Vec<TextLine> {
         let room = KNOWN_MAX.saturating_sub(self.beginning.len());
         if self.beginning.len() == self.length {
@@ -49,14 +50,14 @@ impl StreamedText {
         self.lines(&lines)
     }
 
-    /// The block is at its end, and another one begins a line of its own: what two of them say
-    /// together was not looked at together when secrets were masked.
+    /// Ends the block, so that the next one starts a new line. Secrets are masked in each block
+    /// separately, so two blocks must not form one line.
     pub(super) fn end_of_block(&mut self) -> Vec<TextLine> {
         let left = std::mem::take(&mut self.rest);
         self.last_lines(&left)
     }
 
-    /// A block as a whole; gives what was not shown of it yet.
+    /// Takes the complete block, and returns the lines that were not shown yet.
     pub(super) fn whole(&mut self, text: &str) -> Vec<TextLine> {
         if self.length > 0 && text.starts_with(&self.beginning) && self.length <= text.len() {
             let more = text.get(self.length..).unwrap_or_default();
@@ -65,20 +66,21 @@ impl StreamedText {
             return self.last_lines(&left);
         }
         if self.is_beginning(text) {
-            // What was said is more than this block: it is the first of several, or was cut.
+            // The streamed text is longer than this block, which is the first of several or was
+            // truncated.
             self.beginning.drain(..text.len());
             self.length -= text.len();
             let left = self.rest.len().saturating_sub(self.length);
             let left: String = self.rest.drain(..left).collect();
             return self.last_lines(&left);
         }
-        // Something else than what was said: what is left of that is of no use any more.
+        // The block differs from the streamed text, so the rest of that text is obsolete.
         self.forget();
         let text = if self.begun { text } else { text.trim_start_matches(['\n', '\r']) };
         self.last_lines_of_block(text)
     }
 
-    /// Something else comes: what was said so far is shown, and the block may still go on.
+    /// Returns the text so far, because other output follows. The block may continue later.
     pub(super) fn pause(&mut self) -> Vec<TextLine> {
         let left = std::mem::take(&mut self.rest);
         let lines = self.last_lines(&left);
@@ -86,21 +88,21 @@ impl StreamedText {
         lines
     }
 
-    /// Another message begins: what comes is a text of its own, unless its words came before it.
+    /// Starts the text of a new message, unless its deltas came earlier.
     pub(super) fn next_message(&mut self) {
         if self.length == 0 {
             (self.begun, self.gap) = (false, 0);
         }
     }
 
-    /// Nothing more comes of this text: what was said of it is shown.
+    /// Ends the text, and returns the rest of it.
     pub(super) fn end(&mut self) -> Vec<TextLine> {
         let lines = self.pause();
         self.forget();
         lines
     }
 
-    /// Whether all of this block, and more, was said already.
+    /// Whether the streamed text contains this whole block and more.
     fn is_beginning(&self, text: &str) -> bool {
         !text.is_empty() && self.beginning.len() == self.length && self.beginning.starts_with(text)
     }
@@ -112,23 +114,23 @@ impl StreamedText {
         self.length = 0;
     }
 
-    /// The end of a block that need not end with a newline.
+    /// The last lines of a block, which need not end with a newline.
     fn last_lines(&mut self, text: &str) -> Vec<TextLine> {
         if text.is_empty() { Vec::new() } else { self.lines(text) }
     }
 
-    /// The same for a block of nothing: it is an empty line.
+    /// Like [`Self::last_lines`], but an empty block yields an empty line.
     fn last_lines_of_block(&mut self, text: &str) -> Vec<TextLine> {
         if text.is_empty() { self.lines("\n") } else { self.lines(text) }
     }
 
-    /// Lines without the empty ones at both ends of the text.
+    /// Splits text into lines, without empty ones at both ends.
     fn lines(&mut self, text: &str) -> Vec<TextLine> {
         let mut ready = Vec::new();
         if text.is_empty() {
             return ready;
         }
-        // A carriage return alone ends a line, too.
+        // A single carriage return also ends a line.
         let text = text.replace("\r\n", "\n");
         let text = text.strip_suffix(['\n', '\r']).unwrap_or(&text);
         for line in text.split(['\n', '\r']) {
