@@ -308,7 +308,6 @@ impl Machine {
         }
     }
 
-    /// The current iteration.
     fn current(&self) -> &Current {
         self.ledger.current().expect("asked only while an iteration is going on")
     }
