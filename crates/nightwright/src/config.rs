@@ -1,7 +1,7 @@
 //! The configuration: keys, files, environment, and how the layers are merged.
 //!
-//! Everything is derived from one table ([`KEYS`]): parsing and allowed values, variables and flags,
-//! the `config` commands, the schema and the reference.
+//! Everything is derived from one table ([`KEYS`]): parsing and allowed values, variables and
+//! flags, the `config` commands, the schema and the reference.
 //!
 //! ```text
 //! built-in < mode < user < project < task < environment < flag

@@ -83,7 +83,7 @@ const WORD: TokenTail = TokenTail::Run(b"_-");
 const HEADER: TokenTail = TokenTail::Run(b"._~+/=-");
 
 /// All formats. If two start at the same position, the first one wins. Every additional beginning
-/// slows down the search, sometimes by half: measure before adding one.
+/// slows down the search, sometimes by a factor of two: measure before adding one.
 #[rustfmt::skip]
 pub(super) static PATTERNS: &[TokenFormat] = &[
     token("Anthropic key", r"(sk-ant-[A-Za-z0-9_-]{16})", WORD),
