@@ -100,9 +100,11 @@ fn needed_variable<'a>(output: &str, withheld: &'a [String]) -> Option<&'a str> 
     words.find_map(|word| withheld.iter().find(|name| *name == word)).map(String::as_str)
 }
 
-/// Whether a later run on the same files may take this result over. A failure may have a cause outside
-/// the files (a service, a dependency, a variable) that is gone by then; taking it over would make
-/// passing look like proof of work. A pass, or no result in time, proves nothing either way.
+/// Whether a later run on the same files may reuse this result.
+///
+/// A failure may have a cause outside the files: a service, a dependency, a variable. If that cause
+/// disappears, reusing the failure would make a pass look like proof of work. A pass or a timeout
+/// proves nothing, so reusing it is safe.
 fn is_reusable(result: &CheckResult) -> bool {
     match result.verdict {
         CheckVerdict::Passed | CheckVerdict::TimedOut => true,
@@ -113,10 +115,9 @@ fn is_reusable(result: &CheckResult) -> bool {
     }
 }
 
-/// When checks run.
+/// The point in a run at which checks are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckPhase {
-    /// Before the first iteration.
     Baseline,
     /// When the agent claims to be done.
     Gate,

@@ -1,4 +1,4 @@
-//! The loop as a state machine that knows nothing of the world.
+//! The loop as a state machine without I/O: inputs in, events and effects out.
 //!
 //! ```text
 //!            ┌────────────────────────────── delay ◀──────────────────────────────┐
@@ -12,10 +12,9 @@
 //! ```
 //!
 //! *Durable* state lives in the [`Ledger`] and changes only by recording an event. *Live* state
-//! belongs to this process: what was asked of the world and has not been answered yet. After a
-//! crash the live state is gone, and the durable state alone says what comes next. That is why
-//! every decision goes through `Machine::advance`, which looks at the durable state and nothing
-//! else to find out where the run is.
+//! belongs to this process: the requests that have not been answered yet. A crash loses the live
+//! state, and the durable state alone determines the next step. Therefore every decision goes
+//! through `Machine::advance`, which finds the position of the run from the durable state only.
 
 mod assess;
 mod attempt;
@@ -55,90 +54,88 @@ use crate::input::{Input, Inspection, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
 use crate::units::{Fingerprint, Now, Ticket};
 
-/// A delay that leaves nobody time to edit anything.
+/// The longest delay after which the last survey of the project still counts as current.
 const SHORT_DELAY: Duration = Duration::from_secs(10);
 
-/// So many different things that every attempt would tell again are remembered, and told.
+/// The maximum number of distinct one-time warnings that are remembered and recorded.
 const MAX_WARNED: usize = 32;
 
-/// One run.
+/// The state machine of one run: durable ledger and live state.
 #[derive(Clone, Debug)]
 pub struct Machine {
     ledger: Ledger,
     live: Live,
-    /// The time of the input being handled.
     now: Now,
-    /// The answer being put together.
+    /// The events and effects that the current input has produced so far.
     step: Step,
-    /// What a run that has not begun yet will be told.
+    /// The opening event of a run that has not started; recorded at [`Input::Start`].
     opening: Option<Box<RunStarted>>,
-    /// How an earlier process left it.
+    /// How an earlier process left the run.
     interruption: Interruption,
 }
 
-/// What this process has asked for and what it was answered. It dies with the process.
+/// The requests of this process and their answers. A crash loses this state.
 #[derive(Clone, Debug, Default)]
 struct Live {
-    /// The request whose answer is waited for.
+    /// The request that is waiting for its answer.
     pending: Option<Pending>,
-    /// The last request made.
+    /// The ticket of the last request.
     last_ticket: Ticket,
-    /// The running attempt.
     attempt: Option<LiveAttempt>,
-    /// The running call.
     call: Option<LiveCall>,
-    /// What was found out for the iteration that is about to begin.
+    /// The facts collected for the next iteration.
     opening: IterationSetup,
-    /// The project after the last attempt or call.
+    /// The survey of the project after the last attempt or call.
     survey: Option<Box<Survey>>,
-    /// What an advisor said that the next iteration has not been told yet.
+    /// The advisor's answer that is not yet part of a prompt.
     advice: Option<String>,
-    /// Whether the last attempt did work, as it was before the gate ran anything.
+    /// Whether the last attempt did work, determined before the gate ran any command.
     work: Option<bool>,
-    /// The project that the gate is judging.
+    /// The fingerprint of the project that the gate is judging.
     judged: Option<Fingerprint>,
-    /// What the gate found in the changes.
+    /// The gate's findings in the changes.
     inspection: Option<Inspection>,
-    /// Whether the baseline was taken. A later process takes none: the agent may have been at work.
+    /// Whether the baseline was taken. A later process takes none, because the agent may have
+    /// worked since.
     baseline_taken: bool,
-    /// Whether the hook `started` has been asked.
+    /// Whether the hook `started` has run.
     started: bool,
-    /// Hooks that are still to be told of the last iteration. A crash in between tells none of them
-    /// again: what they did is not ours to undo.
+    /// Hooks that still have to run for the last iteration. After a crash they are not repeated,
+    /// because their side effects cannot be undone.
     pending_hooks: VecDeque<Hook>,
-    /// Whether the delay after the last iteration is over.
+    /// Whether the delay after the last iteration has ended.
     delayed: bool,
-    /// Whether the project is still as the last survey found it, as far as anybody can know.
+    /// Whether the project is presumably unchanged since the last survey.
     untouched: bool,
-    /// The end that follows as soon as nothing runs any more.
+    /// The outcome that is recorded as soon as nothing is running.
     abort_outcome: Option<Outcome>,
-    /// Whether the journal takes nothing any more.
+    /// Whether writing to the journal has failed.
     journal_failed: bool,
-    /// When the operator last wanted to try at once.
+    /// The time at which the operator last skipped a wait.
     probed: Option<Duration>,
-    /// What was warned of, where once is enough.
+    /// The warnings that are given only once per run.
     warned: BTreeSet<String>,
-    /// Time at work up to the last input.
+    /// The time at work up to the last input.
     active: Duration,
     /// The monotonic time of the last input.
     seen: Option<Duration>,
 }
 
-/// What was found out for the iteration that is about to begin.
+/// The facts collected for the next iteration.
 #[derive(Clone, Debug, Default)]
 struct IterationSetup {
     prepared: Option<Prepared>,
     hooked: bool,
 }
 
-/// A request whose answer is waited for. There is never more than one.
+/// A request that is waiting for its answer. There is never more than one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pending {
     ticket: Ticket,
     kind: PendingKind,
 }
 
-/// What was asked for.
+/// The kind of a pending request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PendingKind {
     Hook(Hook),
@@ -146,16 +143,16 @@ enum PendingKind {
     Survey,
     Checks,
     Changes,
-    /// A pause between two iterations.
+    /// The delay between two iterations.
     Delay,
-    /// A retry or a limit; since this moment of the monotonic clock.
+    /// A wait for a retry or a usage limit, with the monotonic time of its start.
     Wait {
         since: Duration,
     },
 }
 
 impl Machine {
-    /// A run that is about to begin.
+    /// Creates a run that has not started.
     pub fn new(opening: RunStarted) -> Self {
         Self {
             ledger: Ledger::default(),
@@ -167,13 +164,13 @@ impl Machine {
         }
     }
 
-    /// A run that an earlier process left, as its journal tells it. It goes on when it is given
+    /// Restores a run that an earlier process left, from its journal. It continues on
     /// [`Input::Resume`].
     pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record>) -> Self {
         let ledger = Ledger::replay(journal);
         let interruption = Interruption::of_state(&ledger);
-        // The hook's word is not recorded, but what came after it is. A run that died before all
-        // of that may not have had it.
+        // The answer of the hook is not recorded, but later events are. Without later events, the
+        // hook may not have run.
         let skipped = ledger.streaks.skips > 0;
         let started = skipped || ledger.last.is_some() || ledger.current().is_some();
         let baseline_taken = true;
@@ -188,18 +185,18 @@ impl Machine {
         }
     }
 
-    /// The durable state.
+    /// The durable state, as recorded in the journal.
     pub fn state(&self) -> &State {
         &self.ledger
     }
 
-    /// Takes notice of something and decides what follows.
+    /// Processes an input and returns the resulting events and effects.
     pub fn handle(&mut self, now: Now, input: Input) -> Step {
         self.tick(now);
         match input {
             Input::Start => self.start(),
             Input::Resume(resume_data) => self.resume_run(resume_data),
-            // Nothing is decided after the end, and nothing before the beginning.
+            // After the end and before the start, inputs have no effect.
             _ if matches!(self.ledger.phase, Phase::Ended(_) | Phase::New) => {}
             Input::Agent(id, news) => self.agent_news(id, news),
             Input::Call(id, news) => self.call_news(id, news),
@@ -220,7 +217,7 @@ impl Machine {
         std::mem::take(&mut self.step)
     }
 
-    /// Counts the time since the last input, if it was time at work.
+    /// Adds the time since the last input, if it was time at work.
     fn tick(&mut self, now: Now) {
         let now = now.in_millis();
         if let Some(seen) = self.live.seen
@@ -232,19 +229,19 @@ impl Machine {
         self.now = now;
     }
 
-    /// Waits for limits are no time at work, nor are pauses in which nothing runs.
+    /// Whether time counts as work. Waits for limits do not, nor do pauses in which nothing runs.
     fn is_at_work(&self) -> bool {
         let asked = self.live.pending.is_some_and(|pending| pending.kind == PendingKind::Checks);
         let running = self.live.attempt.is_some() || self.live.call.is_some() || asked;
         self.ledger.wait.is_none() && (running || !self.ledger.paused)
     }
 
-    /// Time at work up to now.
+    /// The time at work up to now.
     fn active(&self) -> Duration {
         self.live.active
     }
 
-    /// The one door through which durable state changes.
+    /// Records an event. Durable state changes only here.
     fn record(&mut self, event: impl Into<Event>) {
         let record = Record { at: self.now.wall, active: self.active(), event: event.into() };
         self.ledger.record(&record);
@@ -259,14 +256,14 @@ impl Machine {
         self.record(NoteEvent::Warning { text: text.into() });
     }
 
-    /// Warns of something that every attempt would tell again.
+    /// Records a warning unless the same text was recorded before.
     fn warn_once(&mut self, text: String) {
         if self.live.warned.len() < MAX_WARNED && self.live.warned.insert(text.clone()) {
             self.warn(text);
         }
     }
 
-    /// Makes a request whose answer carries the ticket.
+    /// Creates a request; its answer carries the returned ticket.
     fn ask(&mut self, kind: PendingKind) -> Ticket {
         let ticket = self.live.last_ticket.next();
         self.live.last_ticket = ticket;
@@ -274,7 +271,7 @@ impl Machine {
         ticket
     }
 
-    /// Whether this is the answer that is waited for; if so, it is waited for no longer.
+    /// Returns the pending request with this ticket and clears it.
     fn answered(&mut self, ticket: Ticket) -> Option<PendingKind> {
         let pending = self.live.pending.filter(|pending| pending.ticket == ticket)?;
         self.live.pending = None;
@@ -289,7 +286,7 @@ impl Machine {
         self.advance();
     }
 
-    /// Takes the next step, if nothing is going on that has to end first.
+    /// Takes the next step, unless something running has to end first.
     fn advance(&mut self) {
         if self.live.pending.is_some() || self.live.attempt.is_some() || self.live.call.is_some() {
             return;
@@ -305,13 +302,12 @@ impl Machine {
                 Stage::Begun if current.kind == IterationKind::VerifyOnly => self.verify_only(),
                 Stage::Begun | Stage::Retrying { .. } => self.next_attempt(),
                 Stage::Attempted => self.conclude_attempt(),
-                // Only a journal ends like this: the process that ran it is gone.
+                // Only a restored journal is in this stage: the process of the attempt is gone.
                 Stage::Attempting { .. } => {}
             },
         }
     }
 
-    /// The iteration that is going on.
     fn current(&self) -> &Current {
         self.ledger.current().expect("asked only during an iteration")
     }
@@ -321,7 +317,7 @@ impl Machine {
             TimerKey::Delay(ticket) => {
                 if self.answered(ticket).is_some() {
                     self.live.delayed = true;
-                    // After a longer one somebody may well have edited something.
+                    // During a longer delay a person may have edited files.
                     self.live.untouched &= self.ledger.settings.delay <= SHORT_DELAY;
                     self.advance();
                 }
@@ -337,7 +333,8 @@ impl Machine {
         }
     }
 
-    /// The run cannot go on. What runs is ended first; nothing is concluded from it.
+    /// Ends the run with this outcome once nothing is running. Results of running work are
+    /// discarded.
     fn abort_when_idle(&mut self, outcome: Outcome) {
         if self.live.abort_outcome.is_none() {
             self.live.abort_outcome = Some(outcome);

@@ -1,16 +1,16 @@
-//! What people who are elsewhere are told of a run: a fold over the lines of its journal that gives
-//! notices. Whoever sends them knows how; what is worth sending is decided here.
+//! Notifications of a run, derived from the lines of its journal. This module decides which events
+//! are worth a notification; the caller delivers it.
 //!
 //! ```text
 //!   run_started ─▶ setup_complete          iteration_finished ─▶ iteration, iteration_milestone
 //!   iteration_started, the first ─▶ execution_start
 //!   status_changed ─▶ status_update        limit_wait_started ─▶ limit_wait
-//!   blocker_reported ─▶ blocked            gate_finished, not believed ─▶ verification_failed
+//!   blocker_reported ─▶ blocked            gate_finished, rejected ─▶ verification_failed
 //!   run_finished ─▶ one of completion, stopped, error
 //! ```
 //!
-//! Lines of an earlier process are known and not told again. A run that goes on after its end and
-//! ends once more has two endings, and both are told.
+//! Lines of an earlier process are not reported again. A run that is resumed after its end has two
+//! outcomes, and both are reported.
 
 #[cfg(test)]
 mod tests;
@@ -24,40 +24,40 @@ use crate::outcome::{Outcome, OutcomeClass};
 use crate::run_view::{self, RunView};
 use crate::units::RunId;
 
-/// Every so many iterations there is a milestone.
+/// The number of iterations between two milestones.
 const MILESTONE: u32 = 10;
 
-/// What a notice is about.
+/// The subject of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NotificationKind {
-    /// Everything is in place: what is to be done, how, and how far it may go.
+    /// The setup is complete: goal, mode and limits are known.
     SetupComplete,
-    /// The first iteration begins.
+    /// The first iteration starts.
     ExecutionStart,
-    /// An iteration is over.
+    /// An iteration has ended.
     Iteration,
-    /// Ten more iterations are over.
+    /// Ten more iterations have ended.
     IterationMilestone,
-    /// The status file of the task changed in a way that matters.
+    /// The task's status file changed in a relevant way.
     StatusUpdate,
-    /// A limit has to be waited out.
+    /// The run waits for a usage limit to reset.
     LimitWait,
-    /// Something is needed that only a person can give.
+    /// The run needs something that only a person can provide.
     Blocked,
-    /// Completion was claimed and not believed.
+    /// The gate rejected a claim of completion.
     VerificationFailed,
-    /// The run is over: done, or nothing comes of it any more.
+    /// The run has ended: the work is complete, or further iterations are pointless.
     Completion,
-    /// The run is over before the work was: a limit, a wish, something that is missing.
+    /// The run has ended early: a limit, a request to stop, or a missing requirement.
     Stopped,
-    /// The run is over because something is wrong.
+    /// The run has ended because of an error.
     Error,
-    /// Nothing happened: somebody wants to see a notice arrive.
+    /// A test notification, requested by the user.
     Test,
 }
 
 impl NotificationKind {
-    /// All that a run can send, in the order in which they are likely to come.
+    /// All kinds that a run can send, roughly in chronological order.
     pub const ALL: [Self; 11] = [
         Self::SetupComplete,
         Self::ExecutionStart,
@@ -72,7 +72,7 @@ impl NotificationKind {
         Self::Error,
     ];
 
-    /// Their names.
+    /// The names of all kinds, in the order of [`Self::ALL`].
     pub const NAMES: [&'static str; 11] = {
         let mut names = [""; 11];
         let mut index = 0;
@@ -83,7 +83,7 @@ impl NotificationKind {
         names
     };
 
-    /// Its name in the configuration and in what is sent.
+    /// The name in the configuration and in the payload.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SetupComplete => "setup_complete",
@@ -101,18 +101,18 @@ impl NotificationKind {
         }
     }
 
-    /// The kind of this name, of those that a run can send.
+    /// The kind with this name, among those that a run can send.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether it is sent when nobody says what is to be.
+    /// Whether the kind is enabled by default.
     pub fn is_usual(self) -> bool {
-        // One for each would be a nuisance by the second night.
+        // One notification per iteration would be too many.
         self != Self::Iteration
     }
 
-    /// Whether it tells how a run ended. Every ending sends exactly one of these.
+    /// Whether the kind reports the outcome of a run. Every outcome sends exactly one of these.
     pub fn is_ending(self) -> bool {
         match self {
             Self::Completion | Self::Stopped | Self::Error => true,
@@ -128,7 +128,7 @@ impl NotificationKind {
         }
     }
 
-    /// How much it matters.
+    /// The urgency of notifications of this kind.
     pub fn priority(self) -> Priority {
         match self {
             Self::Error => Priority::Urgent,
@@ -144,7 +144,7 @@ impl NotificationKind {
         }
     }
 
-    /// Words by which it can be sorted; where signs are shown, the first one is a sign.
+    /// Tags for filtering. The first one is the name of an emoji, for services that support it.
     pub fn tags(self) -> [&'static str; 2] {
         let sign = match self {
             Self::SetupComplete => "clipboard",
@@ -171,26 +171,25 @@ impl NotificationKind {
             | OutcomeClass::Blocked
             | OutcomeClass::Unverified
             | OutcomeClass::Stopped
-            // Somebody asked for it: that is no error.
+            // The user asked for it, so it is not an error.
             | OutcomeClass::Interrupted => Self::Stopped,
             OutcomeClass::Failed => Self::Error,
         }
     }
 }
 
-/// How much a notice matters, the least first.
+/// The urgency of a notification, from low to high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// Good to know.
+    /// For information, no action needed.
     Default,
-    /// Somebody should look.
+    /// Needs attention at some point.
     High,
-    /// Somebody should look now.
+    /// Needs attention right away.
     Urgent,
 }
 
 impl Priority {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -200,30 +199,28 @@ impl Priority {
     }
 }
 
-/// Something that people who are elsewhere are told. All of it is safe to show.
+/// A notification about a run. All its texts are safe to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// What it is about.
     pub kind: NotificationKind,
-    /// The run.
     pub run: RunId,
-    /// The line of the journal that it is about.
+    /// The sequence number of the journal line that caused it.
     pub seq: u64,
-    /// When that happened.
+    /// The time of that line.
     pub at: Timestamp,
-    /// One line.
+    /// A title of one line.
     pub title: String,
-    /// A few lines.
+    /// The body, a few lines long.
     pub text: String,
 }
 
 impl Notification {
-    /// Tells this notice from every other, however often it is sent.
+    /// An identifier that stays the same when the notification is sent again.
     pub fn id(&self) -> String {
         format!("{}-{}-{}", self.run, self.seq, self.kind.name())
     }
 
-    /// One that tells of nothing, to see one arrive.
+    /// A notification for testing the delivery.
     pub fn test(run: RunId, at: Timestamp) -> Self {
         let title = "nightwright: a test".to_owned();
         let text =
@@ -232,36 +229,37 @@ impl Notification {
     }
 }
 
-/// The fold.
+/// Derives notifications from the lines of a journal.
 #[derive(Clone, Debug, Default)]
 pub struct NotificationFold {
     view: RunView,
-    /// The run and the number of the last line.
+    /// The run and the sequence number of the last line.
     last: Option<(RunId, u64)>,
-    /// Whether an iteration has begun.
+    /// Whether an iteration has started.
     begun: bool,
-    /// Whether this process has told the ending.
+    /// Whether this process has reported the outcome.
     ended: bool,
 }
 
 impl NotificationFold {
-    /// Something that an earlier process has told.
+    /// Processes a line that an earlier process has already reported.
     pub fn past(&mut self, line: &JournalLine) {
         self.note(line);
     }
 
-    /// What is to be told of something that happened.
+    /// Processes a new line and returns the notifications it causes.
     pub fn of(&mut self, line: &JournalLine) -> Vec<Notification> {
         let first = !self.begun;
         self.note(line);
-        // An ending of the past was another one: whoever goes on after it ends anew, whether that
-        // could be recorded or not.
+        // An outcome from an earlier process does not count: a resumed run ends again, and that
+        // outcome may fail to be recorded.
         self.ended |= matches!(line.record.event, Event::Run(RunEvent::Finished { .. }));
         let kinds = Self::kinds(&line.record.event, first);
         kinds.into_iter().map(|kind| self.notification(kind, line)).collect()
     }
 
-    /// The ending, if it was not told: one that could not be recorded is one all the same.
+    /// The notification of the outcome, unless it was already sent. This covers outcomes that could
+    /// not be recorded.
     pub fn ending(
         &mut self,
         ending: run_view::FinalOutcome,
@@ -273,7 +271,7 @@ impl NotificationFold {
         self.ended = true;
         let kind = NotificationKind::of_outcome(&ending.outcome);
         self.view.ending = Some(ending);
-        // There is nothing to tell of a run that never began.
+        // A run that never started has nothing to report.
         let (run, last) = self.last.clone()?;
         let (title, text) = self.title_and_text(kind, &run, None);
         Some(Notification { kind, run, seq: last + 1, at, title, text })
@@ -286,7 +284,8 @@ impl NotificationFold {
         self.begun |= matches!(event, Event::Iteration(IterationEvent::Started { .. }));
     }
 
-    /// What an event is worth telling as; `first` = no iteration has begun before it.
+    /// The kinds of notification that an event causes; `first` = no iteration has started before
+    /// it.
     fn kinds(event: &Event, first: bool) -> Vec<NotificationKind> {
         match event {
             Event::Run(RunEvent::Started(_)) => vec![NotificationKind::SetupComplete],
@@ -307,7 +306,7 @@ impl NotificationFold {
                 GateResult::Rejected { .. } | GateResult::Inconclusive { .. } => {
                     vec![NotificationKind::VerificationFailed]
                 }
-                // The outcome that follows from it says so.
+                // The outcome that follows is reported instead.
                 GateResult::Passed { .. } | GateResult::Unaffordable { .. } => Vec::new(),
             },
             Event::Note(NoteEvent::StatusChanged { .. }) => vec![NotificationKind::StatusUpdate],

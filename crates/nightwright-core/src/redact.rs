@@ -1,9 +1,9 @@
-//! Secrets, masked before anything is kept or shown.
+//! Redaction: masks secrets before anything is stored or shown.
 //!
-//! A secret is a value that is known (a variable of the environment, say) or something that has the
-//! form of one. It is looked for in bytes as they come: in plain text, and in JSON, where the same
-//! value may be written in many ways and may be text inside of text. Every byte of it becomes a
-//! `*`, so that nothing moves: what was valid JSON still is, and a file keeps its length.
+//! A secret is a known value, such as an environment variable, or a text in the format of a secret.
+//! Secrets are searched for in raw bytes: in plain text, and in JSON, where a value has many
+//! encodings and texts may contain JSON again. Every byte of a secret becomes a `*`, so that
+//! positions stay the same: valid JSON stays valid, and a file keeps its length.
 //!
 //! ```text
 //!   values ──▶ literal ─┐  normalize: the same without colours
@@ -12,10 +12,10 @@
 //!                                    json: only in its texts, key_block: over many lines
 //! ```
 //!
-//! In a line of JSON only texts are masked: never a number or a sign. Where the line is that of a
-//! program its names stay as well, for whoever reads the line goes by them.
+//! In a line of JSON only texts are masked, never numbers or punctuation. In a program's own lines
+//! member names stay as well, because readers depend on them.
 //!
-//! Nothing that is looked for goes over the end of a line, but for a private key, which is a state.
+//! Matches never span lines, except private keys, which need state.
 
 mod escapes;
 mod find;
@@ -48,12 +48,12 @@ pub use values::{is_secret_name, looks_random};
 use find::Finder;
 use literal::Literals;
 
-/// How large a compiled pattern may become.
+/// The maximum size of a compiled pattern, in bytes.
 const SIZE: usize = 64 << 20;
 
-/// What is secret: values that are known, and what has the form of a secret. Cheap to copy.
+/// The secrets to mask: known values, and texts in the format of a secret. Cheap to clone.
 ///
-/// The default knows the common forms and no values.
+/// The default knows the common formats and no values.
 #[derive(Clone)]
 pub struct Secrets {
     finder: Arc<Finder>,
@@ -67,36 +67,34 @@ impl Default for Secrets {
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not what they are.
+        // Debug output must not contain the secrets.
         f.debug_struct("Secrets").finish_non_exhaustive()
     }
 }
 
-/// Why secrets cannot be looked for. Nothing may be shown then.
+/// The reason why secrets cannot be searched for. Nothing may be shown then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RedactionError {
-    /// A pattern is wrong.
+    /// A pattern is invalid or too large.
     #[error("pattern {} can't be used: {why}", index + 1)]
     Pattern {
-        /// Which of those that were given, from 0.
+        /// The index of the pattern, from 0.
         index: usize,
-        /// What is wrong with it.
         why: String,
     },
-    /// There are more values, or longer ones, than can be looked for.
+    /// There are too many values, or they are too long.
     #[error("the values of secret variables cannot be looked for: {why}")]
     Values {
-        /// What went wrong.
+        /// The reason given by the search library.
         why: String,
     },
 }
 
 impl Secrets {
-    /// These values, the common forms, and what matches one of the patterns besides. Values that
-    /// would do more harm than good are left out: short ones, numbers, and words that the agent's
-    /// own stream is made of.
+    /// Masks these values, the common formats, and matches of the patterns. Values that would do
+    /// more harm than good are ignored: short ones, numbers, and words of the agent's own stream.
     ///
-    /// Of a pattern with a group only what the first group matches is masked.
+    /// If a pattern has a group, only the match of the first group is masked.
     pub fn new<V: AsRef<[u8]>, P: AsRef<str>>(
         values: impl IntoIterator<Item = V>,
         patterns: impl IntoIterator<Item = P>,
@@ -113,18 +111,19 @@ impl Secrets {
         Ok(Self { finder: Arc::new(Finder::new(literals, extra)) })
     }
 
-    /// The same values and patterns, and no forms: nobody who does not know a secret can write a
-    /// text that is masked.
+    /// The same values and patterns without the common formats. A text is then masked only if its
+    /// author knows a secret.
     #[must_use]
     pub fn without_forms(&self) -> Self {
         Self { finder: Arc::new(self.finder.without_forms()) }
     }
 
-    /// The text with every secret masked by `*` of the same length. Borrowed when there is none.
+    /// Returns the text with every secret replaced by `*` of the same length. Borrowed if there is
+    /// none.
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.mask_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
-            // Only whole characters are masked; where that failed, what is odd is replaced.
+            // Only whole characters are masked; any invalid sequence left is replaced.
             Cow::Owned(masked) => Cow::Owned(match String::from_utf8(masked) {
                 Ok(masked) => masked,
                 Err(odd) => String::from_utf8_lossy(odd.as_bytes()).into_owned(),
@@ -132,12 +131,13 @@ impl Secrets {
         }
     }
 
-    /// The bytes with every secret masked by `*` of the same length. Borrowed when there is none.
+    /// Returns the bytes with every secret replaced by `*` of the same length. Borrowed if there is
+    /// none.
     pub fn mask_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         self.mask_by(StreamMasker::new, bytes)
     }
 
-    /// The same for lines of a program that are JSON: their names stay.
+    /// Like `mask_bytes`, for lines of JSON from a program: member names stay.
     pub fn mask_lines_of_json<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         self.mask_by(StreamMasker::of_json, bytes)
     }
@@ -153,8 +153,8 @@ impl Secrets {
         if masked == bytes { Cow::Borrowed(bytes) } else { Cow::Owned(masked) }
     }
 
-    /// A file of JSON, however it is laid out, with every secret masked in its texts. Borrowed when
-    /// there is none. What is no JSON is masked as what it is.
+    /// Masks every secret in the texts of a JSON file, whatever its layout. Borrowed if there is
+    /// none. Invalid JSON is masked as plain text.
     pub fn mask_json<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(bytes) else {
             return self.mask_bytes(bytes);
@@ -162,28 +162,27 @@ impl Secrets {
         if !self.mask_value(&mut value) {
             return Cow::Borrowed(bytes);
         }
-        // A value that was read can be written.
+        // Serializing a parsed value cannot fail.
         serde_json::to_vec_pretty(&value).map_or_else(|_| self.mask_bytes(bytes), Cow::Owned)
     }
 
-    /// Whether this text would not be the same after masking: then whoever waits for it in what
-    /// is masked waits in vain.
+    /// Whether masking would change this text. A search for it in masked output would find nothing.
     pub fn hides(&self, text: &str) -> bool {
         self.is_in(text)
     }
 
-    /// What the common forms are called.
+    /// The names of the common formats.
     pub fn forms() -> impl Iterator<Item = &'static str> {
         patterns::PATTERNS.iter().map(|pattern| pattern.name)
     }
 
-    /// Whether there may be something to mask in these lines.
+    /// Whether these lines may contain something to mask.
     pub(crate) fn are_in(&self, lines: &[u8]) -> bool {
-        // What the user looks for is looked for in texts that have to be read first.
+        // The user's patterns match decoded texts, so the raw lines are not enough.
         self.finder.has_extra() || !self.finder.find(lines, 0).is_empty()
     }
 
-    /// Whether there is a secret in it.
+    /// Whether the text contains a secret.
     pub fn is_in(&self, text: &str) -> bool {
         matches!(self.mask(text), Cow::Owned(_))
     }
@@ -193,11 +192,11 @@ fn cover(bytes: &mut [u8], span: Range<usize>) {
     bytes[span].fill(b'*');
 }
 
-/// Compiles a pattern of the user's.
+/// Compiles a pattern of the user.
 fn pattern(text: &str) -> Result<Regex, String> {
     let regex = RegexBuilder::new(text).size_limit(SIZE).build().map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
-        // The last line says what is wrong; the others draw where.
+        // The last line describes the mistake; the others show its position.
         error => {
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default().trim();

@@ -1,5 +1,7 @@
-//! What a run was told, resolved: layers are full of `Option`s, settings have none that mean
-//! "not decided yet". They are recorded at the start of the run; a later change is an event.
+//! Settings: the resolved configuration of a run.
+//!
+//! Layers of the configuration contain many `Option`s; in settings, `None` never means "not decided
+//! yet". Settings are recorded at the start of the run. Every later change is an event.
 
 mod change;
 mod status_watch;
@@ -19,61 +21,61 @@ use crate::permissions::{PermissionRules, Permissions};
 use crate::principles::Principles;
 use crate::units::{Usd, millis};
 
-/// Everything the machine needs to know of the user's wishes.
+/// Everything the machine needs to know about the user's choices.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// The mode's name, for people.
+    /// The name of the mode, for display.
     pub mode: String,
-    /// The task's name; `None` for a run with only a goal.
+    /// The name of the task; `None` for a run with only a goal.
     pub task: Option<String>,
-    /// How much of a run it is.
+    /// The part of a run that is executed.
     #[serde(skip_serializing_if = "Scope::is_whole")]
     pub scope: Scope,
-    /// What to do, in the user's words.
+    /// The goal in the user's own words.
     pub goal: String,
-    /// The file in which iterations hand over to each other; `None` for none.
+    /// The file in which iterations leave notes for the next one; `None` = no notes.
     pub notes_file: Option<String>,
     /// The files of the task, relative to the project.
     pub files: Files,
-    /// What the agent is told beside the goal.
+    /// The texts that the agent receives besides the goal.
     pub texts: PromptTexts,
-    /// The project's own commands.
+    /// The project's own commands, shown to the agent.
     pub commands: Commands,
-    /// Where the run takes place.
+    /// The project and its branches, for templates.
     pub surroundings: ProjectContext,
-    /// How far a run may go.
+    /// The limits that end a run.
     pub limits: Limits,
-    /// What follows a failed attempt.
+    /// The rules for retries after failed attempts.
     pub retry: Retry,
-    /// When lack of progress ends the run.
+    /// The rules for ending a run without progress.
     pub progress: ProgressSettings,
-    /// What counts as a claim of completion.
+    /// The evidence that counts as a claim of completion.
     pub completion: Completion,
-    /// What has to be passed before a claim is believed.
+    /// The gate: checks and verdicts that a claim must pass.
     pub verify: Verify,
-    /// Further calls around an iteration.
+    /// Additional calls around an iteration: review, council, watchdog.
     pub extras: Extras,
-    /// What the work goes by when two good things contradict each other.
+    /// The weights that decide trade-offs, if principles are configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principles: Option<Principles>,
-    /// When an attempt is given up.
+    /// The deadlines after which an attempt is killed.
     pub deadlines: Deadlines,
-    /// Whether changes of the status file are told while the agent works.
+    /// The reporting of status file changes while the agent works.
     pub status_watch: StatusWatch,
-    /// Which of the user's hooks are run.
+    /// The user's hooks that are enabled.
     pub hooks: Hooks,
-    /// Which model works, and how long it may take turns.
+    /// The model that works, and its maximum number of turns.
     pub model: Model,
-    /// What the agent program may do.
+    /// The agent program and its permissions.
     pub agent: Agent,
-    /// How long to wait between two good iterations.
+    /// The delay between two successful iterations, in milliseconds.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub delay: Duration,
-    /// What the configuration said of permissions and model, without the command line.
+    /// The configured permissions and model, without the options of the command line.
     pub configured: Configured,
-    /// Whether there are secrets in these words, of which the journal has only masks.
+    /// Whether these settings contained secrets, which are masked in the journal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
 }
@@ -109,14 +111,14 @@ impl Default for Settings {
     }
 }
 
-/// How much of a run it is.
+/// The part of a run that is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Iterations until the work is complete.
     #[default]
     Whole,
-    /// The gate alone: somebody wants to know whether the work is complete.
+    /// Only the gate: the user asks whether the work is complete.
     Gate,
 }
 
@@ -127,39 +129,39 @@ impl Scope {
     }
 }
 
-/// Files in which the agent says how far it is, relative to the project.
+/// Files in which the agent reports its progress, relative to the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Files {
-    /// The folder of the task.
+    /// The folder of the task, if there is one.
     pub task: Option<String>,
-    /// The status file.
+    /// The status file of the task, if there is one.
     pub status: Option<String>,
-    /// The list with boxes: a to-do list or a plan.
+    /// The checklist: a to-do list or a plan.
     pub list: Option<String>,
-    /// The file that the first iteration writes principles into; `None` = it is not asked to.
+    /// The file that the first iteration writes principles into; `None` = not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principles: Option<String>,
 }
 
-/// What the agent is told beside the goal, as it was when the run began.
+/// The texts that the agent receives besides the goal, as they were at the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PromptTexts {
     /// The mode's part of the system prompt, a template.
     pub system: String,
-    /// How the mode works, a template; it opens the prompt.
+    /// The mode's instructions, a template; the prompt starts with them.
     pub prompt: String,
-    /// The project's own words for the agent, inserted as they are.
+    /// The project's own instructions for the agent, inserted verbatim.
     pub agents: String,
-    /// What the user wants said of the status file in place of our own words.
+    /// The user's text about the status file; `None` = the built-in text.
     pub status: Option<String>,
-    /// What the user adds to the system prompt.
+    /// The user's addition to the system prompt.
     pub appended: String,
 }
 
 impl Default for PromptTexts {
-    /// Those of the mode `prompt`.
+    /// The texts of the mode `prompt`.
     fn default() -> Self {
         Self {
             system: mode::PROMPT.system.to_owned(),
@@ -171,50 +173,50 @@ impl Default for PromptTexts {
     }
 }
 
-/// Where a run takes place, for templates to speak of.
+/// The project of a run, for use in templates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProjectContext {
-    /// The project folder.
+    /// The absolute path of the project folder.
     pub project_root: String,
-    /// The branch that was checked out when the run began.
+    /// The branch that was checked out at the start of the run.
     pub branch: Option<String>,
     /// The main branch of the repository.
     pub base_branch: Option<String>,
 }
 
-/// The project's own commands, for the agent to know. They are not run by us: what is run is in
-/// [`Verify`].
+/// The project's own commands, for the agent's information. nightwright does not run them; the
+/// commands it runs are in [`Verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Commands {
-    /// Runs the tests.
+    /// The command that runs the tests.
     pub test: Option<String>,
-    /// Builds the project.
+    /// The command that builds the project.
     pub build: Option<String>,
-    /// Looks for bad style.
+    /// The command that runs the linters.
     pub lint: Option<String>,
 }
 
-/// How far a run may go. `None` is no limit.
+/// The limits of a run. `None` means no limit.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Iterations, failed and interrupted ones too.
+    /// The maximum number of iterations, including failed and interrupted ones.
     pub max_iterations: Option<u32>,
-    /// Cost of every attempt and call, failed ones too.
+    /// The maximum total cost of all attempts and calls, including failed ones, in US dollars.
     pub max_cost: Option<Usd>,
-    /// Input, output and cache writes of all models.
+    /// The maximum number of tokens of all models: input, output and cache writes.
     pub max_tokens: Option<u64>,
-    /// Time at work; waits for usage limits and pauses are left out.
+    /// The maximum time at work in milliseconds, without pauses and waits for usage limits.
     #[serde(with = "millis::option")]
     #[schemars(with = "Option<u64>")]
     pub max_duration: Option<Duration>,
-    /// Share of cost and duration kept back for one wrap-up iteration, in percent.
+    /// The share of cost and duration reserved for one wrap-up iteration, in percent.
     pub reserve: u8,
-    /// Shares of the account's own quotas beyond which no iteration starts.
+    /// The shares of the account's quotas beyond which no iteration starts.
     pub quota: Quota,
-    /// The leash of all waiting: an end further away than this ends the run.
+    /// The longest wait in milliseconds; a usage limit that resets later ends the run.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub max_wait: Duration,
@@ -235,7 +237,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether nothing at all would end a run that goes on and on.
+    /// Whether no limit would end a run that never completes.
     pub fn is_unlimited(&self) -> bool {
         let Self { max_iterations, max_cost, max_tokens, max_duration, .. } = self;
         max_iterations.is_none()
@@ -245,27 +247,27 @@ impl Limits {
     }
 }
 
-/// Percentages of the account's quotas; `None` is "whatever the account allows".
+/// Percentages of the account's quotas; `None` = the whole quota may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Quota {
-    /// Of the five-hour window.
+    /// The usable share of the five-hour quota, in percent.
     pub five_hour: Option<u8>,
-    /// Of the seven-day window.
+    /// The usable share of the seven-day quota, in percent.
     pub seven_day: Option<u8>,
 }
 
-/// What follows a failed attempt or iteration.
+/// The rules after a failed attempt or iteration.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Retry {
-    /// Further attempts an iteration may have after transient failures.
+    /// The maximum number of retries per iteration after transient failures.
     pub max_retries: u32,
-    /// The first delay; it doubles with every further retry.
+    /// The delay before the first retry in milliseconds; it doubles with every further retry.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub delay: Duration,
-    /// Failed iterations in a row that end the run.
+    /// The number of consecutive failed iterations that ends the run.
     pub max_consecutive_errors: u32,
 }
 
@@ -275,15 +277,15 @@ impl Default for Retry {
     }
 }
 
-/// When lack of progress ends the run.
+/// The rules for ending a run without progress.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProgressSettings {
-    /// Idle iterations in a row that end the run; 0 = never.
+    /// The number of consecutive idle iterations that ends the run; 0 = never.
     pub threshold: u32,
-    /// What that ending is called in this mode.
+    /// The outcome that this mode uses for lack of progress.
     pub ending: Stagnation,
-    /// Whether the agent's word that it worked excuses an unchanged tree.
+    /// Whether the agent's statement that it worked excuses an unchanged tree.
     pub excuse: Excuse,
 }
 
@@ -293,38 +295,39 @@ impl Default for ProgressSettings {
     }
 }
 
-/// The name of the ending for lack of progress.
+/// The outcome that is used for lack of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stagnation {
-    /// In most modes.
+    /// The outcome in most modes: the run stagnated.
     Stagnated,
-    /// Where every iteration is expected to change files.
+    /// The outcome of modes in which every iteration is expected to change files.
     NoChanges,
 }
 
-/// What excuses an iteration that changed nothing.
+/// The statements that excuse an iteration without changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Excuse {
-    /// Nothing.
+    /// Nothing excuses an iteration without changes.
     None,
-    /// `worked: true` in the status file, at most twice the threshold in a row.
+    /// `worked: true` in the status file, for at most twice the threshold of consecutive
+    /// iterations.
     Worked,
 }
 
-/// What counts as a claim of completion.
+/// The evidence that counts as a claim of completion.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Completion {
-    /// The kinds of evidence that count; empty = none is read, the run ends by limits, stop or
-    /// errors only.
+    /// The kinds of evidence that count; empty = claims are not read, and only limits, stop or
+    /// errors end the run.
     pub evidence: Vec<EvidenceKind>,
     /// The exact phrase of the completion signal.
     pub signal: String,
-    /// Iterations in a row that must give the signal.
+    /// The number of consecutive iterations that must give the signal.
     pub signal_threshold: u32,
-    /// A phrase within the last lines of the final message that claims completion, if any.
+    /// A phrase in the last lines of the final message that claims completion, if configured.
     pub end_phrase: Option<String>,
 }
 
@@ -340,14 +343,14 @@ impl Default for Completion {
 }
 
 impl Completion {
-    /// Whether finished work is looked for. A plan is judged by reading it, and a run that reads no
-    /// claim is not judged at all.
+    /// Whether the gate expects finished work. A plan is judged by reading it, and a run without
+    /// claims is not judged.
     pub fn expects_work(&self) -> bool {
         !self.evidence.is_empty() && !self.evidence.contains(&EvidenceKind::Planned)
     }
 }
 
-/// What can say that the work is complete.
+/// The kinds of evidence that the work is complete.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
@@ -355,26 +358,26 @@ impl Completion {
 pub enum EvidenceKind {
     /// `complete: true` in the task's status file, written in this run.
     Status,
-    /// A to-do list with boxes, none of them open. Only without a valid status file.
+    /// A to-do list without open boxes. Counts only without a valid status file.
     Todo,
     /// A plan with boxes, none of them open.
     Plan,
-    /// A plan that was written: it has at least one open box. Counts only beside a promise.
+    /// A newly written plan with at least one open box. Counts only together with a promise.
     Planned,
-    /// `<promise>COMPLETE</promise>` in the final message, where it counts.
+    /// `<promise>COMPLETE</promise>` at a valid position in the final message.
     Promise,
-    /// The completion signal, several iterations in a row.
+    /// The completion signal in enough consecutive iterations.
     Signal,
-    /// The end phrase.
+    /// The configured end phrase in the final message.
     EndPhrase,
-    /// Nothing claims completion, but the run would end for lack of progress with work to show.
+    /// No claim, but the run would end for lack of progress although it did work.
     NoProgress,
-    /// Nobody claims anything: a person wants to know.
+    /// No claim: the user asked for a verdict.
     Asked,
 }
 
 impl EvidenceKind {
-    /// Whether it is nothing but something the agent said.
+    /// Whether the evidence consists only of the agent's words.
     pub fn is_only_words(self) -> bool {
         match self {
             Self::Promise | Self::Signal | Self::EndPhrase | Self::NoProgress | Self::Asked => true,
@@ -383,67 +386,68 @@ impl EvidenceKind {
     }
 }
 
-/// Further calls around an iteration.
+/// Additional calls around an iteration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Extras {
-    /// A second pair of eyes after every iteration that did work.
+    /// Instructions for a review after every iteration that did work; `None` = no review.
     pub review: Option<String>,
-    /// Whether unresolved conflicts of principles are decided by an extra call.
+    /// Whether an extra call decides unresolved conflicts of principles.
     pub council: Council,
-    /// What is done about questions and surrenders.
+    /// The response to questions and surrenders of the agent.
     pub watchdog: WatchdogResponse,
 }
 
-/// Whether unresolved conflicts of principles are decided by an extra call.
+/// Whether an extra call decides unresolved conflicts of principles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Council {
-    /// No.
+    /// Conflicts are left to the agent.
     Off,
-    /// Yes.
+    /// An extra call decides each conflict.
     #[default]
     On,
 }
 
-/// What is done about questions and surrenders of the agent.
+/// The response to questions and surrenders of the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchdogResponse {
-    /// Nothing.
+    /// Questions and surrenders get no response.
     Off,
-    /// The answer goes into the same session, where the agent program can take it.
+    /// The answer goes into the same session, if the agent program supports that.
     #[default]
     Live,
     /// The answer goes into the next prompt.
     Next,
 }
 
-/// When an attempt is given up. Each is named in the journal when it fires.
+/// The deadlines after which an attempt is killed. The journal names the one that expired.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Deadlines {
-    /// Until the agent says that it is ready.
+    /// The time until the agent reports that it is ready, in milliseconds.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub start: Duration,
-    /// Without a line while no tool runs.
+    /// The time without output while no tool runs, in milliseconds.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub idle: Duration,
-    /// One tool call.
+    /// The duration of one tool call, in milliseconds.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub tool: Duration,
-    /// Between two heartbeats of a tool that gives any.
+    /// The time between two heartbeats of a tool that sends them, in milliseconds.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub heartbeat: Duration,
-    /// From the result, once the input is closed, to the end of the process.
+    /// The time from the result, with the input closed, to the exit of the process, in
+    /// milliseconds.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub after_result: Duration,
-    /// The whole attempt; `None` = no deadline.
+    /// The duration of the whole attempt, in milliseconds; `None` = no deadline.
     #[serde(with = "millis::option")]
     #[schemars(with = "Option<u64>")]
     pub attempt: Option<Duration>,
@@ -462,44 +466,44 @@ impl Default for Deadlines {
     }
 }
 
-/// Which model works.
+/// The model that works, and its alternatives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Model {
-    /// `None` = the agent's own choice.
+    /// The name of the model; `None` = the agent's own choice.
     pub name: Option<String>,
-    /// Takes over from the third idle iteration in a row on.
+    /// The model that takes over from the third consecutive idle iteration on.
     pub escalate: Option<String>,
-    /// Takes over when the model is overloaded.
+    /// The model that takes over when the first one is overloaded.
     pub fallback: Option<String>,
-    /// Turns an attempt may take; `None` = the agent's own choice.
+    /// The maximum number of turns per attempt; `None` = the agent's own choice.
     pub max_turns: Option<u32>,
 }
 
-/// What the agent program may do, and what the user adds to its command line.
+/// The agent program: permissions, environment and additional arguments.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
-    /// A command line of the user's that stands in for the usual program.
+    /// A command line that replaces the default agent program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What it may do without asking.
+    /// The level of permissions: what the agent may do without asking.
     pub permissions: Permissions,
-    /// The rules behind the levels of permissions, as they are when the run starts.
+    /// The rules of the permission levels, as they were at the start of the run.
     pub rules: PermissionRules,
-    /// Tools it may use without asking, in addition to those of the level.
+    /// Tools allowed without asking, in addition to those of the level.
     pub allowed_tools: Vec<String>,
-    /// Tools it may not use at all.
+    /// Tools that the agent may not use at all.
     pub disallowed_tools: Vec<String>,
-    /// Which of the user's own settings of the program apply: `user`, `project`, `local`.
+    /// The settings files of the agent program that apply: `user`, `project`, `local`.
     pub sources: Vec<String>,
-    /// Tokens that one answer may have; `None` = the program's own choice.
+    /// The maximum number of tokens per answer; `None` = the program's own choice.
     pub max_output_tokens: Option<u32>,
-    /// Variables of our environment that are passed on beside the usual ones; names with `*`.
+    /// Variables passed to the agent in addition to the default ones; names may contain `*`.
     pub pass_environment: Vec<String>,
     /// Names of variables that the user sets. Their values may be secret and are not recorded.
     pub environment: Vec<String>,
-    /// The user's own arguments, after all of ours.
+    /// The user's own arguments, after all others.
     pub arguments: Vec<String>,
 }
 

@@ -1,14 +1,14 @@
-//! The configuration: what the user wants, from the layer that says it last.
+//! The configuration: keys, files, environment, and how the layers are merged.
 //!
-//! Everything comes from one table ([`KEYS`]): how a value is read, what it may be, the variable
-//! and the flag that stand for it, the commands that show it, the schema and the reference.
+//! Everything is derived from one table ([`KEYS`]): parsing and allowed values, variables and
+//! flags, the `config` commands, the schema and the reference.
 //!
 //! ```text
 //! built-in < mode < user < project < task < environment < flag
 //! ```
 //!
-//! Each layer is read alone and keeps where it came from; [`ResolvedConfig`] puts them together. Tables
-//! merge by key, arrays replace.
+//! Each layer is read separately and records the origin of its values; [`ResolvedConfig`] merges
+//! them. Tables merge by key, arrays replace.
 
 pub mod amounts;
 mod apply;
@@ -55,8 +55,8 @@ pub use value::ConfigValue;
 
 use crate::error::Failure;
 
-/// The layers of the user, the project, the task and the environment, in this order. A file that
-/// is not there says nothing.
+/// Loads the layers of the user, the project, the task and the environment, in this order. A
+/// missing file is an empty layer.
 pub fn load(
     project: &Path,
     task: Option<&str>,

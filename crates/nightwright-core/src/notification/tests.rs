@@ -1,4 +1,4 @@
-//! Stories of runs, and who is told what of them.
+//! Journals of sample runs, and the notifications they cause.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::stream::report::Blocker;
 use crate::units::{Fingerprint, Iteration, Usd};
 
-/// A run told line by line, a minute apart.
+/// A journal built line by line, one minute apart.
 #[derive(Default)]
 struct NotificationStory {
     notices: NotificationFold,
@@ -247,7 +247,7 @@ fn a_run_that_goes_on_after_its_end_sends_its_next_end_too() {
     assert_eq!(story.last().0, "migrate-api: completed, not verified");
     assert_ne!(story.told[2].id(), story.told[3].id());
 
-    // The earlier end was an earlier process's, and the next one cannot be recorded.
+    // An earlier process recorded the first outcome, and the next one cannot be recorded.
     let mut story =
         NotificationStory::default().past(started("claude")).past(ended(Outcome::Stopped));
     story = story.then(again());
@@ -319,7 +319,7 @@ fn waits_and_blockers_and_claims_that_fail_are_told() {
     let why = "`cargo test` failed".to_owned();
     let rejected = gate(GateResult::Rejected { why: why.clone(), failure: None });
     assert_eq!(rejected.kinds(), ["setup_complete", "verification_failed"]);
-    // Not that the run goes on: it may have been the last iteration.
+    // The text must not say that the run continues: this may have been the last iteration.
     assert_eq!(rejected.last().1, "Claimed complete, but rejected: `cargo test` failed");
     let inconclusive = gate(GateResult::Inconclusive { why });
     assert_eq!(inconclusive.kinds(), ["setup_complete", "verification_failed"]);
@@ -371,7 +371,7 @@ fn no_event_is_too_odd_to_be_told_of() {
         story = story.then(event);
     }
     let kinds: BTreeSet<_> = story.told.iter().map(|notification| notification.kind).collect();
-    // The samples have iterations of other numbers, and one ending.
+    // The samples have other iteration numbers, and one outcome.
     for kind in [
         NotificationKind::SetupComplete,
         NotificationKind::Blocked,

@@ -1,4 +1,4 @@
-//! The words of notices.
+//! Titles and texts of notifications.
 
 use std::time::Duration;
 
@@ -15,17 +15,16 @@ use crate::phrases::{self, capitalized};
 use crate::run_view::RunView;
 use crate::units::{RunId, Usd, human};
 
-/// More of what is worked on than this does not fit into a title, in characters.
+/// The maximum length of the task or goal in a title, in characters.
 const MAX_SUBJECT_CHARS: usize = 60;
-/// More of what somebody said than this is not told, in characters.
+/// The maximum length of a quoted text, in characters.
 const MAX_QUOTE_CHARS: usize = 500;
-/// So many things that are missing are told.
+/// The maximum number of missing items that are listed.
 const MAX_MISSING: usize = 5;
-/// No text is longer, in characters: what is meant for a telephone is short.
+/// The maximum length of a text, in characters: it has to fit on a phone.
 pub(super) const MAX_TEXT_CHARS: usize = 1_800;
 
 impl NotificationFold {
-    /// Title and text.
     pub(super) fn title_and_text(
         &self,
         kind: NotificationKind,
@@ -58,7 +57,7 @@ impl NotificationFold {
             Some(Event::Gate(GateEvent::Finished { result })) => {
                 ("verification failed".to_owned(), self.not_believed(result))
             }
-            // An ending that was recorded, and one that could not be.
+            // The outcome, recorded or not.
             Some(_) | None => self.end(run),
         };
         (format!("{}: {what}", subject(&self.view)), bounded(&text))
@@ -98,7 +97,8 @@ impl NotificationFold {
         };
         let mut lines = vec![format!("Claimed complete, but rejected: {why}")];
         let missing = self.view.gate.iter().flat_map(|gate| &gate.missing);
-        // Whether the run goes on after that is told by what comes next: this may be its last word.
+        // Whether the run continues is left to the next notification: this iteration may be the
+        // last.
         lines.extend(missing.take(MAX_MISSING).map(|item| format!("- {}", quote(item))));
         lines.join("\n")
     }
@@ -122,7 +122,7 @@ impl NotificationFold {
     }
 }
 
-/// What is worked on: the task, or the first words of the goal.
+/// The task, or the first words of the goal.
 fn subject(view: &RunView) -> String {
     let Some(facts) = &view.facts else { return "nightwright".to_owned() };
     let name = facts.task.as_deref().unwrap_or(&facts.goal);
@@ -176,7 +176,7 @@ fn quote(text: &str) -> String {
     one_line(text, MAX_QUOTE_CHARS)
 }
 
-/// No longer than a text may be, and safe.
+/// Truncates a text to the maximum length and makes it safe to show.
 fn bounded(text: &str) -> String {
     let safe = display_safe(text);
     if safe.chars().count() <= MAX_TEXT_CHARS {

@@ -1,12 +1,12 @@
-//! Escapes of JSON at the edges of what is masked, and inside of it.
+//! JSON escapes at the edges of masked spans, and inside them.
 
 use std::ops::Range;
 
-/// Digits after `\u`.
+/// The number of digits after `\u`.
 const DIGITS: usize = 4;
 
-/// Keeps escapes whole that only touch a span: one that it begins in stays in front of it, one
-/// that it ends in behind it. Characters are kept whole, too.
+/// Shrinks or extends a span so that no escape or character is split. An escape at the start stays
+/// before the span, one at the end stays after it.
 pub(super) fn keep_whole(bytes: &[u8], span: Range<usize>) -> Range<usize> {
     let Range { mut start, mut end } = span;
     if let Some(behind) = end_of_escape_around(bytes, start) {
@@ -24,7 +24,7 @@ pub(super) fn keep_whole(bytes: &[u8], span: Range<usize>) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Where the escape ends that `at` is inside of, if it is inside of one.
+/// The end of the escape that contains `at`, if any.
 pub(super) fn end_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {
     let sign = escape_around(bytes, at)?;
     let end = match bytes.get(sign + 1) {
@@ -34,8 +34,8 @@ pub(super) fn end_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {
     Some(end.min(bytes.len()))
 }
 
-/// Whether an escape of JSON or of a URL ends at `at`: `\n`, `\u003d`, `%3D`. It may have any number of
-/// backslashes, for whoever writes a text into another one doubles them.
+/// Whether a JSON or URL escape ends at `at`: `\n`, `\u003d`, `%3D`. It may have any number of
+/// backslashes, because nested texts double them.
 pub(super) fn ends_escape(bytes: &[u8], at: usize) -> bool {
     let are_digits = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     let last =
@@ -57,7 +57,7 @@ fn start_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {
     if at >= bytes.len() { None } else { escape_around(bytes, at) }
 }
 
-/// The backslash of the escape that `at` is inside of: behind its backslash and before its end.
+/// The backslash of the escape that contains `at`, after its backslash and before its end.
 fn escape_around(bytes: &[u8], at: usize) -> Option<usize> {
     let here = *bytes.get(at)?;
     if at > 0
@@ -66,7 +66,7 @@ fn escape_around(bytes: &[u8], at: usize) -> Option<usize> {
     {
         return Some(at - 1);
     }
-    // One of the digits.
+    // `at` is one of the digits.
     let sign = (2..=1 + DIGITS).find_map(|back| {
         let sign = at.checked_sub(back)?;
         let digits = bytes.get(sign + 2..=at)?;
@@ -76,7 +76,7 @@ fn escape_around(bytes: &[u8], at: usize) -> Option<usize> {
     Some(sign)
 }
 
-/// Whether the byte is a backslash that escapes what follows: one of a pair does not.
+/// Whether the byte is a backslash that escapes the next byte; the second one of a pair does not.
 pub(super) fn is_sign(bytes: &[u8], at: usize) -> bool {
     let run = bytes[..=at].iter().rev().take_while(|byte| **byte == b'\\').count();
     run % 2 == 1

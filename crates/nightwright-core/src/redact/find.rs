@@ -1,4 +1,4 @@
-//! Where in some bytes the secrets are.
+//! Search for secrets in bytes: values, formats and the user's patterns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,45 +13,45 @@ use super::patterns::MatchRule;
 use super::read::LEVELS;
 use super::token_formats::find_tokens;
 
-/// Everything that is looked for.
+/// All values and patterns to search for.
 pub(super) struct Finder {
     literals: Arc<Literals>,
     extra: Vec<Regex>,
     forms: FormMatching,
 }
 
-/// Whether what has the form of a secret is one.
+/// Whether texts in the format of a secret are masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FormMatching {
     Count,
     DoNot,
 }
 
-/// Something that was found.
+/// A secret that was found.
 #[derive(Clone, Debug)]
 pub(super) struct SecretMatch {
-    /// All of it, with what it is known by. It must not be taken apart.
+    /// The whole match with its context, which must not be split.
     pub(super) whole: Range<usize>,
-    /// What is secret of it.
+    /// The part of the match that is secret.
     pub(super) span: Range<usize>,
     pub(super) by: MatchSource,
 }
 
-/// Who says that it is secret.
+/// The source of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MatchSource {
-    /// A value that is known, or a form.
+    /// A known value, or a common format.
     Us,
-    /// A pattern of the user's, which may be anything.
+    /// A pattern of the user, which may match anything.
     User,
 }
 
-/// What was found.
+/// The matches in a range of bytes.
 #[derive(Debug, Default)]
 pub(super) struct SecretMatches {
-    /// In order; they may overlap.
+    /// All matches in order; they may overlap.
     pub(super) hits: Vec<SecretMatch>,
-    /// The first lines of keys in blocks; a block begins behind each.
+    /// The first lines of private key blocks; a block starts after each.
     pub(super) key_blocks: Vec<Range<usize>>,
 }
 
@@ -60,7 +60,7 @@ impl SecretMatches {
         self.hits.is_empty() && self.key_blocks.is_empty()
     }
 
-    /// What of it begins in this range.
+    /// The matches that start in this range.
     pub(super) fn within(&self, range: &Range<usize>) -> Self {
         let first = self.hits.partition_point(|hit| hit.span.start < range.start);
         let hits = self.hits[first..].iter().take_while(|hit| hit.span.start < range.end);
@@ -80,12 +80,12 @@ impl Finder {
         Self { literals: Arc::clone(literals), extra: extra.clone(), forms: FormMatching::DoNot }
     }
 
-    /// Whether there are patterns of the user's.
+    /// Whether the user has configured patterns.
     pub(super) fn has_extra(&self) -> bool {
         !self.extra.is_empty()
     }
 
-    /// Looks from `from` on; what is before it only tells what is an escape.
+    /// Searches from `from` on; the bytes before it only help to recognize escapes.
     pub(super) fn find(&self, bytes: &[u8], from: usize) -> SecretMatches {
         let mut found = SecretMatches::default();
         self.search(bytes, from, |_| false, &mut found);
@@ -136,12 +136,12 @@ impl Finder {
         }
     }
 
-    /// What the user's patterns match in a line.
+    /// Adds the matches of the user's patterns in a line.
     pub(super) fn wanted(&self, bytes: &[u8], range: Range<usize>, hits: &mut Vec<SecretMatch>) {
         let text = &bytes[range.clone()];
         let moved = |place: Range<usize>| place.start + range.start..place.end + range.start;
         for regex in &self.extra {
-            // Groups are slow to ask for, and most have none.
+            // Capturing groups is slow, and most patterns have none.
             if regex.captures_len() == 1 || !regex.is_match(text) {
                 let each = regex.find_iter(text).map(|found| moved(found.range()));
                 hits.extend(each.map(|span| SecretMatch {
@@ -164,7 +164,7 @@ impl Finder {
         }
     }
 
-    /// What is masked in plain text.
+    /// The spans to mask in plain text.
     pub(super) fn in_plain(
         &self,
         bytes: &[u8],
@@ -172,7 +172,7 @@ impl Finder {
         hits: &[SecretMatch],
     ) -> Vec<Range<usize>> {
         let mut room = line.clone();
-        // One text of JSON, perhaps: its quotes stay.
+        // The line may be a single JSON text: its quotes stay.
         let text = bytes[line.clone()].trim_ascii_end();
         if text.len() > 1 && text.starts_with(b"\"") && text.ends_with(b"\"") {
             room = line.start + 1..line.start + text.len() - 1;
@@ -184,8 +184,8 @@ impl Finder {
         hits.iter().filter_map(|hit| common_part(&hit.span, &room)).collect()
     }
 
-    /// What is masked in a line of JSON: only what is in these texts. What the user looks for is
-    /// looked for in each of them as somebody would read it, and not in how JSON writes it.
+    /// The spans to mask in a line of JSON, all inside these texts. The user's patterns match the
+    /// decoded texts, not their JSON encoding.
     pub(super) fn in_texts(
         &self,
         bytes: &[u8],

@@ -1,11 +1,11 @@
-//! Where the texts of a line of JSON are.
+//! Positions of the texts in a line of JSON.
 
 use std::ops::Range;
 
 use memchr::memchr2;
 use serde::de::IgnoredAny;
 
-/// Whether a line is JSON, or the beginning of some that has not come to its end.
+/// Whether a line looks like JSON, possibly incomplete.
 pub(super) fn is_json(line: &[u8]) -> bool {
     let trimmed = line.trim_ascii_start();
     matches!(trimmed.first(), Some(b'{' | b'['))
@@ -15,43 +15,42 @@ pub(super) fn is_json(line: &[u8]) -> bool {
         }
 }
 
-/// What is nested deeper is text: nobody reads it as anything else, and what it is inside of has to
-/// be remembered.
+/// The maximum nesting depth. Deeper JSON counts as plain text, which bounds the memory for open
+/// containers.
 const DEPTH_MAX: usize = 1024;
 
-/// Members whose names below are made up by the agent, and not by its program: what a tool is called
-/// with.
+/// Members that contain the arguments of a tool. The agent, not its program, chooses the names
+/// inside.
 const ARGUMENTS: [&[u8]; 2] = [b"input", b"tool_input"];
-/// The length of the longest of them.
+/// The length of the longest of these names.
 const MAX_ARGUMENTS_NAME: usize = 10;
 
-/// What becomes of secrets in the names of members.
+/// The treatment of secrets in member names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NamePolicy {
-    /// They are masked like any other text.
+    /// Names are masked like any other text.
     Masked,
-    /// They stay, but for those that the agent makes up: the line is that of a program, and whoever
-    /// reads it goes by them.
+    /// Names stay, except in the arguments of tools: readers of the program's lines depend on them.
     Spared,
 }
 
-/// Goes along a line of JSON, in one go or piece by piece.
+/// Walks along a line of JSON, as a whole or in pieces.
 #[derive(Clone, Debug)]
 pub(super) struct JsonWalker {
     names: NamePolicy,
-    /// What it is inside of: an object or an array.
+    /// The open objects and arrays.
     inside: Vec<Container>,
-    /// How deep the member is that has names of the agent's below it, if it is inside of one.
+    /// The depth of the surrounding arguments member, if any.
     arguments: Option<usize>,
-    /// The last name that was spared.
+    /// The last member name that was not masked.
     name: MemberName,
-    /// The text that it is in.
+    /// The role of the current text, if inside one.
     text: Option<StringRole>,
-    /// Whether the next byte belongs to the backslash before it.
+    /// Whether the next byte is escaped by a backslash.
     escaped: bool,
-    /// Whether the next text is the name of a member.
+    /// Whether the next text is a member name.
     name_next: bool,
-    /// Whether this turned out to be something else.
+    /// Whether the line turned out not to be JSON.
     broken: bool,
 }
 
@@ -67,11 +66,11 @@ enum StringRole {
     Value,
 }
 
-/// A name, as far as it matters.
+/// A member name: its first bytes and its length.
 #[derive(Clone, Copy, Debug, Default)]
 struct MemberName {
     first: [u8; MAX_ARGUMENTS_NAME],
-    /// How long all of it is.
+    /// The length of the whole name.
     length: usize,
 }
 
@@ -102,8 +101,8 @@ impl JsonWalker {
         }
     }
 
-    /// Goes on, and says where there are texts, or parts of them, that may be masked. What is no
-    /// JSON after all counts as one.
+    /// Walks on and reports the texts, or parts of them, that may be masked. Invalid JSON counts as
+    /// text.
     pub(super) fn walk(
         &mut self,
         bytes: &[u8],
@@ -130,7 +129,7 @@ impl JsonWalker {
                 StringRole::Name => self.name.push(&bytes[start..at]),
             }
             if self.text.is_none() {
-                // Behind its quote.
+                // Skip the opening quote.
                 at += 1;
             }
         }
@@ -141,7 +140,7 @@ impl JsonWalker {
         self.inside.capacity()
     }
 
-    /// The name of a member that never came to its end, when the line did.
+    /// Whether the line ended inside a member name.
     pub(super) fn is_in_name(&self) -> bool {
         self.text == Some(StringRole::Name)
     }
@@ -171,7 +170,7 @@ impl JsonWalker {
                     StringRole::Value
                 });
             }
-            // White space, numbers, `true`, `false` and `null`.
+            // Whitespace, numbers, `true`, `false` and `null`.
             b' ' | b'\t' | b'\r' | b'\n' | b'0'..=b'9' | b'+' | b'-' | b'.' | b'E' => {}
             byte if b"truefalsn".contains(&byte) => {}
             _ => self.broken = true,
@@ -190,7 +189,7 @@ impl JsonWalker {
         self.inside.push(container);
     }
 
-    /// Where the text ends, or the range does.
+    /// The end of the text, or of the range.
     fn end_of_text(&mut self, bytes: &[u8], range: Range<usize>) -> usize {
         let mut at = range.start;
         while at < range.end {

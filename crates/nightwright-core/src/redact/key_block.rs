@@ -1,13 +1,13 @@
-//! A private key in its block of many lines.
+//! Private keys in blocks of several lines.
 //!
-//! It is the one secret that goes over lines, so it is a state: from `-----BEGIN … PRIVATE KEY-----`
-//! on, letters and digits are masked until `-----`, or until a line comes that can't be part of a
-//! key: people and programs speak of keys as well. Everything else stays, the ends of lines above
-//! all, and the quotes that a program has around each of them. In JSON the end of the text that it
-//! is in ends it, too.
+//! A private key is the only secret that spans lines, so it needs state. After `-----BEGIN …
+//! PRIVATE KEY-----`, letters and digits are masked until `-----`. A line that cannot be part of a
+//! key also ends the block, because texts may merely mention keys. Everything else stays, such as
+//! line endings and the quotes that a program adds. In JSON, the end of the surrounding text ends
+//! the block, too.
 //!
-//! A line of a key need not stand alone: a program may have put its number, a time or a colour in
-//! front of it, or all lines behind each other.
+//! A line of a key may have a prefix: a line number, a time or a colour. A program may also join
+//! all lines into one.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -18,67 +18,67 @@ use memchr::{memchr, memmem};
 use super::escapes::code;
 use super::normalize::Normalized;
 
-/// A longer key is none.
+/// The maximum length of a key.
 const MAX_KEY_BYTES: usize = 16 << 10;
 
-/// What a block ends with, and another one begins with.
+/// The start and the end of a block's delimiter lines.
 const DASHES: &[u8] = b"-----";
 
-/// Digits after `\u`.
+/// The number of digits after `\u`.
 const DIGITS: usize = 4;
 
-/// Nothing but a line of a key is so long a run of letters and digits.
+/// A run of letters and digits of this length can only be a line of a key.
 const LONG: usize = 40;
-/// What is shorter may be a word.
+/// A shorter run may be a word.
 const WORD: usize = 16;
-/// More does not stand in front of a line.
+/// The maximum length of a line's prefix.
 const MAX_PREFIX_LEN: usize = 256;
-/// So many short lines in a row are no key.
+/// The number of consecutive short lines that cannot be part of a key.
 const MAX_SHORT_LINES: u8 = 4;
 
-/// What a line in front of the key itself begins with, but for names with a `-`.
+/// The first words of header lines, except names with a `-`.
 const HEADERS: [&[u8]; 5] = [b"Version", b"Comment", b"Hash", b"Charset", b"MessageID"];
 
-/// Whether we are inside of one.
+/// Whether the current position is inside a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeyBlock {
-    /// How much of it may still come; 0 outside.
+    /// The number of bytes that may still follow; 0 outside of a block.
     left: usize,
-    /// What stands in front of each of its lines.
+    /// The common prefix of the block's lines.
     front: LinePrefix,
-    /// Whether a line of the key itself has come.
+    /// Whether a line of the key itself was seen.
     has_begun: bool,
-    /// How many short lines came one after the other.
+    /// The number of consecutive short lines.
     short: u8,
 }
 
-/// What a program puts in front of each line, such as the name of a file.
+/// A prefix that a program adds to each line, such as a file name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LinePrefix {
     words: usize,
-    /// What they are, whatever the numbers in them.
+    /// A hash of the prefix that ignores numbers.
     hash: u64,
 }
 
-/// Where a line of a block ends.
+/// The end of a line in a block.
 struct LineEnd {
     at: usize,
-    /// Where the next one begins; `None` at dashes, which end the block.
+    /// The start of the next line; `None` at dashes, which end the block.
     next: Option<usize>,
 }
 
 impl KeyBlock {
-    /// Whether there is one that has not come to its end.
+    /// Whether a block has started and not ended.
     pub(super) fn is_open(self) -> bool {
         self.left > 0
     }
 
-    /// There is none any more.
+    /// Ends the block, if there is one.
     pub(super) fn close(&mut self) {
         *self = Self::default();
     }
 
-    /// Adds what is to be masked of `range`, given the first lines of blocks.
+    /// Adds the spans to mask in `range`, given the first lines of blocks.
     pub(super) fn spans(
         &mut self,
         bytes: &[u8],
@@ -101,7 +101,7 @@ impl KeyBlock {
         }
     }
 
-    /// Goes through a block and says where it left it.
+    /// Masks the lines of a block and returns the position after it.
     fn inside(
         &mut self,
         bytes: &[u8],
@@ -140,7 +140,7 @@ impl KeyBlock {
             && first.iter().all(u8::is_ascii_digit)
             && !rest.is_empty()
         {
-            // The number of the line.
+            // Skip the line number.
             words = rest;
         }
         let short = std::mem::take(&mut self.short);
@@ -177,7 +177,7 @@ impl LinePrefix {
     }
 }
 
-/// Where the line begins that goes to the end of this range, if that is not far.
+/// The start of the line that ends with this range, if it is near.
 fn start_of_line(bytes: &[u8], range: Range<usize>) -> usize {
     let start = range.start.max(range.end.saturating_sub(MAX_PREFIX_LEN));
     let ends_line = |at: &usize| match bytes[*at] {
@@ -188,8 +188,8 @@ fn start_of_line(bytes: &[u8], range: Range<usize>) -> usize {
     (start..range.end).rev().find(ends_line).map_or(start, |at| at + 1)
 }
 
-/// A line without colours, with the signs of a key as they are where JSON writes their number, and
-/// with spaces for other escapes.
+/// A line without colours, with decoded escapes of key characters, and with spaces for all other
+/// escapes.
 fn normalized(bytes: &[u8], line: Range<usize>) -> Cow<'_, [u8]> {
     let undone = match Normalized::of(bytes, line.clone()) {
         Some(undone) => Cow::Owned(undone.bytes),
@@ -211,13 +211,13 @@ fn normalized(bytes: &[u8], line: Range<usize>) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// The sign of a key that an escape such as `\u002B` stands for.
+/// The key character that an escape such as `\u002B` stands for.
 fn sign(escape: &[u8]) -> Option<u8> {
     let backslashes = escape.iter().take_while(|byte| **byte == b'\\').count();
     u8::try_from(code(&escape[backslashes..])?).ok().filter(|sign| is_key(*sign))
 }
 
-/// What is not just signs.
+/// The words of a line that do not only consist of punctuation.
 fn words(line: &[u8]) -> Vec<&[u8]> {
     line.split(|byte| !is_key(*byte) && !b"._-".contains(byte))
         .map(bare)
@@ -225,8 +225,7 @@ fn words(line: &[u8]) -> Vec<&[u8]> {
         .collect()
 }
 
-/// Where the line ends that begins here: at its end as it is, as JSON or a program writes it, or at
-/// dashes.
+/// The end of the line that starts here: a newline, an encoded newline, or dashes.
 fn end_of_line(bytes: &[u8], range: Range<usize>) -> LineEnd {
     let mut at = range.start;
     while at < range.end {
@@ -251,7 +250,7 @@ fn end_of_line(bytes: &[u8], range: Range<usize>) -> LineEnd {
     LineEnd { at: range.end, next: Some(range.end) }
 }
 
-/// Adds the letters, the digits and the signs of a key.
+/// Adds the spans of letters, digits and other key characters.
 fn mask(bytes: &[u8], line: Range<usize>, spans: &mut Vec<Range<usize>>) {
     let mut at = line.start;
     while at < line.end {
@@ -266,19 +265,19 @@ fn mask(bytes: &[u8], line: Range<usize>, spans: &mut Vec<Range<usize>>) {
     }
 }
 
-/// What keys are written in.
+/// Whether keys may contain this byte.
 fn is_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// A word without the signs around it.
+/// A word without the punctuation around it.
 fn bare(word: &[u8]) -> &[u8] {
     let first = word.iter().position(|byte| is_key(*byte)).unwrap_or(word.len());
     let end = word.iter().rposition(|byte| is_key(*byte)).map_or(first, |last| last + 1);
     &word[first..end]
 }
 
-/// The runs of what keys are written in.
+/// The runs of key characters in a word.
 fn runs(word: &[u8]) -> impl Iterator<Item = &[u8]> {
     word.split(|byte| !is_key(*byte))
 }
@@ -287,14 +286,14 @@ fn is_long(run: &[u8]) -> bool {
     run.len() >= LONG && is_mixed(run) && run.iter().any(u8::is_ascii_digit)
 }
 
-/// Whether there are large and small letters in it.
+/// Whether the run contains upper and lower case letters.
 fn is_mixed(run: &[u8]) -> bool {
     run.iter().any(u8::is_ascii_uppercase) && run.iter().any(u8::is_ascii_lowercase)
 }
 
-/// Whether a line is what may stand in front of a key, given its first word: `Proc-Type: 4,ENCRYPTED`.
+/// Whether a line is a header of a key, given its first word: `Proc-Type: 4,ENCRYPTED`.
 fn is_header(line: &[u8], word: &[u8]) -> bool {
-    // What is a sign of a key may be that of a line that was added.
+    // A key character may also be the marker of an added line in a diff.
     let name = &word[word.iter().position(u8::is_ascii_alphanumeric).unwrap_or(0)..];
     let is_known = HEADERS.contains(&name) || name.contains(&b'-');
     is_known
@@ -302,7 +301,7 @@ fn is_header(line: &[u8], word: &[u8]) -> bool {
         && memmem::find(line, name).is_some_and(|at| line[at + name.len()..].starts_with(b": "))
 }
 
-/// How long an escape is, with all of its backslashes.
+/// The length of an escape, including all its backslashes.
 fn escape(bytes: &[u8]) -> usize {
     let run = bytes.iter().take_while(|byte| **byte == b'\\').count();
     match bytes.get(run) {

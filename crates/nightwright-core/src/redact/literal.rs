@@ -1,8 +1,8 @@
-//! Known values, in the spellings in which programs write them: as they are, escaped for JSON and
-//! for JSON inside of JSON, encoded for a URL, and in base64.
+//! Known values, in the encodings that programs use: verbatim, escaped for JSON or nested JSON,
+//! encoded for a URL, and in base64.
 //!
-//! Each spelling is a needle. The heads of all needles are searched for at once; the rest of a
-//! needle is compared only where its head is found.
+//! Each encoding is a needle. The heads of all needles are searched for at once; the rest of a
+//! needle is compared only after its head matched.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,22 +15,22 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use super::escapes::is_inside_character;
 use super::values::MIN_SECRET_LEN;
 
-/// A longer value is looked for in pieces.
+/// Longer values are searched for in pieces.
 const LONG: usize = 128;
-/// So many bytes has one of them.
+/// The length of a piece, in bytes.
 const PIECE: usize = 64;
-/// A longer head takes more memory and is found no better.
+/// The maximum length of a head. Longer heads take more memory without better results.
 const MAX_HEAD_LEN: usize = 12;
-/// How often a value may be escaped: as JSON inside of JSON, and so on.
+/// The maximum number of nested JSON encodings of a value.
 const LEVELS: usize = 4;
 
-/// How a program writes texts in JSON.
+/// The way a program encodes texts in JSON.
 struct JsonStyle {
-    /// Signs that are written by their number, apart from control characters.
+    /// Characters that are encoded by number, besides control characters.
     numbered: &'static str,
-    /// Whether everything but ASCII is written by its number.
+    /// Whether all characters outside of ASCII are encoded by number.
     ascii: bool,
-    /// Whether numbers have capital letters.
+    /// Whether hexadecimal digits are upper case.
     upper: bool,
 }
 
@@ -49,21 +49,22 @@ const STYLES: [JsonStyle; 6] = [
     style("<>&\"'+`", true, true),
 ];
 
-/// The signs that stay in a URL, and what a space becomes: RFC 3986, paths, JavaScript, forms.
+/// The characters that stay in a URL, and the encoding of a space: RFC 3986, paths, JavaScript,
+/// forms.
 const URL_STYLES: [(&[u8], &str); 5] =
     [(b"-._~", "%20"), (b"-._~/", "%20"), (b"-._~!'()*", "%20"), (b"-._*", "+"), (b"-._~", "+")];
 
-/// All known values.
+/// All known values, prepared for the search.
 #[derive(Default)]
 pub(super) struct Literals {
-    /// The heads of all needles; none is the beginning of another.
+    /// The heads of all needles; none is a prefix of another.
     heads: Option<AhoCorasick>,
-    /// The needles with each of them.
+    /// The needles of each head.
     needles: Vec<Vec<Vec<u8>>>,
 }
 
 impl Literals {
-    /// Of these values; why not if they cannot be looked for.
+    /// Prepares these values; the error says why they cannot be searched for.
     pub(super) fn new(values: &[Vec<u8>]) -> Result<Self, String> {
         let mut all = BTreeSet::new();
         for piece in values.iter().flat_map(|value| pieces(value)) {
@@ -71,7 +72,7 @@ impl Literals {
         }
         let mut heads: Vec<Vec<u8>> = Vec::new();
         let mut needles: Vec<Vec<Vec<u8>>> = Vec::new();
-        // A line ends what is looked for.
+        // Matches never span lines.
         for needle in all.into_iter().filter(|needle| !needle.contains(&b'\n')) {
             match (heads.last(), needles.last_mut()) {
                 (Some(head), Some(those)) if needle.starts_with(head) => those.push(needle),
@@ -88,7 +89,7 @@ impl Literals {
         Ok(Self { heads: Some(built.map_err(|error| error.to_string())?), needles })
     }
 
-    /// Where they are, from `from` on. One may begin inside of another.
+    /// Reports all matches from `from` on. Matches may overlap.
     pub(super) fn find(&self, bytes: &[u8], from: usize, mut each: impl FnMut(Range<usize>)) {
         let Some(heads) = &self.heads else { return };
         let mut at = from;
@@ -104,8 +105,8 @@ impl Literals {
     }
 }
 
-/// A value in pieces of a length that can be looked for, without the signs around it: nobody learns
-/// anything from a sign.
+/// Splits a value into pieces that can be searched for, without the punctuation around it, which
+/// reveals nothing.
 fn pieces(value: &[u8]) -> Vec<&[u8]> {
     let is_sign = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
     let first = value.iter().position(|byte| !is_sign(byte)).unwrap_or(0);
@@ -123,7 +124,7 @@ fn pieces(value: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
-/// Adds every spelling of a value. Bytes that are no text become another character in JSON.
+/// Adds every encoding of a value. Invalid UTF-8 becomes a replacement character in JSON.
 fn spellings(value: &[u8], all: &mut BTreeSet<Vec<u8>>) {
     all.insert(value.to_vec());
     let text = String::from_utf8_lossy(value);
@@ -140,8 +141,8 @@ fn spellings(value: &[u8], all: &mut BTreeSet<Vec<u8>>) {
         all.insert(percent_encoded(value, kept, space, false));
         all.insert(percent_encoded(value, kept, space, true));
     }
-    // What base64 makes of a byte depends on where it stands. Characters at the edges, which have
-    // some bits of a neighbour, are left out.
+    // The base64 encoding of a byte depends on its position. Characters at the edges contain bits
+    // of their neighbours, so they are left out.
     for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
         for (shift, first) in [(0, 0), (1, 2), (2, 3)] {
             let shifted = [&[0; 2][..shift], value].concat();

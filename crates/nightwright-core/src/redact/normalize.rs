@@ -1,5 +1,5 @@
-//! Text that looks otherwise than it is written: colours in the middle of a word, and slashes as
-//! `\/`. A line with one of these is searched a second time, without them.
+//! Lines with colours inside words, or slashes written as `\/`. Such a line is searched a second
+//! time, without them.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -11,21 +11,21 @@ use super::find::SecretMatch;
 
 const ESCAPE: u8 = 0x1b;
 
-/// The escape character as JSON writes it, behind any number of backslashes.
+/// The escape character in JSON, after any number of backslashes.
 const WRITTEN: [&[u8]; 2] = [b"u001b", b"u001B"];
 
-/// What a line has in it that is worth a second look, apart from the escape character itself.
+/// Texts that make a second search necessary, besides the escape character itself.
 static SUSPECTS: LazyLock<[Finder<'static>; 3]> =
     LazyLock::new(|| [&b"u001b["[..], b"u001B[", br"\/"].map(Finder::new));
 
-/// A line without colours and with plain slashes, and where each byte came from.
+/// A line without colours and with plain slashes, and the original position of each byte.
 pub(super) struct Normalized {
     pub(super) bytes: Vec<u8>,
-    /// Where each byte was; one more for the end.
+    /// The original position of each byte, and of the end.
     pub(super) from: Vec<usize>,
 }
 
-/// Each line that has something to undo.
+/// Calls `each` for every line that changes by normalization.
 pub(super) fn normalized_lines(bytes: &[u8], from: usize, mut each: impl FnMut(&Normalized)) {
     if !is_suspect(&bytes[from..]) {
         return;
@@ -45,7 +45,7 @@ fn is_suspect(bytes: &[u8]) -> bool {
 }
 
 impl Normalized {
-    /// `None` if there is nothing to undo.
+    /// Normalizes a line; `None` if it stays the same.
     pub(super) fn of(bytes: &[u8], line: Range<usize>) -> Option<Self> {
         if !is_suspect(&bytes[line.clone()]) {
             return None;
@@ -80,24 +80,24 @@ impl Normalized {
         self.from.extend(range);
     }
 
-    /// Something that was found in it, where it was.
+    /// Maps a match back to its original position.
     pub(super) fn original(&self, hit: &SecretMatch) -> SecretMatch {
         SecretMatch { whole: self.origin(&hit.whole), span: self.origin(&hit.span), by: hit.by }
     }
 
-    /// Where a span was.
+    /// Maps a span back to its original position.
     pub(super) fn origin(&self, span: &Range<usize>) -> Range<usize> {
         self.from[span.start]..self.from[span.end]
     }
 
-    /// Whether something was taken out in front of this byte.
+    /// Whether something was removed before this byte.
     pub(super) fn is_seam(&self, at: usize) -> bool {
         at > 0 && self.from[at] != self.from[at - 1] + 1
     }
 }
 
-/// How long the colour is that begins here, if one does: an escape character, a bracket, parameters
-/// and a letter. `run` backslashes stand in front of an escape character that JSON wrote.
+/// The length of the colour sequence at this position, if any: an escape character, a bracket,
+/// parameters and a letter. `run` is the number of backslashes before an escape character in JSON.
 fn colour(bytes: &[u8], run: usize) -> Option<usize> {
     let escape = match bytes.get(run..)? {
         [ESCAPE, ..] if run == 0 => 1,

@@ -1,12 +1,12 @@
-//! What of a secret value is the secret, when it is an address, a header, a list of settings or JSON:
-//! people and programs show that alone, without what is around it.
+//! The secret parts of a value that is a URL, a header, a list of settings or JSON. Programs may
+//! print these parts without the rest.
 
 use serde_json::Value;
 
 use super::values::{is_secret_name, looks_random};
 
-/// Words that stand where a password would in examples and on the developer's own machine, and words
-/// that say how something is done. They are everywhere, and no secret.
+/// Placeholder passwords of examples and local setups, and words that describe a method. They are
+/// common and not secret.
 const EXAMPLES: [&str; 18] = [
     "anonymous",
     "automatic",
@@ -28,12 +28,12 @@ const EXAMPLES: [&str; 18] = [
     "username",
 ];
 
-/// Whether it is such a word.
+/// Whether the value is one of these words.
 pub(super) fn is_example(value: &str) -> bool {
     EXAMPLES.iter().any(|example| value.eq_ignore_ascii_case(example))
 }
 
-/// The parts of a line of a value that are secret for themselves.
+/// The parts of a value's line that are secret on their own.
 pub(super) fn secret_parts(line: &str) -> Vec<String> {
     let line = line.trim();
     let mut parts = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn secret_parts(line: &str) -> Vec<String> {
         }
         parts.push(part.to_owned());
     } else if let Some(part) = of_header(line) {
-        // Behind the word that says what sort of secret it is.
+        // The part after the word that names the kind of secret.
         if let Some((_, bare)) = part.split_once(' ').filter(|(_, bare)| !bare.contains(' ')) {
             parts.push(bare.to_owned());
         }
@@ -55,7 +55,7 @@ pub(super) fn secret_parts(line: &str) -> Vec<String> {
     parts
 }
 
-/// The texts of a value that is JSON whose names say that they are secret.
+/// The texts in a JSON value whose names mark them as secret.
 pub(super) fn secrets_of_json(value: &str) -> Vec<String> {
     fn gather(value: Value, is_secret: bool, secrets: &mut Vec<String>) {
         match value {
@@ -82,8 +82,7 @@ pub(super) fn secrets_of_json(value: &str) -> Vec<String> {
     secrets
 }
 
-/// What is secret of `Name=value;Name=value`, of the same with spaces between, and of what follows
-/// the `?` of an address.
+/// The secrets in `Name=value;Name=value`, in the same with spaces, and in the query of a URL.
 fn of_settings(line: &str) -> impl Iterator<Item = &str> {
     let separator = |c: char| match (line.contains(';'), line.contains("://")) {
         (true, _) => c == ';',
@@ -96,7 +95,7 @@ fn of_settings(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a name in a list of settings or in JSON says that its value is secret: `AccountKey`.
+/// Whether a name in a list of settings or in JSON marks its value as secret: `AccountKey`.
 fn is_secret_key(name: &str) -> bool {
     let mut words = String::with_capacity(name.len() + 4);
     for c in name.chars() {
@@ -108,11 +107,11 @@ fn is_secret_key(name: &str) -> bool {
     words.eq_ignore_ascii_case("pwd") || words == "sig" || is_secret_name(&words)
 }
 
-/// The password of `scheme://user:password@host`, or a token that stands in its place.
+/// The password of `scheme://user:password@host`, or a token in its place.
 fn of_address(line: &str) -> Option<&str> {
     let (scheme, rest) = line.split_once("://")?;
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    // Somebody may have written a password with a slash as it is.
+    // A password may contain an unencoded slash.
     let (who, _) = authority.rsplit_once('@').or_else(|| rest.rsplit_once('@'))?;
     match who.split_once(':') {
         Some((user, password)) => {
@@ -123,7 +122,7 @@ fn of_address(line: &str) -> Option<&str> {
     }
 }
 
-/// What follows `Name: `. A kind of file or a list of words is no secret.
+/// The value after `Name: `. Media types and lists of words are not secret.
 fn of_header(line: &str) -> Option<&str> {
     let (name, value) = line.split_once(": ")?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -135,12 +134,12 @@ fn of_header(line: &str) -> Option<&str> {
     (is_made_up || is_secret_name(&name.replace('-', "_"))).then_some(value)
 }
 
-/// Whether it is a kind of file: `application/json`.
+/// Whether the value is a media type: `application/json`.
 fn is_kind(value: &str) -> bool {
     ["application/", "text/", "image/", "multipart/"].iter().any(|kind| value.starts_with(kind))
 }
 
-/// The same without the `%40` of an address.
+/// Decodes percent-encoded characters such as `%40`.
 fn decoded(part: &str) -> String {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
@@ -152,7 +151,7 @@ fn decoded(part: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| part.to_owned())
 }
 
-/// What these digits stand for.
+/// The byte that these hexadecimal digits stand for.
 fn number(digits: &[u8]) -> Option<u8> {
     let text = str::from_utf8(digits).ok()?;
     u8::from_str_radix(text, 16).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit))

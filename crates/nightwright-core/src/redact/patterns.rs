@@ -1,9 +1,8 @@
-//! What has the form of a secret, whoever made it. Each pattern has one group: what is masked.
+//! The formats of common secrets. Each pattern has one group: the part that is masked.
 //!
-//! A pattern is only as long as it must be to know a secret by its beginning; where that ends is
-//! looked at afterwards, and so is whether it begins where it should. So no byte is looked at more
-//! than a few times, whatever the text is. And no pattern begins with anything but letters or
-//! signs as they are: that is what makes a gigabyte go by quickly.
+//! A pattern is only long enough to recognize the beginning of a secret. The end and the boundary
+//! before it are checked afterwards. Therefore no byte is visited more than a few times, whatever
+//! the text is. Every pattern starts with literal characters, which makes the search fast.
 
 use std::sync::LazyLock;
 
@@ -11,57 +10,55 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::SIZE;
 
-/// Something that has the form of a secret.
+/// The format of a kind of secret.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenFormat {
-    /// What it is called.
     pub(super) name: &'static str,
-    /// How it begins, with one group.
+    /// The pattern of its beginning, with one group.
     pub(super) form: &'static str,
-    /// How it goes on.
+    /// The characters that follow the beginning.
     pub(super) rest: TokenTail,
-    /// What may stand in front of it.
+    /// The characters that may precede it.
     pub(super) front: LeftBoundary,
-    /// What has to be in it besides.
+    /// A further condition for a match.
     pub(super) proof: MatchRule,
 }
 
-/// How a secret goes on behind its beginning.
+/// The continuation of a secret after its beginning.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TokenTail {
-    /// Not at all.
+    /// The pattern covers the whole secret.
     Nothing,
-    /// As long as there are letters, digits and these signs.
+    /// Any number of letters, digits and these characters.
     Run(&'static [u8]),
-    /// The same, and behind it so many further parts of at least so many characters, each after a
-    /// dot.
+    /// Like `Run`, followed by a number of further parts of a minimum length, each after a dot.
     Dotted(&'static [u8], usize, usize),
 }
 
-/// What may stand in front of a match.
+/// The characters that may precede a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeftBoundary {
-    /// Anything.
+    /// Any character may precede it.
     Any,
-    /// No letter and no digit: `task-…` is no `sk-…`.
+    /// No letter or digit: `task-…` does not contain `sk-…`.
     NoWord,
 }
 
-/// What has to be in a match.
+/// A further condition for a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MatchRule {
-    /// Its form is enough.
+    /// The format is sufficient.
     Form,
-    /// It was made up by a machine: `sk-` can be the beginning of words, too.
+    /// The match looks random: `sk-` can also be the start of words.
     MadeUp,
-    /// There is a digit in it: a token may be made of words as well.
+    /// The match contains a digit: other text may have the same format.
     Digit,
-    /// There is a digit in it, and in front of it stands nothing or what says which sort of token
-    /// follows. Behind other words it was made up by a machine.
+    /// The match contains a digit, and follows a word for the kind of token, or nothing. After
+    /// other words it must look random.
     Scheme,
-    /// What follows is a host: `docker://image:1.2@sha256:…` is none, and has no password.
+    /// A host follows: `docker://image:1.2@sha256:…` has no host and no password.
     Address,
-    /// It begins the block of a private key, and is not masked itself.
+    /// The match starts the block of a private key, and is not masked itself.
     KeyBlock,
 }
 
@@ -85,8 +82,8 @@ const PLAIN: TokenTail = TokenTail::Run(b"");
 const WORD: TokenTail = TokenTail::Run(b"_-");
 const HEADER: TokenTail = TokenTail::Run(b"._~+/=-");
 
-/// All of them. Of two that begin at the same place the first one counts. Every further way to begin
-/// makes all the rest slower, and some make it twice as slow: measure before adding one.
+/// All formats. If two start at the same position, the first one wins. Every additional beginning
+/// slows down the search, sometimes by a factor of two: measure before adding one.
 #[rustfmt::skip]
 pub(super) static PATTERNS: &[TokenFormat] = &[
     token("Anthropic key", r"(sk-ant-[A-Za-z0-9_-]{16})", WORD),
@@ -114,13 +111,13 @@ pub(super) static PATTERNS: &[TokenFormat] = &[
     TokenFormat { name: "private key", form: r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)", rest: TokenTail::Nothing, front: LeftBoundary::Any, proof: MatchRule::KeyBlock },
 ];
 
-/// All of them in one.
+/// All patterns combined into one.
 pub(super) static ALL: LazyLock<Regex> = LazyLock::new(|| {
     let forms: Vec<_> = PATTERNS.iter().map(|pattern| pattern.form).collect();
     build(&forms.join("|"))
 });
 
-/// Each of them, at the beginning of a text.
+/// Each pattern, anchored at the start of a text.
 pub(super) static EACH: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     PATTERNS.iter().map(|pattern| build(&format!(r"\A{}", pattern.form))).collect()
 });
@@ -139,8 +136,8 @@ mod tests {
 
     use super::*;
 
-    /// What each pattern finds, and what looks alike and is left alone. Put together from pieces,
-    /// or whoever looks for secrets in sources would find these.
+    /// A match for each pattern, and similar texts that must not match. They are assembled from
+    /// pieces, so that secret scanners do not report this file.
     fn examples() -> Vec<(&'static str, String, &'static str)> {
         let a = |count: usize| "a1B2".repeat(count);
         vec![

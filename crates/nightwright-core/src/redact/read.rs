@@ -1,9 +1,8 @@
-//! What the user looks for in the texts of JSON, as somebody would read them.
+//! The user's patterns in the decoded texts of JSON.
 //!
-//! A pattern is written for what is printed: for lines that begin and end, for tabs and quotes. JSON
-//! writes all of that otherwise. So a text is read first, its lines are looked at one by one, and
-//! what is found is told by where it was written. A text that is JSON itself, or has lines that are,
-//! is read again.
+//! Users write patterns for printed text, with line ends, tabs and quotes, which JSON encodes. So a
+//! text is decoded first, its lines are searched one by one, and matches are mapped back to their
+//! encoded positions. A text that is JSON itself, or has lines of JSON, is decoded again.
 
 use std::ops::Range;
 
@@ -14,14 +13,14 @@ use super::find::{Finder, SecretMatch};
 use super::json::{JsonWalker, NamePolicy, is_json};
 use super::normalize::{Normalized, normalized_lines};
 
-/// How often a text that is found in a text is read.
+/// The maximum depth of JSON texts inside JSON texts.
 pub(super) const LEVELS: usize = 1;
 
-/// Digits of an escape, its backslash and its `u`.
+/// The length of a `\uXXXX` escape.
 const UNICODE: usize = 6;
 
 impl Finder {
-    /// What the user's patterns match in a text of JSON.
+    /// Adds the matches of the user's patterns in a JSON text.
     pub(super) fn wanted_in_text(
         &self,
         bytes: &[u8],
@@ -49,7 +48,7 @@ impl Finder {
         hits
     }
 
-    /// What the user's patterns match in each line from `from` on.
+    /// Adds the matches of the user's patterns in each line from `from` on.
     pub(super) fn wanted_in_lines(&self, bytes: &[u8], from: usize, hits: &mut Vec<SecretMatch>) {
         for line in lines(bytes, from) {
             self.wanted(bytes, line, hits);
@@ -57,7 +56,7 @@ impl Finder {
     }
 }
 
-/// Each line without its end.
+/// Each line without its line ending.
 fn lines(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
     let mut start = from;
     std::iter::from_fn(move || {
@@ -69,7 +68,7 @@ fn lines(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The texts in a text that is JSON, or in its lines that are.
+/// The texts inside a text that is JSON, or in its lines that are.
 fn texts_inside(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut texts = Vec::new();
     let mut walk =
@@ -82,13 +81,13 @@ fn texts_inside(bytes: &[u8]) -> Vec<Range<usize>> {
     texts
 }
 
-/// What stands between the quotes of a text of JSON, read. Half a character is another one: there
-/// are programs that cut them in two.
+/// Decodes a JSON text without its quotes. Half a surrogate pair becomes a replacement character:
+/// some programs split them.
 pub(crate) fn text_of(inside: &[u8]) -> String {
     String::from_utf8_lossy(&read(inside, 0..inside.len()).bytes).into_owned()
 }
 
-/// A text of JSON as it is read.
+/// Decodes a JSON text, with the original position of each byte.
 fn read(bytes: &[u8], text: Range<usize>) -> Normalized {
     let mut read = Normalized {
         bytes: Vec::with_capacity(text.len()),
@@ -114,7 +113,7 @@ fn read(bytes: &[u8], text: Range<usize>) -> Normalized {
     read
 }
 
-/// The character that an escape stands for, and how long that is. What is none is a backslash.
+/// The character of an escape, and the length of the escape. An invalid escape is a backslash.
 fn escaped(bytes: &[u8]) -> (char, usize) {
     let character = match bytes.get(1) {
         Some(b'n') => '\n',
@@ -131,7 +130,7 @@ fn escaped(bytes: &[u8]) -> (char, usize) {
     (character, 2)
 }
 
-/// A character by its number, which may take two escapes.
+/// The character of a `\uXXXX` escape, or of a surrogate pair.
 fn unicode(bytes: &[u8]) -> (char, usize) {
     let Some(first) = code(&bytes[1..]) else { return ('\\', 1) };
     let second = bytes.get(UNICODE..).and_then(|rest| code(rest.strip_prefix(b"\\")?));

@@ -1,4 +1,4 @@
-//! Secrets in what is recorded.
+//! Masking of secrets in journal records and JSON values.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::Secrets;
 use crate::event::{Event, Record};
 
-/// A run of so many stars is a mask.
+/// The shortest run of stars that counts as a mask.
 const MASK: &str = "********";
 
 impl Secrets {
-    /// The records with every secret masked. Borrowed when there is none.
+    /// Masks every secret in the records. Borrowed if there is none.
     pub fn mask_records<'a>(&self, records: &'a [Record]) -> Cow<'a, [Record]> {
         let mut masked = Cow::Borrowed(records);
         for (index, record) in records.iter().enumerate() {
@@ -25,11 +25,11 @@ impl Secrets {
         masked
     }
 
-    /// The event with every secret masked, if there is one in it.
+    /// Returns the event with every secret masked; `None` if it contains none.
     pub fn mask_event(&self, event: &Event) -> Option<Event> {
         let bytes = serde_json::to_vec(event).ok()?;
-        // A text and the way JSON writes it differ where there is a backslash: then a secret may be
-        // in the one and not in the other.
+        // A text with a backslash differs from its JSON encoding, so a secret may be in only one of
+        // them.
         if memchr(b'\\', &bytes).is_none() && !self.are_in(&bytes) {
             return None;
         }
@@ -49,7 +49,7 @@ impl Secrets {
         one_by_one(before, &changes)
     }
 
-    /// Every text that has to be another, by its place.
+    /// Collects every text that masking changes, with its JSON pointer.
     fn texts(&self, value: &Value, place: &mut String, changes: &mut Vec<(String, String)>) {
         let length = place.len();
         match value {
@@ -68,7 +68,7 @@ impl Secrets {
             }
             Value::Object(members) => {
                 for (name, member) in members {
-                    // The name of the event says what all the rest is.
+                    // The name of the event determines the type of everything else.
                     if length == 0 && name == "event" {
                         continue;
                     }
@@ -82,7 +82,7 @@ impl Secrets {
         }
     }
 
-    /// Masks every text of a value but the names in it, and says whether there was anything to mask.
+    /// Masks every text of a value except member names; returns whether anything was masked.
     pub fn mask_value(&self, value: &mut Value) -> bool {
         let mut any = false;
         for_each_text(value, &mut |text| {
@@ -94,7 +94,8 @@ impl Secrets {
         any
     }
 
-    /// A text masked as it is and as JSON writes it, where the lines of a value are one.
+    /// Masks a text as it is and in its JSON encoding, in which a value of several lines is one
+    /// line.
     fn mask_anywhere(&self, text: &str) -> Option<String> {
         let masked = self.mask(text);
         let written = serde_json::to_vec(&*masked).ok()?;
@@ -119,8 +120,8 @@ fn for_each_text(value: &mut Value, each: &mut impl FnMut(&mut String)) {
     }
 }
 
-/// A secret that happens to be a word of ours can't be masked where that word is meant: everything
-/// else still is.
+/// Applies the changes one by one. A secret that equals a name of the format cannot be masked
+/// there, but all others can.
 fn one_by_one(mut value: Value, changes: &[(String, String)]) -> Option<Event> {
     for (place, text) in changes {
         let mut attempt = value.clone();
@@ -138,7 +139,7 @@ fn put(value: &mut Value, place: &str, text: &str) {
     }
 }
 
-/// Whether two things are the same but for what is masked in the first.
+/// Whether two values are equal except for the masks in the first.
 pub fn agrees(masked: &impl Serialize, told: &impl Serialize) -> bool {
     match (serde_json::to_value(masked), serde_json::to_value(told)) {
         (Ok(masked), Ok(told)) => same(&masked, &told),
@@ -146,8 +147,8 @@ pub fn agrees(masked: &impl Serialize, told: &impl Serialize) -> bool {
     }
 }
 
-/// What is masked in the first of two things that agree, as it stands in the second: what was secret
-/// once, whether or not anybody could tell by now.
+/// The texts of the second value that are masked in the first, given that they agree. These were
+/// secret once, even if they are no longer recognized.
 pub fn masked_in(masked: &impl Serialize, told: &impl Serialize) -> Vec<String> {
     let mut found = BTreeSet::new();
     if let (Ok(masked), Ok(told)) = (serde_json::to_value(masked), serde_json::to_value(told)) {
@@ -159,7 +160,7 @@ pub fn masked_in(masked: &impl Serialize, told: &impl Serialize) -> Vec<String> 
 fn gather(masked: &Value, told: &Value, found: &mut BTreeSet<String>) {
     match (masked, told) {
         (Value::String(masked), Value::String(told)) if masked != told => {
-            // A star at the edge of a mask may have been one before.
+            // A star at the edge of a mask may be part of the original text.
             let covered = covered(masked, told).into_iter().map(|text| text.trim_matches('*'));
             found.extend(covered.filter(|text| !text.is_empty()).map(str::to_owned));
         }
@@ -177,7 +178,7 @@ fn gather(masked: &Value, told: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// What stands where there are stars.
+/// The texts at the positions of the masks.
 fn covered<'t>(masked: &str, told: &'t str) -> Vec<&'t str> {
     let mut covered = Vec::new();
     if masked.len() == told.len() {
@@ -189,8 +190,8 @@ fn covered<'t>(masked: &str, told: &'t str) -> Vec<&'t str> {
         }
         return covered;
     }
-    // What was written over several lines is shorter than its mask: what stands between the masks
-    // is looked for instead.
+    // A value of several lines is shorter than its mask, so the texts between the masks are
+    // searched for instead.
     let Some((front, rest)) = masked.split_once(MASK) else { return covered };
     let Some(mut told) = told.strip_prefix(front) else { return covered };
     let between = rest.split(MASK).map(|piece| piece.trim_start_matches('*'));
@@ -205,7 +206,7 @@ fn covered<'t>(masked: &str, told: &'t str) -> Vec<&'t str> {
     covered
 }
 
-/// Whether anything in it is masked.
+/// Whether the value contains masks.
 pub fn has_masks(value: &impl Serialize) -> bool {
     fn any(value: &Value) -> bool {
         match value {
@@ -218,8 +219,8 @@ pub fn has_masks(value: &impl Serialize) -> bool {
     serde_json::to_value(value).is_ok_and(|value| any(&value))
 }
 
-/// Whether there is a run of stars that is a mask, as far as one can tell: frames of comments
-/// (`/*****`, a line of stars) are none.
+/// Whether the text contains a run of stars that is a mask. Comment frames (`/*****`, a line of
+/// stars) do not count.
 fn has_mask(text: &str) -> bool {
     text.lines().any(|line| {
         let runs = line.split(|c| c != '*').filter(|run| run.len() >= MASK.len());
@@ -248,7 +249,7 @@ fn same_text(masked: &str, told: &str) -> bool {
     if masked.len() == told.len() {
         return masked.bytes().zip(told.bytes()).all(|(a, b)| a == b || a == b'*');
     }
-    // What was written over several lines is shorter than its mask.
+    // A value of several lines is shorter than its mask.
     let Some((front, rest)) = masked.split_once(MASK) else { return false };
     let end = rest.rsplit_once('*').map_or(rest, |(_, end)| end);
     told.starts_with(front) && told.ends_with(end)

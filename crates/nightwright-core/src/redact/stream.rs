@@ -1,9 +1,8 @@
-//! Secrets in a stream that comes in chunks of any size.
+//! Masking of a stream that arrives in chunks of any size.
 //!
-//! What is looked for is in one line. So whole lines go out at once, and the last one, which has
-//! no end yet, is kept back. One that is longer than anybody can wait for goes out in segments,
-//! each cut where nothing that belongs together is taken apart. Where that is depends on the line
-//! alone and not on how it comes.
+//! Matches never span lines. Whole lines are passed on at once, and the last, incomplete line is
+//! held back. A line that is too long to hold back is passed on in segments, cut between matches.
+//! The cuts depend on the line only, not on the chunks.
 
 use std::ops::Range;
 
@@ -15,48 +14,48 @@ use super::json::{JsonWalker, NamePolicy, is_json};
 use super::key_block::KeyBlock;
 use super::{Secrets, cover};
 
-/// The most that is kept back of a line, and the length of a segment of a longer one.
+/// The maximum number of bytes held back of a line, and the length of a segment of a longer one.
 pub(super) const HOLD: usize = 256 << 10;
-/// So much of a segment goes with the next one: more than anything that is looked for has.
+/// The part of a segment that is processed again with the next one. It is longer than any match.
 const KEEP: usize = 8 << 10;
-/// What is kept of what is gone already, to tell what is an escape. An even number: of a long run
-/// of backslashes each pair stays one.
+/// The number of bytes kept before the current position, to recognize escapes. It is even, so that
+/// pairs in a long run of backslashes stay pairs.
 const CONTEXT: usize = 256;
 
-/// How JSON writes the end of a line in a text.
+/// The JSON encoding of a line ending in a text.
 const NEWLINE: &[u8] = br"\n";
 
-/// Masks a stream.
+/// Masks the secrets in a stream.
 #[derive(Debug)]
 pub struct StreamMasker {
     secrets: Secrets,
     names: NamePolicy,
-    /// The last line so far, behind some bytes of it that are gone already.
+    /// The incomplete last line, after some bytes that were already passed on.
     held: Vec<u8>,
-    /// How many bytes those are.
+    /// The number of those bytes.
     context: usize,
     block: KeyBlock,
-    /// The line that goes out in segments.
+    /// The state of a line that is passed on in segments.
     long: Option<LongLine>,
 }
 
-/// A line that goes out in segments.
+/// A line that is passed on in segments.
 #[derive(Debug)]
 struct LongLine {
-    /// Where we are in it, if it is JSON.
+    /// The position in the line, if it is JSON.
     json: Option<JsonWalker>,
-    /// Whether something longer than anything was cut: what follows belongs to it.
+    /// Whether an overlong match was cut: the following bytes belong to it.
     continues: Option<MatchSource>,
 }
 
 impl StreamMasker {
-    /// For one stream of text. A line of JSON in it is masked in its names and its texts.
+    /// Creates a masker for a stream of text. In lines of JSON, names and texts are masked.
     pub fn new(secrets: Secrets) -> Self {
         Self::with(secrets, NamePolicy::Masked)
     }
 
-    /// For one stream of a program whose lines are JSON: the names stay, for whoever reads a line
-    /// goes by them. Those of what a tool is called with are the agent's, and are masked.
+    /// Creates a masker for a program's stream of JSON lines. Names stay, because readers depend on
+    /// them; names in the arguments of tools are masked.
     pub fn of_json(secrets: Secrets) -> Self {
         Self::with(secrets, NamePolicy::Spared)
     }
@@ -66,7 +65,8 @@ impl StreamMasker {
         Self { secrets, names, held: Vec::new(), context: 0, block, long: None }
     }
 
-    /// Takes more, and hands out what can be known by now. What has no secret in it is not copied.
+    /// Processes a chunk and passes on everything that is certain. Parts without secrets are not
+    /// copied.
     pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
         let mut chunk = chunk;
         if !self.held.is_empty() {
@@ -86,27 +86,27 @@ impl StreamMasker {
         }
     }
 
-    /// Whether nothing is kept back and nothing goes on: what comes next begins a line, and is
-    /// masked by what is in it alone.
+    /// Whether nothing is held back or continues: the next byte starts a line, which is masked on
+    /// its own.
     pub(crate) fn is_idle(&self) -> bool {
         self.held.is_empty() && self.long.is_none() && !self.block.is_open()
     }
 
-    /// Bytes that are kept.
+    /// The number of bytes held back.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         let json = self.long.as_ref().and_then(|long| long.json.as_ref());
         self.held.capacity() + json.map_or(0, JsonWalker::memory)
     }
 
-    /// Hands out the rest: there is no more.
+    /// Passes on the rest at the end of the stream.
     pub fn finish(&mut self, mut each: impl FnMut(&[u8])) {
         if !self.held.is_empty() {
             self.held(true, &mut each);
         }
     }
 
-    /// Hands out of the last line what is to go.
+    /// Passes on the part of the last line that is certain.
     fn held(&mut self, has_ended: bool, each: &mut impl FnMut(&[u8])) {
         let is_long = self.held.len() - self.context > HOLD;
         if !has_ended && !is_long {
@@ -125,14 +125,14 @@ impl StreamMasker {
             held.clear();
             self.context = 0;
         }
-        // The same memory is used again.
+        // Reuse the buffer.
         self.held = held;
     }
 
-    /// Hands out whole lines.
+    /// Masks and passes on whole lines.
     fn lines(&mut self, window: &[u8], each: &mut impl FnMut(&[u8])) {
         let found = self.secrets.finder.find(window, 0);
-        // What the user looks for may be in the texts of a line and not in how JSON writes them.
+        // The user's patterns may match decoded texts that the raw line does not show.
         let is_asked = self.secrets.finder.has_extra();
         if found.is_empty() && !self.block.is_open() && !is_asked {
             return each(window);
@@ -158,7 +158,7 @@ impl StreamMasker {
         emit(window, gone..window.len(), spans, each);
     }
 
-    /// What is masked of one line.
+    /// The spans to mask in one line.
     fn line(
         &mut self,
         window: &[u8],
@@ -180,8 +180,7 @@ impl StreamMasker {
         }
     }
 
-    /// Hands out a long line from `from` on, or as much of it as is certain, and says how much is
-    /// gone then.
+    /// Passes on a long line from `from` on, as far as it is certain; returns the end of that part.
     fn long(
         &mut self,
         line: &[u8],
@@ -203,7 +202,7 @@ impl StreamMasker {
         from
     }
 
-    /// Hands out a segment from `from` on, and says to where.
+    /// Passes on a segment from `from` on; returns its end.
     fn segment(
         &mut self,
         window: &[u8],
@@ -221,7 +220,7 @@ impl StreamMasker {
             LongLine { json, continues: None }
         });
         let all = from..window.len();
-        // One text to look into, or many.
+        // One text to search, or many.
         let mut parts = vec![all.clone()];
         let is_clean = hits.is_empty() && key_blocks.is_empty() && !finder.has_extra();
         if let Some(walker) = &long.json
@@ -262,7 +261,7 @@ impl StreamMasker {
 }
 
 impl LongLine {
-    /// The rest of what was cut, in the part that this segment begins with.
+    /// The rest of a match that was cut, in the first part of this segment.
     fn rest(&self, window: &[u8], from: usize, part: Option<&Range<usize>>) -> Option<SecretMatch> {
         let part = part.filter(|part| part.start == from)?;
         let by = self.continues?;
@@ -278,7 +277,7 @@ impl LongLine {
     }
 }
 
-/// The texts of a line of JSON that may be masked. A name that never ended may be one.
+/// The texts of a line of JSON that may be masked. An unfinished name may be one.
 fn texts(
     walker: &mut JsonWalker,
     window: &[u8],
@@ -294,8 +293,8 @@ fn texts(
     texts
 }
 
-/// Where the last line ends that ends in this part of a text of JSON, or the part itself: what the
-/// user looks for in a line is not taken apart then.
+/// The end of the last complete line in this part of a JSON text, or of the part itself. A cut
+/// there does not split matches of the user's patterns.
 fn end_of_line(window: &[u8], part: Range<usize>) -> usize {
     let mut end = part.end;
     while let Some(at) = memmem::rfind(&window[part.start..end], NEWLINE) {
@@ -307,14 +306,14 @@ fn end_of_line(window: &[u8], part: Range<usize>) -> usize {
     part.end
 }
 
-/// The first line of a text of JSON.
+/// The first line of a JSON text.
 fn first_line(window: &[u8], text: &Range<usize>) -> Range<usize> {
     let mut ends = memmem::find_iter(&window[text.clone()], NEWLINE).map(|at| text.start + at);
     text.start..ends.find(|at| is_sign(window, *at)).unwrap_or(text.end)
 }
 
-/// Where a segment is cut: before its last few bytes (`latest`), and where nothing that belongs
-/// together is taken apart; and what is cut nevertheless, for it is longer than anything.
+/// The position at which a segment is cut: before its last bytes (`latest`), and between matches.
+/// Also returns the source of an overlong match that is cut nevertheless.
 fn cut(
     window: &[u8],
     from: usize,
@@ -352,11 +351,11 @@ fn cut(
     let over =
         hits.iter().filter(|hit| hit.whole.start < cut && cut < hit.whole.end.max(hit.span.end));
     let by = over.map(|hit| hit.by).max_by_key(|by| *by == MatchSource::User);
-    // What is no part of a secret so far may become one with what follows: it is a run of signs.
+    // A run of token characters that is no match yet may become one with the next bytes.
     (cut, by)
 }
 
-/// The same places in order, and none of them twice.
+/// Sorts the spans and merges those that overlap.
 fn merged(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     spans.sort_by_key(|span| span.start);
     let mut merged: Vec<Range<usize>> = Vec::new();
@@ -391,7 +390,7 @@ fn emit(
     each(&masked);
 }
 
-/// What tokens are made of.
+/// Whether tokens may contain this byte.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.~+/=%".contains(&byte)
 }

@@ -36,7 +36,7 @@ fn streamed(secrets: &Secrets, bytes: &[u8], sizes: &[usize]) -> Vec<u8> {
     out
 }
 
-/// Whether a value is in a text in any way to write it.
+/// Whether the bytes contain the value in any encoding.
 fn shows(bytes: &[u8], secret: &str) -> bool {
     let mut text = String::from_utf8_lossy(bytes).into_owned();
     for _ in 0..4 {
@@ -264,7 +264,7 @@ fn json_that_is_nested_without_end_is_neither_slow_nor_held() {
     }
 }
 
-/// A line longer than what is kept back, with something in it all the way.
+/// A line longer than the part that is held back, filled with this piece.
 fn long_line(piece: &str) -> String {
     let filling = "lorem ipsum dolor ".repeat(40);
     let count = (5 << 19) / (filling.len() + piece.len());
@@ -307,7 +307,7 @@ fn in_json_only_texts_are_masked_and_each_for_itself() {
         serde_json::to_vec_pretty(&json!({ "modelUsage": 123_456, "t": "secret=1" })).unwrap();
     let masked: Value = serde_json::from_slice(&secrets.mask_json(&pretty)).unwrap();
     assert_eq!(masked, json!({ "modelUsage": 123_456, "t": "********" }));
-    // What only looks like JSON is text.
+    // Text that only looks like JSON is masked as plain text.
     assert_eq!(secrets.mask("{ echo modelUsage; }"), "{ echo **********; }");
 }
 
@@ -428,7 +428,7 @@ fn what_is_masked_is_known_again_by_what_was_told() {
         assert_eq!(masked_in(&masked, &told), wanted, "{masked}");
         assert!(agrees(&masked, &told), "{masked}");
     }
-    // A mask that is longer than what it masks.
+    // A mask that is longer than the masked text.
     let told = "a first line\nsecond line b, correct-horse";
     let masked = "a *************************** b, *************";
     assert_eq!(masked_in(&masked, &told), ["correct-horse", "first line\nsecond line"]);

@@ -1,33 +1,33 @@
-//! What has the form of a secret, found in time that only its length counts for.
+//! Search for texts in the format of a secret, in linear time.
 
 use std::ops::Range;
 
 use super::escapes::{end_of_escape_around, ends_escape};
 use super::patterns::{ALL, EACH, LeftBoundary, MatchRule, PATTERNS, TokenTail};
 
-/// Something that was found.
+/// A token that was found.
 pub(super) struct TokenMatch {
-    /// All of it, with what it is known by.
+    /// The whole match with its context.
     pub(super) whole: Range<usize>,
-    /// What is secret of it.
+    /// The part of the match that is secret.
     pub(super) span: Range<usize>,
     pub(super) proof: MatchRule,
 }
 
-/// A run of characters that a secret can be made of: many may begin in it that are none, and it is
-/// gone through once for all of them.
+/// A run of token characters. Many beginnings may match inside it, so it is scanned once for all of
+/// them.
 #[derive(Clone, Copy)]
 struct CharRun {
     start: usize,
     end: usize,
     last_digit: Option<usize>,
-    /// Where what has to follow ends, if it does follow.
+    /// The end of the required following part, if present.
     behind: Option<usize>,
 }
 
-/// What stands behind the `@` of an image that is named by what is in it.
+/// The prefixes of image digests after `@`.
 const DIGESTS: [&[u8]; 2] = [b"sha256:", b"sha512:"];
-/// What names the sort of token behind it.
+/// Words that name the kind of the token after them.
 const SCHEMES: [&[u8]; 10] = [
     b"bearer",
     b"basic",
@@ -40,16 +40,16 @@ const SCHEMES: [&[u8]; 10] = [
     b"negotiate",
     b"ntlm",
 ];
-/// Nobody writes a name that is longer than this.
+/// The maximum length of a readable name.
 const NAME_MAX: usize = 256;
-/// A longer part of a name is no word.
+/// The maximum length of a word in a name.
 const WORD_MAX: usize = 16;
-/// A longer number is no version and no chapter.
+/// The maximum length of a number in a name, such as a version or a chapter.
 const NUMBER_MAX: usize = 5;
-/// So much further on a password may go that has an `@` in it.
+/// The maximum distance to a later `@` that still belongs to the password.
 const PASSWORD_MAX: usize = 128;
 
-/// Looks from `from` on. `seam` says where something was taken out in front of a byte.
+/// Searches from `from` on. `seam` returns whether something was removed before a byte.
 pub(super) fn find_tokens(
     bytes: &[u8],
     from: usize,
@@ -126,8 +126,8 @@ impl CharRun {
     }
 }
 
-/// Whether no person made it up: `section-4.2` and `sk-circle-fade-2` are words and small numbers.
-/// There is a digit in it.
+/// Whether the token looks random: `section-4.2` and `sk-circle-fade-2` consist of words and small
+/// numbers. The token contains a digit.
 fn is_made_up(token: &[u8]) -> bool {
     let is_odd = |part: &[u8]| {
         let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
@@ -137,7 +137,7 @@ fn is_made_up(token: &[u8]) -> bool {
     token.len() > NAME_MAX || token.split(|byte| !byte.is_ascii_alphanumeric()).any(is_odd)
 }
 
-/// Whether behind the name of a header a sort of token is named, or nothing stands.
+/// Whether the header's name is followed by nothing, or by a word for the kind of token.
 fn names_scheme(header: &[u8]) -> bool {
     let colon = header.iter().position(|byte| matches!(byte, b':' | b'=')).unwrap_or(0);
     let mut words = header[colon..]
@@ -150,7 +150,7 @@ fn names_scheme(header: &[u8]) -> bool {
     }
 }
 
-/// The last `@` in front of the host: a password may have some as well. There is one at `at`.
+/// The last `@` before the host, because a password may contain `@`. There is one at `at`.
 fn last_at(bytes: &[u8], at: usize) -> usize {
     let near = &bytes[at..bytes.len().min(at + PASSWORD_MAX)];
     let is_password = |byte: &u8| byte.is_ascii_alphanumeric() || b"._~%+!$&*=^#-@".contains(byte);
@@ -158,22 +158,22 @@ fn last_at(bytes: &[u8], at: usize) -> usize {
     near[..length].iter().rposition(|byte| *byte == b'@').map_or(at, |last| at + last)
 }
 
-/// Which pattern it is, and where its group.
+/// The index of the matching pattern, and the range of its group.
 fn which(found: &[u8]) -> Option<(usize, Range<usize>)> {
     EACH.iter().enumerate().find_map(|(number, regex)| {
-        // Asked with groups only where it is: that is slow.
+        // Groups are slow, so they are captured only after a match.
         regex.find(found)?;
         let group = regex.captures(found)?.get(1)?.range();
         Some((number, group))
     })
 }
 
-/// Whether it is the beginning of what needs nothing special in front of it.
+/// Whether the match belongs to a format that any character may precede.
 fn may_follow_anything(found: &[u8]) -> bool {
     [&b"hooks"[..], b"discord", b"://", b"-----"].iter().any(|begin| found.starts_with(begin))
 }
 
-/// Whether a word could begin here.
+/// Whether a word could start here.
 fn is_free(bytes: &[u8], at: usize) -> bool {
     at == 0
         || !bytes[at - 1].is_ascii_alphanumeric()

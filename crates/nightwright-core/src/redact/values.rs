@@ -1,19 +1,19 @@
-//! Which values are secret, and which of them can be looked for.
+//! Selection of secret values: which variables are secret, and which values are searched for.
 
 use std::collections::BTreeSet;
 
 use super::parts::{is_example, secret_parts, secrets_of_json};
 
-/// Shorter ones stand in too many innocent words.
+/// The minimum length of a secret. Shorter values occur in too many ordinary words.
 pub(super) const MIN_SECRET_LEN: usize = 8;
 
-/// A line of a longer value.
+/// The minimum length of a line that is masked on its own, if the value has long lines.
 const LINE: usize = 16;
 
-/// Something shorter can be the name of a thing.
+/// The minimum length of a random value. Shorter ones may be ordinary names.
 const MIN_RANDOM_LEN: usize = 16;
 
-/// What is called so is secret, whatever it looks like.
+/// Variables that are always secret.
 const KNOWN: [&str; 16] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -33,7 +33,7 @@ const KNOWN: [&str; 16] = [
     "SSHPASS",
 ];
 
-/// Parts of a name, between underscores, that say that the value is secret.
+/// Parts of a name, between underscores, that mark the value as secret.
 const PARTS: [&str; 17] = [
     "TOKEN",
     "TOKENS",
@@ -54,10 +54,10 @@ const PARTS: [&str; 17] = [
     "SECRETKEY",
 ];
 
-/// What a part ends with that says so as well: `MYSQLPASSWORD`.
+/// Endings of such a part that mark the value as secret: `MYSQLPASSWORD`.
 const ENDINGS: [&str; 5] = ["PASSWORD", "SECRET", "TOKEN", "SECRETKEY", "APIKEY"];
 
-/// What such a name ends with when its value is not the secret itself.
+/// Endings of such a name if the value is not the secret itself.
 const ELSEWHERE: [&str; 17] = [
     "FILE", "PATH", "DIR", "ID", "SOCK", "SOCKET", "NAME", "URL", "URI", "HOST", "PORT", "TYPE",
     "METHOD", "TTL", "TIMEOUT", "LIMIT", "MODE",
@@ -66,7 +66,7 @@ const ELSEWHERE: [&str; 17] = [
 /// Names that look secret and are not.
 const INNOCENT: [&str; 5] = ["PWD", "OLDPWD", "SSH_AUTH_SOCK", "XAUTHORITY", "MAX_THINKING_TOKENS"];
 
-/// Words that the agent's stream and our own files are made of: a masked key is another key.
+/// Words of the agent's stream and of nightwright's own files. Masking them would change keys.
 const RESERVED: [&str; 44] = [
     "api_retry",
     "apiKeySource",
@@ -114,14 +114,14 @@ const RESERVED: [&str; 44] = [
     "tool_use_result",
 ];
 
-/// Whether a variable of this name has a secret value, as far as its name tells.
+/// Whether the name of a variable marks its value as secret.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let name = name.as_str();
     if KNOWN.contains(&name) {
         return true;
     }
-    // `TOKEN1` is one as well, and `CLIENT_SECRET_1`.
+    // `TOKEN1` and `CLIENT_SECRET_1` count as well.
     let parts: Vec<&str> = name
         .split('_')
         .map(|part| part.trim_end_matches(|c: char| c.is_ascii_digit()))
@@ -140,7 +140,7 @@ pub fn is_secret_name(name: &str) -> bool {
     is_key || is_pair || parts.iter().any(is_part)
 }
 
-/// Whether a value looks as if a machine had made it up: nobody calls a file or a colour so.
+/// Whether a value looks random, unlike the name of a file or a colour.
 pub fn looks_random(value: &str) -> bool {
     value.chars().count() >= MIN_RANDOM_LEN
         && value.chars().any(char::is_alphabetic)
@@ -149,13 +149,13 @@ pub fn looks_random(value: &str) -> bool {
         && !is_model(value)
 }
 
-/// Whether it is the name of a model, with or without what a provider writes in front of it.
+/// Whether the value is the name of a model, with or without the prefix of a provider.
 fn is_model(value: &str) -> bool {
     value.starts_with("claude-") || value.contains("anthropic.claude-")
 }
 
-/// Whether it is a place: nobody keeps that secret, and it is everywhere. A key in base64 may have
-/// slashes as well, but nobody calls a folder like what is between them.
+/// Whether the value is a path. Paths are common and not secret. A base64 key may contain slashes,
+/// too, but the parts between them do not look like folder names.
 fn is_path(value: &str) -> bool {
     let looks_made_up = |part: &str| part.len() >= MIN_SECRET_LEN && looks_mixed(part.as_bytes());
     value.strip_prefix('/').is_some_and(|rest| rest.contains('/'))
@@ -163,15 +163,15 @@ fn is_path(value: &str) -> bool {
         && !value.split('/').any(looks_made_up)
 }
 
-/// Whether there are digits, large and small letters in it.
+/// Whether the text contains digits, upper and lower case letters.
 fn looks_mixed(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit)
         && text.iter().any(u8::is_ascii_uppercase)
         && text.iter().any(u8::is_ascii_lowercase)
 }
 
-/// What of the values can be looked for: all of it, the lines of one that has several, and what of
-/// an address, a header, a list of settings or JSON is the secret.
+/// The texts to search for: each value, its lines, and the secret parts of a URL, a header, a list
+/// of settings or JSON.
 pub(super) fn usable<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Vec<Vec<u8>> {
     let mut usable = BTreeSet::new();
     for value in values {
@@ -184,7 +184,7 @@ pub(super) fn usable<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Vec
     usable.into_iter().collect()
 }
 
-/// Adds what can be looked for of one value.
+/// Adds the searchable texts of one value.
 fn add(value: &[u8], usable: &mut BTreeSet<Vec<u8>>) {
     if let Ok(text) = str::from_utf8(value) {
         let parts = text.lines().flat_map(secret_parts).map(String::into_bytes);
@@ -193,7 +193,7 @@ fn add(value: &[u8], usable: &mut BTreeSet<Vec<u8>>) {
     let lines: Vec<&[u8]> = value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
     if lines.len() > 1 {
         let any_long = lines.iter().any(|line| length(line) >= LINE);
-        // A short line among long ones may be any word, unless it looks as nobody's word does.
+        // A short line among long ones may be any word, unless it mixes digits and both cases.
         let counts = |line: &[u8]| !any_long || length(line) >= LINE || looks_mixed(line);
         let lines = lines.iter().filter(|line| counts(line) && is_usable(line));
         usable.extend(lines.map(|line| line.to_vec()));
@@ -210,10 +210,10 @@ fn length(value: &[u8]) -> usize {
 fn is_usable(value: &[u8]) -> bool {
     let value = &*String::from_utf8_lossy(value);
     value.chars().count() >= MIN_SECRET_LEN
-        // A masked number is none, and JSON has numbers without quotes.
+        // A masked number is invalid JSON, because numbers have no quotes.
         && !value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
         && value.chars().any(char::is_alphanumeric)
-        // The block of a key says what it is; what is in it is masked all the same.
+        // The delimiter line of a key is not secret; the lines inside are masked anyway.
         && !value.starts_with("-----")
         && !RESERVED.contains(&value)
         && !is_example(value)

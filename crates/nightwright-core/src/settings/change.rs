@@ -1,5 +1,5 @@
-//! Settings that can change while a run exists: every change is one event, so that a replay sees
-//! the same settings as the run did.
+//! Settings that can change during a run. Every change is one event, so that a replay sees the same
+//! settings as the run did.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::{Limits, Settings};
 use crate::permissions::Permissions;
 use crate::units::{Usd, human, millis};
 
-/// Where a change comes from.
+/// The source of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeSource {
-    /// The operator: an option of `nightwright resume`.
+    /// The operator, by an option of `nightwright resume`.
     Operator,
-    /// The configuration, which changed since the run began; the operator agreed.
+    /// The configuration, which changed since the start of the run; the operator agreed.
     Configuration,
 }
 
@@ -31,7 +31,7 @@ macro_rules! changes {
                 #[doc = concat!("`", $key, "`.")]
                 #[serde(rename = $key)]
                 $variant {
-                    /// The value before.
+                    /// The value before the change.
                     $(#[$attribute])*
                     old: $type,
                     /// The value from now on.
@@ -52,7 +52,7 @@ macro_rules! changes {
                 }
             }
 
-            /// What turns the first settings into the second, one change per key.
+            /// The changes that turn the first settings into the second, one per key.
             pub fn between(old: &Settings, new: &Settings) -> Vec<Self> {
                 let mut changes = Vec::new();
                 $(
@@ -66,7 +66,7 @@ macro_rules! changes {
                 changes
             }
 
-            /// The old and the new value, for people.
+            /// The old and the new value, formatted for display.
             pub fn shown(&self) -> (String, String) {
                 match self {
                     $(Self::$variant { old, new } => (old.shown(), new.shown()),)*
@@ -105,8 +105,8 @@ changes! {
 }
 
 impl SettingChange {
-    /// Puts the new value into the settings. A change from the configuration is also noted as what
-    /// the configuration says, so that it is not offered again.
+    /// Applies the change to the settings. A change from the configuration also updates
+    /// [`Configured`], so that it is not offered again.
     pub fn apply(&self, source: ChangeSource, settings: &mut Settings) {
         if source == ChangeSource::Configuration {
             settings.configured.note(self);
@@ -114,43 +114,42 @@ impl SettingChange {
         self.set(settings);
     }
 
-    /// The limits with this change.
+    /// The limits after this change.
     pub fn limits(&self, limits: &Limits) -> Limits {
         let mut settings = Settings { limits: limits.clone(), ..Settings::default() };
         self.set(&mut settings);
         settings.limits
     }
 
-    /// Whether it changes how far the run may go.
+    /// Whether the change affects a limit.
     pub fn is_limit(&self) -> bool {
         self.key().starts_with("limits.")
     }
 
-    /// `agent.permissions: edits -> usual`.
+    /// The change in one line: `agent.permissions: edits -> usual`.
     pub fn sentence(&self) -> String {
         let (old, new) = self.shown();
         format!("{}: {old} -> {new}", self.key())
     }
 }
 
-/// What the configuration said of permissions and model when the run last read it, without the
-/// options of the command line. By this a later `resume` can tell whether the configuration has
-/// changed.
+/// The configured permissions and model when the run last read them, without the options of the
+/// command line. A later `resume` uses them to detect changes of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Configured {
-    /// `agent.permissions`.
+    /// The configured value of `agent.permissions`.
     pub permissions: Permissions,
-    /// `agent.allowed_tools`.
+    /// The configured value of `agent.allowed_tools`.
     pub allowed_tools: Vec<String>,
-    /// `agent.disallowed_tools`.
+    /// The configured value of `agent.disallowed_tools`.
     pub disallowed_tools: Vec<String>,
-    /// `model.name`.
+    /// The configured value of `model.name`.
     pub model: Option<String>,
 }
 
 impl Configured {
-    /// What these settings say, if they come from the configuration alone.
+    /// Takes the values from settings that come from the configuration alone.
     pub fn of(settings: &Settings) -> Self {
         Self {
             permissions: settings.agent.permissions,
@@ -160,8 +159,8 @@ impl Configured {
         }
     }
 
-    /// The changes that bring the settings of a run up to what the configuration says now. What the
-    /// command line said stays, unless the configuration changed in exactly that.
+    /// The changes that update the settings of a run to the current configuration. Values from the
+    /// command line stay, unless the configuration changed the same key.
     pub fn changes(&self, settings: &Settings) -> Vec<SettingChange> {
         let before = &settings.configured;
         let mut wanted = settings.clone();
@@ -180,9 +179,9 @@ impl Configured {
         SettingChange::between(settings, &wanted)
     }
 
-    /// Notes a change that was taken from the configuration.
+    /// Records a change that was taken from the configuration.
     fn note(&mut self, change: &SettingChange) {
-        // What came from the command line is in both lists, and was never in the configuration.
+        // Entries from the command line are in both lists, but never were in the configuration.
         let list = |configured: &mut Vec<String>, old: &[String], new: &[String]| {
             let own: Vec<_> = old.iter().filter(|item| !configured.contains(item)).collect();
             *configured = new.iter().filter(|item| !own.contains(item)).cloned().collect();
@@ -209,7 +208,7 @@ impl Configured {
     }
 }
 
-/// Takes the difference between two states of a list over into a third.
+/// Applies the difference between two versions of a list to a third list.
 fn update(list: &mut Vec<String>, before: &[String], now: &[String]) {
     if before != now {
         list.retain(|item| now.contains(item) || !before.contains(item));
@@ -218,7 +217,7 @@ fn update(list: &mut Vec<String>, before: &[String], now: &[String]) {
     }
 }
 
-/// A value as people write it.
+/// Formats a value as in a configuration file.
 trait DisplayValue {
     fn shown(&self) -> String;
 }
@@ -247,7 +246,7 @@ impl DisplayValue for Duration {
     }
 }
 
-/// Amounts, of which none is "none".
+/// Implements the trait for amounts; a missing amount is shown as "none".
 macro_rules! amounts {
     ($($type:ty: $show:expr;)*) => {
         $(

@@ -1,4 +1,4 @@
-//! Whether changes of the status file are told while the agent works.
+//! Status watch: reporting of status file changes while the agent works.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::millis;
 
-/// Whether changes of the status file are told while the agent works, and which.
+/// Which changes of the status file are reported while the agent works.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusWatch {
-    /// Whether any are.
+    /// Whether changes are reported at all.
     pub enabled: bool,
-    /// How long nothing is written before the file is read: what is written in several goes, or
-    /// again and again, is told once.
+    /// The time in milliseconds without writes before the file is read, so that several writes in
+    /// quick succession are reported once.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub debounce: Duration,
-    /// Whether only progress, summary, phase, blockers and completion count, and not notes or a
-    /// time alone.
+    /// Whether only progress, summary, phase, blockers and completion count, not notes or
+    /// timestamps.
     pub only_meaningful: bool,
 }
 

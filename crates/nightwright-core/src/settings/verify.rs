@@ -1,4 +1,4 @@
-//! The gate: what has to be passed before a claim of completion is believed.
+//! Settings of the gate: checks, tamper inspection and verdict.
 
 use std::time::Duration;
 
@@ -8,37 +8,37 @@ use serde::{Deserialize, Serialize};
 use super::{EvidenceKind, Settings};
 use crate::units::{Usd, millis};
 
-/// The gate.
+/// The gate: everything that a claim of completion must pass.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Verify {
-    /// Commands that must exit 0. Pinned here: a change made by the agent takes no effect.
+    /// Commands that must exit with 0. They are fixed at the start, so changes by the agent have no
+    /// effect.
     pub commands: Vec<String>,
-    /// Variables with the names of credentials that the commands and hooks get all the same; a
-    /// name may have a `*`.
+    /// Credential variables that checks and hooks receive nevertheless; names may contain `*`.
     pub pass_environment: Vec<String>,
-    /// How long each may take.
+    /// The timeout of each command, in milliseconds.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub timeout: Duration,
-    /// How long all of them together may take before the first iteration; `None` = they are not run
-    /// then.
+    /// The time for all commands together before the first iteration, in milliseconds; `None` =
+    /// they do not run then.
     #[serde(with = "millis::option")]
     #[schemars(with = "Option<u64>")]
     pub baseline: Option<Duration>,
-    /// Whether a failed command gets a second chance.
+    /// Whether a failed command runs a second time.
     pub rerun: Rerun,
-    /// What findings of the tamper guard lead to.
+    /// The consequence of findings of the tamper inspection.
     pub tamper: Tamper,
-    /// Whether a model is asked for a verdict.
+    /// When a model is asked for a verdict.
     pub model: VerdictMode,
-    /// Which model is asked; `None` = the agent's own choice.
+    /// The model that gives the verdict; `None` = the agent's own choice.
     pub model_name: Option<String>,
-    /// How closely it looks.
+    /// How closely the model inspects the work.
     pub depth: Depth,
-    /// What one verdict may cost.
+    /// The maximum cost of one verdict, in US dollars.
     pub max_cost: Usd,
-    /// How long one verdict may take; `None` = what the depth allows.
+    /// The timeout of one verdict in milliseconds; `None` = the default of the depth.
     #[serde(with = "millis::option")]
     #[schemars(with = "Option<u64>")]
     pub model_timeout: Option<Duration>,
@@ -63,42 +63,42 @@ impl Default for Verify {
 }
 
 impl Verify {
-    /// How long one verdict of this depth may take.
+    /// The timeout of one verdict of this depth.
     pub fn verdict_time(&self, depth: Depth) -> Duration {
         self.model_timeout.unwrap_or_else(|| depth.time())
     }
 }
 
 impl Settings {
-    /// How closely a model looks at what is claimed. A plan is judged by the project that it is
-    /// for: that takes a look at it.
+    /// The depth of the verdict. A plan can only be judged by looking at its project, so plans get
+    /// the deepest.
     pub fn verdict_depth(&self) -> Depth {
         if self.is_about_a_plan() { Depth::Deep } else { self.verify.depth }
     }
 
-    /// Whether what is judged is a plan, of which nothing is built yet.
+    /// Whether the gate judges a plan that is not implemented yet.
     pub fn is_about_a_plan(&self) -> bool {
         self.completion.evidence.contains(&EvidenceKind::Planned)
     }
 }
 
-/// How closely a model looks before it gives its verdict.
+/// How closely a model inspects the work before its verdict.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
-    /// At what it is told, in a minute.
+    /// Only the prompt, in about a minute.
     Quick,
-    /// At what it is told, with more of the changes.
+    /// Only the prompt, with more of the changes.
     #[default]
     Standard,
-    /// At the project itself, with tools that only read.
+    /// The project itself, with read-only tools.
     Deep,
 }
 
 impl Depth {
-    /// How long a verdict may take.
+    /// The default timeout of a verdict of this depth.
     pub fn time(self) -> Duration {
         match self {
             Self::Quick => Duration::from_mins(1),
@@ -108,38 +108,38 @@ impl Depth {
     }
 }
 
-/// Whether a failed check gets a second chance.
+/// Whether a failed check runs a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rerun {
-    /// A check that fails and then passes is a pass, with a warning that it is flaky.
+    /// Once: a check that then passes counts as passed, with a warning that it is flaky.
     Once,
-    /// The first failure counts.
+    /// Never: the first failure counts.
     Never,
 }
 
-/// What findings of the tamper guard lead to.
+/// The consequence of findings of the tamper inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tamper {
-    /// The changes are not looked at.
+    /// The changes are not inspected.
     Off,
-    /// Findings are warnings, and a model has the last word.
+    /// Findings are warnings, and a model decides.
     Warn,
     /// Findings reject the claim.
     Reject,
 }
 
-/// Whether a model is asked for a verdict.
+/// When a model is asked for a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictMode {
-    /// When no command is configured, when the evidence is only words, or when the tamper guard
-    /// found anything.
+    /// When no command is configured, the evidence is only words, or the tamper inspection found
+    /// anything.
     Auto,
-    /// At every claim.
+    /// For every claim of completion.
     Always,
-    /// Never; then a finding of the tamper guard rejects.
+    /// Never; findings of the tamper inspection then reject the claim.
     Off,
 }
 

@@ -3,8 +3,8 @@
 use nightwright_core::event::{Event, Record};
 use serde_json::Value;
 
-/// The same events with every text in them replaced, wherever that still makes an event: whoever
-/// can write a journal, or be quoted in one, could have written this.
+/// Returns the events with every text replaced, wherever the result is still a valid event. An
+/// attacker who can write to a journal, or is quoted in one, could produce these.
 pub(crate) fn replace_all_texts(records: &[Record], words: &str) -> Vec<Record> {
     let replaced = |record: &Record| {
         let Ok(mut value) = serde_json::to_value(&record.event) else { return record.clone() };
@@ -12,7 +12,7 @@ pub(crate) fn replace_all_texts(records: &[Record], words: &str) -> Vec<Record> 
             let before = value
                 .pointer_mut(&place)
                 .map(|text| std::mem::replace(text, Value::String(words.to_owned())));
-            // A name of ours, a time or a number in a text: anything else is no event.
+            // A name of the format, a time or a number: any other text makes the event invalid.
             if serde_json::from_value::<Event>(value.clone()).is_err()
                 && let (Some(text), Some(before)) = (value.pointer_mut(&place), before)
             {
@@ -25,7 +25,7 @@ pub(crate) fn replace_all_texts(records: &[Record], words: &str) -> Vec<Record> 
     records.iter().map(replaced).collect()
 }
 
-/// The places of all texts in a value.
+/// The JSON pointers of all texts in a value.
 fn texts(value: &Value) -> Vec<String> {
     let inside = |name: String, value: &Value| -> Vec<String> {
         texts(value).into_iter().map(|place| format!("/{name}{place}")).collect()

@@ -1,5 +1,5 @@
-//! A run as it may be, for benchmarks, pictures and tests: work, a rejected claim, a retry, a wait
-//! for the usage limit, and a claim that is believed in the end.
+//! A realistic run for benchmarks, pictures and tests: work, a rejected claim, a retry, a wait for
+//! the usage limit, and an accepted claim.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
 use nightwright_core::stream::report::{AttemptReport, Ready, StreamFacts};
 use nightwright_core::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
-/// What the agent says it did, in turn.
+/// The agent's summaries, used in turn.
 const SAMPLE_SUMMARIES: [&str; 6] = [
     "The order handlers use the new router. Their tests pass.",
     "Invoices are moved. The old middleware is still there for payments.",
@@ -28,7 +28,7 @@ const SAMPLE_SUMMARIES: [&str; 6] = [
     "Removed what nothing uses any more, and the documentation of it.",
 ];
 
-/// The files that are changed after so many iterations.
+/// The changed files after this iteration.
 fn changes(iteration: u32) -> Changes {
     let names = ["src/orders.rs", "src/payments.rs", "src/router.rs", "tests/orders.rs"];
     let changed = |(index, name): (usize, &&str)| ChangedFile {
@@ -40,28 +40,25 @@ fn changes(iteration: u32) -> Changes {
     Changes { files: 4 + iteration / 2, listed }
 }
 
-/// A run to be made up.
+/// The parameters of a sample run.
 #[derive(Clone, Debug)]
 pub(crate) struct SampleRun {
-    /// The name of its task.
     pub(crate) task: String,
-    /// How many iterations it has.
     pub(crate) iterations: u32,
-    /// When it began.
     pub(crate) start: Timestamp,
-    /// What the agent says in every iteration, and its verifier: instead of something sensible.
+    /// A text that replaces all words of the agent and its verifier.
     pub(crate) words: Option<String>,
-    /// The commit it began at.
+    /// The commit at the start of the run.
     pub(crate) head: Option<String>,
 }
 
 impl SampleRun {
-    /// A run of a task with so many iterations.
+    /// A run of a task with this number of iterations.
     pub(crate) fn new(task: &str, iterations: u32, start: Timestamp) -> Self {
         Self { task: task.to_owned(), iterations, start, words: None, head: None }
     }
 
-    /// Its journal.
+    /// The journal of the run.
     pub(crate) fn records(&self) -> Vec<Record> {
         let clock = SampleClock { at: self.start, active: Duration::ZERO };
         let mut tale =
@@ -92,7 +89,7 @@ struct SampleWriter<'a> {
 }
 
 impl SampleWriter<'_> {
-    /// Something happens, after so many seconds of work.
+    /// Adds an event after this number of seconds at work.
     fn after(&mut self, seconds: u64, event: Event) {
         let passed = Duration::from_secs(seconds);
         self.clock.at += passed;
@@ -137,7 +134,7 @@ impl SampleWriter<'_> {
 
     fn iteration(&mut self, number: u32) {
         let last = number == self.run.iterations;
-        // The last but one claims too early.
+        // The last iteration but one claims completion too early.
         let claims = last || number + 1 == self.run.iterations;
         let before = self.totals.cost;
         let begun = self.clock.active;

@@ -1,5 +1,5 @@
-//! Amounts as people write them: time, money, tokens, counts. The same in files, in the
-//! environment and on the command line.
+//! Parsing and formatting of amounts: time, money, tokens, counts. The syntax is the same in files,
+//! in the environment and on the command line.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use jiff::SignedDuration;
 use nightwright_core::policy::limits::MIN_COST;
 use nightwright_core::units::{Usd, whole_millis};
 
-/// A shorter run would end before it has begun.
+/// The shortest duration limit of a run that is accepted.
 pub const MIN_RUN_DURATION: Duration = Duration::from_mins(1);
 
-/// A duration: plain numbers are seconds; `2s`, `1h 30m` and the like. Nothing is finer than a
+/// Parses a duration: plain numbers are seconds; `2s`, `1h 30m` and the like. The resolution is one
 /// millisecond.
 pub fn duration(text: &str) -> Result<Duration, String> {
     any_duration(text).map(whole_millis)
@@ -27,12 +27,12 @@ fn any_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(parsed).map_err(|_| allowed.to_owned())
 }
 
-/// So many seconds, if that is a duration.
+/// Converts a number of seconds; `None` if it is not a valid duration.
 pub fn seconds(number: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number).ok().map(whole_millis)
 }
 
-/// A duration as it can be read again, to the millisecond.
+/// Formats a duration to the millisecond, so that it can be parsed again.
 pub fn exact(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let parts = [
@@ -49,7 +49,7 @@ pub fn exact(duration: Duration) -> String {
     if shown.is_empty() { "0s".to_owned() } else { shown.join(" ") }
 }
 
-/// An amount of money that is worth starting with.
+/// Parses an amount of money, which must be large enough to start a run.
 pub fn cost(text: &str) -> Result<Usd, String> {
     let amount = text.trim().trim_start_matches('$');
     amount.parse().ok().and_then(Usd::from_dollars).filter(|usd| *usd >= MIN_COST).ok_or_else(
@@ -57,7 +57,7 @@ pub fn cost(text: &str) -> Result<Usd, String> {
     )
 }
 
-/// A number of tokens that is worth starting with.
+/// Parses a number of tokens, which must be large enough to start a run.
 pub fn tokens(text: &str) -> Result<u64, String> {
     let plain: String = text.trim().chars().filter(|c| *c != '_').collect();
     plain
@@ -67,7 +67,7 @@ pub fn tokens(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a whole number of tokens above 0, such as `500000`".to_owned())
 }
 
-/// The units of sizes, the largest of each sort first.
+/// The units of sizes, decimal and binary, the largest of each first.
 const SIZES: [(&str, u64); 9] = [
     ("TiB", 1 << 40),
     ("GiB", 1 << 30),
@@ -80,7 +80,7 @@ const SIZES: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-/// A size: plain numbers are bytes; `500MB`, `2GiB` and the like, in letters of any case.
+/// Parses a size: plain numbers are bytes; `500MB`, `2GiB` and the like, in any case.
 pub fn size(text: &str) -> Result<u64, String> {
     let allowed = || "a number of bytes above 0, or a size such as `500MB` or `2GiB`".to_owned();
     let text = text.trim();
@@ -97,26 +97,25 @@ pub fn size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(allowed)
 }
 
-/// A size as it can be read again, to the byte.
+/// Formats a size to the byte, so that it can be parsed again.
 pub fn exact_size(bytes: u64) -> String {
     let fits = |(_, size): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*size);
-    // By the unit that leaves the smallest number.
+    // The largest unit that divides the size gives the smallest number.
     let unit = SIZES.iter().filter(fits).max_by_key(|(_, size)| *size);
     unit.map_or_else(|| "0B".to_owned(), |(name, size)| format!("{}{name}", bytes / size))
 }
 
-/// A plain count.
 pub fn count(text: &str) -> Result<u32, String> {
     text.trim().parse().map_err(|_| format!("a whole number from 0 to {}", u32::MAX))
 }
 
-/// Whether a mode or a task can be called like this: it becomes the name of a folder.
+/// Whether the text is a valid name for a mode or a task. The name becomes a folder.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// A path that stays inside the project, as a walk over the project knows it: without `./` in
-/// front. `None` if it leads out, or is no file at all.
+/// Normalizes a path inside the project and removes a leading `./`. Returns `None` if the path
+/// leaves the project or cannot be a file.
 pub fn inside(name: &str) -> Option<String> {
     let mut path = PathBuf::new();
     for part in Path::new(name).components() {

@@ -1,4 +1,4 @@
-//! What the configuration means for a run: every key with a field in the settings sets it.
+//! Applies the configuration to the settings of a run: every key with a field sets it.
 
 use nightwright_core::settings::{EvidenceKind, Settings};
 
@@ -6,8 +6,8 @@ use super::keys::KEYS;
 use super::resolved::ResolvedConfig;
 
 impl ResolvedConfig {
-    /// Sets every field that a key stands for. The evidence of the mode has to be there already. A
-    /// field whose key has no value stays as it is.
+    /// Sets the field of every key. The evidence of the mode must already be set. A field whose key
+    /// has no value stays unchanged.
     pub fn apply(&self, settings: &mut Settings) {
         for key in KEYS {
             if let (Some(set), Some(value)) = (key.set, self.value(key.name)) {

@@ -1,5 +1,4 @@
-//! Changes to a configuration file that leave everything else in it as it was: comments, order,
-//! and how things are written.
+//! Edits configuration files and preserves everything else in them: comments, order and formatting.
 
 use toml_edit::{Decor, DocumentMut, Item, Table, TableLike, TomlError, Value as Toml};
 
@@ -7,14 +6,14 @@ use super::keys::Key;
 use super::layer::without_mark;
 use super::value::ConfigValue;
 
-/// The text with the key set to the value.
+/// Returns the text with the key set to the value.
 pub fn set(text: &str, key: &Key, value: &ConfigValue) -> Result<String, TomlError> {
     change(text, |document| {
         let only_comments = document.is_empty();
         let first_value = !only_comments && document.iter().next().is_some_and(is_section);
         insert(document.as_table_mut(), key.name, value.to_toml());
         if only_comments {
-            // Comments of a file without keys would come after the first key.
+            // In a file without keys, the comments would end up after the first key.
             let comments = document.trailing().as_str().unwrap_or_default().to_owned();
             document.set_trailing("");
             lead(document, key.name, &with_blank_line(&comments));
@@ -25,7 +24,7 @@ pub fn set(text: &str, key: &Key, value: &ConfigValue) -> Result<String, TomlErr
     })
 }
 
-/// The text without the key; `None` if it is not there.
+/// Returns the text without the key; `None` if the key is not set.
 pub fn unset(text: &str, key: &Key) -> Result<Option<String>, TomlError> {
     let mut found = false;
     let text = change(text, |document| {
@@ -40,7 +39,7 @@ fn change(text: &str, edit: impl FnOnce(&mut DocumentMut)) -> Result<String, Tom
     let mut document: DocumentMut = plain.parse()?;
     edit(&mut document);
     let mut new = document.to_string();
-    // What is put in has plain ends of lines.
+    // Inserted text has plain line endings.
     if plain.contains("\r\n") {
         new = new.replace("\r\n", "\n").replace('\n', "\r\n");
     }
@@ -51,7 +50,7 @@ fn insert(table: &mut dyn TableLike, path: &str, mut value: Toml) {
     let Some((first, rest)) = path.split_once('.') else {
         match table.get_mut(path) {
             Some(Item::Value(old)) => {
-                // What stands around it, a comment at the end of the line too, stays.
+                // Keep the surrounding whitespace and a trailing comment.
                 *value.decor_mut() = old.decor().clone();
                 *old = value;
             }
@@ -64,7 +63,7 @@ fn insert(table: &mut dyn TableLike, path: &str, mut value: Toml) {
     };
     let inner = table.entry(first).or_insert_with(|| {
         let mut new = Table::new();
-        // A table that only holds tables needs no line of its own.
+        // A table that only contains tables needs no header.
         new.set_implicit(rest.contains('.'));
         Item::Table(new)
     });
@@ -108,7 +107,7 @@ fn is_section((_, item): (&str, &Item)) -> bool {
     item.is_table() || item.is_array_of_tables()
 }
 
-/// An empty line between comments and what follows.
+/// Adds a blank line between comments and the following text.
 fn with_blank_line(comments: &str) -> String {
     match comments.trim_end() {
         "" => String::new(),
@@ -116,7 +115,7 @@ fn with_blank_line(comments: &str) -> String {
     }
 }
 
-/// Takes the comments at the head of the file from the section they would stick to.
+/// Detaches the comments at the head of the file from the first section.
 fn take_head(document: &mut DocumentMut, except: &str) -> String {
     let mut sections: Vec<&mut Table> = document
         .iter_mut()
@@ -135,7 +134,7 @@ fn take_head(document: &mut DocumentMut, except: &str) -> String {
     head
 }
 
-/// Puts text in front of a key, or of the table that holds it.
+/// Inserts text before a key, or before the table that contains it.
 fn lead(document: &mut DocumentMut, path: &str, text: &str) {
     let first = path.split('.').next().unwrap_or(path);
     let mut table = document.as_table_mut();
@@ -145,7 +144,7 @@ fn lead(document: &mut DocumentMut, path: &str, text: &str) {
         key.leaf_decor_mut().set_prefix(text);
         return;
     }
-    // The first table with a line of its own.
+    // The first table with its own header.
     for name in path.split('.') {
         let Some(inner) = table.get_mut(name).and_then(Item::as_table_mut) else { return };
         if !inner.is_implicit() {

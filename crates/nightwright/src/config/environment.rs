@@ -1,4 +1,4 @@
-//! The variables of the environment that mean something to nightwright, and those that it sets.
+//! Environment variables that nightwright reads or sets.
 
 use std::ffi::OsString;
 
@@ -8,23 +8,22 @@ use super::layer::ConfigLayer;
 use super::origin::ValueOrigin;
 use crate::error::Failure;
 
-/// A variable that is no key of the configuration.
+/// An environment variable that is not a configuration key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
     pub name: &'static str,
-    /// Who reads it.
+    /// The program that reads it.
     pub used: VariableReader,
-    /// What it is for.
+    /// A description for the reference.
     pub about: &'static str,
 }
 
-/// Who reads a variable.
+/// The programs that read a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableReader {
-    /// nightwright.
+    /// Read by nightwright itself.
     ByUs,
-    /// The agent program, the checks, and what they start.
+    /// Read by the agent program, the checks and their child processes.
     ByPrograms,
 }
 
@@ -36,7 +35,7 @@ const fn given(name: &'static str, about: &'static str) -> Variable {
     Variable { name, used: VariableReader::ByPrograms, about }
 }
 
-/// All that are read or set and are no keys.
+/// All variables that are read or set and are not configuration keys.
 #[rustfmt::skip]
 pub static VARIABLES: &[Variable] = &[
     read("NIGHTWRIGHT_STATE_DIR", "Where the state of all projects is kept, an absolute path; otherwise `$XDG_STATE_HOME/nightwright`."),
@@ -89,8 +88,8 @@ pub static VARIABLES: &[Variable] = &[
     given("NIGHTWRIGHT_REHEARSAL_DEAF", "Whether a process of the rehearsal agent ignores signals."),
 ];
 
-/// What the environment says. Variables that no key stands for are left alone; an empty one is as
-/// good as none.
+/// Reads the layer of the environment. Variables without a key are ignored; an empty variable
+/// counts as unset.
 pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<ConfigLayer, Failure> {
     let mut layer = ConfigLayer::empty(ValueOrigin::Environment(""));
     for key in KEYS {
@@ -134,7 +133,7 @@ pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<ConfigLayer
     Ok(layer)
 }
 
-/// A list is a line for each item, or an array as in a file.
+/// Splits a list: one item per line, or an array as in a file.
 fn lines(text: &str) -> Vec<&str> {
     let trimmed = text.trim_start();
     if trimmed.starts_with(['[', '{']) && text.trim_end().ends_with([']', '}']) {

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration file, with a picture of the place.
+//! Errors in a configuration file, with annotated excerpts.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,10 +10,10 @@ use nightwright_core::display::display_safe;
 use super::hidden::hidden;
 use crate::error::Failure;
 
-/// More than this nobody mends at once.
+/// The maximum number of mistakes that are shown.
 const SHOWN: usize = 10;
 
-/// What is wrong with a file. It says all of it at once, as far as that can be told.
+/// The mistakes in a file. As many as possible are reported at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     path: PathBuf,
@@ -21,21 +21,20 @@ pub struct ConfigError {
     mistakes: Vec<ConfigMistake>,
 }
 
-/// One thing that is wrong.
+/// One mistake in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigMistake {
-    /// Where, in bytes.
+    /// The position in the file, in bytes.
     pub span: Range<usize>,
-    /// What, in a sentence.
+    /// The message, one sentence.
     pub message: String,
-    /// What is said at the place itself.
+    /// The label at the position itself.
     pub label: String,
-    /// What to do about it.
+    /// A hint how to fix it.
     pub hint: Option<String>,
 }
 
 impl ConfigError {
-    /// What is wrong with this file.
     pub(crate) fn new(path: &Path, text: &str, mut mistakes: Vec<ConfigMistake>) -> Self {
         mistakes.sort_by_key(|mistake| mistake.span.start);
         Self { path: path.to_owned(), text: text.to_owned(), mistakes }
@@ -47,8 +46,8 @@ impl ConfigError {
     }
 
     fn picture(&self, mistake: &ConfigMistake) -> String {
-        // No escape sequence of a file reaches a terminal, and no value that may be secret; each is
-        // a character, so that the marks stay where they belong.
+        // Control characters and possibly secret values must not reach a terminal. Each is replaced
+        // by one character, so that the annotations stay aligned.
         let hidden = hidden(&self.text);
         let shown = |(at, c): (usize, char)| match c {
             c if !c.is_whitespace() && hidden.iter().any(|hidden| hidden.contains(&at)) => '*',
@@ -80,7 +79,7 @@ fn shows(c: char) -> bool {
 }
 
 impl fmt::Display for ConfigError {
-    /// Without the word "error" in front, as any error.
+    /// Formats the error without the prefix "error:".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, mistake) in self.mistakes.iter().take(SHOWN).enumerate() {
             let picture = self.picture(mistake);

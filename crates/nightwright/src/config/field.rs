@@ -1,4 +1,4 @@
-//! The fields of the settings that keys stand for.
+//! Access to the fields of the settings that have a configuration key.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::value::ConfigValue;
 
-/// A field of the settings, as the configuration sees it.
+/// Getter and setter for a field of the settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
-    /// Its value; `None` if it has none.
+    /// Reads the value of the field; `None` if it has none.
     pub(super) get: fn(&Settings) -> Option<ConfigValue>,
     pub(super) set: fn(&mut Settings, &ConfigValue),
 }
@@ -36,12 +36,13 @@ macro_rules! field {
 }
 pub(super) use field;
 
-/// A type of the settings that a value of the configuration can be turned into, and back.
+/// A field type that can be converted from a configuration value, and back.
 pub(crate) trait FieldValue: Sized {
-    /// `None` if the value is of another kind, which the kind of its key rules out.
+    /// Converts from a configuration value; `None` if the kind does not match, which the kind of
+    /// the key rules out.
     fn read(value: &ConfigValue) -> Option<Self>;
 
-    /// `None` if it has no value.
+    /// Converts to a configuration value; `None` if there is none.
     fn write(&self) -> Option<ConfigValue>;
 }
 
@@ -64,7 +65,7 @@ field_value!(u32 => Count, u8 => Percent, u64 => Tokens, Usd => Money, bool => B
     Duration => Duration, String => Text, Vec<String> => List);
 
 impl<T: FieldValue> FieldValue for Option<T> {
-    /// 0, an empty text and, for a duration, `off` stand for none.
+    /// 0, an empty text and, for a duration, `off` mean `None`.
     fn read(value: &ConfigValue) -> Option<Self> {
         let is_none =
             matches!(value, ConfigValue::Count(0) | ConfigValue::Duration(Duration::ZERO))
@@ -87,7 +88,8 @@ impl FieldValue for Council {
     }
 }
 
-/// A word of the configuration is the name of a variant in the journal.
+/// Implements the trait for enums: a word in the configuration is the name of a variant in the
+/// journal.
 macro_rules! words {
     ($($type:ty),+) => {
         $(impl FieldValue for $type {

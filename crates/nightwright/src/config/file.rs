@@ -1,4 +1,4 @@
-//! The files of the configuration: where they are, reading and writing them.
+//! Configuration files: their locations, and how they are read and written.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -11,23 +11,23 @@ use super::origin::ValueOrigin;
 use crate::error::Failure;
 use crate::files::{self, FileError};
 
-/// No configuration is larger.
+/// The maximum size of a configuration file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The user's own file, by the environment. A folder that is not absolute is ignored, as the rules
-/// for `XDG_CONFIG_HOME` want it.
+/// The path of the user's file. A relative folder is ignored, as the specification of
+/// `XDG_CONFIG_HOME` requires.
 pub fn user_file(get_env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let folder = |name| get_env(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let configs = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
     Some(configs?.join("nightwright").join("config.toml"))
 }
 
-/// The project's file.
+/// The path of the project's file.
 pub fn project_file(project: &Path) -> PathBuf {
     project.join(PROJECT_FILE)
 }
 
-/// The task's file.
+/// The path of the task's file.
 pub fn task_file(project: &Path, task: &str) -> PathBuf {
     project.join(relative_task_file(task))
 }
@@ -38,30 +38,29 @@ fn relative_task_file(task: &str) -> PathBuf {
     Path::new(".nightwright/tasks").join(task).join("task.toml")
 }
 
-/// A file of the configuration, there or not.
+/// A configuration file, which may not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFile {
     origin: ValueOrigin,
     path: PathBuf,
-    /// The project, out of which no link may lead, and the path in it.
+    /// The project and the path inside it. Symbolic links must not lead out of the project.
     inside: Option<(PathBuf, PathBuf)>,
 }
 
 impl ConfigFile {
-    /// The user's own, if there is a place for it.
+    /// The user's file; `None` if there is no configuration folder.
     pub fn user(get_env: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let path = user_file(get_env)?;
         Some(Self { origin: ValueOrigin::User(path.clone()), path, inside: None })
     }
 
-    /// The project's.
     pub fn project(project: &Path) -> Self {
         let path = project_file(project);
         let inside = Some((project.to_owned(), PathBuf::from(PROJECT_FILE)));
         Self { origin: ValueOrigin::Project(path.clone()), path, inside }
     }
 
-    /// A task's.
+    /// The file of a task; fails if the name is invalid.
     pub fn task(project: &Path, task: &str) -> Result<Self, Failure> {
         if !is_name(task) {
             return Err(Failure::usage(format!("`{task}` cannot be the name of a task"))
@@ -72,17 +71,16 @@ impl ConfigFile {
         Ok(Self { origin: ValueOrigin::Task(path.clone()), path, inside })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The layer it is.
+    /// The layer that the file belongs to.
     pub fn origin(&self) -> &ValueOrigin {
         &self.origin
     }
 
-    /// What it says; nothing if it is not there.
+    /// Reads the layer; a missing file is an empty layer.
     pub fn layer(&self) -> Result<ConfigLayer, Failure> {
         match self.read()? {
             Some(text) => Ok(ConfigLayer::parse(self.origin.clone(), &self.path, &text)?),
@@ -90,7 +88,7 @@ impl ConfigFile {
         }
     }
 
-    /// Its text; `None` if it is not there.
+    /// Reads the text; `None` if the file does not exist.
     pub fn read(&self) -> Result<Option<String>, Failure> {
         match &self.inside {
             Some((project, relative)) => read_inside(project, relative, MAX_FILE_BYTES),
@@ -98,22 +96,23 @@ impl ConfigFile {
         }
     }
 
-    /// Replaces it, or makes it, folders and all.
+    /// Writes the file and creates missing folders.
     pub fn write(&self, text: &str) -> Result<(), Failure> {
         if let Some((project, _)) = &self.inside {
             files::check_inside(project, &self.path).map_err(|error| unusable(&error))?;
         }
-        // People keep their own files elsewhere and have links to them.
+        // Users may keep their files elsewhere and link to them.
         let target = match self.path.canonicalize() {
             Ok(target) => target,
             Err(_) => self.path.clone(),
         };
-        // Replacing a file needs no right to write it, but somebody took it away for a reason.
+        // Replacing a file needs no write permission for it, but a read-only file is read-only on
+        // purpose.
         if fs::metadata(&target).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(Failure::trouble(format!("`{}` is read-only", self.path.display()))
                 .hint(format!("make it writable: chmod u+w '{}'", self.path.display())));
         }
-        // There may be a token in what is the user's own: a new one is nobody else's business.
+        // The user's file may contain a token, so a new one is only readable by the user.
         let write = match &self.origin {
             ValueOrigin::User(_) if !target.exists() => files::replace_private,
             ValueOrigin::User(_)
@@ -128,7 +127,7 @@ impl ConfigFile {
     }
 }
 
-/// The text of a file in the project; `None` if it is not there.
+/// Reads a text file inside the project; `None` if it does not exist.
 pub(crate) fn read_inside(
     project: &Path,
     relative: &Path,
@@ -138,13 +137,13 @@ pub(crate) fn read_inside(
     bytes.map(|bytes| text(&project.join(relative), bytes)).transpose()
 }
 
-/// The text of a file anywhere; `None` if it is not there.
+/// Reads a text file anywhere; `None` if it does not exist.
 pub(crate) fn read_anywhere(path: &Path) -> Result<Option<String>, Failure> {
     let bytes = bytes_anywhere(path).map_err(|error| unusable(&error))?;
     bytes.map(|bytes| text(path, bytes)).transpose()
 }
 
-/// The text of a file, which has to be one.
+/// Decodes the content of a file; fails if it is not text.
 pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -154,7 +153,7 @@ pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     })
 }
 
-/// A file of the configuration that cannot be used is a mistake in the configuration.
+/// Reports an unusable configuration file as a configuration error.
 pub(super) fn unusable(error: &FileError) -> Failure {
     let failure = Failure::because(error);
     let failure = Failure::usage(failure.message);
@@ -173,7 +172,7 @@ fn bytes_anywhere(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     let fail = |source| FileError::Read { path: path.to_owned(), source };
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => {}
-        // A pipe would be waited for.
+        // Opening a pipe would block.
         Ok(_) => return Err(fail(io::Error::other("it is not a plain file"))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),

@@ -1,17 +1,17 @@
-//! Which parts of a file may be secret: the values of variables for the agent. A picture of a mistake
-//! shows the names of these and where it is, and nothing of what stands there.
+//! Finds the parts of a configuration file that may be secret: the values of variables for the
+//! agent. The excerpt of a mistake shows names and positions only.
 //!
-//! The file has a mistake, so it is read line by line, and what cannot be told apart is hidden.
+//! The file is invalid, so it is scanned line by line. Ambiguous parts are hidden.
 
 use std::ops::Range;
 
 use super::keys::KEYS;
 use super::kind::ValueKind;
 
-/// The table of `mode.toml` that has keys of the configuration in it.
+/// The table of `mode.toml` that contains configuration keys.
 const DEFAULTS: &str = "defaults";
 
-/// The parts of a text that are not shown, in bytes.
+/// The ranges of a text that must be hidden, in bytes.
 pub(super) fn hidden(text: &str) -> Vec<Range<usize>> {
     let mut place = FilePosition::default();
     let mut hidden = Vec::new();
@@ -26,33 +26,33 @@ pub(super) fn hidden(text: &str) -> Vec<Range<usize>> {
     hidden
 }
 
-/// Where in a file we are.
+/// The position of the scan in the file.
 #[derive(Debug, Default)]
 struct FilePosition {
-    /// The table, by its whole name.
+    /// The full name of the current table.
     table: String,
-    /// Whether the value that we are in may be secret.
+    /// Whether the current value may be secret.
     secret: bool,
-    /// How the value that we are in goes on.
+    /// How the current value continues on the next line.
     open: OpenValue,
 }
 
-/// Whether a value is over at the end of its line.
+/// Whether a value continues after the end of its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum OpenValue {
-    /// It is.
+    /// The value ends on this line.
     #[default]
     No,
-    /// So many brackets are open.
+    /// The value continues; this number of brackets is open.
     Brackets(usize),
-    /// A text of many lines is, which ends like this.
+    /// The value is a multi-line string with this delimiter.
     Text(&'static str),
-    /// A text of one line has no end: what it meant nobody knows.
+    /// A single-line string has no end, so its meaning is unknown.
     Broken,
 }
 
 impl FilePosition {
-    /// From where on this line is not shown.
+    /// Scans a line; returns the offset from which it is hidden.
     fn line(&mut self, line: &str) -> Option<usize> {
         match self.open {
             OpenValue::Text(end) => {
@@ -81,7 +81,7 @@ impl FilePosition {
         if !self.secret {
             return None;
         }
-        // What does not look like a name may be a part of a value.
+        // Text that does not look like a name may be part of a value.
         let looks_like_one = |c: char| c.is_ascii_alphanumeric() || "_-.\"' \t#".contains(c);
         let is_one = name.split_whitespace().filter(|part| *part != "#").count() == 1
             && name.chars().all(looks_like_one)
@@ -90,7 +90,7 @@ impl FilePosition {
     }
 }
 
-/// Whether what is called so is, has, or is part of variables.
+/// Whether the name belongs to variables, contains them, or is part of them.
 fn is_secret(table: &str, name: &str) -> bool {
     let inner = name.strip_prefix(DEFAULTS).map_or(name, |inner| inner.trim_start_matches('.'));
     let is_below = |name: &str, above: &str| {
@@ -105,8 +105,7 @@ fn is_secret(table: &str, name: &str) -> bool {
     secret.any(|key| is_below(inner, key) || has(key)) || is_misspelt(inner)
 }
 
-/// Whether it is in a table that has secrets, and by its name nothing that is known: it may be meant
-/// for one of them.
+/// Whether the name is unknown and in a table with secrets: it may be a misspelt secret key.
 fn is_misspelt(name: &str) -> bool {
     let secret = KEYS.iter().filter(|key| matches!(key.kind, ValueKind::Url | ValueKind::Secret));
     let mut tables = secret.filter_map(|key| Some(key.name.rsplit_once('.')?.0));
@@ -114,7 +113,7 @@ fn is_misspelt(name: &str) -> bool {
     tables.any(is_in) && !KEYS.iter().any(|key| key.name == name)
 }
 
-/// Whether a line cannot be anything but the name of a table.
+/// Whether a line can only be a table header.
 fn is_header(line: &str) -> bool {
     let name = line.trim();
     let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or_default();
@@ -122,12 +121,12 @@ fn is_header(line: &str) -> bool {
     inner.contains(|c: char| c.is_ascii_alphabetic()) && inner.chars().all(is_plain)
 }
 
-/// A name without what may be around its parts.
+/// Removes quotes and whitespace around the parts of a name.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| !c.is_whitespace() && !"[]\"'#".contains(*c)).collect()
 }
 
-/// How a value goes on after the end of this line, with so many brackets open before it.
+/// How a value continues after this line, given the number of brackets open before it.
 fn open_value(value: &str, open: usize) -> OpenValue {
     let mut open = open;
     let mut rest = value;
@@ -155,7 +154,7 @@ fn open_value(value: &str, open: usize) -> OpenValue {
     if open > 0 { OpenValue::Brackets(open) } else { OpenValue::No }
 }
 
-/// Where a text ends that ends with this.
+/// The end of a string with this delimiter.
 fn end_of_text(text: &str, mark: char) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -171,7 +170,7 @@ fn end_of_text(text: &str, mark: char) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The text with stars for what is hidden.
+    /// The text with `*` for every hidden character.
     fn shown(text: &str) -> String {
         let hidden = hidden(text);
         let is_hidden = |at: usize| hidden.iter().any(|hidden| hidden.contains(&at));
@@ -223,9 +222,9 @@ mod tests {
     #[test]
     fn what_can_not_be_told_apart_is_hidden() {
         for (text, wanted) in [
-            // Without a sign, or with another one.
+            // Without an equals sign, or with another separator.
             ("[agent.env]\nA x\nB: \"y==\"\nC", "[agent.env]\n* *\n** *****\n*"),
-            // A key of many lines, as it should be, and as it should not.
+            // A multi-line key, valid and invalid.
             (
                 "[agent.env]\nA = \"\"\"\nab=\ncd\n\"\"\"\nB = 1\n",
                 "[agent.env]\nA = ***\n***\n**\n***\nB = *\n",
@@ -234,12 +233,12 @@ mod tests {
                 "[agent.env]\nA = \"ab\ncd = x\nef==\n[limits]\nm = 5\n",
                 "[agent.env]\nA = ***\n** * *\n****\n[limits]\nm = 5\n",
             ),
-            // A list without an end.
+            // An unterminated list.
             (
                 "agent.env = [\n\"A=x\",\n[limits]\nm = 5\n",
                 "agent.env = *\n******\n[limits]\nm = 5\n",
             ),
-            // A text of somebody else's that looks like a table.
+            // An unrelated string that looks like a table.
             (
                 "[agent]\nargs = '''\n[limits]\n'''\nenv = 7\n",
                 "[agent]\nargs = '''\n[limits]\n'''\nenv = *\n",

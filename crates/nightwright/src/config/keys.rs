@@ -1,5 +1,5 @@
-//! The table of all keys. What stands here is all there is: files, variables, flags, the commands
-//! that show the configuration, the schema and the reference come from it.
+//! The table of all configuration keys. Files, variables, flags, the `config` commands, the schema
+//! and the reference are derived from it.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -16,34 +16,33 @@ use super::value::ConfigValue;
 use crate::config::nearest::nearest;
 use crate::error::Failure;
 
-/// One thing that can be configured.
+/// A configuration key with everything known about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name with its tables: `limits.max_iterations`.
+    /// The full name with its tables: `limits.max_iterations`.
     pub name: &'static str,
     pub kind: ValueKind,
     default: KeyDefault,
-    /// Sets the field of the settings that the key stands for. Other keys are read where they are
-    /// needed.
+    /// Sets the field of the settings. Keys without a field are read where they are needed.
     pub(super) set: Option<fn(&mut Settings, &ConfigValue)>,
-    /// What it means that there is no value, for a key without a default.
+    /// The meaning of a missing value, for a key without a default.
     pub unset: &'static str,
-    /// The variable that stands for it.
+    /// The environment variable that sets the key.
     pub env: &'static str,
-    /// The option of `nightwright run` that stands for it.
+    /// The option of `nightwright run` that sets the key.
     pub flag: Option<&'static str>,
     /// Whether a project needs the user's approval to set it.
     pub gated: bool,
     pub about: &'static str,
 }
 
-/// Where the default of a key comes from.
+/// The source of a key's default.
 #[derive(Clone, Copy, Debug)]
 enum KeyDefault {
     None,
-    /// This text, as a user would write it.
+    /// This text, in the syntax of the configuration.
     Text(&'static str),
-    /// The field of the settings that the key stands for.
+    /// The default of the field in the settings.
     Field(fn(&Settings) -> Option<ConfigValue>),
 }
 
@@ -57,12 +56,12 @@ impl Key {
         Self { default: KeyDefault::Text(text), ..self }
     }
 
-    /// Stands for this field, which also gives the default.
+    /// Connects the key to this field, which also provides the default.
     const fn field(self, field: Field) -> Self {
         Self { default: KeyDefault::Field(field.get), set: Some(field.set), ..self }
     }
 
-    /// Sets the settings in its own way.
+    /// Sets the settings with a custom function.
     const fn set_by(self, set: fn(&mut Settings, &ConfigValue)) -> Self {
         Self { set: Some(set), ..self }
     }
@@ -79,7 +78,6 @@ impl Key {
         Self { gated: true, ..self }
     }
 
-    /// The default, if there is one.
     pub fn default_value(&self) -> Option<ConfigValue> {
         match self.default {
             KeyDefault::None => None,
@@ -90,7 +88,7 @@ impl Key {
         }
     }
 
-    /// The default in words.
+    /// The default as text for the reference.
     pub fn default_text(&self) -> String {
         self.default_value().map_or_else(|| self.unset.to_owned(), |value| value.to_string())
     }
@@ -104,7 +102,7 @@ fn set_mode(settings: &mut Settings, value: &ConfigValue) {
     }
 }
 
-/// Sets the instructions of the review; none means the built-in ones.
+/// Sets the instructions of the review; an empty text means the built-in ones.
 fn set_review(settings: &mut Settings, value: &ConfigValue) {
     if let ConfigValue::Text(text) = value {
         let text = Some(text.clone()).filter(|text| !text.is_empty());
@@ -113,29 +111,28 @@ fn set_review(settings: &mut Settings, value: &ConfigValue) {
     }
 }
 
-/// Sets the names of the variables. Their values may be secret, and are not recorded.
+/// Sets the names of the variables. Their values may be secret and are not recorded.
 fn set_agent_environment(settings: &mut Settings, value: &ConfigValue) {
     if let ConfigValue::Table(entries) = value {
         settings.agent.environment = entries.keys().cloned().collect();
     }
 }
 
-/// The key of this name.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// The value of an option that stands for the key of this name, or what is allowed.
+/// Parses the value of the option for this key; the error describes the allowed values.
 ///
 /// # Panics
-/// If there is no such key, or its values are of another type: a test tries every option.
+/// If there is no such key, or its values have another type. A test covers every option.
 pub(crate) fn parse_setting<T: FieldValue>(name: &str, text: &str) -> Result<T, String> {
     let key = find(name).expect("a test tries every option");
     let value = key.kind.parse(&[text])?;
     Ok(T::read(&value).expect("a test tries every option"))
 }
 
-/// The key that a person asks for.
+/// Finds the key that the user asks for; the error suggests the closest one.
 pub fn look_up(name: &str) -> Result<&'static Key, Failure> {
     find(name).ok_or_else(|| {
         Failure::usage(format!("there is no key `{name}`")).hint(match closest(name) {
@@ -148,12 +145,12 @@ pub fn look_up(name: &str) -> Result<&'static Key, Failure> {
     })
 }
 
-/// The key or table that is nearest to a name.
+/// The key or table with the closest name.
 pub(super) fn closest(name: &str) -> Option<&'static str> {
     nearest(name, KEYS.iter().map(|key| key.name).chain(tables()))
 }
 
-/// Whether keys stand below this name.
+/// Whether keys exist below this name.
 pub(super) fn is_table(name: &str) -> bool {
     tables().any(|table| table == name)
 }
@@ -167,7 +164,7 @@ fn below(table: &str) -> Vec<&'static str> {
     KEYS.iter().map(|key| key.name).filter(inside).collect()
 }
 
-/// Stands for the built-in instructions of the review.
+/// The value that selects the built-in review instructions.
 const BUILT_IN: &str = "builtin";
 const MAX_COUNT: u32 = 1_000_000;
 const MAX_SMALL_COUNT: u32 = 1_000;
@@ -180,12 +177,12 @@ const WHILE: ValueKind =
 const SHORT_DURATION: ValueKind =
     ValueKind::Duration { least: Duration::from_millis(500), most: Duration::from_secs(10) };
 
-/// All but one for each iteration.
+/// The default: all notifications except the one per iteration.
 const USUAL_NOTICES: &str = "[\"setup_complete\", \"execution_start\", \"iteration_milestone\", \
     \"status_update\", \"limit_wait\", \"blocked\", \"verification_failed\", \"completion\", \
     \"stopped\", \"error\"]";
 
-/// All of them, in the order in which they are shown.
+/// All keys, in the order of display.
 #[rustfmt::skip]
 pub static KEYS: &[Key] = &[
     key("mode", ValueKind::Name, "NIGHTWRIGHT_MODE",

@@ -1,4 +1,4 @@
-//! What a value may be, and how it is read: from a file, and from plain text.
+//! Kinds of values: which values a key allows, and how they are parsed from files and plain text.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,97 +19,88 @@ use super::value::ConfigValue;
 /// The word that turns something off.
 const OFF: &str = "off";
 
-/// Nothing here takes longer than a year.
+/// The maximum of all durations: one year.
 pub(super) const MAX_DURATION: Duration = Duration::from_hours(24 * 365);
 
-/// What a value may be.
+/// The kind of values that a key allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
-    /// A whole number.
+    /// A whole number within a range.
     Count {
-        /// The smallest.
         least: u32,
-        /// The largest.
         most: u32,
     },
     /// An amount of money, in US dollars.
     Money,
     /// A number of tokens.
     Tokens,
-    /// A time, at most a year.
+    /// A duration of at most one year.
     Duration {
-        /// The shortest.
         least: Duration,
-        /// The longest.
         most: Duration,
     },
-    /// A time, or `off`.
+    /// A duration, or `off`.
     DurationOrOff {
-        /// The shortest.
         least: Duration,
     },
     /// A number of bytes.
     Size,
-    /// A share.
+    /// A whole number of percent.
     Percent {
-        /// The smallest.
         least: u8,
-        /// The largest.
         most: u8,
     },
-    /// Some text.
     Text,
-    /// Text, or nothing.
+    /// Text, which may be empty.
     TextOrNothing,
-    /// A file inside the project, or nothing.
+    /// A file inside the project, or empty.
     File,
-    /// The name of a folder of ours.
+    /// The name of a mode or task folder.
     Name,
     /// One of several words.
     Choice(&'static [&'static str]),
-    /// Yes or no.
     Bool,
-    /// Several texts.
+    /// A list of texts.
     List(Items),
     /// Variables of an environment.
     Variables,
-    /// An address of the web, or nothing.
+    /// An HTTP URL, or empty.
     Url,
-    /// What nobody else may know, or nothing.
+    /// A secret text, or empty.
     Secret,
-    /// Several tables with the keys that stand below a name: `[[of]]`.
+    /// Several tables with the keys below a name: `[[of]]`.
     Tables {
-        /// The name.
+        /// The name of the table, such as `notify`.
         of: &'static str,
-        /// The key that each of them has to have.
+        /// The key that each table must contain.
         needs: &'static str,
     },
 }
 
-/// What stands in a list.
+/// The items that a list allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Items {
-    /// Anything.
+    /// Any text, including an empty one.
     Any,
     /// Texts that are not empty.
     Texts,
-    /// Names of tools of the agent, which stand on its command line.
+    /// Names of the agent's tools, which are passed on its command line.
     Tools,
-    /// Some of several words, at least one.
+    /// Some of these words, at least one.
     Words(&'static [&'static str]),
-    /// Some of several words, or none.
+    /// Some of these words, or none.
     AnyOf(&'static [&'static str]),
-    /// Names of variables; a star stands for anything.
+    /// Names of variables; `*` matches any characters.
     Names,
-    /// Regular expressions that don't match where there is nothing.
+    /// Regular expressions that do not match the empty text.
     Patterns,
 }
 
-/// Where in a file something is wrong, and what.
+/// The position of a mistake in a file, and its message.
 pub(super) type SpanError = (Range<usize>, String);
 
 impl ValueKind {
-    /// What is allowed, in words that follow "has to be".
+    /// Describes the allowed values, to follow "has to be".
     pub fn allowed(self) -> String {
         match self {
             Self::Count { least, most } => format!("a whole number from {least} to {most}"),
@@ -170,7 +161,7 @@ impl ValueKind {
         }
     }
 
-    /// What kind it is, in a word or two.
+    /// The name of the kind, for the reference.
     pub fn name(self) -> &'static str {
         match self {
             Self::Count { .. } => "number",
@@ -193,8 +184,8 @@ impl ValueKind {
         }
     }
 
-    /// Whether such a value is of this kind. Flags have parsers of their own, so ranges are not
-    /// looked at.
+    /// Whether the value is of this kind. Ranges are not checked, because flags have their own
+    /// parsers.
     pub(super) fn holds(self, value: &ConfigValue) -> bool {
         match self {
             Self::Count { .. } => matches!(value, ConfigValue::Count(_)),
@@ -218,7 +209,7 @@ impl ValueKind {
         }
     }
 
-    /// Whether such a value may be known to nobody else.
+    /// Whether values of this kind are secret.
     pub fn is_secret(self) -> bool {
         match self {
             Self::Url | Self::Secret | Self::Variables | Self::Tables { .. } => true,
@@ -239,7 +230,7 @@ impl ValueKind {
         }
     }
 
-    /// Reads what stands in a file.
+    /// Parses a value from a file.
     pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> Result<ConfigValue, SpanError> {
         let span = value.span();
         let found = match (self, value.get_ref()) {
@@ -295,8 +286,8 @@ impl ValueKind {
         found.and_then(|value| self.checked(value)).ok_or_else(refused)
     }
 
-    /// Reads plain text, of the environment or the command line. Lists and tables may have several
-    /// pieces.
+    /// Parses plain text from the environment or the command line. Lists and tables may consist of
+    /// several pieces.
     pub fn parse(self, pieces: &[&str]) -> Result<ConfigValue, String> {
         let allowed = || self.allowed();
         let one = match pieces {
@@ -352,7 +343,7 @@ impl ValueKind {
         self.read(&value).map_err(|_| self.allowed())
     }
 
-    /// Reads tables in braces, or a list of such: as if they stood in a file.
+    /// Parses inline tables, or a list of them, as in a file.
     fn parse_tables(self, of: &str, pieces: &[&str]) -> Result<ConfigValue, String> {
         let text = match pieces {
             [one] if one.trim_start().starts_with('[') => format!("{of} = {one}"),
@@ -367,7 +358,7 @@ impl ValueKind {
         value.ok_or_else(|| self.allowed())
     }
 
-    /// The value as it is kept, if it is allowed.
+    /// Normalizes the value; `None` if it is not allowed.
     fn checked(self, value: ConfigValue) -> Option<ConfigValue> {
         let fits = match (self, &value) {
             (Self::Count { least, most }, ConfigValue::Count(count)) => {
@@ -413,7 +404,7 @@ impl ValueKind {
 }
 
 impl Items {
-    /// How many there have to be.
+    /// The minimum number of items.
     pub(super) fn least(self) -> usize {
         match self {
             Self::Any
@@ -427,12 +418,12 @@ impl Items {
     }
 
     fn fit(self, text: &str) -> bool {
-        // What has a zero in it can be given to no program.
+        // Arguments of programs cannot contain NUL.
         !text.contains('\0')
             && match self {
                 Self::Any => true,
                 Self::Texts => !text.trim().is_empty(),
-                // What begins with a dash would be an option of the agent program.
+                // A leading dash would make it an option of the agent program.
                 Self::Tools => !text.trim().is_empty() && !text.trim_start().starts_with('-'),
                 Self::Words(words) | Self::AnyOf(words) => words.contains(&text),
                 Self::Names => {
@@ -486,7 +477,7 @@ fn variables(table: &DeTable<'_>) -> Result<ConfigValue, SpanError> {
     Ok(ConfigValue::Table(entries))
 }
 
-/// What is wrong with a pattern, if anything is.
+/// Describes the mistake in a pattern, if there is one.
 fn wrong_pattern(text: &str) -> Option<String> {
     match Secrets::new([""; 0], [text]) {
         Ok(_) => None,
@@ -498,7 +489,7 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
-/// A shell has commands that begin with a bracket, too: `[ -f README.md ]`.
+/// Whether the text is an array. Shell commands may start with a bracket, too: `[ -f README.md ]`.
 fn is_array(text: &str) -> bool {
     let inner = text.trim_start().strip_prefix('[').map(str::trim_start);
     inner.is_some_and(|inner| inner.starts_with(['"', '\'', ']']))

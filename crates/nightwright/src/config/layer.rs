@@ -1,4 +1,4 @@
-//! One layer of the configuration: what one file, the environment or the command line says.
+//! One layer of the configuration: the values from one file, the environment or the command line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use super::value::ConfigValue;
 use crate::config::nearest::nearest;
 use crate::paste::from_here;
 
-/// What one file, the environment or the command line says.
+/// The values from one file, the environment or the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigLayer {
     origin: ValueOrigin,
@@ -26,17 +26,17 @@ pub struct ConfigLayer {
 }
 
 impl ConfigLayer {
-    /// A layer that says nothing yet.
+    /// Creates a layer without values.
     pub fn empty(origin: ValueOrigin) -> Self {
         Self { origin, values: BTreeMap::new() }
     }
 
-    /// A layer for the options of the command line. What is set in it names its flag.
+    /// Creates the layer of the command line. Each value records its flag.
     pub fn flags() -> Self {
         Self::empty(ValueOrigin::Flag(""))
     }
 
-    /// What holds if nobody says anything.
+    /// The layer of the built-in defaults.
     pub fn built_in() -> Self {
         let mut layer = Self::empty(ValueOrigin::BuiltIn);
         for key in KEYS {
@@ -45,14 +45,14 @@ impl ConfigLayer {
         layer
     }
 
-    /// Reads a file of this layer.
+    /// Parses a configuration file.
     pub fn parse(origin: ValueOrigin, path: &Path, text: &str) -> Result<Self, ConfigError> {
         let text = without_mark(text);
         let table = document(path, text)?;
         Self::parse_table(origin, path, text, table.get_ref())
     }
 
-    /// Reads keys from a table of a file with this text.
+    /// Reads keys from a table of the file with this text.
     fn parse_table(
         origin: ValueOrigin,
         path: &Path,
@@ -76,7 +76,7 @@ impl ConfigLayer {
             };
             let key = keys::find(&full);
             match (key, value.get_ref()) {
-                // Before the key: what may be several tables may also be one.
+                // Checked before the key: several tables may also be written as one.
                 (_, DeValue::Table(inner)) if keys::is_table(&full) => {
                     self.walk(&full, inner, found);
                 }
@@ -156,7 +156,7 @@ impl ConfigLayer {
         self.set(key.name, ConfigValue::Tables(all));
     }
 
-    /// Reads `mode.toml`: what the mode is, and its defaults.
+    /// Parses `mode.toml`: the definition of the mode, and its defaults.
     pub fn parse_mode(
         name: &str,
         path: &Path,
@@ -205,7 +205,7 @@ impl ConfigLayer {
         Ok((definition, Self::mode_layer(name, path, text, defaults.as_ref())?))
     }
 
-    /// Reads nothing but the defaults of `mode.toml`.
+    /// Parses only the defaults of `mode.toml`.
     pub fn parse_mode_defaults(name: &str, path: &Path, text: &str) -> Result<Self, ConfigError> {
         let text = without_mark(text);
         let table = document(path, text)?;
@@ -237,11 +237,10 @@ impl ConfigLayer {
         Self::parse_table(origin, path, text, table)
     }
 
-    /// Sets a key of the table.
+    /// Sets a key by its full name.
     ///
     /// # Panics
-    /// If there is no such key, or its values are of another kind: both are known when the caller
-    /// is written.
+    /// If there is no such key, or its values are of another kind: a bug in the caller.
     pub fn set(&mut self, key: &str, value: impl Into<ConfigValue>) {
         let key = known(key);
         let origin = match &self.origin {
@@ -263,7 +262,7 @@ impl ConfigLayer {
         }
     }
 
-    /// Sets a key from a flag that is not called like the key's own: `--no-delay`.
+    /// Sets a key from a flag other than the key's own: `--no-delay`.
     pub fn set_by_flag(&mut self, flag: &'static str, key: &str, value: impl Into<ConfigValue>) {
         self.put(known(key), ValueOrigin::Flag(flag), value.into());
     }
@@ -273,34 +272,32 @@ impl ConfigLayer {
         self.values.insert(key.name, (origin, value));
     }
 
-    /// What it says of a key, and from where exactly.
+    /// The value of a key, and its exact origin.
     pub fn get(&self, key: &str) -> Option<(&ValueOrigin, &ConfigValue)> {
         self.values.get(key).map(|(origin, value)| (origin, value))
     }
 
-    /// Everything it says.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ValueOrigin, &ConfigValue)> {
         self.values.iter().map(|(key, (origin, value))| (*key, origin, value))
     }
 
-    /// Where it comes from.
     pub fn origin(&self) -> &ValueOrigin {
         &self.origin
     }
 
-    /// What it says that needs the user's approval.
+    /// The values that need the user's approval.
     pub fn gated(&self) -> Vec<(&'static str, &ValueOrigin, &ConfigValue)> {
         self.iter().filter(|(key, ..)| known(key).gated).collect()
     }
 
-    /// The same without these keys.
+    /// Removes these keys from the layer.
     #[must_use]
     pub fn without(mut self, keys: &[&str]) -> Self {
         self.values.retain(|key, _| !keys.contains(key));
         self
     }
 
-    /// The same without the keys that need the user's approval.
+    /// Removes the keys that need the user's approval.
     #[must_use]
     pub fn without_gated(mut self) -> Self {
         self.values.retain(|key, _| !known(key).gated);
@@ -308,15 +305,15 @@ impl ConfigLayer {
     }
 }
 
-/// What is found on the way through a file.
+/// The results of parsing a file.
 #[derive(Default)]
 struct ParseFindings {
     mistakes: Vec<ConfigMistake>,
-    /// Where values stand that nobody else may know.
+    /// The positions of secret values.
     secrets: Vec<Range<usize>>,
 }
 
-/// The text with stars in these places: a picture of it may end up in the log of a build.
+/// Masks these ranges with `*`: an excerpt of the text may end up in a build log.
 fn without(text: &str, places: &[Range<usize>]) -> String {
     let is_hidden = |at: usize| places.iter().any(|place| place.contains(&at));
     let hidden = |(at, c): (usize, char)| match c {
@@ -334,7 +331,7 @@ fn known(key: &str) -> &'static Key {
     }
 }
 
-/// Some editors put a mark at the beginning that says what the text is written in.
+/// Removes the byte order mark that some editors add.
 pub(super) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }

@@ -1,4 +1,4 @@
-//! Modes on disk: those of the project, file by file over those that are part of the program.
+//! Modes on disk: files of the project override those built into the program, one by one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,39 @@ use crate::error::Failure;
 use crate::files;
 use crate::task::TaskName;
 
-/// Where a project has modes of its own, or files of ours that it changes.
+/// The folder in which a project keeps its own modes and overrides of built-in ones.
 pub const FOLDER: &str = ".nightwright/modes";
 
-/// The mode of a task that asks for none.
+/// The default mode of tasks.
 pub const OF_TASKS: &str = "loop";
-/// The mode of a goal without a task.
+/// The default mode of goals without a task.
 pub const OF_GOALS: &str = "prompt";
 
-/// More than this is no prompt.
+/// The maximum size of a mode's text file.
 const MAX_PROMPT_BYTES: u64 = 1 << 20;
 
-/// A mode, complete.
+/// A mode with all its texts and defaults.
 #[derive(Clone, Debug)]
 pub struct Mode {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub definition: ModeDefinition,
-    /// What holds in it unless somebody says otherwise.
+    /// The defaults of the mode, which other layers may override.
     pub defaults: ConfigLayer,
-    /// `system.md`.
+    /// The content of `system.md`.
     pub system: String,
-    /// `prompt.md`.
+    /// The content of `prompt.md`.
     pub prompt: String,
-    /// Which of its files are the project's own.
+    /// The files that come from the project.
     pub own: Vec<PathBuf>,
 }
 
-/// A file of a mode as text, and whether it is the project's own.
+/// A text file of a mode, and whether it comes from the project.
 struct ModeText {
     text: String,
     own: Option<PathBuf>,
 }
 
-/// Reads a mode.
+/// Loads a mode with the overrides of the project.
 pub fn load(project: &Path, name: &str) -> Result<Mode, Failure> {
     check(project, name)?;
     let need = |file: &str| {
@@ -76,15 +74,15 @@ pub fn load(project: &Path, name: &str) -> Result<Mode, Failure> {
     })
 }
 
-/// Another text of a mode, such as `setup.md`; `None` if it has none.
+/// Reads another text of a mode, such as `setup.md`; `None` if there is none.
 pub fn other_text(project: &Path, name: &str, file: &str) -> Result<Option<String>, Failure> {
     Ok(text(project, name, file)?.map(|text| text.text))
 }
 
-/// The names of all modes: ours in their order, then the project's own.
+/// The names of all modes: first the built-in ones, then those of the project.
 pub fn known(project: &Path) -> Vec<String> {
     let mut names: Vec<String> = EMBEDDED.iter().map(|mode| mode.name.to_owned()).collect();
-    // A folder that cannot be read has no modes that could be used.
+    // A folder that cannot be read contains no usable modes.
     let entries = fs::read_dir(project.join(FOLDER)).into_iter().flatten().flatten();
     let mut own: Vec<String> = entries
         .filter(|entry| entry.path().is_dir())
@@ -96,7 +94,7 @@ pub fn known(project: &Path) -> Vec<String> {
     names
 }
 
-/// Fails unless there is such a mode.
+/// Fails if the mode does not exist.
 pub fn check(project: &Path, name: &str) -> Result<(), Failure> {
     let known = known(project);
     if known.iter().any(|known| known == name) {
@@ -109,7 +107,7 @@ pub fn check(project: &Path, name: &str) -> Result<(), Failure> {
         .hint(format!("{meant}the modes are: {}", known.join(", "))))
 }
 
-/// Where a project would have its own version of a mode's file.
+/// The path of a project's override of a mode's file.
 pub fn own_file(name: &str, file: &str) -> PathBuf {
     Path::new(FOLDER).join(name).join(file)
 }

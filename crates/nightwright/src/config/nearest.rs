@@ -1,6 +1,6 @@
-//! What somebody probably meant.
+//! Suggestions for misspelt words, by edit distance.
 
-/// The candidate that is nearest to a word, if any is near enough to be meant.
+/// The candidate closest to a word, if it is close enough.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -9,7 +9,7 @@ pub(crate) fn nearest<'a>(
     let measured = candidates.into_iter().map(|candidate| {
         let name = plain(candidate);
         let mut steps = distance(&word, &name);
-        // The right name in the wrong table, or in none.
+        // The right name in the wrong table, or without a table.
         if last(&word).len() > 2 {
             steps = steps.min(distance(last(&word), last(&name)) + 1);
         }
@@ -27,9 +27,9 @@ fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// How many characters have to be inserted, deleted, replaced, or swapped with their neighbour.
+/// The number of insertions, deletions, replacements and swaps of neighbours between two words.
 fn distance(left: &str, right: &str) -> usize {
-    // Longer words are no keys, and would take long to compare.
+    // Longer words are never keys, and comparing them would be slow.
     let cut = |text: &str| text.chars().take(100).collect::<String>();
     strsim::osa_distance(&cut(left), &cut(right))
 }

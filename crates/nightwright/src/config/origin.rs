@@ -1,31 +1,27 @@
-//! Where a value comes from.
+//! The origin of a configuration value: layer, file, variable or flag.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-/// Where a value comes from.
+/// The place that a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
-    /// The program itself.
     BuiltIn,
-    /// The defaults of a mode.
+    /// The defaults of this mode.
     Mode(String),
-    /// The user's own file.
+    /// The user's configuration file.
     User(PathBuf),
-    /// The project's file.
     Project(PathBuf),
-    /// The task's file.
     Task(PathBuf),
-    /// A variable of the environment.
+    /// An environment variable, by name.
     Environment(&'static str),
     /// An option of the command line.
     Flag(&'static str),
 }
 
 impl ValueOrigin {
-    /// The name of the layer.
     pub fn layer(&self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
@@ -38,7 +34,7 @@ impl ValueOrigin {
         }
     }
 
-    /// The file it is in.
+    /// The file that contains the value, if any.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::User(path) | Self::Project(path) | Self::Task(path) => Some(path),
@@ -46,7 +42,7 @@ impl ValueOrigin {
         }
     }
 
-    /// Whether it may have come with a repository that somebody else wrote: what trust is about.
+    /// Whether the value may come with a repository from another author, and therefore needs trust.
     pub fn comes_with_project(&self) -> bool {
         match self {
             Self::Mode(_) | Self::Project(_) | Self::Task(_) => true,
@@ -54,7 +50,6 @@ impl ValueOrigin {
         }
     }
 
-    /// For programs.
     pub fn to_json(&self) -> Json {
         let mut json = json!({ "layer": self.layer() });
         let (member, value) = match self {

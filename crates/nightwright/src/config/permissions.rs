@@ -1,5 +1,4 @@
-//! The rules of the levels of permissions in a project: what its type usually needs, and its own
-//! commands.
+//! Permission rules of a project: what its type usually needs, and its own commands.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,14 +10,14 @@ use nightwright_core::settings::{Commands, Settings};
 use crate::init::detect::{DetectedProject, DetectedProjects, detect};
 use crate::init::project_files::ProjectFiles;
 
-/// Folders of a project that are looked at for manifests of their own.
+/// The maximum number of folders that are searched for manifests.
 const PACKAGES: usize = 50;
-/// Where packages of a project often are.
+/// Folders that often contain the packages of a project.
 const ABOVE_PACKAGES: [&str; 4] = ["", "packages", "apps", "crates"];
-/// Folders that hold what others wrote.
+/// Folders with third-party code, which are skipped.
 const FOREIGN: [&str; 4] = ["node_modules", "target", "vendor", "venv"];
 
-/// The rules for a run with these settings, as the project is now.
+/// The rules for a run with these settings, for the current state of the project.
 pub fn rules(project: &Path, settings: &Settings, mode: &ModeDefinition) -> PermissionRules {
     let detected = detect(&ProjectFiles::of(project));
     let types = types(project, &detected);
@@ -30,7 +29,7 @@ pub fn rules(project: &Path, settings: &Settings, mode: &ModeDefinition) -> Perm
     PermissionRules { edits, usual: usual::rules(&types, &own) }
 }
 
-/// The types that the project and its packages have.
+/// The types of the project and its packages.
 fn types(project: &Path, detected: &DetectedProjects) -> Vec<String> {
     let mut all: Vec<String> = kinds(detected).collect();
     for package in packages(project) {
@@ -53,7 +52,7 @@ fn kinds(detected: &DetectedProjects) -> impl Iterator<Item = String> {
     all.map(|found| found.kind.to_string())
 }
 
-/// The folders right below the project, and below those in which packages usually are.
+/// The folders in the project root, and in the usual parent folders of packages.
 fn packages(project: &Path) -> BTreeSet<std::path::PathBuf> {
     let mut found = BTreeSet::new();
     for above in ABOVE_PACKAGES {
@@ -73,8 +72,8 @@ fn packages(project: &Path) -> BTreeSet<std::path::PathBuf> {
     found
 }
 
-/// The project's own commands, without repetitions: those that are configured, those of the gate
-/// and those that its files speak for.
+/// The project's own commands without duplicates: configured, used by the gate, or detected from
+/// its files.
 fn own_commands(settings: &Settings, detected: &DetectedProjects) -> Vec<String> {
     let of = |commands: &Commands| {
         let Commands { test, build, lint } = commands.clone();

@@ -1,5 +1,5 @@
-//! Principles as files: which one holds for a run, what is wrong with one, and one that an agent was
-//! to write.
+//! Files of principles: which one applies to a run, mistakes in them, and files that the agent
+//! writes.
 
 use std::path::Path;
 
@@ -12,32 +12,32 @@ use crate::config::{self, ConfigError, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
 use crate::files;
 
-/// What another tool leaves, relative to the project.
+/// The file of another tool, relative to the project.
 pub const FOREIGN: &str = ".claude/principles.yaml";
 
-/// Where ours usually are, relative to the project.
+/// The default file, relative to the project.
 pub const USUAL: &str = ".nightwright/principles.toml";
 
-/// No file of principles is larger.
+/// The maximum size of a file of principles.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// No file that is to be mended is kept if it is larger.
+/// The maximum size of an invalid file that is backed up before the agent rewrites it.
 const MAX_BACKUP_BYTES: u64 = 16 << 20;
 
-/// Our own folder in a project.
+/// The folder of nightwright in a project.
 const NIGHTWRIGHT: &str = ".nightwright";
 
-/// What we keep in our own folder in the same form.
+/// File names in that folder that have another purpose.
 const RESERVED_NAMES: [&str; 3] = ["config.toml", "mode.toml", "task.toml"];
 
-/// What a run goes by.
+/// The principles of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunPrinciples {
     /// The principles, if there are any.
     pub principles: Option<Principles>,
-    /// The file that the agent is to write them into, because there are none that can be used.
+    /// The file that the agent has to write, because no usable principles exist.
     pub to_write: Option<String>,
-    /// What people should know of that.
+    /// A note for the user about that.
     pub note: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl RunPrinciples {
     }
 }
 
-/// What a run goes by: a file that was named for it, else the one of the configuration.
+/// The principles of a run: from the file named for it, otherwise from the configured file.
 pub fn chosen(
     project: &Path,
     named: Option<&Path>,
@@ -63,7 +63,7 @@ pub fn chosen(
     }
     match (inside(project, &file)?, origin) {
         (Some(principles), _) => Ok(RunPrinciples::found(principles)),
-        // Whoever has a usual place for all projects does not have principles in all of them.
+        // A user-wide default path does not mean that every project has principles.
         (None, ValueOrigin::BuiltIn | ValueOrigin::User(_)) => Ok(RunPrinciples::default()),
         (
             None,
@@ -77,7 +77,7 @@ pub fn chosen(
     }
 }
 
-/// The same where the agent writes what is not there, and mends what cannot be used.
+/// Like `chosen`, but the agent writes a missing file and rewrites an invalid one.
 fn to_be_collected(
     project: &Path,
     file: String,
@@ -109,13 +109,14 @@ fn to_be_collected(
     }
 }
 
-/// Whether an agent may write over it: a plain file in the project that was meant to be TOML.
+/// Whether the agent may overwrite the file: a regular file in the project that is meant to be
+/// TOML.
 fn can_be_overwritten(project: &Path, file: &str) -> bool {
     let path = Path::new(file);
     is_toml(path) && matches!(files::open_inside(project, path), Ok(Some(_)))
 }
 
-/// How a file that is not there gets there, by who names it.
+/// A hint how to create a missing file, depending on where it is configured.
 pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
     let write = match origin {
         ValueOrigin::BuiltIn => return "write it: nightwright principles".to_owned(),
@@ -123,7 +124,7 @@ pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
         | ValueOrigin::Project(_)
         | ValueOrigin::Environment(_)
         | ValueOrigin::Flag(_) => "write it: nightwright principles".to_owned(),
-        // The command knows of no task and of no mode.
+        // The command does not know the task or the mode.
         ValueOrigin::Mode(_) | ValueOrigin::Task(_) => format!(
             "write it: NIGHTWRIGHT_PRINCIPLES_FILE={} nightwright principles",
             shell_words::quote(file)
@@ -137,7 +138,7 @@ pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
     format!("it is set by {origin}; {write}; or go without it: {}", how_to_unset(origin))
 }
 
-/// How the name of the file is taken back, by who names it.
+/// A hint how to unset the file, depending on where it is configured.
 pub fn how_to_unset(origin: &ValueOrigin) -> String {
     let unset = "nightwright config unset";
     match origin {
@@ -152,12 +153,12 @@ pub fn how_to_unset(origin: &ValueOrigin) -> String {
     }
 }
 
-/// Whether principles have no place there: it is, or may become, a file of nightwright's own.
+/// Whether the path is reserved: it is, or may become, one of nightwright's own files.
 pub fn is_own(project: &Path, file: &str) -> bool {
     let path = project.join(file);
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     let beside = || Some(folder?.join(path.file_name()?));
-    // By another name it is the same file.
+    // Another path may lead to the same file.
     let target = path.canonicalize().ok().or_else(beside);
     let root = project.canonicalize().ok();
     let inside =
@@ -165,13 +166,13 @@ pub fn is_own(project: &Path, file: &str) -> bool {
     is_own_name(Path::new(file)) || inside.is_some_and(is_own_name)
 }
 
-/// The same, by the path in the project alone.
+/// Like `is_own`, by the path in the project alone.
 pub fn is_own_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     path.starts_with(NIGHTWRIGHT) && (!is_toml(path) || RESERVED_NAMES.contains(&name.as_str()))
 }
 
-/// The refusal of such a file.
+/// The error for a reserved path.
 pub fn own(file: &str, origin: &ValueOrigin) -> Failure {
     Failure::usage(format!(
         "`principles.file` names `{file}`, where nightwright keeps its own files"
@@ -181,12 +182,12 @@ pub fn own(file: &str, origin: &ValueOrigin) -> Failure {
     ))
 }
 
-/// The file of the configuration, if there shall be one.
+/// The configured file, if there is one.
 pub fn configured(resolved: &ResolvedConfig) -> Option<String> {
     resolved.get_optional("principles.file").flatten()
 }
 
-/// Reads a file that somebody named by an option, wherever it is.
+/// Reads a file named by an option; it may be anywhere.
 pub fn named_file(option: &str, path: &Path) -> Result<Principles, Failure> {
     match config::read_anywhere(path)? {
         Some(text) => Ok(parse(path, &text)?),
@@ -194,7 +195,7 @@ pub fn named_file(option: &str, path: &Path) -> Result<Principles, Failure> {
     }
 }
 
-/// Reads a file of the project; `None` if it is not there.
+/// Reads a file of the project; `None` if it does not exist.
 pub fn inside(project: &Path, file: &str) -> Result<Option<Principles>, Failure> {
     let path = Path::new(file);
     match config::read_inside(project, path, MAX_FILE_BYTES)? {
@@ -203,12 +204,12 @@ pub fn inside(project: &Path, file: &str) -> Result<Option<Principles>, Failure>
     }
 }
 
-/// The file that the agent is to write, as long as no principles hold.
+/// The file that the agent has to write, as long as the run has no principles.
 pub fn to_collect(settings: &Settings) -> Option<&str> {
     settings.files.principles.as_deref().filter(|_| settings.principles.is_none())
 }
 
-/// What became of the file that the agent is to write.
+/// The state of the file that the agent has to write.
 pub fn found(project: &Path, settings: &Settings) -> CollectedPrinciples {
     match to_collect(settings).map(|file| collected(project, file)) {
         None | Some(Ok(None)) => CollectedPrinciples::Missing,
@@ -217,13 +218,13 @@ pub fn found(project: &Path, settings: &Settings) -> CollectedPrinciples {
     }
 }
 
-/// What is in that file, whatever it is; `None` if nothing can be read there.
+/// The raw content of that file; `None` if it cannot be read.
 pub fn read_raw(project: &Path, settings: &Settings) -> Option<Vec<u8>> {
     let file = to_collect(settings)?;
     files::read_inside(project, Path::new(file), MAX_BACKUP_BYTES).ok().flatten()
 }
 
-/// Reads what the agent was to write; `None` if it is not there. What is wrong with it is said in a
+/// Reads the file that the agent has to write; `None` if it does not exist. The error is a single
 /// line.
 pub fn collected(project: &Path, file: &str) -> Result<Option<Principles>, String> {
     let bytes = files::read_inside(project, Path::new(file), MAX_FILE_BYTES)
@@ -235,7 +236,7 @@ pub fn collected(project: &Path, file: &str) -> Result<Option<Principles>, Strin
     found.map(Some).map_err(|mistakes| in_a_line(file, text, &mistakes))
 }
 
-/// Reads the text of a file, by the form that its name says.
+/// Parses the text of a file, in the format of its extension.
 pub fn parse(path: &Path, text: &str) -> Result<Principles, ConfigError> {
     let text = without_mark(text);
     let found =
@@ -251,7 +252,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Principles, ConfigError> {
     })
 }
 
-/// Whether a file has the YAML form, by its name.
+/// Whether a file has the YAML format, by its extension.
 pub fn is_yaml(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
     extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
@@ -261,7 +262,7 @@ fn is_toml(path: &Path) -> bool {
     path.extension().unwrap_or_default().eq_ignore_ascii_case("toml")
 }
 
-/// What is wrong with a file, in a line: the first mistake, and how many others there are.
+/// The mistakes of a file in one line: the first one, and the number of others.
 pub fn in_a_line(file: &str, text: &str, mistakes: &[Mistake]) -> String {
     let Some(first) = mistakes.first() else { return format!("`{file}` cannot be used") };
     let hint = hint(first).map(|hint| format!("; {hint}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The pages of the reference about configuration and environment.
+//! Generates the reference pages for configuration and environment.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use nightwright_core::stream::dialect::Dialect;
 use super::environment::{VARIABLES, VariableReader};
 use super::keys::{KEYS, Key};
 
-/// `docs/reference/config.md`.
+/// Generates the page `docs/reference/config.md`.
 pub fn keys_page() -> String {
     let mut text = String::from(
         "# Configuration keys\n\n\
@@ -51,7 +51,7 @@ fn entry(text: &mut String, key: &Key) {
     };
 }
 
-/// `docs/reference/environment.md`.
+/// Generates the page `docs/reference/environment.md`.
 pub fn environment_page() -> String {
     let mut text = String::from(
         "# Environment variables\n\n## Read by nightwright\n\n| variable | meaning |\n| --- | --- |\n",

@@ -1,4 +1,4 @@
-//! All layers together: what holds, and who says so.
+//! The resolved configuration: the effective value of each key, and its origin.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::origin::ValueOrigin;
 use super::value::ConfigValue;
 use crate::output::{ColorChoice, OutputLevel};
 
-/// All layers together.
+/// The effective configuration of all layers.
 #[derive(Clone, Debug)]
 pub struct ResolvedConfig {
     layers: Vec<ConfigLayer>,
@@ -18,8 +18,8 @@ pub struct ResolvedConfig {
 }
 
 impl ResolvedConfig {
-    /// What holds by these layers, in order: later ones win over earlier ones, and all over what
-    /// is built in. Tables merge by key, arrays replace.
+    /// Merges the layers: later ones override earlier ones, and all override the built-in defaults.
+    /// Tables merge by key, arrays replace.
     pub fn new(layers: impl IntoIterator<Item = ConfigLayer>) -> Self {
         let mut all = vec![ConfigLayer::built_in()];
         all.extend(layers);
@@ -29,7 +29,7 @@ impl ResolvedConfig {
             if let (ConfigValue::Table(new), Some((_, ConfigValue::Table(old)))) =
                 (&mut value, effective.get(key))
             {
-                // A layer that adds nothing is not the one that says it.
+                // A layer that adds nothing is not the origin of the value.
                 if new.is_empty() {
                     continue;
                 }
@@ -42,22 +42,21 @@ impl ResolvedConfig {
         Self { layers: all, effective }
     }
 
-    /// What holds; `None` if nobody says anything and nothing is built in.
+    /// The effective value; `None` if no layer sets it and there is no default.
     pub fn value(&self, key: &str) -> Option<&ConfigValue> {
         self.effective.get(key).map(|(_, value)| value)
     }
 
-    /// Who says so.
     pub fn origin(&self, key: &str) -> &ValueOrigin {
         self.effective.get(key).map_or(&ValueOrigin::BuiltIn, |(origin, _)| origin)
     }
 
-    /// What each layer says, the weakest first.
+    /// The values of a key in all layers, the weakest first.
     pub fn all(&self, key: &str) -> Vec<(&ValueOrigin, &ConfigValue)> {
         self.layers.iter().filter_map(|layer| layer.get(key)).collect()
     }
 
-    /// What needs the user's approval and may have come with the project: key, origin, value.
+    /// The values that need the user's approval and may come with the project: key, origin, value.
     pub fn gated(&self) -> Vec<(&'static str, &ValueOrigin, &ConfigValue)> {
         let gated = KEYS.iter().filter(|key| key.gated);
         gated
@@ -68,7 +67,7 @@ impl ResolvedConfig {
             .collect()
     }
 
-    /// Variables that are set for the agent program.
+    /// The variables that are set for the agent program.
     pub fn environment_of_agent(&self) -> BTreeMap<String, String> {
         match self.value("agent.env") {
             Some(ConfigValue::Table(entries)) => entries.clone(),
@@ -76,13 +75,13 @@ impl ResolvedConfig {
         }
     }
 
-    /// How much is shown.
+    /// The verbosity of the output.
     pub fn level(&self) -> OutputLevel {
         let level = self.get_text("output.level").map(|word| OutputLevel::from_str(word, false));
         level.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Whether colours are used.
+    /// Whether the output is coloured.
     pub fn color(&self) -> ColorChoice {
         let color = self.get_text("output.color").map(|word| ColorChoice::from_str(word, false));
         color.and_then(Result::ok).unwrap_or_default()
@@ -93,38 +92,34 @@ impl ResolvedConfig {
         self.get_bool("keep_awake").unwrap_or(true)
     }
 
-    /// A text, or a word.
+    /// The value of a text or choice key.
     pub fn get_text(&self, key: &str) -> Option<&str> {
         let ConfigValue::Text(text) = self.value(key)? else { return None };
         Some(text)
     }
 
-    /// A text of which the empty one means none: `None` if nobody says anything, `Some(None)` if
-    /// there shall be none.
+    /// The value of a text that may be empty: `None` if unset, `Some(None)` if set to empty.
     pub fn get_optional(&self, key: &str) -> Option<Option<String>> {
         let text = self.get_text(key)?;
         Some(Some(text.to_owned()).filter(|text| !text.is_empty()))
     }
 
-    /// A number.
     pub fn get_count(&self, key: &str) -> Option<u32> {
         let ConfigValue::Count(count) = self.value(key)? else { return None };
         Some(*count)
     }
 
-    /// A number of bytes.
+    /// The value of a size key, in bytes.
     pub fn get_size(&self, key: &str) -> Option<u64> {
         let ConfigValue::Size(bytes) = self.value(key)? else { return None };
         Some(*bytes)
     }
 
-    /// Yes or no.
     pub fn get_bool(&self, key: &str) -> Option<bool> {
         let ConfigValue::Bool(yes) = self.value(key)? else { return None };
         Some(*yes)
     }
 
-    /// Several texts.
     pub fn get_list(&self, key: &str) -> Option<Vec<String>> {
         let ConfigValue::List(items) = self.value(key)? else { return None };
         Some(items.clone())

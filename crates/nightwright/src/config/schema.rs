@@ -45,7 +45,7 @@ fn insert(table: &mut Json, path: &str, key: &Key) {
     }
 }
 
-/// A table, or a list of such tables; each of several has to have one key.
+/// The schema of a table, or of a list of such tables; with several, each needs one key.
 fn one_or_several(table: &Json, needs: &str) -> Json {
     let mut each = table.clone();
     each["required"] = json!([needs]);
@@ -57,7 +57,7 @@ fn property(key: &Key) -> Json {
     let mut json = of_kind(key.kind);
     json["description"] = json!(key.about);
     if let Some(default) = key.default_value() {
-        // As people would write it.
+        // The default in the syntax of the configuration.
         json["default"] = match &default {
             ConfigValue::Duration(_) | ConfigValue::Size(_) => json!(default.plain()),
             ConfigValue::Count(_)
@@ -106,7 +106,7 @@ fn of_kind(kind: ValueKind) -> Json {
             json!({ "type": "string" })
         }
         ValueKind::Url => json!({ "type": "string", "pattern": "^(https?://.+)?$" }),
-        // The table it is a list of says the rest.
+        // The schema of the table contains the rest.
         ValueKind::Tables { .. } => json!({}),
         ValueKind::Name => json!({ "type": "string", "pattern": "^[a-zA-Z0-9_-]+$" }),
         ValueKind::Choice(words) => json!({ "enum": words }),
@@ -121,7 +121,7 @@ fn of_kind(kind: ValueKind) -> Json {
     }
 }
 
-/// A time as a number of seconds, a whole one where it is.
+/// A duration in seconds, as an integer if possible.
 fn seconds(time: Duration) -> Json {
     match time.subsec_nanos() {
         0 => json!(time.as_secs()),

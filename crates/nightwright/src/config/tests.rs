@@ -1,4 +1,4 @@
-//! What holds for every key of the table.
+//! Tests of properties that every configuration key must have.
 
 mod mistakes;
 mod schema;
@@ -31,7 +31,7 @@ fn layer(text: &str) -> ConfigLayer {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What stands in a file in the place of the one address of the examples.
+/// Several tables, used instead of the single address of the examples.
 const SEVERAL: [&str; 2] = [
     "[[notify]]\nurl = 'https://ntfy.sh/one'\n[[notify]]\nurl = 'https://a.org/'\nevents = []\n",
     "[[notify]]\nurl = 'https://a.org/two'\nsecret = 'x'\nallow_http = true\nkind = 'webhook'\n",
@@ -43,7 +43,7 @@ fn value(text: &str, key: &Key) -> ConfigValue {
     layer(text).get(key.name).unwrap_or_else(|| panic!("{}", key.name)).1.clone()
 }
 
-/// What a key can have an effect on.
+/// Everything that a key can affect.
 fn effects(resolved: &ResolvedConfig) -> String {
     let mut settings = Settings::default();
     resolved.apply(&mut settings);
@@ -61,7 +61,7 @@ fn effects(resolved: &ResolvedConfig) -> String {
     )
 }
 
-/// One layer of each kind that says this of a key, the weakest first.
+/// One layer of each kind that sets the key, the weakest first.
 fn layers(key: &'static Key, values: [&ConfigValue; 2]) -> Vec<ConfigLayer> {
     let path = Path::new("x.toml");
     let text = |index: usize| format!("{} = {}", key.name, values[index % 2]);
@@ -156,7 +156,7 @@ fn every_word_of_a_choice_means_something_else() {
                 effects(&ResolvedConfig::new([layer]))
             })
             .collect();
-        // Two levels of permissions have the agent program's own words beside ours.
+        // Two permission levels also accept the agent program's own names.
         let aliases = if key.name == "agent.permissions" { 2 } else { 0 };
         assert_eq!(meanings.len(), words.len() - aliases, "{}", key.name);
     }
@@ -352,9 +352,9 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     ];
     let mut wanted = vec!["verify.commands".to_owned(), "verify.pass_env".to_owned()];
     wanted.extend(agent.map(|name| format!("agent.{name}")));
-    // At the usual level of permissions the agent may run them.
+    // At the default permission level the agent may run them.
     wanted.extend(["test", "build", "lint"].map(|name| format!("commands.{name}")));
-    // What is told of a run, and where, is nobody's business but the user's.
+    // Only the user decides where notifications go and what they contain.
     let notify = KEYS.iter().map(|key| key.name).filter(|name| crate::output::notify::is_key(name));
     wanted.extend(notify.map(str::to_owned));
     assert_eq!(gated, wanted);
@@ -362,7 +362,7 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     let path = PathBuf::from("x.toml");
     let project = ConfigLayer::parse(ValueOrigin::Project(path.clone()), &path, EXAMPLE).unwrap();
     let resolved = ResolvedConfig::new([layer(ANOTHER), project.clone()]);
-    // One file has one address or several.
+    // A file contains either one address or several.
     assert_eq!(resolved.gated().len(), gated.len() - 1);
     assert_eq!(ResolvedConfig::new([layer(ANOTHER), project.without_gated()]).gated(), []);
 }

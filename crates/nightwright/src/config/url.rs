@@ -1,21 +1,21 @@
-//! Addresses of the web, as far as they are configured. What stands behind the host is often as
-//! good as a password, so it is shown nowhere.
+//! HTTP URLs in the configuration. The part after the host is often as sensitive as a password, so
+//! it is never shown.
 
 use std::net::IpAddr;
 
-/// What may stand in an address besides letters and digits; all else has to be written with `%`.
+/// Characters allowed besides letters and digits; all others must be percent-encoded.
 const SIGNS: &str = "-._~:/?[]!$&'()*+,;=%";
 
-/// An address that can be used.
+/// A valid HTTP or HTTPS URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     text: String,
-    /// Where the name of the host begins and ends, with its port.
+    /// The range of the host name and port.
     host: (usize, usize),
 }
 
 impl Url {
-    /// Reads an address; `None` if it is none, or has a user, a password or a fragment.
+    /// Parses a URL; `None` if it is invalid, or has a user, a password or a fragment.
     pub fn parse(text: &str) -> Option<Self> {
         let start = scheme(text)?;
         if !text.chars().all(|c| c.is_ascii_alphanumeric() || SIGNS.contains(c)) {
@@ -36,46 +36,45 @@ impl Url {
         (is_name && is_port).then_some(url)
     }
 
-    /// All of it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether what is sent can be read on the way.
+    /// Whether the connection is unencrypted.
     pub fn is_open(&self) -> bool {
         !self.text[..self.host.0].eq_ignore_ascii_case("https://")
     }
 
-    /// The host and its port, if one is named: what may be shown.
+    /// The host, with the port if there is one. This part may be shown.
     pub fn host(&self) -> &str {
         &self.text[self.host.0..self.host.1]
     }
 
-    /// The name of the host alone, in lower case.
+    /// The host name alone, in lower case.
     pub fn name(&self) -> String {
         self.parts().0.to_ascii_lowercase()
     }
 
-    /// What may be secret: the host and what follows it; `None` if nothing does.
+    /// The part that may be secret: the host and everything after it; `None` if nothing follows the
+    /// host.
     pub fn secret(&self) -> Option<&str> {
         self.path().map(|_| &self.text[self.host.0..])
     }
 
-    /// What follows the host, without it: whoever is there may repeat only that. `None` if nothing
-    /// does.
+    /// The part after the host, which the server may repeat in its answers; `None` if it is empty.
     pub fn path(&self) -> Option<&str> {
         let path = &self.text[self.host.1..];
         (path.len() > 1).then_some(path)
     }
 
-    /// Whether it is on this machine.
+    /// Whether the host is this machine.
     pub fn is_loopback(&self) -> bool {
         let name = self.name();
         let address = name.trim_start_matches('[').trim_end_matches(']');
         name == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// Without what may be secret.
+    /// The URL without the parts that may be secret.
     pub fn shown(&self) -> String {
         let hidden = if self.secret().is_some() { "/..." } else { "" };
         format!("{}{hidden}", &self.text[..self.host.1])
@@ -83,7 +82,7 @@ impl Url {
 
     fn parts(&self) -> (&str, Option<&str>) {
         let host = self.host();
-        // The colons inside of brackets are no ends of names.
+        // Colons inside brackets do not end the host name.
         let inside = host.find(']').unwrap_or(0);
         match host[inside..].rfind(':') {
             Some(at) => (&host[..inside + at], Some(&host[inside + at + 1..])),
@@ -98,7 +97,7 @@ impl std::fmt::Debug for Url {
     }
 }
 
-/// Where the host begins.
+/// The offset at which the host starts.
 fn scheme(text: &str) -> Option<usize> {
     let begins = |scheme: &&str| {
         text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))

@@ -1,4 +1,4 @@
-//! A value of the configuration.
+//! Configuration values, and their forms in TOML, JSON and plain text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,32 +11,28 @@ use toml_edit::{Array, InlineTable, Value as Toml};
 use super::amounts::{exact, exact_size};
 use super::url::Url;
 
-/// A value of the configuration.
+/// A value of a configuration key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigValue {
-    /// A plain number.
     Count(u32),
-    /// An amount of money.
+    /// An amount in US dollars.
     Money(Usd),
     /// A number of tokens.
     Tokens(u64),
     /// A number of bytes.
     Size(u64),
-    /// A time.
     Duration(Duration),
-    /// A share.
+    /// A whole number of percent.
     Percent(u8),
     /// Text, or one of several words.
     Text(String),
-    /// Yes or no.
     Bool(bool),
-    /// Several texts.
     List(Vec<String>),
-    /// Texts with names.
+    /// A map from names to texts.
     Table(BTreeMap<String, String>),
-    /// An address of the web, or nothing.
+    /// An HTTP URL, or empty.
     Url(String),
-    /// What nobody else may know.
+    /// A text that must not be shown.
     Secret(String),
     /// Several tables, by the last parts of their keys.
     Tables(Vec<BTreeMap<&'static str, ConfigValue>>),
@@ -62,7 +58,7 @@ impl From<&str> for ConfigValue {
 }
 
 impl ConfigValue {
-    /// As it stands in a file.
+    /// The value as written in a file.
     pub fn to_toml(&self) -> Toml {
         match self {
             Self::Count(count) => Toml::from(i64::from(*count)),
@@ -86,7 +82,7 @@ impl ConfigValue {
         }
     }
 
-    /// For programs: durations are seconds, money is dollars, sizes are bytes.
+    /// The value as JSON: durations in seconds, money in dollars, sizes in bytes.
     pub fn to_json(&self) -> Json {
         match self {
             Self::Count(count) => Json::from(*count),
@@ -111,7 +107,7 @@ impl ConfigValue {
         }
     }
 
-    /// For a script: without quotes, a line for each item.
+    /// The value for scripts: without quotes, one line per item.
     pub fn plain(&self) -> String {
         match self {
             Self::Text(text) | Self::Url(text) | Self::Secret(text) => text.clone(),
@@ -132,7 +128,7 @@ impl ConfigValue {
         }
     }
 
-    /// The same with other texts in it.
+    /// Replaces every text in the value.
     #[must_use]
     pub fn map_texts(&self, other: &impl Fn(&str) -> String) -> Self {
         match self {
@@ -160,7 +156,7 @@ impl ConfigValue {
         }
     }
 
-    /// The same without what may be secret: of variables only the names, of an address the host.
+    /// Removes everything that may be secret: variables keep only their names, URLs their host.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         match self {
@@ -191,13 +187,13 @@ impl ConfigValue {
     }
 }
 
-/// TOML's numbers end earlier than ours.
+/// Converts a number. The range of TOML integers is smaller than that of `u64`.
 fn whole(number: u64) -> Toml {
     Toml::from(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
 impl fmt::Display for ConfigValue {
-    /// As it stands in a file.
+    /// Writes the value as in a file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.to_toml().to_string().trim())
     }

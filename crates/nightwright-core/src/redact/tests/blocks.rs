@@ -1,4 +1,4 @@
-//! Private keys in their blocks, and what only speaks of them.
+//! Private keys in their blocks, and texts that only mention keys.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn masked(text: &str) -> String {
     Secrets::default().mask(text).into_owned()
 }
 
-/// A line with its number, and what a program makes of it.
+/// Decorates a line, given its number, as a program would.
 type Around = fn(usize, &str) -> String;
 
 /// Lines of a key, the last one shorter than the others.
@@ -81,12 +81,12 @@ fn what_only_speaks_of_a_key_hides_nothing_behind_it() {
         let line = json!({ "text": text }).to_string();
         assert_eq!(masked(&line), line);
     }
-    // A few words on lines of their own may be the end of one; many are not.
+    // A few lines of one word may be the end of a key; many are not.
     let text = format!("-----BEGIN PRIVATE KEY-----\n{}", "word\n".repeat(40));
     assert!(masked(&text).ends_with(&"word\n".repeat(30)), "{}", masked(&text));
 }
 
-/// How a `+`, a `/` and a `=` are written in other texts.
+/// Encodings of `+`, `/` and `=` in other texts.
 const SIGNS: [[&str; 3]; 4] = [
     ["+", "/", "="],
     ["+", "\\/", "="],
@@ -105,7 +105,7 @@ fn with(signs: [&str; 3], line: &str) -> String {
     written.collect()
 }
 
-/// Whether as much of a line is left as nobody would take for a word.
+/// Whether a part of the line is visible that is too long for a word.
 fn shows_any_of(out: &str, line: &str) -> bool {
     let parts = line.split(['+', '/', '=']).flat_map(|part| part.as_bytes().chunks_exact(5));
     parts.into_iter().any(|part| out.contains(str::from_utf8(part).unwrap()))

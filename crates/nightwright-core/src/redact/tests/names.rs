@@ -1,8 +1,8 @@
-//! Names of members: those of a program's own lines stay, all others are masked.
+//! Member names: those in a program's own lines stay, all others are masked.
 
 use super::*;
 
-/// A line of a program, masked.
+/// Masks a line of a program.
 fn masked(values: &[&str], line: &str) -> String {
     let secrets = Secrets::new(values, [""; 0]).unwrap();
     String::from_utf8(secrets.mask_lines_of_json(line.as_bytes()).into_owned()).unwrap()
@@ -20,7 +20,7 @@ fn names_of_members_are_left_alone_wherever_they_stand() {
     stays(&known, r#"{"a":[1],"modelUsage":{"b":"c"},"modelUsage":3}"#);
     let text = r#"{"modelUsage":{"a":"x modelUsage"#;
     assert_eq!(masked(&known, text), r#"{"modelUsage":{"a":"x **********"#);
-    // It may have become a text.
+    // An unfinished name may still become a text.
     assert_eq!(masked(&known, r#"{"a":1,"modelUsage"#), r#"{"a":1,"**********"#);
     let array = r#"{"a":["b","modelUsage"],"c":"modelUsage"}"#;
     assert_eq!(masked(&known, array), r#"{"a":["b","**********"],"c":"**********"}"#);
@@ -39,7 +39,7 @@ fn names_in_text_are_masked_like_anything_else() {
         }
         assert_eq!(masked(&["hunter2hunter2"], text), text);
     }
-    // Also in a line that goes out in segments.
+    // Also in a line that is passed on in segments.
     let long = format!("{{\"text\":\"{}\",\"hunter2hunter2\":1}}", "lorem ipsum ".repeat(40_000));
     assert!(secrets.mask(&long).ends_with("\"**************\":1}"));
     assert!(masked(&["hunter2hunter2"], &long).ends_with("\"hunter2hunter2\":1}"));

@@ -1,4 +1,4 @@
-//! Each rule at its edge: what is masked there, and what is not.
+//! Boundary cases of each rule: texts that are masked, and texts that are not.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn token() -> String {
 fn a_pattern_of_the_user_ends_with_the_line_and_leaves_quotes_escapes_and_characters_whole() {
     stays(&[], &["a[^z]*b"], "a1\nb1");
     assert_eq!(masked(&[], &["zz.*"], "\"zzz it\""), "\"******\"");
-    // What counts in JSON is what is meant, and not how it is written.
+    // Patterns match the decoded text, not its JSON encoding.
     stays(&[], &["n[0-9]+"], r#"{"t":"a\n12"}"#);
     stays(&[], &["pin."], r#"{"t":"pin\n"}"#);
     stays(&[], &["9hidden"], r#"{"t":"\u00e9hidden"}"#);
@@ -53,7 +53,7 @@ fn a_colour_is_taken_out_and_what_ends_a_line_or_a_text_is_not() {
     for seen in ["\u{2028}", r"\u2028", r"\u000a", r"\n", "\r", "\u{1b}", r"\u001b", "[0m"] {
         stays(&known, &[], &format!("hunter2{seen}hunter2"));
     }
-    // A sequence does not go over the end of a text.
+    // A colour sequence does not span texts.
     stays(&known, &[], r#"["hunter2\u001b[1","Ahunter2"]"#);
 }
 
@@ -72,9 +72,9 @@ fn values_are_found_with_what_json_and_addresses_make_of_their_signs() {
         let out = masked(&[&value], &[], &format!("x=ab12cd{percent}ef34gh"));
         assert!(!out.contains("ab12"), "{sign:?}: {out}");
     }
-    // Nobody learns anything from the signs around it, and many leave them out.
+    // The punctuation around a value reveals nothing, and programs often omit it.
     assert_eq!(masked(&["<<hunter22hunter>>"], &[], "a hunter22hunter"), "a **************");
-    // One that begins like another, and one in another.
+    // Values with a common prefix, and one inside another.
     let known = ["hunter22hunter-one", "hunter22hunter-two", "hunter22hunter"];
     for value in known {
         let text = format!("a {value} b");
@@ -93,7 +93,7 @@ fn an_event_keeps_its_words_and_loses_its_secrets() {
             text: text.to_owned(),
         })
     };
-    // The word of ours stays where it is meant as such.
+    // A name of the format stays.
     assert_eq!(secrets.mask_event(&said("the watchdog")), Some(said("the ********")));
     let warned = |text: &str| Event::Note(NoteEvent::Warning { text: text.to_owned() });
     assert_eq!(secrets.mask_event(&warned("a\npin-1")), Some(warned("a\n*****")));

@@ -1,8 +1,8 @@
-//! What the user looks for, in what the agent's stream is made of.
+//! The user's patterns in the agent's stream.
 
 use super::*;
 
-/// A pattern, what is printed, and what of it is left.
+/// A pattern, the printed text, and the masked text.
 const PRINTED: [(&str, &str, &str); 12] = [
     ("^ACME=(.+)$", "A=1\nACME=zebra-77\nB=2", "A=1\nACME=********\nB=2"),
     ("^ACME=(.+)$", "A=1\r\nACME=zebra-77\r\nB=2", "A=1\r\nACME=********\r\nB=2"),
@@ -18,7 +18,7 @@ const PRINTED: [(&str, &str, &str); 12] = [
     ("^pin (zebra)", "x\npi\u{1b}[1mn ze\u{1b}[0mbra\ny", "x\npi\u{1b}[1mn *********\ny"),
 ];
 
-/// The text as it is in a line of JSON, and in one with nothing but ASCII.
+/// The text in a line of JSON, and in one with only ASCII.
 fn written(text: &str) -> [String; 2] {
     let line = json!({ "type": "user", "n": 77, "content": [{ "text": text }, "end"] }).to_string();
     let mut ascii = String::new();
@@ -32,7 +32,7 @@ fn written(text: &str) -> [String; 2] {
     [line, ascii]
 }
 
-/// What a reader gets for the text of a masked line, with as many stars as the text had letters.
+/// The decoded text of a masked line, whose other members must be unchanged.
 fn text_of(line: &[u8]) -> String {
     let value: Value = serde_json::from_slice(line).unwrap();
     assert_eq!((&value["type"], &value["n"]), (&json!("user"), &json!(77)));
@@ -40,7 +40,7 @@ fn text_of(line: &[u8]) -> String {
     value["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
-/// However many stars a mask has.
+/// Shortens every run of stars to one.
 fn squeezed(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -85,7 +85,7 @@ fn a_text_that_is_json_is_read_as_well() {
             assert_eq!(text_of(&streamed(&secrets, line.as_bytes(), &[size])), masked);
         }
     }
-    // What is printed of a file of JSON is lines, too.
+    // A printed JSON file also consists of lines.
     let secrets = Secrets::new([""; 0], [r#"^ *"pin": "(.*)",?$"#]).unwrap();
     let pretty = serde_json::to_string_pretty(&json!({ "pin": "zebra-77", "z": 1 })).unwrap();
     let [line, _] = written(&pretty);
@@ -117,7 +117,7 @@ fn a_long_text_is_masked_line_by_line_wherever_it_is_cut() {
     assert!(!masked.contains("zebra"));
     assert_eq!(masked.matches("key of nobody").count(), text.matches("key of nobody").count());
     assert!(streamed(&secrets, json.as_bytes(), &[77_777]) == whole.as_bytes());
-    // One line that is longer than anything ends where it ends.
+    // An overlong line still ends at its line ending.
     let text = format!("a\npin={}\nnext line\n", "zebra".repeat(120_000));
     let [json, _] = written(&text);
     let masked = text_of(&streamed(&secrets, json.as_bytes(), &[77_777]));
@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// The same names, numbers and lists.
+/// Whether both values have the same names, numbers and lists.
 fn same_shape(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::String(_), Value::String(_)) => true,

@@ -1,9 +1,9 @@
-//! One secret, written in many ways.
+//! One secret in many encodings.
 
 use super::*;
 
-/// Masks it as it is, in a line of JSON and in JSON inside of JSON, whole and in chunks, and says
-/// what became of it.
+/// Masks the text verbatim, in JSON and in nested JSON, whole and in chunks, and returns the
+/// result.
 fn everywhere(secrets: &Secrets, text: &str, secret: &str) -> String {
     let mut line = text.to_owned();
     for depth in 0..4 {
@@ -51,7 +51,7 @@ fn a_token_is_free_behind_any_escape_however_many_backslashes_it_has() {
         assert!(masked.ends_with(&format!("{stars}'")), "{front}: {masked}");
         assert!(masked.starts_with("printf 'x"), "{front}: {masked}");
     }
-    // A letter in front of it is still one.
+    // A letter before it makes it part of a word.
     for front in ["a", "1", "n", "/n", r"\na", r"\xz1", r"\8", "%zz"] {
         let text = format!("{front}{token}");
         assert_eq!(secrets.mask(&text), text);
@@ -91,7 +91,7 @@ fn headers_and_addresses_are_known_in_every_spelling() {
         let masked = everywhere(&secrets, &text, key);
         assert_eq!(masked, text.replace(key, &"*".repeat(key.len())));
     }
-    // The secret itself is not taken for the word in front of one.
+    // The secret itself is not mistaken for the word before one.
     assert_eq!(
         secrets.mask("Authorization: a1b2c3d4e5 application/json1"),
         "Authorization: ********** application/json1"
@@ -160,7 +160,7 @@ fn values_are_found_in_base64_wherever_they_stand_in_it() {
                 let text = format!("Basic {encoded} there");
                 let masked = everywhere(&secrets, &text, &encoded);
                 assert!(masked.starts_with("Basic ") && masked.ends_with(" there"), "{masked}");
-                // A few characters at the edges belong to what stands around it as well.
+                // A few characters at the edges also encode the neighbouring text.
                 let shown = masked.bytes().filter(|byte| *byte != b'*').count();
                 let around = (front.len() + back.len()) * 4 / 3 + "Basic  there".len();
                 let edges = 8 * (1 + value.len() / 64);

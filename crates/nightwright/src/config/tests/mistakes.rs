@@ -1,4 +1,4 @@
-//! What is said about a file that is wrong.
+//! Error messages for invalid configuration files.
 
 use std::path::Path;
 

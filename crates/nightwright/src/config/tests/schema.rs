@@ -1,11 +1,11 @@
-//! The schema says what the program does.
+//! The schema agrees with the parser.
 
 use serde_json::{Value as Json, json};
 
 use super::{ANOTHER, EXAMPLE, SEVERAL};
 use crate::config::*;
 
-/// Checks a value against as much of JSON Schema as we generate; says where it does not fit.
+/// Validates a value against the generated subset of JSON Schema; the error names the position.
 fn check(schema: &Json, value: &Json, at: &str) -> Result<(), String> {
     let fail = |why: &str| Err(format!("{at}: {why}: {value}"));
     for (word, rule) in schema.as_object().unwrap() {
@@ -90,7 +90,7 @@ fn every_default_fits_the_schema() {
     for key in KEYS {
         let mut place = &schema();
         for part in key.name.split('.') {
-            // What may be one table or several says so.
+            // A key for one table or several has both forms.
             let table = place.get("anyOf").map_or(place, |forms| &forms[0]);
             place = &table["properties"][part];
         }
