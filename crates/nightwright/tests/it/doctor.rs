@@ -36,8 +36,8 @@ fn doctor(env: &TestEnv, arguments: &[&str], variables: &[(&str, &str)]) -> Outp
     finish(command.spawn().unwrap())
 }
 
-/// Returns the findings without the parts that depend on the machine: folders, sizes, the version
-/// of Git, the kind of containment, and the warning for root.
+/// Returns the findings without the parts that depend on the machine, such as folders, sizes and
+/// the version of Git.
 fn shown(env: &TestEnv, output: &Output) -> String {
     let home = env.path("").display().to_string();
     let mut text = String::new();

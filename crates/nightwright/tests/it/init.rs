@@ -405,7 +405,7 @@ fn what_was_imported_is_named_and_not_imported_again() {
     let mut after = tree(&env.project());
     after.retain(|name| name != ".nightwright/config.toml.bak");
     assert_eq!(after, before);
-    // A task of the same name does not prevent the import.
+    // A different task of the same name does not prevent the import.
     env.file(".nightwright/tasks/ralph/INSTRUCTIONS.md", "Something else.");
     env.run(&["init", "--yes"]).exits(0).says(&["nightwright run ralph-2 "]);
 }

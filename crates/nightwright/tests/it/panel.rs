@@ -114,7 +114,7 @@ fn an_agent_that_talks_is_not_called_silent_before_its_line_is_whole() {
     let child = command.stderr(pty.end()).spawn().unwrap();
     drop(command);
     let watched = pty.watch(20, 100);
-    // The silence is now long enough to be shown.
+    // Wait for longer than the minimum silence to show.
     let screen = watched.shows(|screen| screen.contains(" 8s ·") || screen.contains("silent"));
     assert!(screen.contains("working") && !screen.contains("silent"), "{screen}");
     go(&env);

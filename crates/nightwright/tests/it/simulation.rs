@@ -1,5 +1,6 @@
-//! Thousands of whole runs, each from one number: the real machine and the real supervisor against
-//! an agent, a disk, a clock and an operator that misbehave, in virtual time.
+//! Thousands of whole runs in virtual time, each generated from a seed. The machine and the
+//! supervisor are real; the agent, the disk, the clock and the operator are simulated and
+//! misbehave.
 //!
 //! `NIGHTWRIGHT_SEED=123` plays one run and prints its trace. `NIGHTWRIGHT_SEEDS=100000` sets the
 //! total number of runs. A run that breaks a rule is played again with a full trace. The message

@@ -142,7 +142,7 @@ impl ToolPrinter {
                 id.as_ref().clone_into(&mut self.message);
             }
             MessageKind::Usage { when: UsageAt::Part, id, .. } if main => {
-                // Text that follows without deltas belongs to another message.
+                // A complete text without deltas then belongs to another message.
                 if self.message != *id {
                     self.text.next_message();
                     id.as_ref().clone_into(&mut self.message);
