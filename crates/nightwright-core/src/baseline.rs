@@ -123,8 +123,8 @@ pub enum CheckPhase {
     Gate,
 }
 
-/// Whether later runs on the same files may take over these results of the checks. Results that were
-/// taken over themselves are not kept again: they would never grow old.
+/// Whether later runs on the same files may reuse these results of the checks. Reused results are
+/// not stored again, because they would never expire.
 pub fn is_kept(
     phase: CheckPhase,
     is_reused: bool,

@@ -390,7 +390,8 @@ impl EvidenceKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Extras {
-    /// Instructions for a review after every iteration that did work; `None` = no review.
+    /// Instructions for a review after every iteration that did work; empty = the built-in ones,
+    /// `None` = no review.
     pub review: Option<String>,
     /// Whether an extra call decides unresolved conflicts of principles.
     pub council: Council,

@@ -21,7 +21,7 @@ use super::normalize::Normalized;
 /// The maximum length of a key.
 const MAX_KEY_BYTES: usize = 16 << 10;
 
-/// The start and the end of a block's delimiter lines.
+/// The dashes at both ends of a delimiter line; they end a block.
 const DASHES: &[u8] = b"-----";
 
 /// The number of digits after `\u`.

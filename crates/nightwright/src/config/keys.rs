@@ -102,7 +102,8 @@ fn set_mode(settings: &mut Settings, value: &ConfigValue) {
     }
 }
 
-/// Sets the instructions of the review; an empty text means the built-in ones.
+/// Sets the instructions of the review: empty in the configuration turns it off, and [`BUILT_IN`]
+/// becomes empty instructions.
 fn set_review(settings: &mut Settings, value: &ConfigValue) {
     if let ConfigValue::Text(text) = value {
         let text = Some(text.clone()).filter(|text| !text.is_empty());
