@@ -1,7 +1,7 @@
 //! Reporters: the output of a run for people and programs while it is running.
 //!
 //! A reporter reads events and messages and writes output. It cannot request or change anything.
-//! [`follow`](crate::output::follow) feeds reporters without delaying the loop.
+//! [`follow`] feeds reporters without delaying the loop.
 //!
 //! | level | output |
 //! | --- | --- |

@@ -217,7 +217,7 @@ fn a_run_that_is_running_is_reported_as_far_as_it_is() {
     let page = report(&env, &[]);
     assert!(page.contains("**Still running.**"), "{page}");
     assert!(page.contains("*The run is still in progress.*"), "{page}");
-    assert!(page.contains("- **Iteration 1:** going on"), "{page}");
+    assert!(page.contains("- **Iteration 1:** in progress"), "{page}");
     env.file("go", "");
     finish(child).exits(0);
     assert!(!report(&env, &[]).contains("going on"));

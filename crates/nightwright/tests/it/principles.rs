@@ -352,11 +352,11 @@ fn what_is_nightwrights_own_is_never_written_over() {
         env.run(&["config", "set", "principles.file", file]).exits(0);
         let before = env.read(own);
         let arguments = ["principles", "--preset", "startup", "--yes"];
-        env.run(&arguments).exits(2).says(&[file, "nightwright keeps something of its own"]);
+        env.run(&arguments).exits(2).says(&[file, "nightwright keeps its own files"]);
         // The agent is not asked to write there either.
         let mut command = env.command(&["prompt", "t"]);
         command.env("NIGHTWRIGHT_PRINCIPLES_COLLECT", "true");
-        finish(command.spawn().unwrap()).exits(2).says(&["something of its own"]);
+        finish(command.spawn().unwrap()).exits(2).says(&["its own files"]);
         assert_eq!(env.read(own), before);
     }
     env.run(&["config", "set", "principles.file", ".nightwright/tasks/t/p.toml"]).exits(0);

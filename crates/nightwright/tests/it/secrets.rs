@@ -279,7 +279,7 @@ fn a_run_that_continues_after_a_kill_works_with_the_true_words() {
 
     fs::remove_file(env.runs()[0].join("told.json")).unwrap();
     let again = finish(command(&env, &["resume", "--again", "-m", "5"]).spawn().unwrap());
-    again.says(&["warning: what this run was told had secrets in it", "told.json"]);
+    again.says(&["warning: the settings of this run contained secrets", "told.json"]);
 }
 
 /// All prompts of a run, joined.
@@ -311,7 +311,7 @@ fn what_a_person_says_is_reported_as_it_was_by_a_run_that_continues() {
         let resumed = resumed.exits(0);
         nothing_shows(&env, &[&resumed]);
         assert_eq!(prompts(&env).contains(&words), kept);
-        let warned = resumed.err.contains("what somebody said to the agent had secrets in it");
+        let warned = resumed.err.contains("a message to the agent contained secrets");
         assert_eq!(warned, !kept, "{}", resumed.err);
     }
 }

@@ -30,7 +30,7 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
     insta::assert_snapshot!(output.out, @r"
     required
       pass  The goal is stated as an outcome
-      pass  Finished is checkable by somebody who was not there
+      pass  Someone else can check that the work is finished
       pass  How to verify is said, with commands
       pass  What belongs to the work, and what does not, is said
       pass  The work is in small parts, in an order
