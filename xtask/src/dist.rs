@@ -78,7 +78,7 @@ fn pack(root: &Path, binary: &Path, folder: &Path) -> Result<PathBuf, String> {
         fs::write(&path, script).map_err(|error| cannot("write", &path, &error))?;
     }
     let archive = folder.join(format!("{name}.tar.gz"));
-    // The same contents make the same bytes, whoever packs them and when.
+    // The same contents make the same bytes, on every machine and at any time.
     let mut tar = Command::new("tar");
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0"]);
     program::run(tar.arg("-C").arg(folder).arg("-czf").arg(&archive).arg(&name))?;

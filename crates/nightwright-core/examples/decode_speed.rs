@@ -1,4 +1,4 @@
-//! How fast lines become messages, beside a plain typed decode of the same lines.
+//! How fast lines become messages, compared with a plain typed decode of the same lines.
 //!
 //! `cargo xtask bench decode` makes up the lines and runs this; any file of lines of the agent
 //! will do: `cargo run --release -p nightwright-core --example decode_speed -- FILE`.

@@ -168,7 +168,7 @@ pub fn compose(
         section(&mut user, "Decided earlier", &decided);
     }
     if !briefing.feedback.is_empty() {
-        section(&mut user, "What you were told since", &changing::inbox(briefing));
+        section(&mut user, "New messages for you", &changing::inbox(briefing));
     }
     if let Some(text) = changing::principles_wanted(settings, briefing, &found.principles) {
         section(&mut user, "Principles to write down", &text);

@@ -12,7 +12,7 @@ pub(crate) struct Process {
     pub(crate) stat: ProcessStat,
 }
 
-/// Fields of `/proc/PID/stat`.
+/// The fields of `/proc/PID/stat` that identify a process and its relatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
     /// The parent's process ID; 0 for processes started by the kernel.

@@ -1,4 +1,4 @@
-//! How long a look at a project takes, beside `git status` in the same folder.
+//! How long a look at a project takes, compared with `git status` in the same folder.
 //!
 //! `cargo xtask bench fingerprint` makes a repository and runs this; any other will do:
 //! `cargo run --release -p nightwright --example fingerprint_speed -- FOLDER`.

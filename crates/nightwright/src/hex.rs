@@ -1,4 +1,4 @@
-//! Bytes as text.
+//! Bytes as hexadecimal digits.
 
 use std::fmt::Write as _;
 

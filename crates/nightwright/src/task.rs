@@ -12,8 +12,8 @@
 //!   .state.json        written by nightwright: the outcomes and iterations of the runs
 //! ```
 //!
-//! Both the agent and nightwright write here, so nothing is trusted: a link out of the project is
-//! refused, an unreadable file affects only its task, and nightwright replaces files atomically.
+//! Both the agent and nightwright write here, so nothing is trusted. A link out of the project is
+//! refused, and an unreadable file affects only its task. nightwright replaces files atomically.
 
 pub mod archive;
 mod checklist;

@@ -39,8 +39,8 @@ const NOT_IN_CORE_SOURCE: [(&str, &str); 9] = [
 const SHOWS: &str = "output";
 const STEERS: [&str; 1] = ["runtime::supervisor"];
 
-/// What goes on beside a run and after it. A terminal that nobody reads blocks whoever writes to it,
-/// so nothing there writes by itself.
+/// Code that runs next to a run and after it. A blocked terminal blocks every writer, so nothing
+/// there writes directly.
 const DURING_A_RUN: [&str; 8] = [
     "crates/nightwright/src/app/control_inputs.rs",
     "crates/nightwright/src/app/detach.rs",

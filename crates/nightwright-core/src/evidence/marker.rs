@@ -363,8 +363,8 @@ fn mention(sentence: &str) -> Option<String> {
         .map(|word| if word == "'t" { "n't".to_owned() } else { word.to_owned() })
 }
 
-/// The word in the lines around a marker alone on its line that makes it a mention: in a sentence
-/// wrapped around it, or in a condition that announces an example.
+/// Finds the word that makes a marker on its own line a mention. It is in a sentence wrapped around
+/// the marker, or in a condition that announces an example.
 fn announced(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     if let Some(below) = lines.get(at + 1) {
         let below = plain(&below.own);

@@ -75,7 +75,7 @@ impl Machine {
             return;
         }
         self.record(OperatorEvent::StopRequested { when: StopWhen::AfterIteration, by });
-        // Nobody wants to know how things stand before an iteration that does not begin.
+        // The state of the checks does not matter before an iteration that does not start.
         if self.ledger.current().is_none() {
             self.cancel_checks(Grace::Usual);
         }

@@ -34,7 +34,6 @@ pub struct StopRequests {
 }
 
 impl StopRequests {
-    /// Adds a request.
     pub fn add(&mut self, by: StopSource) {
         match by {
             StopSource::Terminate => self.by_system = true,

@@ -24,7 +24,6 @@ pub enum UnlimitedRuns {
 /// Who set the limit of iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IterationLimit {
-    /// There is none.
     NotSet,
     /// It is the mode's default.
     ByMode,
@@ -46,7 +45,7 @@ pub enum LimitRefusal {
 /// Sets the limits of a run.
 ///
 /// # Errors
-/// If the run could go on for ever and the user did not ask for that.
+/// If the run could last forever and the user did not ask for that.
 pub fn limit_run(
     settings: &mut Settings,
     unlimited: UnlimitedRuns,

@@ -57,8 +57,8 @@ When two of them, or one of them and the task, cannot both be had:
 2. Constraints (what must be, or must not be) come before objectives (what would be good).
 3. Then: legal > security > user intent > data integrity > quality > speed > UX.
 
-Note the choice and why in a sentence, and go on. If even that settles nothing, leave it open, go \
-on with other work, and put this on a line of your last message, not indented; it may be decided \
+Note the choice and why in a sentence, and continue. If even that settles nothing, leave it open, \
+continue with other work, and put this on a line of your last message, not indented; it may be decided \
 for you:
 ";
 

@@ -219,8 +219,8 @@ fn what_was_decided_stands_behind_the_notes_unless_the_inbox_tells_it() {
     let user = composed(&settings(), &briefing, Some("Half done.")).user;
     assert!(user.contains("**In iteration 2:** \"fast or safe\"\n\n> Safe.\n"), "{user}");
     assert_eq!(user.matches("old or new").count(), 1, "{user}");
-    let places = ["Half done.", "## Decided earlier", "## What you were told since"]
-        .map(|part| user.find(part));
+    let places =
+        ["Half done.", "## Decided earlier", "## New messages for you"].map(|part| user.find(part));
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{user}");
     let none = composed(&settings(), &self::briefing(1), None).user;
     assert!(!none.contains("Decided earlier"));

@@ -15,7 +15,7 @@ pub(super) use timeline::timeline;
 const WIDTH: f64 = 1000.0;
 
 /// Converts a count to a length.
-#[expect(clippy::cast_precision_loss, reason = "nobody sees a millionth of a chart")]
+#[expect(clippy::cast_precision_loss, reason = "a millionth of a chart is invisible")]
 fn length(count: u64) -> f64 {
     count as f64
 }

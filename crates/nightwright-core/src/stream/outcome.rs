@@ -97,7 +97,7 @@ pub enum Suspicion {
     NoSignOfWork,
     /// The message ends where a tool was about to be called.
     BrokenOff,
-    /// The program took the prompt for one of its own commands and asked no model. A retry would
+    /// The program took the prompt for a slash command and asked no model. A retry would
     /// send the same prompt.
     LocalCommand,
 }
@@ -315,7 +315,7 @@ impl AttemptOutcome {
                 Suspicion::NoSignOfWork => "claims success without any sign of work".to_owned(),
                 Suspicion::BrokenOff => "claims success in the middle of a tool call".to_owned(),
                 Suspicion::LocalCommand => {
-                    "took the prompt for one of its own commands and asked no model".to_owned()
+                    "took the prompt for a slash command and asked no model".to_owned()
                 }
             },
             Self::Lost => "lost with an earlier nightwright process".to_owned(),

@@ -13,7 +13,7 @@ pub(super) struct BlockStructure<'a> {
     lines: Vec<usize>,
     /// Pairs of `{` and `}`, by opening position.
     braces: Vec<(usize, usize)>,
-    /// Pairs of `(` and `)`.
+    /// The positions of matching parentheses.
     calls: Vec<(usize, usize)>,
 }
 

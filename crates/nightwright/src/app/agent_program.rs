@@ -39,7 +39,7 @@ const ANSWERS: u32 = 3;
 
 /// The system prompt of a call without tools.
 const SYSTEM: &str = "You judge work that another agent has done, strictly and only by what you \
-    are shown. You have no tools, and nobody can answer a question.";
+    are shown. You have no tools, and no one can answer a question.";
 
 /// The program that a run uses as its agent.
 #[derive(Debug)]

@@ -30,7 +30,7 @@ use crate::store::journal::RunDir;
 /// The file that receives standard error after the run has left the terminal.
 const STDERR_FILE: &str = "detached.err";
 
-/// Whether the run goes on without this terminal.
+/// Whether the run continues without this terminal.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DetachArgs {
     /// Run in the background: print the id of the run once it has started, and exit

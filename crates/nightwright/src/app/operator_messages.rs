@@ -31,7 +31,7 @@ pub(super) fn unmasked_recorder(
             let why = Failure::because(&error).message;
             notes.warn(format!(
                 "what was just said has a secret in it and cannot be kept: {why}; should the run be \
-                 resumed before the agent was told, it gets a mask"
+                 resumed before the agent got it, the agent gets a mask"
             ));
         }
     })

@@ -22,7 +22,7 @@ use crate::process::{self, CapturedCommand, CapturedEnd};
 use crate::task::{Task, TaskName};
 
 /// The text that identifies a unit of nightwright.
-const OURS: &str = "Made by `nightwright service install`";
+const UNIT_HEADER: &str = "Made by `nightwright service install`";
 
 /// Variables that locate programs, state and configuration. If they are set, the unit needs them to
 /// find the run.
@@ -237,7 +237,7 @@ fn conflict(file: &Path, project: &str) -> Result<Option<String>, Failure> {
     let shown = file.display();
     Ok(match there(file)? {
         None => None,
-        Some(text) if !text.contains(OURS) => {
+        Some(text) if !text.contains(UNIT_HEADER) => {
             Some(format!("`{shown}` already exists, and nightwright did not write it"))
         }
         Some(text) => systemd::project(&text)
@@ -345,7 +345,7 @@ fn remove(options: &RemoveArgs) -> Result<ExitCode, Failure> {
         None => {
             return Err(Failure::trouble(format!("there is no service `{name}`: no `{shown}`")));
         }
-        Some(text) if !text.contains(OURS) => {
+        Some(text) if !text.contains(UNIT_HEADER) => {
             return Err(Failure::trouble(format!("nightwright did not write `{shown}`"))
                 .hint("remove it yourself if you no longer need it"));
         }

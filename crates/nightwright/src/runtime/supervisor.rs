@@ -327,7 +327,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         }
         let mut words = std::mem::take(&mut self.missing);
         self.last_words = self.journal.append_last(&words).is_ok();
-        // After an earlier ending another one makes sense only if the run went on in between.
+        // After an earlier outcome, another one makes sense only if the run continued in between.
         let goes_on =
             words.iter().any(|word| matches!(word.event, Event::Run(RunEvent::Continued { .. })));
         if !self.last_words && !goes_on {

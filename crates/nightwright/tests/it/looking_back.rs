@@ -280,7 +280,7 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
         .run(&["task", "show", "a"])
         .exits(0)
         .says(&["warning: the result of run ", "is damaged"]);
-    assert!(output.out.contains(&format!("last run      {id}: what it came to is not known")));
+    assert!(output.out.contains(&format!("last run      {id}: its result is unknown")));
     assert!(!output.out.contains("nightwright resume"), "{}", output.out);
     assert!(output.out.contains("start another: nightwright run a"), "{}", output.out);
 

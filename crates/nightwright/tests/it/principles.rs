@@ -206,7 +206,7 @@ fn what_the_agent_receives_can_be_seen_before_and_after_it_is_written() {
     2. Constraints (what must be, or must not be) come before objectives (what would be good).
     3. Then: legal > security > user intent > data integrity > quality > speed > UX.
 
-    Note the choice and why in a sentence, and go on. If even that settles nothing, leave it open, go on with other work, and put this on a line of your last message, not indented; it may be decided for you:
+    Note the choice and why in a sentence, and continue. If even that settles nothing, leave it open, continue with other work, and put this on a line of your last message, not indented; it may be decided for you:
 
         PRINCIPLE_CONFLICT_UNRESOLVED: what contradicts what, in a sentence
     ");

@@ -21,7 +21,8 @@ pub(super) fn comments(text: &str) -> Vec<Comment<'_>> {
         let before = &text[..start];
         let first = before.matches('\n').count() + 1;
         let begins_line = before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
-        let lines: Vec<_> = (first..).zip(content.lines()).collect();
+        // An empty comment line continues the comment, although it has no lines of text.
+        let lines: Vec<_> = (first..).zip(content.split('\n')).collect();
         match all.last_mut() {
             Some((previous, true, open))
                 if begins_line

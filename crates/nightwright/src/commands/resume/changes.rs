@@ -84,8 +84,8 @@ impl ChangeArgs {
     pub(super) fn must_fit(&self, settings: &Settings) -> Result<(), Failure> {
         match &settings.agent.command {
             Some(command) if self.changes_agent() => Err(Failure::usage(format!(
-                "the agent of this run is the command `{command}`: it has no model, permissions or \
-                 arguments of its own"
+                "the agent of this run is the command `{command}`: nightwright does not set its \
+                 model, permissions or arguments"
             ))
             .hint("only limits and --verify can change")),
             Some(_) | None => Ok(()),

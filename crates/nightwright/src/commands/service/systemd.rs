@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{OURS, ServiceUnit};
+use super::{ServiceUnit, UNIT_HEADER};
 use crate::error::Failure;
 
 /// The prefix of the line that names the project.
@@ -21,7 +21,7 @@ const WANTED: &str = "default.target.wants";
 pub(super) fn unit(service: &ServiceUnit) -> String {
     let ServiceUnit { name, project, environment, .. } = service;
     let mut text = format!(
-        "# {OURS}: it is written anew by the next one.\n\
+        "# {UNIT_HEADER}: the next installation replaces it.\n\
          {PROJECT}{project}\n\
          [Unit]\n\
          Description=nightwright: {name} in {where_}\n\

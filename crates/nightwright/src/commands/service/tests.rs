@@ -24,7 +24,7 @@ fn odd() -> ServiceUnit {
 #[test]
 fn the_unit_of_systemd() {
     let unit = "\
-# Made by `nightwright service install`: it is written anew by the next one.
+# Made by `nightwright service install`: the next installation replaces it.
 # Project: /srv/me/shop
 [Unit]
 Description=nightwright: migrate-api in /srv/me/shop

@@ -200,13 +200,13 @@ fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String>
     let ending = match (&last.sentence, live) {
         (_, Some(live)) if live == id.0 => "is running".to_owned(),
         (Some(sentence), _) => one_line(sentence, MAX_TEXT_CHARS),
-        (None, _) if is_damaged => "what it came to is not known".to_owned(),
+        (None, _) if is_damaged => "its result is unknown".to_owned(),
         (None, _) => "has not ended, and its process is gone".to_owned(),
     };
     let mut facts = vec![count(last.iterations, "iteration"), last.cost_usd.to_string()];
     facts.extend(last.started_at.map(|at| format!("began {at:.0}")));
-    let heard = if last.ending.is_some() { "ended" } else { "last event" };
-    facts.extend(last.last_at.map(|at| format!("{heard} {at:.0}")));
+    let label = if last.ending.is_some() { "ended" } else { "last event" };
+    facts.extend(last.last_at.map(|at| format!("{label} {at:.0}")));
     vec![format!("last run      {id}: {ending}"), format!("{:14}{}", "", facts.join(", "))]
 }
 

@@ -24,10 +24,10 @@
 //!                                          the reserved space
 //! ```
 //!
-//! The format of a line is [`nightwright_core::journal`]'s. Here is what touches the disk: [`layer`]
-//! is all that a journal asks of a file;
-//! [`writer`] and [`reader`] are the two ends, [`tail`] follows a journal that another process
-//! writes; [`crate::store::run_dir`] says where everything is, and [`crate::store::lock`] whose it is; [`crate::store::retention`] makes room.
+//! [`nightwright_core::journal`] defines the format of a line. [`layer`] is the file interface of a
+//! journal. [`writer`] and [`reader`] are its two ends, and [`tail`] follows a journal that another
+//! process writes. [`crate::store::run_dir`] knows the paths, [`crate::store::lock`] the owner, and
+//! [`crate::store::retention`] deletes old files.
 
 pub mod error;
 pub mod layer;

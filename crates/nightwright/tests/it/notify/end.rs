@@ -41,7 +41,7 @@ fn the_hook_is_notified_of_the_end_while_others_still_are() {
     finished(&env, &format!("touch {}", begun.display()));
     let script = env.script(DONE);
     let output = env.run(&rehearsal(&script, &["-m", "3", "--yes"])).exits(0);
-    // Whoever answers only when the hook has begun has answered in time.
+    // A server that answers after the hook has started has answered in time.
     assert_eq!(kinds(&server.seen()), ["completion"]);
     assert!(!output.err.contains("did not arrive") && begun.exists(), "{}", output.err);
 }

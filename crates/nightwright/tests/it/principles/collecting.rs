@@ -63,7 +63,7 @@ fn a_broken_file_is_a_warning_and_the_next_iteration_learns_what_is_wrong() {
     let section = section.split("\n## ").next().unwrap();
     assert!(section.contains(why) && section.contains("fix that file"), "{section}");
     assert_eq!(second.matches(why).count(), 1, "{second}");
-    assert!(!second.contains("## What you were told since"), "{second}");
+    assert!(!second.contains("## New messages for you"), "{second}");
     let third = prompt(&env, "003.md");
     assert!(third.starts_with(&Principles::of(Preset::Enterprise).text()), "{third}");
     assert!(!third.contains(why), "{third}");

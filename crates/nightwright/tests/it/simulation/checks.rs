@@ -161,7 +161,7 @@ impl Invariants {
     /// A batch was recorded.
     pub(super) fn told(&mut self, records: &[Record]) {
         assert!(!self.stray || records.is_empty(), "something follows from stale news");
-        // Only at the end of all, when it is killed, is nobody waited for.
+        // Only a final kill does not wait for the process.
         let ends = records
             .iter()
             .any(|record| matches!(record.event, Event::Run(RunEvent::Finished { .. })));

@@ -54,7 +54,7 @@ async fn run(addresses: &[String]) -> NotifiedRun {
         }
     });
     let supervisor = Supervisor::new(queues, machine(settings()), writer, clock, play, watcher);
-    // The other clock stands still while somebody holds up the loop.
+    // The other clock stands still while the loop is blocked.
     let begun = std::time::Instant::now();
     let ending = supervisor.run(Input::Start).await;
     let took = begun.elapsed();

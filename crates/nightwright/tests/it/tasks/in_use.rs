@@ -37,7 +37,7 @@ fn a_task_that_another_command_works_on_is_left_alone() {
         env.run(command).exits(1).says(&[&words]);
         assert_eq!(tree(&env.project()), before, "{command:?}");
     }
-    // Whoever only looks is not kept out, and other tasks are free.
+    // Reading is allowed, and other tasks are free.
     env.run(&["task", "show", "a"]).exits(0);
     env.run(&["new", "c"]).exits(0);
     env.run(&["task", "archive", "c"]).exits(0);

@@ -163,8 +163,8 @@ pub fn message_line(text: &str) -> String {
     format!("{line}\n")
 }
 
-/// Adds an opening line to a text that begins with a slash. The program would take it for one of
-/// its own commands, and the model would never see it. Leading white space is no reliable
+/// Adds an opening line to a text that begins with a slash. The program would take it for a
+/// slash command, and the model would never see it. Leading white space is no reliable
 /// protection.
 fn guarded(opening: &str, text: &str) -> String {
     if text.trim_start().starts_with('/') { format!("{opening}\n{text}") } else { text.to_owned() }

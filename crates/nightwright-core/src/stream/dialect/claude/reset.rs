@@ -79,7 +79,7 @@ pub(super) fn ends(text: &str, now: Timestamp, local: Option<&TimeZone>) -> Opti
     }
 }
 
-/// `...limit reached|1999999999`
+/// Reads the time in `...limit reached|1999999999`, seconds since 1970.
 fn epoch(text: &str) -> Option<Timestamp> {
     let (_, after) = text.split_once("limit reached|")?;
     let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;
