@@ -113,7 +113,12 @@ impl TemplateStore {
     }
 
     /// Saves the instructions of a task as a template.
-    pub fn save(&self, task: &Task, name: &TaskName) -> Result<Template, Failure> {
+    pub fn save(
+        &self,
+        task: &Task,
+        name: &TaskName,
+        replaced: Option<&Template>,
+    ) -> Result<(Template, Option<Removed>), Failure> {
         let mut contents = Vec::new();
         for file in FILES {
             contents.extend(task.text(file)?.map(|text| (file, text)));
@@ -123,11 +128,12 @@ impl TemplateStore {
             return Err(Failure::usage(format!("the task `{name}` has no instructions to keep"))
                 .hint(format!("write them first: nightwright task setup {name}")));
         }
-        if self.get(name)?.is_some() {
+        if replaced.is_none() && self.get(name)?.is_some() {
             return Err(already_there(name));
         }
         let place = self.ground.join(self.relative(name));
-        let make = || {
+        let mut removed = None;
+        let mut make = || {
             if self.owner == TemplateScope::User {
                 let path = place.clone();
                 fs::create_dir_all(&self.ground)
@@ -139,12 +145,16 @@ impl TemplateStore {
                 let text = if *file == TODO { uncheck_all(text) } else { text.clone() };
                 files::replace(&staging.folder().join(file), text.as_bytes())?;
             }
+            // The new template is on disk before the old one goes.
+            if let Some(old) = replaced {
+                removed = Some(files::remove_folder(&old.folder())?);
+            }
             staging.commit()
         };
         make().map_err(|error| {
             if error.is_taken() { already_there(name) } else { Failure::because(&error) }
         })?;
-        Ok(Template { name: name.clone(), owner: self.owner, shelf: self.clone() })
+        Ok((Template { name: name.clone(), owner: self.owner, shelf: self.clone() }, removed))
     }
 }
 

@@ -147,14 +147,15 @@ fn store(project: &Path, user: bool) -> Result<TemplateStore, Failure> {
 
 fn save(store: &TemplateStore, task: &Task, name: &str, yes: bool) -> Result<ExitCode, Failure> {
     let name = template::name(name)?;
-    // The old template is removed only if the new one can be saved, which needs instructions.
-    if task.instructions()?.is_some()
-        && let Ok(old) = template::find_on(std::slice::from_ref(store), &name)
-        && (yes || agrees(&name)?)
-    {
-        warn_about_leftovers(&old.delete()?);
+    // A task without instructions has no template to replace the old one with.
+    let replaced = match template::find_on(std::slice::from_ref(store), &name) {
+        Ok(old) if task.instructions()?.is_some() && (yes || agrees(&name)?) => Some(old),
+        Ok(_) | Err(_) => None,
+    };
+    let (template, removed) = store.save(task, &name, replaced.as_ref())?;
+    if let Some(removed) = &removed {
+        warn_about_leftovers(removed);
     }
-    let template = store.save(task, &name)?;
     print_result(&format!(
         "saved the instructions of `{}` as the template `{name}` in `{}`\n\
          to use it: nightwright new NAME --from {name}",
