@@ -135,7 +135,7 @@ fuzz_target!(|case: Case| {
         resets_at: limit.resets_at.and_then(|at| Timestamp::from_second(at).ok()),
         windows: Vec::new(),
     });
-    let ending = FinishedAttempt {
+    let attempt = FinishedAttempt {
         cut: case.cut.map(reason),
         exit: case.exit.map(|exit| match exit {
             Exit::Code(code) => ProcessExit::Code(code),
@@ -152,36 +152,36 @@ fuzz_target!(|case: Case| {
         now: Timestamp::from_second(case.now).unwrap_or(Timestamp::UNIX_EPOCH),
     };
     let dialect = if case.any_program { Dialect::Command } else { Dialect::Claude };
-    let outcome = dialect.classify(&ending);
-    assert_eq!(outcome, dialect.classify(&ending), "the same question has the same answer");
-    check(&outcome, &ending);
+    let outcome = dialect.classify(&attempt);
+    assert_eq!(outcome, dialect.classify(&attempt), "the same question has the same answer");
+    check(&outcome, &attempt);
     if dialect == Dialect::Claude {
-        check_against_result(&outcome, &ending);
+        check_against_result(&outcome, &attempt);
     }
 });
 
-fn check(outcome: &AttemptOutcome, ending: &FinishedAttempt<'_>) {
+fn check(outcome: &AttemptOutcome, attempt: &FinishedAttempt<'_>) {
     assert!(!outcome.name().is_empty() && !outcome.sentence().is_empty());
     let json = serde_json::to_string(outcome).expect("an outcome is JSON");
     let read: AttemptOutcome = serde_json::from_str(&json).expect("it was just written");
     assert_eq!(*outcome, read);
 
-    if ending.exit.is_none() && ending.result.is_none() && ending.cut.is_none() {
+    if attempt.exit.is_none() && attempt.result.is_none() && attempt.cut.is_none() {
         assert!(matches!(outcome, AttemptOutcome::Lost), "{outcome:?} and nobody saw it");
     }
 }
 
 /// Checks that the exit code alone is never a success. A cancelled attempt keeps the reason for its
 /// cancellation unless its result was successful.
-fn check_against_result(outcome: &AttemptOutcome, ending: &FinishedAttempt<'_>) {
+fn check_against_result(outcome: &AttemptOutcome, attempt: &FinishedAttempt<'_>) {
     let is_good = outcome.consequence() == Consequence::Assess;
-    if is_good && ending.cut != Some(CancelReason::Limit) {
-        assert!(ending.result.is_some(), "{outcome:?} without a result");
+    if is_good && attempt.cut != Some(CancelReason::Limit) {
+        assert!(attempt.result.is_some(), "{outcome:?} without a result");
     }
     if *outcome == AttemptOutcome::Finished {
-        assert!(ending.result.is_some_and(|result| !result.is_error), "an error is a success");
+        assert!(attempt.result.is_some_and(|result| !result.is_error), "an error is a success");
     }
-    match ending.cut {
+    match attempt.cut {
         Some(CancelReason::Auth) => {
             assert!(is_good || matches!(outcome, AttemptOutcome::Auth { .. }), "{outcome:?}");
         }

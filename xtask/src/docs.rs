@@ -13,7 +13,7 @@ use crate::program::{self, cargo};
 const PAGES: [(&str, &str); 8] = [
     ("cli", "cli.md"),
     ("events", "events.md"),
-    ("endings", "endings.md"),
+    ("outcomes", "outcomes.md"),
     ("rehearsal", "rehearsal.md"),
     ("config", "config.md"),
     ("environment", "environment.md"),

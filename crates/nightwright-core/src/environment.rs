@@ -110,8 +110,8 @@ enum Mention {
 
 impl Mention {
     fn of(path: &str) -> Option<Self> {
-        let ending = Path::new(path).extension().and_then(OsStr::to_str);
-        let is_yaml = matches!(ending, Some("yml" | "yaml"));
+        let extension = Path::new(path).extension().and_then(OsStr::to_str);
+        let is_yaml = matches!(extension, Some("yml" | "yaml"));
         let is_ci = path.starts_with(".github/workflows/")
             || path.starts_with(".circleci/")
             || ["azure-pipelines", "bitbucket-pipelines", ".travis", ".gitlab-ci"]

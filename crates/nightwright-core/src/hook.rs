@@ -175,7 +175,7 @@ mod tests {
     use crate::outcome::{Strictness, samples};
 
     #[test]
-    fn every_ending_has_its_class() {
+    fn every_outcome_has_its_class() {
         let classes: Vec<_> = samples()
             .iter()
             .map(|outcome| (outcome.name(), FinishClass::of(outcome).name()))
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_is_an_error_for_hooks_exactly_if_it_exits_with_1_or_2() {
+    fn an_outcome_is_an_error_for_hooks_exactly_if_it_exits_with_1_or_2() {
         for outcome in samples() {
             let error = matches!(outcome.exit_code(Strictness::Lenient), 1 | 2);
             assert_eq!(FinishClass::of(&outcome) == FinishClass::Error, error, "{outcome}");

@@ -41,7 +41,7 @@ pub struct ModeDefinition {
     pub goal: Option<String>,
     /// The outcome for lack of progress.
     #[serde(default = "stagnated")]
-    pub ending: Stagnation,
+    pub idle_outcome: Stagnation,
     /// Whether its prompt asks for commits. If so, the agent may commit at every permission level.
     #[serde(default)]
     pub commits: CommitPolicy,

@@ -113,7 +113,7 @@ impl NotificationKind {
     }
 
     /// Whether the kind reports the outcome of a run. Every outcome sends exactly one of these.
-    pub fn is_ending(self) -> bool {
+    pub fn reports_outcome(self) -> bool {
         match self {
             Self::Completion | Self::Stopped | Self::Error => true,
             Self::SetupComplete
@@ -260,17 +260,17 @@ impl NotificationFold {
 
     /// The notification of the outcome, unless it was already sent. This covers outcomes that could
     /// not be recorded.
-    pub fn ending(
+    pub fn outcome(
         &mut self,
-        ending: run_view::FinalOutcome,
+        finished: run_view::FinalOutcome,
         at: Timestamp,
     ) -> Option<Notification> {
         if self.ended {
             return None;
         }
         self.ended = true;
-        let kind = NotificationKind::of_outcome(&ending.outcome);
-        self.view.ending = Some(ending);
+        let kind = NotificationKind::of_outcome(&finished.outcome);
+        self.view.finished = Some(finished);
         // A run that never started has nothing to report.
         let (run, last) = self.last.clone()?;
         let (title, text) = self.title_and_text(kind, &run, None);

@@ -77,7 +77,7 @@ pub fn evidence(kind: EvidenceKind) -> &'static str {
         EvidenceKind::Promise => "the completion marker",
         EvidenceKind::Signal => "the completion signal",
         EvidenceKind::EndPhrase => "the end phrase",
-        EvidenceKind::NoProgress => "nightwright, before ending the run for lack of progress",
+        EvidenceKind::NoProgress => "nightwright, before a run ends for lack of progress",
         EvidenceKind::Asked => "the user",
     }
 }

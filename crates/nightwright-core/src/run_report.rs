@@ -46,7 +46,7 @@ pub struct RunReport {
     /// The overall result of the run.
     pub verdict: ReportStatus,
     /// The name of the outcome; `None` if the run has none.
-    pub ending: Option<&'static str>,
+    pub outcome: Option<&'static str>,
     /// The proof that a completion rests on; `None` if the run is not completed.
     pub proof: Option<Proof>,
     /// The overall result in one sentence.

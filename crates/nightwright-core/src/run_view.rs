@@ -92,7 +92,7 @@ pub struct RunView {
     /// The last claim and its result.
     pub gate: Option<GateView>,
     /// The outcome of the run; `None` while it has not ended.
-    pub ending: Option<FinalOutcome>,
+    pub finished: Option<FinalOutcome>,
     /// When the current activity began.
     pub since: Option<Timestamp>,
     doing: Activity,

@@ -48,7 +48,7 @@ pub struct Settings {
     pub limits: Limits,
     /// The rules for retries after failed attempts.
     pub retry: Retry,
-    /// The rules for ending a run without progress.
+    /// The rules that end a run without progress.
     pub progress: ProgressSettings,
     /// The evidence that counts as a claim of completion.
     pub completion: Completion,
@@ -277,21 +277,21 @@ impl Default for Retry {
     }
 }
 
-/// The rules for ending a run without progress.
+/// The rules that end a run without progress.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProgressSettings {
     /// The number of consecutive idle iterations that ends the run; 0 = never.
     pub threshold: u32,
     /// The outcome that this mode uses for lack of progress.
-    pub ending: Stagnation,
+    pub outcome: Stagnation,
     /// Whether the agent's statement that it worked excuses an unchanged tree.
     pub excuse: Excuse,
 }
 
 impl Default for ProgressSettings {
     fn default() -> Self {
-        Self { threshold: 3, ending: Stagnation::Stagnated, excuse: Excuse::None }
+        Self { threshold: 3, outcome: Stagnation::Stagnated, excuse: Excuse::None }
     }
 }
 

@@ -11,7 +11,7 @@
 //! If the message also says that everything is done, only an urgent question or a surrender counts.
 //!
 //! A false finding costs a message, and a missed one may cost a night. But an answer to a question
-//! that was not asked confuses the agent, so ambiguous endings are ignored.
+//! that was not asked confuses the agent, so ambiguous messages are ignored.
 
 use crate::evidence::{self, prose};
 use crate::principles::CONFLICT;

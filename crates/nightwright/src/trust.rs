@@ -166,8 +166,8 @@ fn seen(value: &ConfigValue) -> ConfigValue {
 /// they may name a program, as `GIT_ASKPASS` does.
 fn is_secret(name: &str) -> bool {
     let name = name.to_uppercase();
-    let endings = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASS"];
-    endings.iter().any(|ending| name.ends_with(ending))
+    let suffixes = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASS"];
+    suffixes.iter().any(|suffix| name.ends_with(suffix))
         || ["PASSWORD", "TOKEN", "SECRET"].contains(&name.as_str())
 }
 

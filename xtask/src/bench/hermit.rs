@@ -83,13 +83,13 @@ impl Drop for BenchEnv {
 }
 
 /// Returns the total size of all files with this extension.
-fn files(folder: &Path, ending: &str) -> io::Result<u64> {
+fn files(folder: &Path, extension: &str) -> io::Result<u64> {
     let mut sum = 0;
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            sum += files(&path, ending)?;
-        } else if path.extension().is_some_and(|extension| extension == ending) {
+            sum += files(&path, extension)?;
+        } else if path.extension().is_some_and(|found| found == extension) {
             sum += path.metadata()?.len();
         }
     }

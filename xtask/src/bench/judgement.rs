@@ -7,8 +7,8 @@
 //! which the run does not know.
 
 mod behaviour;
-mod ending;
 mod observed;
+mod outcome;
 mod plain_loop;
 mod scenes;
 mod score;
@@ -146,7 +146,7 @@ impl Player {
     fn score(self, behaviour: &Behaviour, observed: &Observed) -> Score {
         match self {
             Self::Nightwright => score::score(&behaviour.expect, observed),
-            Self::Loop(_) => score::score(&behaviour.expect.ending_alone(), observed),
+            Self::Loop(_) => score::score(&behaviour.expect.outcome_alone(), observed),
         }
     }
 }

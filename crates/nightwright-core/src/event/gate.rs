@@ -108,6 +108,6 @@ pub enum GateResult {
     /// The required model call did not fit into the limits.
     Unaffordable {
         /// The limit that ends the run.
-        ending: Outcome,
+        outcome: Outcome,
     },
 }

@@ -29,7 +29,7 @@ use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
 /// Returns one event of every kind, in an order in which a run might record them.
 pub fn samples() -> Vec<Event> {
-    [beginning(), attempts(), waits(), words(), gate(), steering(), ending()].concat()
+    [beginning(), attempts(), waits(), words(), gate(), steering(), end()].concat()
 }
 
 fn beginning() -> Vec<Event> {
@@ -283,7 +283,7 @@ fn steering() -> Vec<Event> {
     ]
 }
 
-fn ending() -> Vec<Event> {
+fn end() -> Vec<Event> {
     let tokens =
         Tokens { input: 9_310, output: 41_022, cache_read: 2_240_117, cache_write: 88_406 };
     let work = Spend { count: 7, cost: Usd::from_micros(3_204_518), tokens };

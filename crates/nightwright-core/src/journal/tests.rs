@@ -82,10 +82,10 @@ fn a_line_can_be_shown_as_it_is_and_comes_back_as_it_was() {
 
 #[test]
 fn every_event_comes_back_as_it_was() {
-    let endings = outcome::samples().into_iter().map(|outcome| {
+    let ends = outcome::samples().into_iter().map(|outcome| {
         Event::Run(RunEvent::Finished { outcome, note: None, totals: Totals::default() })
     });
-    for (event, seq) in event::samples().into_iter().chain(endings).zip(1..) {
+    for (event, seq) in event::samples().into_iter().chain(ends).zip(1..) {
         let record = record(event);
         let read = decode(&line(seq, &record)).unwrap();
         assert_eq!(read, JournalLine { seq, run: run(), record });

@@ -359,7 +359,7 @@ impl Machine {
                 }
                 self.fail_iteration(report.outcome.sentence(), too_long);
             }
-            Consequence::EndRun { ending } => self.end_by(report.outcome.sentence(), ending),
+            Consequence::EndRun { outcome } => self.end_by(report.outcome.sentence(), outcome),
         }
     }
 
@@ -424,8 +424,8 @@ impl Machine {
     }
 
     /// Ends the run because the account or the agent's program prevents all work.
-    pub(super) fn end_by(&mut self, why: String, ending: Outcome) {
-        self.finish_iteration(IterationResult::Failed { why, too_long: false }, Some(ending));
+    pub(super) fn end_by(&mut self, why: String, outcome: Outcome) {
+        self.finish_iteration(IterationResult::Failed { why, too_long: false }, Some(outcome));
         self.advance();
     }
 

@@ -242,7 +242,7 @@ impl Machine {
                 ));
                 self.advance();
             }
-            Consequence::EndRun { ending } => self.end_by(report.outcome.sentence(), ending),
+            Consequence::EndRun { outcome } => self.end_by(report.outcome.sentence(), outcome),
             Consequence::Assess
             | Consequence::AssessWorkTree
             | Consequence::Retry

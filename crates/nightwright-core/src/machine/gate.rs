@@ -114,7 +114,7 @@ impl Machine {
         let cap = self.ledger.settings.verify.max_cost;
         let share = match limits::before_call(&self.ledger.settings, self.used(), cap) {
             Ok(share) => share,
-            Err(ending) => return self.decide(GateResult::Unaffordable { ending }),
+            Err(outcome) => return self.decide(GateResult::Unaffordable { outcome }),
         };
         let current = self.current();
         let survey = self.live.survey.as_deref();

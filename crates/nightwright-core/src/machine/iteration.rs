@@ -61,10 +61,10 @@ impl Machine {
         }
         let budget = limits::before_iteration(&self.ledger.settings, self.used());
         let before = match (budget, &self.ledger.wrap_up) {
-            (Budget::None(ending), _) => return self.finish_by_limit(ending),
-            (_, Some(ending)) => return self.finish_by_limit(ending.clone()),
+            (Budget::None(limit), _) => return self.finish_by_limit(limit),
+            (_, Some(limit)) => return self.finish_by_limit(limit.clone()),
             (Budget::Work(_), None) => None,
-            (Budget::WrapUp(_, ending), None) => Some(ending),
+            (Budget::WrapUp(_, limit), None) => Some(limit),
         };
         if let Some(quota) = self.quota_reached() {
             return self.wait_for_limit(WaitKind::Quota, quota.resets_at);
@@ -276,8 +276,8 @@ impl Machine {
         if self.live.delayed {
             return self.before_iteration();
         }
-        if let Some((ending, note)) = self.outcome_after_iteration() {
-            return self.finish(ending, note);
+        if let Some((outcome, note)) = self.outcome_after_iteration() {
+            return self.finish(outcome, note);
         }
         let failed = self
             .ledger
@@ -297,8 +297,8 @@ impl Machine {
         if state.stop == Some(StopWhen::Now) {
             return Some((Outcome::Interrupted, None));
         }
-        if let Some(ending) = &finished.ends {
-            return Some((ending.clone(), None));
+        if let Some(outcome) = &finished.ends {
+            return Some((outcome.clone(), None));
         }
         if let Some(GateResult::Passed { proof }) = gate {
             let unchecked = match proof {
@@ -311,7 +311,7 @@ impl Machine {
             return Some((Outcome::Stopped, None));
         }
         self.streak_outcome(finished, gate.as_ref())
-            .map(|ending| (ending, self.note_without_claim()))
+            .map(|outcome| (outcome, self.note_without_claim()))
             .or_else(|| self.same_failure(gate.as_ref()))
             .or_else(|| self.limit_reached(gate.as_ref()))
     }
@@ -383,7 +383,7 @@ impl Machine {
         }
         let threshold = settings.progress.threshold;
         if threshold > 0 && streaks.idle >= threshold {
-            return Some(match settings.progress.ending {
+            return Some(match settings.progress.outcome {
                 Stagnation::Stagnated => Outcome::Stagnated { idle: streaks.idle },
                 Stagnation::NoChanges => Outcome::NoChanges { idle: streaks.idle },
             });
@@ -400,8 +400,8 @@ impl Machine {
     }
 
     fn limit_reached(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {
-        if let Some(ending) = self.all_failed(gate) {
-            return Some(ending);
+        if let Some(failed) = self.all_failed(gate) {
+            return Some(failed);
         }
         let limit = self.limit(gate)?;
         let note = self.limit_note(&limit, gate);
@@ -417,14 +417,14 @@ impl Machine {
 
     /// Returns the limit that ends the run before another iteration.
     fn limit(&self, gate: Option<&GateResult>) -> Option<Outcome> {
-        if let Some(GateResult::Unaffordable { ending }) = gate {
-            return Some(ending.clone());
+        if let Some(GateResult::Unaffordable { outcome }) = gate {
+            return Some(outcome.clone());
         }
-        if let Some(ending) = &self.ledger.wrap_up {
-            return Some(ending.clone());
+        if let Some(outcome) = &self.ledger.wrap_up {
+            return Some(outcome.clone());
         }
         match limits::before_iteration(&self.ledger.settings, self.used()) {
-            Budget::None(ending) => Some(ending),
+            Budget::None(outcome) => Some(outcome),
             Budget::Work(_) | Budget::WrapUp(..) => None,
         }
     }
@@ -443,13 +443,13 @@ impl Machine {
     }
 
     /// Ends the run at a limit before an iteration could begin, with a note about the last claim.
-    fn finish_by_limit(&mut self, ending: Outcome) {
+    fn finish_by_limit(&mut self, limit: Outcome) {
         let gate = self.ledger.last.as_ref().and_then(|last| last.gate.clone());
         if let Some((outcome, note)) = self.all_failed(gate.as_ref()) {
             self.finish(outcome, note);
         } else {
-            let note = self.limit_note(&ending, gate.as_ref());
-            self.finish(ending, note);
+            let note = self.limit_note(&limit, gate.as_ref());
+            self.finish(limit, note);
         }
     }
 

@@ -19,7 +19,7 @@ impl Machine {
             Control::Stop { when: StopWhen::Now, by } => self.stop_now(by),
             Control::Stop { when: StopWhen::AfterIteration, by } => self.stop_after(by),
             Control::HangUp => {
-                if !self.is_ending() {
+                if !self.is_stopping() {
                     self.stop_now(StopSource::TerminalClosed);
                 }
             }
@@ -50,7 +50,7 @@ impl Machine {
 
     /// Stops everything without evaluating it. A second signal does not wait for the end.
     fn stop_now(&mut self, by: StopSource) {
-        if self.is_ending() {
+        if self.is_stopping() {
             match by {
                 StopSource::Signal | StopSource::Terminate => self.kill(),
                 StopSource::TerminalClosed
@@ -66,7 +66,7 @@ impl Machine {
     }
 
     /// Whether everything is already being stopped.
-    fn is_ending(&self) -> bool {
+    fn is_stopping(&self) -> bool {
         self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some()
     }
 

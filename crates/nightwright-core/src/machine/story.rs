@@ -192,7 +192,7 @@ impl Story {
     }
 
     /// Returns the outcome; panics if the run has not ended.
-    pub(super) fn ending(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> Outcome {
         self.machine.state().outcome().cloned().expect("the run has ended")
     }
 

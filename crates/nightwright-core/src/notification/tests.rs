@@ -156,7 +156,7 @@ fn a_run_is_told_from_its_setup_to_its_end() {
 }
 
 #[test]
-fn every_ending_sends_exactly_one_notice_of_an_ending() {
+fn every_outcome_sends_exactly_one_notification_about_it() {
     let wanted = |outcome: &Outcome| match outcome.exit_code(Strictness::Lenient) {
         1 | 2 => NotificationKind::Error,
         130 => NotificationKind::Stopped,
@@ -167,9 +167,9 @@ fn every_ending_sends_exactly_one_notice_of_an_ending() {
     };
     for outcome in outcome::samples() {
         let story = NotificationStory::begun().then(iteration(1)).then(ended(outcome.clone()));
-        let endings: Vec<_> =
-            story.told.iter().filter(|notification| notification.kind.is_ending()).collect();
-        let [notification] = endings[..] else { panic!("{outcome}: {endings:?}") };
+        let outcomes: Vec<_> =
+            story.told.iter().filter(|notification| notification.kind.reports_outcome()).collect();
+        let [notification] = outcomes[..] else { panic!("{outcome}: {outcomes:?}") };
         assert_eq!(notification.kind, wanted(&outcome), "{outcome}");
         assert!(
             notification.text.starts_with(&outcome.sentence(0)),
@@ -178,46 +178,46 @@ fn every_ending_sends_exactly_one_notice_of_an_ending() {
         );
         assert!(notification.text.contains("\nNext: "), "{outcome}: {}", notification.text);
         let mut story = story;
-        let ending = run_view::FinalOutcome { outcome, note: None };
-        assert_eq!(story.notices.ending(ending, Timestamp::UNIX_EPOCH), None);
+        let finished = run_view::FinalOutcome { outcome, note: None };
+        assert_eq!(story.notices.outcome(finished, Timestamp::UNIX_EPOCH), None);
     }
 }
 
 #[test]
-fn an_ending_that_could_not_be_recorded_is_told_once() {
+fn an_outcome_that_could_not_be_recorded_is_sent_once() {
     let mut story = NotificationStory::begun().then(iteration(1));
     let outcome = Outcome::JournalFailed { why: "no space left on device".to_owned() };
-    let ending = run_view::FinalOutcome { outcome, note: None };
-    let notification = story.notices.ending(ending.clone(), Timestamp::UNIX_EPOCH).expect("one");
+    let finished = run_view::FinalOutcome { outcome, note: None };
+    let notification = story.notices.outcome(finished.clone(), Timestamp::UNIX_EPOCH).expect("one");
     assert_eq!((notification.kind, notification.seq), (NotificationKind::Error, 3));
     assert_eq!(notification.title, "migrate-api: failed");
     assert!(
         notification.text.starts_with("The journal could not be written: no space"),
         "{notification:?}"
     );
-    assert_eq!(story.notices.ending(ending.clone(), Timestamp::UNIX_EPOCH), None);
+    assert_eq!(story.notices.outcome(finished.clone(), Timestamp::UNIX_EPOCH), None);
     assert_eq!(
-        NotificationFold::default().ending(ending, Timestamp::UNIX_EPOCH),
+        NotificationFold::default().outcome(finished, Timestamp::UNIX_EPOCH),
         None,
         "it never began"
     );
 }
 
 #[test]
-fn an_ending_of_the_past_does_not_hide_one_that_could_not_be_recorded() {
+fn an_earlier_outcome_does_not_hide_one_that_could_not_be_recorded() {
     let mut story = NotificationStory::default()
         .past(started("claude"))
         .past(iteration(1))
         .past(ended(Outcome::Stopped));
     let outcome = Outcome::JournalFailed { why: "no space left on device".to_owned() };
-    let ending = run_view::FinalOutcome { outcome, note: None };
-    let notification = story.notices.ending(ending.clone(), Timestamp::UNIX_EPOCH).expect("one");
+    let finished = run_view::FinalOutcome { outcome, note: None };
+    let notification = story.notices.outcome(finished.clone(), Timestamp::UNIX_EPOCH).expect("one");
     assert_eq!((notification.kind, notification.seq), (NotificationKind::Error, 4));
     assert!(
         notification.text.starts_with("The journal could not be written: no space"),
         "{notification:?}"
     );
-    assert_eq!(story.notices.ending(ending, Timestamp::UNIX_EPOCH), None, "told once");
+    assert_eq!(story.notices.outcome(finished, Timestamp::UNIX_EPOCH), None, "told once");
 }
 
 #[test]
@@ -251,8 +251,8 @@ fn a_run_that_goes_on_after_its_end_sends_its_next_end_too() {
     let mut story =
         NotificationStory::default().past(started("claude")).past(ended(Outcome::Stopped));
     story = story.then(again());
-    let ending = run_view::FinalOutcome { outcome: Outcome::Interrupted, note: None };
-    assert!(story.notices.ending(ending, Timestamp::UNIX_EPOCH).is_some());
+    let finished = run_view::FinalOutcome { outcome: Outcome::Interrupted, note: None };
+    assert!(story.notices.outcome(finished, Timestamp::UNIX_EPOCH).is_some());
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn waits_and_blockers_and_claims_that_fail_are_told() {
     assert_eq!(inconclusive.kinds(), ["setup_complete", "verification_failed"]);
     for silent in [
         GateResult::Passed { proof: Proof::Checks },
-        GateResult::Unaffordable { ending: Outcome::Stopped },
+        GateResult::Unaffordable { outcome: Outcome::Stopped },
     ] {
         assert_eq!(gate(silent).kinds(), ["setup_complete"]);
     }

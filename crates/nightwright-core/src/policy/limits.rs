@@ -150,8 +150,8 @@ pub fn too_little(limit: &Outcome, used: Consumed) -> Option<String> {
 /// The allowance of a call with this price, or the limit that it would exceed. The reserve may be
 /// used: the wrap-up then has less, but the limit holds.
 pub fn before_call(settings: &Settings, used: Consumed, cap: Usd) -> Result<Allowance, Outcome> {
-    if let Budget::None(ending) = before_attempt(settings, used) {
-        return Err(ending);
+    if let Budget::None(outcome) = before_attempt(settings, used) {
+        return Err(outcome);
     }
     let left = remaining(settings, used);
     match (settings.limits.max_cost, left.cost) {

@@ -54,10 +54,10 @@ const PARTS: [&str; 17] = [
     "SECRETKEY",
 ];
 
-/// Endings of such a part that mark the value as secret: `MYSQLPASSWORD`.
-const ENDINGS: [&str; 5] = ["PASSWORD", "SECRET", "TOKEN", "SECRETKEY", "APIKEY"];
+/// Suffixes of such a part that mark the value as secret: `MYSQLPASSWORD`.
+const SUFFIXES: [&str; 5] = ["PASSWORD", "SECRET", "TOKEN", "SECRETKEY", "APIKEY"];
 
-/// Endings of such a name if the value is not the secret itself.
+/// Suffixes of such a name if the value is not the secret itself.
 const ELSEWHERE: [&str; 17] = [
     "FILE", "PATH", "DIR", "ID", "SOCK", "SOCKET", "NAME", "URL", "URI", "HOST", "PORT", "TYPE",
     "METHOD", "TTL", "TIMEOUT", "LIMIT", "MODE",
@@ -136,7 +136,7 @@ pub fn is_secret_name(name: &str) -> bool {
         matches!(pair, ["API" | "ACCESS" | "PRIVATE", "KEY"] | ["CONNECTION", "STRING"])
     });
     let is_part =
-        |part: &&str| PARTS.contains(part) || ENDINGS.iter().any(|ending| part.ends_with(ending));
+        |part: &&str| PARTS.contains(part) || SUFFIXES.iter().any(|suffix| part.ends_with(suffix));
     is_key || is_pair || parts.iter().any(is_part)
 }
 

@@ -216,7 +216,7 @@ impl RunReportBuilder {
         RunReport {
             is_rehearsal: view.is_rehearsal(),
             verdict: verdict(state, outcome, view.is_rehearsal()),
-            ending: outcome.map(Outcome::name),
+            outcome: outcome.map(Outcome::name),
             proof: outcome.and_then(Outcome::proof),
             sentence,
             note: summary.note.as_ref().filter(|_| outcome.is_some()).map(text),

@@ -261,7 +261,7 @@ fn iteration(out: &mut String, chapter: &IterationReport) {
 
 fn parameters(out: &mut String, report: &RunReport) {
     put!(out, "## The run\n\n- run {}\n", code(&report.run.0));
-    let last = if report.ending.is_some() { "ended" } else { "last event" };
+    let last = if report.outcome.is_some() { "ended" } else { "last event" };
     for (word, at) in [("began", report.started_at), (last, report.last_at)] {
         if let Some(at) = at {
             put!(out, "- {word} {}\n", phrases::date(at));

@@ -47,7 +47,7 @@ pub(super) struct FirstProgress {
 impl RunView {
     /// Estimates the progress and the end of the run.
     pub fn estimate(&self, now: Timestamp) -> Estimate {
-        let until = match self.ending {
+        let until = match self.finished {
             Some(_) => self.at.unwrap_or(now),
             None => now,
         };
@@ -80,7 +80,7 @@ impl RunView {
     }
 
     fn iterations_left(&self) -> Option<u32> {
-        if self.ending.is_some() {
+        if self.finished.is_some() {
             return Some(0);
         }
         let asked = match self.stop {

@@ -40,7 +40,7 @@ impl RunView {
             RunEvent::Continued { why } => self.run_continued(*why),
             RunEvent::Finished { outcome, note, .. } => {
                 self.doing = Activity::Ended;
-                self.ending = Some(FinalOutcome::new(outcome, note.as_deref()));
+                self.finished = Some(FinalOutcome::new(outcome, note.as_deref()));
             }
         }
     }
@@ -212,7 +212,7 @@ impl RunView {
             }
             Continuation::AfterEnd => {
                 self.doing = Activity::Between;
-                self.ending = None;
+                self.finished = None;
                 self.idle = 0;
                 // Blockers that still apply are reported again.
                 self.blockers.clear();

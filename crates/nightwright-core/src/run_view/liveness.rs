@@ -52,7 +52,7 @@ impl Liveness {
     /// Determines the liveness from the readable part of the journal, whether a process holds the
     /// run, and where the journal becomes unreadable.
     pub fn of(view: &RunView, is_live: bool, unread: Option<JournalBreak>) -> Self {
-        match (&view.ending, is_live, unread) {
+        match (&view.finished, is_live, unread) {
             (_, true, Some(_)) | (None, true, None) => Self::Running,
             // The run may have continued after an outcome that precedes the break.
             (_, false, Some(_)) => Self::Unknown,

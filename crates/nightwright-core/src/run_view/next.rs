@@ -73,13 +73,13 @@ impl RunView {
             return self.after_judgement();
         }
         let resume = self.resume_command(run);
-        let Some(ending) = &self.ending else {
+        let Some(finished) = &self.finished else {
             return vec![NextStep::command("if its process is gone, continue", resume)];
         };
         let then =
             |first: &str| vec![NextStep::command(format!("{first}, then continue"), &*resume)];
         let report = NextStep::command("review the changes", format!("nightwright report {run}"));
-        match &ending.outcome {
+        match &finished.outcome {
             Outcome::Completed { proof: Proof::Checks, .. } => vec![report],
             Outcome::Completed { proof: Proof::Model | Proof::None, unchecked } => {
                 vec![report, NextStep::text(next_check(*unchecked))]
@@ -223,8 +223,8 @@ impl RunView {
             command = format!("{command} --{} {}", raised.0, raised.1);
             Some(())
         };
-        if let Some(ending) = &self.ending {
-            raise(&mut settings.limits, &ending.outcome);
+        if let Some(finished) = &self.finished {
+            raise(&mut settings.limits, &finished.outcome);
         }
         while let Some(limit) = self.exhausted(&settings) {
             if raise(&mut settings.limits, &limit).is_none() {
@@ -282,7 +282,7 @@ impl RunView {
     fn after_judgement(&self) -> Vec<NextStep> {
         let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("TASK");
         let verify = format!("nightwright verify {task}");
-        match self.ending.as_ref().map(|ending| ending.outcome.class()) {
+        match self.finished.as_ref().map(|finished| finished.outcome.class()) {
             Some(OutcomeClass::Completed) => vec![NextStep::text("review the changes")],
             Some(OutcomeClass::Unverified) => {
                 vec![NextStep::command(

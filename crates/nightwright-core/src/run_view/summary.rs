@@ -125,7 +125,7 @@ impl RunView {
     /// Returns the final summary. The run's id appears in the commands that resume it.
     pub fn summary(&self, run: &RunId) -> Summary {
         let totals = &self.totals;
-        let outcome = self.ending.as_ref().map(|ending| &ending.outcome);
+        let outcome = self.finished.as_ref().map(|finished| &finished.outcome);
         Summary {
             run: run.clone(),
             outcome: outcome.cloned(),
@@ -134,7 +134,7 @@ impl RunView {
                 Some(outcome) => outcome.sentence(totals.iterations),
                 None => "The run has not ended".to_owned(),
             },
-            note: self.ending.as_ref().and_then(|ending| ending.note.clone()),
+            note: self.finished.as_ref().and_then(|finished| finished.note.clone()),
             iterations: totals.iterations,
             attempts: totals.attempts,
             commits: totals.commits,
@@ -158,7 +158,7 @@ impl RunView {
         else {
             return Verification::NoClaim;
         };
-        let outcome = self.ending.as_ref().map(|ending| &ending.outcome);
+        let outcome = self.finished.as_ref().map(|finished| &finished.outcome);
         let not_believed =
             |why: &str| Verification::NotBelieved { iteration: *iteration, why: why.to_owned() };
         match result {

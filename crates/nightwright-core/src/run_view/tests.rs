@@ -362,7 +362,7 @@ fn a_run_taken_over_waits_on_but_no_longer_works() {
 fn a_run_that_goes_on_after_its_end_has_not_ended() {
     let story = ViewStory::begun().done(1, Progress::Idle, 1).ends(Outcome::Stopped);
     let story = story.then(RunEvent::Continued { why: Continuation::AfterEnd });
-    assert_eq!((story.view.ending.clone(), story.view.idle), (None, 0));
+    assert_eq!((story.view.finished.clone(), story.view.idle), (None, 0));
     assert_eq!(story.summary().reason, "The run has not ended");
 }
 

@@ -167,7 +167,7 @@ pub enum Consequence {
     /// No attempt can succeed, so the run ends.
     EndRun {
         /// The outcome of the run.
-        ending: Outcome,
+        outcome: Outcome,
     },
 }
 
@@ -226,13 +226,13 @@ impl AttemptOutcome {
             }
             Self::PromptTooLong => Consequence::FailIteration { too_long: true },
             Self::Auth { why } | Self::Billing { why } => {
-                Consequence::EndRun { ending: Outcome::Auth { why: why.clone() } }
+                Consequence::EndRun { outcome: Outcome::Auth { why: why.clone() } }
             }
             Self::BadStart { why } => {
-                Consequence::EndRun { ending: Outcome::BadAgent { why: why.clone() } }
+                Consequence::EndRun { outcome: Outcome::BadAgent { why: why.clone() } }
             }
             Self::ModelNotFound { .. } => {
-                Consequence::EndRun { ending: Outcome::BadAgent { why: self.sentence() } }
+                Consequence::EndRun { outcome: Outcome::BadAgent { why: self.sentence() } }
             }
         }
     }

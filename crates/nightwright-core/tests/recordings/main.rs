@@ -4,7 +4,7 @@
 //! standard output, the standard error if there was any, and `meta.json`: the call of the program,
 //! the time of each line and the exit. [`table`] lists the expected result of each recording, and
 //! [`stories`] the news on the way. [`variations`] changes details that must not matter, and
-//! [`endings`] tests outcomes without a recording.
+//! [`outcomes`] tests outcomes without a recording.
 //!
 //! Some recordings are not included because nightwright never uses their format: `--output-format
 //! text` (two) and `json --verbose` (one array of all events). A prompt argument of 131,072 bytes
@@ -12,8 +12,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test has to read its recordings")]
 
-mod endings;
 mod noticed;
+mod outcomes;
 mod reading;
 mod stories;
 mod table;

@@ -121,7 +121,7 @@ fn follows(consequence: &Consequence) -> String {
         },
         Consequence::FailIteration { too_long: false } => "fail".to_owned(),
         Consequence::FailIteration { too_long: true } => "shorten".to_owned(),
-        Consequence::EndRun { ending } => format!("end:{}", ending.name()),
+        Consequence::EndRun { outcome } => format!("end:{}", outcome.name()),
     }
 }
 

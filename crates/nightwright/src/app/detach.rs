@@ -166,7 +166,7 @@ impl DetachTask {
         let started = Arc::clone(&self.started);
         Box::new(move |_| {
             let view = view.borrow();
-            if view.running_checks().is_empty() && view.ending.is_none() {
+            if view.running_checks().is_empty() && view.finished.is_none() {
                 started.notify_one();
             }
         })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightwright_core::event::{Event, Record, RunEvent};
-use nightwright_core::outcome::Strictness;
+use nightwright_core::outcome::{Outcome, Strictness};
 use nightwright_core::run_view::{FinalOutcome, RunView};
 use nightwright_core::units::human;
 use tokio::time::sleep;
@@ -31,7 +31,7 @@ const HOOK_NOTICE_DELAY: Duration = Duration::from_secs(2);
 
 /// A run that has ended. It holds the locks on its task and its project until it is dropped.
 pub(crate) struct FinishedRun {
-    pub(crate) ending: RunOutcome,
+    pub(crate) outcome: Outcome,
     pub(crate) view: RunView,
     pub(crate) locked_run: LockedRun,
     pub(crate) style: Style,
@@ -49,40 +49,47 @@ impl Drop for FinishedRun {
 pub(super) async fn finish(
     spec: &RunSpec,
     connections: Connections,
-    ending: RunOutcome,
+    finished: RunOutcome,
 ) -> FinishedRun {
     let Connections {
         locked_run, task_lock, view, outputs, style, hooks, keys, force_quit, ..
     } = connections;
-    let deliveries = outputs.finish(&ending, &force_quit).await;
+    let deliveries = outputs.finish(&finished, &force_quit).await;
     drop(keys);
     let mut view = view.take();
-    view.ending = Some(final_outcome(spec, &ending));
-    if let Some(why) = &ending.unrecorded {
+    view.finished = Some(final_outcome(spec, &finished));
+    if let Some(why) = &finished.unrecorded {
         let line = format!("error: the end of the run could not be recorded: {why}");
         deliveries.stderr.write_line(&line);
     }
     let hook = hooks.filter(|_| spec.settings.hooks.finished).map(|runner| FinishedHook {
         spec,
         runner,
-        record: last_record(spec, &ending, &view),
+        record: last_record(spec, &finished, &view),
     });
     deliver(spec, &deliveries, hook, &force_quit).await;
     let stderr = deliveries.stderr;
-    FinishedRun { ending, view, locked_run, style, stderr, _task_lock: task_lock }
+    FinishedRun {
+        outcome: finished.outcome,
+        view,
+        locked_run,
+        style,
+        stderr,
+        _task_lock: task_lock,
+    }
 }
 
 /// Returns the outcome of the run, even if it could not be recorded.
-fn final_outcome(spec: &RunSpec, ending: &RunOutcome) -> FinalOutcome {
-    let note = ending.note.as_ref().map(|note| spec.secrets.mask(note).into_owned());
-    FinalOutcome { outcome: ending.outcome.clone(), note }
+fn final_outcome(spec: &RunSpec, finished: &RunOutcome) -> FinalOutcome {
+    let note = finished.note.as_ref().map(|note| spec.secrets.mask(note).into_owned());
+    FinalOutcome { outcome: finished.outcome.clone(), note }
 }
 
 /// Builds the last record of the journal, which may not have been written.
-fn last_record(spec: &RunSpec, ending: &RunOutcome, view: &RunView) -> Record {
+fn last_record(spec: &RunSpec, finished: &RunOutcome, view: &RunView) -> Record {
     let event = Event::Run(RunEvent::Finished {
-        outcome: ending.outcome.clone(),
-        note: ending.note.clone(),
+        outcome: finished.outcome.clone(),
+        note: finished.note.clone(),
         totals: view.totals.clone(),
     });
     let event = spec.secrets.mask_event(&event).unwrap_or(event);
@@ -143,11 +150,11 @@ impl FinishedHook<'_> {
 pub(super) fn report(spec: &RunSpec, finished: &FinishedRun) -> ExitCode {
     print_summary(spec, finished);
     record_in_task(spec, finished);
-    ExitCode::from(finished.ending.outcome.exit_code(spec.strictness))
+    ExitCode::from(finished.outcome.exit_code(spec.strictness))
 }
 
 fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
-    let FinishedRun { ending, view, locked_run, style, stderr, .. } = finished;
+    let FinishedRun { outcome, view, locked_run, style, stderr, .. } = finished;
     if stderr.is_open() {
         print_id(spec, locked_run, stderr);
     }
@@ -166,9 +173,9 @@ fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
         };
         // Rendering makes each part safe before it adds colour.
         stderr.show(output::summary::render(&summary, style, Some(log)).trim_end());
-    } else if let 1 | 2 = ending.outcome.exit_code(Strictness::Lenient) {
+    } else if let 1 | 2 = outcome.exit_code(Strictness::Lenient) {
         // Errors are shown at every level.
-        let sentence = ending.outcome.sentence(view.totals.iterations);
+        let sentence = outcome.sentence(view.totals.iterations);
         stderr.write_line(&format!("error: {}", spec.secrets.mask(&sentence)));
     }
 }

@@ -157,16 +157,17 @@ impl Outputs {
     /// may take longer. A user who wants to exit at once waits for neither.
     pub(super) async fn finish(
         self,
-        ending: &RunOutcome,
+        finished: &RunOutcome,
         force_quit: &ForceQuit,
     ) -> PendingDeliveries {
         let Self { screen, log, notifier, complaints } = self;
         notifier.iter().for_each(Notifier::stop_warnings);
         complaints.journal_closed.store(true, Ordering::Release);
-        let RunOutcome { outcome, note, .. } = ending;
-        let ending = run_view::FinalOutcome { outcome: outcome.clone(), note: note.clone() };
+        let RunOutcome { outcome, note, .. } = finished;
+        let finished = run_view::FinalOutcome { outcome: outcome.clone(), note: note.clone() };
         // Each runs in parallel, so a slow one does not use up the time of the others.
-        let notifications = spawn_blocking(move || notifier.map(|notifier| notifier.close(ending)));
+        let notifications =
+            spawn_blocking(move || notifier.map(|notifier| notifier.close(finished)));
         let shown = spawn_blocking(move || {
             screen.map_or(FollowerFinish::InTime, |screen| screen.finish(SCREEN_TIMEOUT))
         });
@@ -305,8 +306,8 @@ mod tests {
         };
         let (screen, complaints) = (Some(screen), Arc::new(complaints));
         let outputs = Outputs { screen, log, notifier: None, complaints };
-        let ending = RunOutcome { outcome: Outcome::Interrupted, note: None, unrecorded: None };
-        let deliveries = outputs.finish(&ending, &ForceQuit::at_once()).await;
+        let finished = RunOutcome { outcome: Outcome::Interrupted, note: None, unrecorded: None };
+        let deliveries = outputs.finish(&finished, &ForceQuit::at_once()).await;
         drop(keep);
         deliveries.stderr.is_open()
     }

@@ -239,7 +239,7 @@ fn base_settings(
         ..Settings::default()
     };
     settings.completion.evidence.clone_from(&mode.definition.evidence);
-    settings.progress.ending = mode.definition.ending;
+    settings.progress.outcome = mode.definition.idle_outcome;
     settings.progress.excuse = mode.definition.excuse;
     Ok(settings)
 }

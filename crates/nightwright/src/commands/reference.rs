@@ -22,7 +22,7 @@ pub(super) struct ReferenceArgs {
 enum ReferencePage {
     Cli,
     Events,
-    Endings,
+    Outcomes,
     Rehearsal,
     Config,
     Environment,
@@ -35,7 +35,7 @@ pub(super) fn reference(options: &ReferenceArgs) -> Result<ExitCode, Failure> {
     let text = match options.page {
         ReferencePage::Cli => cli(),
         ReferencePage::Events => events()?,
-        ReferencePage::Endings => endings(),
+        ReferencePage::Outcomes => outcomes(),
         ReferencePage::Rehearsal => rehearsal::script::reference(),
         ReferencePage::Config => config::keys_page(),
         ReferencePage::Environment => config::environment_page(),
@@ -90,10 +90,10 @@ fn events() -> Result<String, Failure> {
     Ok(text)
 }
 
-fn endings() -> String {
+fn outcomes() -> String {
     let mut text = String::from(
-        "# Endings and exit codes\n\n\
-         | ending | exit | with `--require-complete` | sentence |\n| --- | --- | --- | --- |\n",
+        "# Outcomes and exit codes\n\n\
+         | outcome | exit | with `--require-complete` | sentence |\n| --- | --- | --- | --- |\n",
     );
     for outcome in outcome::samples() {
         let _ = writeln!(

@@ -40,7 +40,7 @@ pub(super) struct ReportArgs {
     #[arg(long, group = "format")]
     json: bool,
 
-    /// Write to FILE; its ending (`.md`, `.html` or `.json`) selects the format (`-`: standard output)
+    /// Write to FILE; its extension (`.md`, `.html` or `.json`) selects the format (`-`: standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -57,7 +57,7 @@ long texts are truncated with a note):
                     comes from the script
   verdict           verified, judged (by a model), not_verified, not_done, going_on, gone, rehearsed
                     (ended, but only a rehearsal) or unknown (unreadable journal)
-  ending, proof, sentence, note, verification
+  outcome, proof, sentence, note, verification
                     name of the outcome, what a completed run rests on (checks, model or none), the
                     outcome in a sentence, a note, and the result of the last claim
   parameters        {task, goal, mode, only_gate, agent, agent_version, models, more_models,
@@ -148,19 +148,19 @@ pub(super) fn report(options: &ReportArgs) -> Result<ExitCode, Failure> {
 
 /// Returns the requested format, otherwise the one that the file name selects.
 fn format(options: &ReportArgs, file: Option<&Path>) -> Result<ReportFormat, Failure> {
-    let ending =
-        file.and_then(Path::extension).map(|ending| ending.to_string_lossy().to_lowercase());
-    match (options.markdown, options.html, options.json, ending.as_deref()) {
+    let extension =
+        file.and_then(Path::extension).map(|extension| extension.to_string_lossy().to_lowercase());
+    match (options.markdown, options.html, options.json, extension.as_deref()) {
         (true, ..) => Ok(ReportFormat::Markdown),
         (_, true, ..) => Ok(ReportFormat::Html),
         (_, _, true, _) => Ok(ReportFormat::Json),
         (.., Some("md" | "markdown" | "txt") | None) => Ok(ReportFormat::Markdown),
         (.., Some("html" | "htm")) => Ok(ReportFormat::Html),
         (.., Some("json")) => Ok(ReportFormat::Json),
-        (.., Some(ending)) => Err(Failure::usage(format!("cannot write a report as `.{ending}`"))
-            .hint(
-                "use a name that ends in .md, .html or .json, or add the format, such as --html",
-            )),
+        (.., Some(extension)) => Err(Failure::usage(format!(
+            "cannot write a report as `.{extension}`"
+        ))
+        .hint("use a name that ends in .md, .html or .json, or add the format, such as --html")),
     }
 }
 

@@ -241,8 +241,8 @@ fn changed(
 
 /// Returns the error for a run that cannot be resumed, with a command that would resume it.
 fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
-    let completed = match &view.ending {
-        Some(ending) => matches!(ending.outcome, Outcome::Completed { .. }),
+    let completed = match &view.finished {
+        Some(finished) => matches!(finished.outcome, Outcome::Completed { .. }),
         None => false,
     };
     let again = if completed { " --again" } else { "" };
@@ -253,7 +253,8 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
         ResumeRefusal::Completed => Failure::trouble(format!("run {run} has completed"))
             .hint(format!("continue it anyway: {} --again", view.resume_command(run))),
         ResumeRefusal::Limit(limit) => {
-            let ended_by = view.ending.as_ref().is_some_and(|ending| ending.outcome == *limit);
+            let ended_by =
+                view.finished.as_ref().is_some_and(|finished| finished.outcome == *limit);
             let reached = limit.reached_limit().map(phrases::reached_limit);
             let reached = reached.unwrap_or_else(|| "a limit".to_owned());
             let message = if ended_by {

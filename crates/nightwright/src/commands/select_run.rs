@@ -115,8 +115,10 @@ impl SelectedRun {
             return Ok(());
         }
         let run = self.folder.id();
-        Err(match &view.ending {
-            Some(ending) => Failure::trouble(format!("run {run} has ended: {}", ending.outcome)),
+        Err(match &view.finished {
+            Some(finished) => {
+                Failure::trouble(format!("run {run} has ended: {}", finished.outcome))
+            }
             None => Failure::trouble(format!("run {run} is not running: its process is gone"))
                 .hint(format!("continue it: nightwright resume {run}")),
         })

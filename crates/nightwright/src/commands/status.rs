@@ -87,7 +87,7 @@ Fields of the --json object (times are in UTC, unknown values are null):
   last_warnings     last warnings
   last_iteration    {number, result, files_changed, commits, cost_usd, duration_ms, summary}:
                     result is done, failed or interrupted
-  ending            {name, proof, sentence, note}; proof is checks, model or none for a completed
+  outcome           {name, proof, sentence, note}; proof is checks, model or none for a completed
                     run, otherwise null
   started_at, last_at
                     time of the start, time of the last event
@@ -98,7 +98,7 @@ Fields of the --json object (times are in UTC, unknown values are null):
   next              next steps, a list
 
 With --all, --json prints an array of objects with the fields run, state, is_rehearsal, task, goal, \
-iterations, cost_usd, started_at, last_at, ending (the name only) and sentence.";
+iterations, cost_usd, started_at, last_at, outcome (the name only) and sentence.";
 
 /// The current status of a run.
 #[derive(Debug, Serialize)]
@@ -132,7 +132,7 @@ struct StatusPage {
     warnings: u32,
     last_warnings: Vec<String>,
     last_iteration: Option<LastIterationStatus>,
-    ending: Option<OutcomeStatus>,
+    outcome: Option<OutcomeStatus>,
     started_at: Option<Timestamp>,
     last_at: Option<Timestamp>,
     #[serde(flatten)]
@@ -318,7 +318,7 @@ fn page(
         last_warnings: warnings,
         last_iteration: view.last.as_ref().map(last_iteration),
         // If the journal is damaged, an outcome before the damage need not be the last.
-        ending: ending(&view).filter(|_| state == Liveness::Ended),
+        outcome: outcome(&view).filter(|_| state == Liveness::Ended),
         started_at: view.started_at,
         last_at: view.at,
         places: places(folder),
@@ -354,12 +354,12 @@ fn places(folder: &RunDir) -> RunPaths {
     }
 }
 
-fn ending(view: &RunView) -> Option<OutcomeStatus> {
-    view.ending.as_ref().map(|ending| OutcomeStatus {
-        name: ending.outcome.name(),
-        proof: ending.outcome.proof(),
-        sentence: ending.outcome.sentence(view.totals.iterations),
-        note: ending.note.clone(),
+fn outcome(view: &RunView) -> Option<OutcomeStatus> {
+    view.finished.as_ref().map(|finished| OutcomeStatus {
+        name: finished.outcome.name(),
+        proof: finished.outcome.proof(),
+        sentence: finished.outcome.sentence(view.totals.iterations),
+        note: finished.note.clone(),
     })
 }
 

@@ -236,6 +236,6 @@ fn conclude(
     }
     written?;
     Ok(finished.map_or_else(interrupted, |finished| {
-        ExitCode::from(finished.ending.outcome.exit_code(Strictness::RequireComplete))
+        ExitCode::from(finished.outcome.exit_code(Strictness::RequireComplete))
     }))
 }

@@ -176,7 +176,7 @@ impl ConfigLayer {
                         "list",
                         "works_on",
                         "goal",
-                        "ending",
+                        "idle_outcome",
                         "excuse",
                         "defaults",
                     ];

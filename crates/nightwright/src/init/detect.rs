@@ -162,13 +162,14 @@ fn go(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
 }
 
 fn dotnet(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
-    let ending = |endings: &[&str]| -> Vec<String> {
-        let is_one =
-            |name: &&str| endings.iter().any(|end| has_extension(name, end)) && view.has_file(name);
+    let with_extension = |extensions: &[&str]| -> Vec<String> {
+        let is_one = |name: &&str| {
+            extensions.iter().any(|one| has_extension(name, one)) && view.has_file(name)
+        };
         view.names_in("").filter(is_one).map(str::to_owned).collect()
     };
-    let solutions = ending(&["sln", "slnx"]);
-    let projects = ending(&["csproj", "fsproj", "vbproj"]);
+    let solutions = with_extension(&["sln", "slnx"]);
+    let projects = with_extension(&["csproj", "fsproj", "vbproj"]);
     let by = solutions.first().or(projects.first())?.clone();
     // If the tool cannot choose a file, the command must name it.
     let argument = match (solutions.len(), solutions.len() + projects.len()) {

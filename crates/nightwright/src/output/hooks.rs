@@ -111,10 +111,10 @@ impl HookRunner {
     /// a few more seconds unattended. Returns why the hook failed.
     pub async fn finished(
         &self,
-        ending: UnrecordedOutcome,
+        unrecorded: UnrecordedOutcome,
         leave: impl Future<Output = ()>,
     ) -> Result<(), HookError> {
-        let mut leashed = self.begin(Hook::Finished, Some(ending)).await?;
+        let mut leashed = self.begin(Hook::Finished, Some(unrecorded)).await?;
         let done = tokio::select! {
             biased;
             done = self.wait(&mut leashed) => Some(done),
@@ -137,9 +137,9 @@ impl HookRunner {
     async fn begin(
         &self,
         hook: Hook,
-        ending: Option<UnrecordedOutcome>,
+        unrecorded: Option<UnrecordedOutcome>,
     ) -> Result<HookProcess, HookError> {
-        let begun = self.try_to_begin(hook, ending).await;
+        let begun = self.try_to_begin(hook, unrecorded).await;
         if let Err(why) = &begun {
             self.keep(hook, Some(why.clone()), "");
         }
@@ -149,11 +149,11 @@ impl HookRunner {
     async fn try_to_begin(
         &self,
         hook: Hook,
-        ending: Option<UnrecordedOutcome>,
+        unrecorded: Option<UnrecordedOutcome>,
     ) -> Result<HookProcess, HookError> {
         let hooks = self.clone();
         // Reading a long journal takes time and must not block the thread of the loop.
-        let prepared = tokio::task::spawn_blocking(move || hooks.prepare(hook, ending));
+        let prepared = tokio::task::spawn_blocking(move || hooks.prepare(hook, unrecorded));
         let (launch, input) = prepared.await.map_err(|error| error.to_string())??;
         HookProcess::start(&launch, &input).await.map_err(|error| not_started(&error))
     }
@@ -162,9 +162,9 @@ impl HookRunner {
     fn prepare(
         &self,
         hook: Hook,
-        ending: Option<UnrecordedOutcome>,
+        unrecorded: Option<UnrecordedOutcome>,
     ) -> Result<(Launch, Vec<u8>), HookError> {
-        let told = self.input(ending)?;
+        let told = self.input(unrecorded)?;
         let ready = self.setup.pinned.ready(self.setup.folder.path(), hook)?;
         if ready.put_back {
             (self.setup.complain)(format!(
@@ -189,11 +189,11 @@ impl HookRunner {
         Ok((launch, told.input(hook)))
     }
 
-    /// Reads the journal. With `ending`, a hook gets its input even if the journal is unreadable.
-    fn input(&self, ending: Option<UnrecordedOutcome>) -> Result<HookInput, HookError> {
+    /// Reads the journal. With `unrecorded`, a hook gets its input even if the journal is unreadable.
+    fn input(&self, unrecorded: Option<UnrecordedOutcome>) -> Result<HookInput, HookError> {
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let told = journal.read();
-        let Some(UnrecordedOutcome { record }) = ending else {
+        let Some(UnrecordedOutcome { record }) = unrecorded else {
             return told.map_err(|error| format!("the journal cannot be read: {error}"));
         };
         let mut told = told.unwrap_or_else(|_| journal.known());

@@ -94,13 +94,13 @@ impl Notifier {
 
     /// Reads the rest of the journal and starts the final deliveries, which last until
     /// [`PendingNotifications::wait`] gives up.
-    pub fn close(self, ending: FinalOutcome) -> PendingNotifications {
+    pub fn close(self, finished: FinalOutcome) -> PendingNotifications {
         self.stop_warnings();
         let until = Instant::now() + FINAL_TIMEOUT;
         // If the follower did not get to the outcome in time, it is sent below.
         let _ = self.display.finish(FINAL_TIMEOUT);
         let mut state = lock(&self.desk);
-        if let Some(notification) = state.notices.ending(ending, Timestamp::now()) {
+        if let Some(notification) = state.notices.outcome(finished, Timestamp::now()) {
             state.send(notification, None);
         }
         let (senders, warned) =

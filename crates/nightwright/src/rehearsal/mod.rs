@@ -85,7 +85,7 @@ fn run(arguments: &[OsString]) -> Result<ExitCode, RehearsalError> {
     }
     let role = SceneRequest::from_environment();
     let scene = script()?.scene(role.part, role.number);
-    if scene.ending.manners() == SigtermResponse::Deaf && env::var_os(DEAF_VARIABLE).is_none() {
+    if scene.end.manners() == SigtermResponse::Deaf && env::var_os(DEAF_VARIABLE).is_none() {
         return Err(RehearsalError::Deaf(blocking::start_over_deaf_to_term(DEAF_VARIABLE)));
     }
 

@@ -1,4 +1,4 @@
-//! Plays one scene: its steps, then its ending.
+//! Plays one scene: its steps, then its end.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ pub(super) fn play<W: Write, R: BufRead>(
     input: PlayInput<R>,
     heard: impl FnMut(&str),
 ) -> io::Result<ExitCode> {
-    match &scene.ending {
+    match &scene.end {
         SceneEnd::HangAtStart(_) => return Ok(hang()),
         SceneEnd::SilentExit(code) => return Ok(exit(*code)),
         SceneEnd::BadStart(text) => {
@@ -69,11 +69,11 @@ pub(super) fn play<W: Write, R: BufRead>(
     }
     let code = end(scene, model, &mut stream, &mut shares)?;
     if let PlayInput::Open(lines) = input
-        && scene.ending.has_result()
+        && scene.end.has_result()
     {
         converse(scene, &mut stream, lines, heard)?;
     }
-    match &scene.ending {
+    match &scene.end {
         SceneEnd::HangAfterResult(..) => Ok(hang()),
         _ => Ok(code),
     }
@@ -106,7 +106,7 @@ impl TokenShares {
 
 /// Returns the final text of the model, in addition to the steps.
 fn final_text(scene: &Scene) -> Option<&str> {
-    match &scene.ending {
+    match &scene.end {
         SceneEnd::Result(text) | SceneEnd::HangAfterResult(text, _) => Some(text),
         SceneEnd::Verdict { reason, .. } => Some(reason),
         SceneEnd::Answer(_) => Some(DONE),
@@ -202,7 +202,7 @@ fn end<W: Write>(
         stream.message(&ContentBlock::Text(text), shares.next())?;
     }
     let cost = if stream.has_output() { scene.cost.unwrap_or(COST) } else { Usd::ZERO };
-    let verdict = match &scene.ending {
+    let verdict = match &scene.end {
         SceneEnd::Verdict { verdict, reason, missing } => {
             ruling(*verdict, reason, missing, stream.is_shaped())
         }

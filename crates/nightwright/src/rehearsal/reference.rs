@@ -23,7 +23,7 @@ instructions are found good). What the agent was asked is kept, one line of JSON
 
 const SCENE: [(&str, &str); 6] = [
     ("`steps`", "what the agent says and does, in order (below)"),
-    ("`ending`", "how it ends (below); by default a result that repeats the last text"),
+    ("`end`", "how it ends (below); by default a result that repeats the last text"),
     (
         "`cost`",
         "the cost that its result reports, in US dollars; by default `0.01`, or nothing without any message",
@@ -78,7 +78,7 @@ const STEPS: [(&str, &str); 15] = [
     ("`{ repeat = [...], times = 10 }`", "repeats these steps"),
 ];
 
-const ENDINGS: [(&str, &str); 21] = [
+const ENDS: [(&str, &str); 21] = [
     ("`{ result = \"...\" }`", "a final text and a successful result"),
     ("`{ hang_after_result = \"...\" }`", "the same, but then the process hangs"),
     ("`{ hang = true }`", "hangs without further output"),
@@ -106,12 +106,12 @@ const ENDINGS: [(&str, &str); 21] = [
 pub fn page() -> String {
     let mut page = TOP.to_owned();
     table(&mut page, "## An entry", "member", &SCENE);
-    table(&mut page, "## Keys of `[[verify]]` instead of `ending`", "member", &VERIFY);
-    table(&mut page, "## Keys of `[[validate]]` instead of `ending`", "member", &VALIDATE);
+    table(&mut page, "## Keys of `[[verify]]` instead of `end`", "member", &VERIFY);
+    table(&mut page, "## Keys of `[[validate]]` instead of `end`", "member", &VALIDATE);
     table(&mut page, "## Steps", "step", &STEPS);
-    table(&mut page, "## Endings", "ending", &ENDINGS);
+    table(&mut page, "## Values of `end`", "value", &ENDS);
     page.push_str(
-        "An ending that hangs can also have `ignore_term = true`: then only SIGKILL ends the process.\n\n",
+        "An `end` that hangs can also have `ignore_term = true`: then only SIGKILL ends the process.\n\n",
     );
     page.push_str("## An example\n\n```toml\n");
     page.push_str(EXAMPLE);

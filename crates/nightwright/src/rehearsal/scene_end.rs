@@ -1,4 +1,4 @@
-//! The endings of a scene: success, failure, or a hang.
+//! The end of a scene: success, failure, or a hang.
 
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ impl SceneEnd {
 
 impl<'de> Deserialize<'de> for SceneEnd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        through(deserializer, ending)
+        through(deserializer, end)
     }
 }
 
@@ -164,19 +164,19 @@ struct RawSceneEnd {
     ignore_term: bool,
 }
 
-fn ending(raw: RawSceneEnd) -> Result<SceneEnd, String> {
+fn end(raw: RawSceneEnd) -> Result<SceneEnd, String> {
     let manners = if raw.ignore_term { SigtermResponse::Deaf } else { SigtermResponse::Polite };
     let ignore_term = raw.ignore_term;
     let mut found = candidates(raw, manners)?;
-    let ending = match (found.pop(), found.pop()) {
+    let end = match (found.pop(), found.pop()) {
         (Some(one), None) => one,
-        (None, _) => return Err("defines no ending".to_owned()),
-        (Some(_), Some(_)) => return Err("defines more than one ending".to_owned()),
+        (None, _) => return Err("`end` is empty".to_owned()),
+        (Some(_), Some(_)) => return Err("`end` has more than one kind of end".to_owned()),
     };
-    if ignore_term && ending.manners() == SigtermResponse::Polite {
-        return Err("`ignore_term` has no effect here: it requires an ending that hangs".to_owned());
+    if ignore_term && end.manners() == SigtermResponse::Polite {
+        return Err("`ignore_term` has no effect here: it requires an `end` that hangs".to_owned());
     }
-    Ok(ending)
+    Ok(end)
 }
 
 fn candidates(raw: RawSceneEnd, manners: SigtermResponse) -> Result<Vec<SceneEnd>, String> {
@@ -218,7 +218,7 @@ fn candidates(raw: RawSceneEnd, manners: SigtermResponse) -> Result<Vec<SceneEnd
     Ok(plain.into_iter().flatten().chain(failures).collect())
 }
 
-/// Converts a flag; `false` is refused because it would look like an ending.
+/// Converts a flag; `false` is refused because it would look like an `end`.
 fn flag<T>(name: &str, value: Option<bool>, meaning: T) -> Result<Option<T>, String> {
     match value {
         None => Ok(None),

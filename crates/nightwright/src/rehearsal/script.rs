@@ -55,7 +55,7 @@ pub struct Scene {
     /// What it says and does, in order.
     #[serde(deserialize_with = "step::steps")]
     pub steps: Vec<SceneStep>,
-    pub ending: SceneEnd,
+    pub end: SceneEnd,
     /// Its replies to further messages of a session that stays open; the last one repeats.
     pub replies: Vec<SceneReply>,
 }
@@ -197,7 +197,7 @@ impl Script {
 }
 
 fn plain(part: SceneKind) -> Scene {
-    let ending = match part {
+    let end = match part {
         SceneKind::Attempt => SceneEnd::says("There is nothing in the script for me to do."),
         SceneKind::Verify => SceneEnd::verdict(ScriptVerdict::Yes, "Nothing speaks against it."),
         SceneKind::Review => SceneEnd::says("I have read the changes and have nothing to add."),
@@ -207,7 +207,7 @@ fn plain(part: SceneKind) -> Scene {
         SceneKind::Council => SceneEnd::says("Correctness comes before speed here."),
         SceneKind::Validate => SceneEnd::Answer(validation::answer(&[], "")),
     };
-    Scene { ending, ..Scene::default() }
+    Scene { end, ..Scene::default() }
 }
 
 /// An invalid script. The message shows the position.
@@ -253,7 +253,7 @@ struct RawVerdictScene {
     tokens: Option<ScriptUsage>,
     #[serde(deserialize_with = "step::steps")]
     steps: Vec<SceneStep>,
-    ending: Option<SceneEnd>,
+    end: Option<SceneEnd>,
 }
 
 fn rulings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::Error> {
@@ -267,17 +267,17 @@ fn rulings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::
 }
 
 fn ruling(raw: RawVerdictScene) -> Result<Scene, String> {
-    let RawVerdictScene { verdict, reason, missing, model, cost, tokens, steps, ending } = raw;
-    let ending = match (verdict, ending) {
+    let RawVerdictScene { verdict, reason, missing, model, cost, tokens, steps, end } = raw;
+    let end = match (verdict, end) {
         (Some(verdict), None) => SceneEnd::Verdict { verdict, reason, missing },
-        (None, Some(ending)) if reason.is_empty() && missing.is_empty() => ending,
+        (None, Some(end)) if reason.is_empty() && missing.is_empty() => end,
         (None, Some(_)) => return Err("`reason` and `missing` need a `verdict`".to_owned()),
-        (Some(_), Some(_)) => return Err("either `verdict` or `ending`, not both".to_owned()),
+        (Some(_), Some(_)) => return Err("either `verdict` or `end`, not both".to_owned()),
         (None, None) => {
             return Err("needs a `verdict` (\"yes\", \"no\" or \"unreadable\")".to_owned());
         }
     };
-    Ok(Scene { model, cost, tokens, steps, ending, replies: Vec::new() })
+    Ok(Scene { model, cost, tokens, steps, end, replies: Vec::new() })
 }
 
 /// A scene of `[[validate]]`, which has separate keys for the criteria.
@@ -291,7 +291,7 @@ struct RawValidateScene {
     tokens: Option<ScriptUsage>,
     #[serde(deserialize_with = "step::steps")]
     steps: Vec<SceneStep>,
-    ending: Option<SceneEnd>,
+    end: Option<SceneEnd>,
 }
 
 fn judgements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::Error> {
@@ -305,18 +305,18 @@ fn judgements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, 
 }
 
 fn judgement(raw: RawValidateScene) -> Result<Scene, String> {
-    let RawValidateScene { fail, reason, model, cost, tokens, steps, ending } = raw;
+    let RawValidateScene { fail, reason, model, cost, tokens, steps, end } = raw;
     let known = |id: &str| CRITERIA.iter().any(|criterion| criterion.id == id);
     if let Some(unknown) = fail.iter().find(|id| !known(id)) {
         let ids = CRITERIA.map(|criterion| criterion.id).join(", ");
         return Err(format!("`{unknown}` is not a criterion; the criteria are {ids}"));
     }
-    let ending = match ending {
+    let end = match end {
         None => SceneEnd::Answer(validation::answer(&fail, &reason)),
-        Some(ending) if fail.is_empty() && reason.is_empty() => ending,
-        Some(_) => return Err("either `fail` and `reason` or `ending`, not both".to_owned()),
+        Some(end) if fail.is_empty() && reason.is_empty() => end,
+        Some(_) => return Err("either `fail` and `reason` or `end`, not both".to_owned()),
     };
-    Ok(Scene { model, cost, tokens, steps, ending, replies: Vec::new() })
+    Ok(Scene { model, cost, tokens, steps, end, replies: Vec::new() })
 }
 
 /// Deserializes a table into a raw form and converts it inside the visitor, so that conversion

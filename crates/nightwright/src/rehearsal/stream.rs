@@ -74,7 +74,7 @@ pub(super) struct TurnResult<'a> {
     pub(super) is_error: bool,
     pub(super) terminal_reason: &'a str,
     pub(super) stop_reason: &'a str,
-    /// Members that are specific to this ending.
+    /// Members that are specific to this result.
     pub(super) extra: Value,
 }
 

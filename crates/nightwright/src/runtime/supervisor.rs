@@ -186,7 +186,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
                 listener(&input);
             }
             let step = self.machine.handle(self.clock.now(), input);
-            let note = ending_note(&step);
+            let note = outcome_note(&step);
             self.carry_out(step);
             if let Some(outcome) = self.machine.state().outcome().cloned() {
                 self.effects.shut_down().await;
@@ -302,7 +302,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
                     self.effects.perform(effect.clone(), self.machine.state(), &self.input_sender);
                 }
                 Effect::ClearTimer { key } => self.timers.clear(*key),
-                // Ending a process has its own deadline: the earlier one would be too short.
+                // Killing a process has its own deadline: the earlier one would be too short.
                 Effect::SetTimer { key, alarm } => self.timers.set(*key, *alarm, &self.clock),
                 Effect::RunHook { .. }
                 | Effect::Prepare { .. }
@@ -357,7 +357,7 @@ fn is_last(step: &Step) -> bool {
     step.events().any(|event| matches!(event, Event::Run(RunEvent::Finished { .. })))
 }
 
-fn ending_note(step: &Step) -> Option<String> {
+fn outcome_note(step: &Step) -> Option<String> {
     step.events().find_map(|event| match event {
         Event::Run(RunEvent::Finished { note, .. }) => note.clone(),
         _ => None,

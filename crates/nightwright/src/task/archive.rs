@@ -30,7 +30,7 @@ use crate::files::{self, FileError, Removed, Staging};
 pub const FOLDER: &str = ".nightwright/archive";
 
 /// The file extension of archives.
-const ENDING: &str = ".tar.gz";
+const EXTENSION: &str = ".tar.gz";
 
 /// The time in the name of an archive, in a sortable format; the fraction may be missing.
 const TIME_WRITTEN: &str = "%Y%m%dT%H%M%S%.3fZ";
@@ -173,13 +173,13 @@ pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
     let all = list(project)?;
     let folder = project.join(FOLDER);
     let named = |archived: &&TaskArchive| {
-        archived.file == reference || archived.file.strip_suffix(ENDING) == Some(reference)
+        archived.file == reference || archived.file.strip_suffix(EXTENSION) == Some(reference)
     };
     let of_task = |archived: &&TaskArchive| archived.name.as_str() == reference;
     if let Some(found) = all.iter().find(named).or(all.iter().rfind(of_task)) {
         return Ok(folder.join(&found.file));
     }
-    if reference.ends_with(ENDING) {
+    if reference.ends_with(EXTENSION) {
         let plain = Path::new(reference).components().collect::<Vec<_>>();
         // The folder of archives has priority; otherwise the reference is a path.
         if let [Component::Normal(name)] = plain[..]
@@ -218,13 +218,13 @@ pub fn list(project: &Path) -> Result<Vec<TaskArchive>, Failure> {
 }
 
 fn file_name(name: &TaskName, now: Timestamp) -> String {
-    format!("{name}-{}{ENDING}", now.strftime(TIME_WRITTEN))
+    format!("{name}-{}{EXTENSION}", now.strftime(TIME_WRITTEN))
 }
 
 /// Parses a file name from its end, because a task's name may contain anything.
 fn parse(file: &OsStr) -> Option<TaskArchive> {
     let file = file.to_str()?;
-    let (name, at) = file.strip_suffix(ENDING)?.rsplit_once('-')?;
+    let (name, at) = file.strip_suffix(EXTENSION)?.rsplit_once('-')?;
     DateTime::strptime(TIME_READ, at).ok()?;
     let name = TaskName::parse(name).ok()?;
     Some(TaskArchive { name, at: at.to_owned(), file: file.to_owned() })

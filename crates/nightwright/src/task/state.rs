@@ -95,7 +95,7 @@ pub struct LastRun {
     pub id: RunId,
     /// The name of its outcome; `None` if it has not ended.
     #[serde(default)]
-    pub ending: Option<String>,
+    pub outcome: Option<String>,
     /// The proof of its completion, if it is complete.
     #[serde(default)]
     pub proof: Option<Proof>,
@@ -243,8 +243,8 @@ impl TaskState {
     /// as it can be read.
     fn catch_up(&mut self, name: &TaskName, runs: &ProjectRuns) -> Option<String> {
         let unfinished = match &self.last_run {
-            Some(LastRun { id, ending: None, .. }) => Some(id.clone()),
-            Some(LastRun { ending: Some(_), .. }) | None => None,
+            Some(LastRun { id, outcome: None, .. }) => Some(id.clone()),
+            Some(LastRun { outcome: Some(_), .. }) | None => None,
         };
         let last_run = self.last_run.as_ref().map(|last| &last.id);
         let noted = self.runs.last_key_value().map(|(run, _)| run);
@@ -267,9 +267,9 @@ impl TaskState {
                 self.end_is_not_known();
             }
         }
-        let LastRun { id, ending, .. } = self.last_run.as_ref()?;
+        let LastRun { id, outcome, .. } = self.last_run.as_ref()?;
         let why = runs.damage(id)?;
-        Some(match ending {
+        Some(match outcome {
             // The run was recorded before its journal was damaged.
             Some(_) => format!("cannot read the journal of run {id} to its end: {why}"),
             None => format!("the result of run {id} is unknown: {why}"),
@@ -281,7 +281,7 @@ impl TaskState {
     fn end_is_not_known(&mut self) {
         self.state = TaskStatus::Error;
         if let Some(last) = &mut self.last_run {
-            last.ending = None;
+            last.outcome = None;
             last.proof = None;
             last.sentence = None;
         }
@@ -295,11 +295,11 @@ impl TaskState {
     fn note(&mut self, run: &RunId, view: &RunView) {
         self.count(run, view);
         let iterations = view.totals.iterations;
-        let outcome = view.ending.as_ref().map(|ending| &ending.outcome);
+        let outcome = view.finished.as_ref().map(|finished| &finished.outcome);
         self.state = outcome.map_or(TaskStatus::Running, TaskStatus::after);
         self.last_run = Some(LastRun {
             id: run.clone(),
-            ending: outcome.map(|outcome| outcome.name().to_owned()),
+            outcome: outcome.map(|outcome| outcome.name().to_owned()),
             proof: outcome.and_then(Outcome::proof),
             sentence: outcome.map(|outcome| outcome.sentence(iterations)),
             iterations,

@@ -5,7 +5,7 @@ use std::fs;
 use insta::assert_snapshot;
 
 use super::agent_program::program;
-use super::harness::{TestEnv, ending, finish};
+use super::harness::{TestEnv, finish, run_outcome};
 
 /// Installs a small agent that stores its prompt and arguments, works, claims completion and gives
 /// verdicts.
@@ -56,7 +56,7 @@ fn any_program_works_claims_and_judges() {
         prompt.contains("<promise>COMPLETE</promise>"),
         "it is not told how to claim: {prompt}"
     );
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 #[test]

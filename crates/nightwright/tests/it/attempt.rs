@@ -62,8 +62,8 @@ struct ProcessKind(AgentEnv);
 impl AgentKind for ProcessKind {
     fn agent(&mut self, behaviour: Behaviour) -> Box<dyn Agent> {
         let script = match behaviour {
-            Behaviour::Finishes => "[[attempt]]\nending = { result = 'Done.' }",
-            Behaviour::HangsDeaf => "[[attempt]]\nending = { hang = true, ignore_term = true }",
+            Behaviour::Finishes => "[[attempt]]\nend = { result = 'Done.' }",
+            Behaviour::HangsDeaf => "[[attempt]]\nend = { hang = true, ignore_term = true }",
             Behaviour::CantStart => return Box::new(self.0.agent("no-such-agent", Vec::new())),
         };
         self.0 = AgentEnv::with_script(script);
@@ -264,7 +264,7 @@ async fn raw_output_is_kept_byte_for_byte_and_for_nobody_else() {
 
 #[tokio::test]
 async fn raw_output_that_cannot_be_kept_is_reported_once_and_ends_nothing() {
-    let stage = AgentEnv::with_script("[[attempt]]\nending = { result = 'Done.' }");
+    let stage = AgentEnv::with_script("[[attempt]]\nend = { result = 'Done.' }");
     fs::create_dir(stage.run_folder()).unwrap();
     fs::write(stage.run_folder().join("output"), "in the way").unwrap();
     let mut agent = stage.rehearsal();

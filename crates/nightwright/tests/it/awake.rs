@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use super::agent_program::program;
-use super::harness::{TestEnv, ending, finish};
+use super::harness::{TestEnv, finish, run_outcome};
 use super::stage::is_alive;
 
 /// The timeout of a test; only a failing test takes this long.
@@ -82,7 +82,7 @@ fn the_machine_is_kept_awake_as_long_as_the_run_continues() {
     assert!(!output.err.contains("asleep"), "{}", output.err);
     eventually("nobody keeps it awake any more", || !is_alive(&keeper));
     assert_eq!(pids(&env).len(), 1, "once a run is enough");
-    assert_eq!(ending(&env.journal()), "max_iterations");
+    assert_eq!(run_outcome(&env.journal()), "max_iterations");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_notifi
         assert_eq!(err().matches("Access denied").count(), told, "{level}:\n{}", err());
         assert!(!err().contains("warning"), "{level}:\n{}", err());
         assert_eq!(log(&env).matches(line).count(), 1, "{level}:\n{}", log(&env));
-        assert_eq!(ending(&env.journal()), "max_iterations");
+        assert_eq!(run_outcome(&env.journal()), "max_iterations");
     }
 }
 

@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use nightwright_core::event::{Event, GateEvent, Record};
 use nightwright_core::input::{CheckPurpose, CheckResult};
 
-use super::harness::{TestEnv, ending, finish, names};
+use super::harness::{TestEnv, finish, names, run_outcome};
 
 /// Writes the file that the checks below look for, and claims completion.
 const WORKS: &str = r#"
 [[attempt]]
 steps = [{ write = "done.txt", text = "done" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 /// Prints what cargo prints, and fails until the work is done.
@@ -54,7 +54,7 @@ fn a_check_whose_program_is_missing_refuses_the_run_and_says_how_to_continue() {
         "--no-baseline",
     ]);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "checks_cannot_run");
+    assert_eq!(run_outcome(&journal), "checks_cannot_run");
     assert!(!names(&journal).contains(&"attempt_started"), "{}", output.err);
     // Without the baseline, the run starts and the check fails in the gate.
     env.rehearse(WORKS, "1", &["--verify", check, "--no-baseline"])
@@ -105,7 +105,7 @@ fn a_result_for_the_same_tree_is_reused_and_one_for_another_tree_is_not() {
     let count = env.path("count");
     let check = format!("echo x >> {}; test -e done.txt || exit 0", count.display());
     let ran = || fs::read_to_string(&count).unwrap_or_default().lines().count();
-    let idle = "[[attempt]]\nending = { result = \"Hm.\" }\n";
+    let idle = "[[attempt]]\nend = { result = \"Hm.\" }\n";
     env.rehearse(idle, "1", &["--verify", &check]).exits(0);
     assert_eq!(ran(), 1);
     let output = env.rehearse(idle, "1", &["--verify", &check]).exits(0);
@@ -122,7 +122,7 @@ fn a_failure_is_measured_again_because_its_cause_may_be_gone() {
     let service = env.path("service");
     let check =
         format!("test -e {} || {{ echo '# pass 1\n# fail 1'; exit 1; }}", service.display());
-    let idle = "[[attempt]]\nending = { result = \"Hm.\" }\n";
+    let idle = "[[attempt]]\nend = { result = \"Hm.\" }\n";
     env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["fails now"]);
     fs::write(&service, "").unwrap();
     env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["passes now ("]);
@@ -180,13 +180,13 @@ fn a_baseline_that_was_stopped_proves_nothing_when_the_run_is_resumed() {
 fn files_that_the_checks_wrote_before_the_first_iteration_are_no_work() {
     let env = TestEnv::new();
     let idle = "[[attempt]]\nsteps = [{ write = \"coverage.xml\", text = \"2\" }]\n\
-                ending = { result = \"Hm.\" }\n"
+                end = { result = \"Hm.\" }\n"
         .repeat(3);
     let check = "echo 1 > coverage.xml; false";
     env.rehearse(&idle, "5", &["--verify", check])
         .exits(0)
         .says(&["the checks wrote files, which do not count as work: `coverage.xml`"]);
-    assert_eq!(ending(&env.journal()), "stagnated");
+    assert_eq!(run_outcome(&env.journal()), "stagnated");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_stop_ends_the_checks_before_the_first_iteration() {
         env.run(stop).exits(0);
         finish(child).exits(code);
         let journal = env.journal();
-        assert_eq!(ending(&journal), outcome);
+        assert_eq!(run_outcome(&journal), outcome);
         assert!(!names(&journal).contains(&"iteration_started"));
     }
 }

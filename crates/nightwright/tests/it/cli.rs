@@ -6,19 +6,19 @@ use std::os::unix::fs::PermissionsExt;
 use nightwright_core::event::{AttemptEvent, Event};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{TestEnv, ending, finish, names};
+use super::harness::{TestEnv, finish, names, run_outcome};
 
 /// A rehearsal that works for two iterations and then claims completion.
 const HONEST: &str = r#"
 [[attempt]]
 cost = 0.20
 steps = [{ write = "a.txt", text = "half" }, { say = "half of it" }]
-ending = { result = "One half is done." }
+end = { result = "One half is done." }
 
 [[attempt]]
 cost = 0.30
 steps = [{ write = "a.txt", text = "whole" }]
-ending = { result = "All of it.\n\n<promise>COMPLETE</promise>" }
+end = { result = "All of it.\n\n<promise>COMPLETE</promise>" }
 
 [[verify]]
 cost = 0.02
@@ -30,7 +30,7 @@ reason = "it is there"
 const HANGING: &str = r#"
 [[attempt]]
 steps = [{ say = "let me think" }]
-ending = { hang = true }
+end = { hang = true }
 "#;
 
 #[test]
@@ -52,7 +52,7 @@ fn the_demo_shows_a_whole_run() {
     let left: Vec<_> = fs::read_dir(env.path("tmp")).unwrap().collect();
     assert!(left.is_empty(), "left in the temporary folder: {left:?}");
     let journal = env.journal();
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
     assert!(names(&journal).contains(&"limit_wait_ended"));
 }
 
@@ -105,7 +105,7 @@ fn a_run_works_claims_and_is_verified_by_the_checks() {
         "cost $0.52 (rehearsed: work $0.50 in 2 attempts, verify $0.02 in 1 call)",
     ]);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
     let asked = env.asked();
     let parts: Vec<_> = asked.iter().map(|line| line["part"].as_str().unwrap()).collect();
     assert_eq!(parts, ["attempt", "attempt", "verify"]);
@@ -119,10 +119,10 @@ fn a_false_claim_is_rejected_and_the_next_prompt_says_why() {
         r#"
         [[attempt]]
         steps = [{ write = "a.txt", text = "wrong" }]
-        ending = { result = "<promise>COMPLETE</promise>" }
+        end = { result = "<promise>COMPLETE</promise>" }
         [[attempt]]
         steps = [{ write = "a.txt", text = "right" }]
-        ending = { result = "<promise>COMPLETE</promise>" }
+        end = { result = "<promise>COMPLETE</promise>" }
         "#,
     );
     let check = "grep -q right a.txt || { echo nothing right in it; exit 3; }";
@@ -312,7 +312,7 @@ fn the_real_program_is_called_as_a_worker_and_judged_by_one_that_may_change_noth
 
 #[test]
 fn escape_sequences_of_an_agent_reach_the_terminal_at_no_level() {
-    let script = "[[attempt]]\nending = { bad_start = \"\\u001b]0;pwned\\u0007\\u001b[2Joops\" }\n";
+    let script = "[[attempt]]\nend = { bad_start = \"\\u001b]0;pwned\\u0007\\u001b[2Joops\" }\n";
     for level in ["quiet", "progress", "verbose", "json"] {
         let env = TestEnv::new();
         let output = env.rehearse(script, "2", &["--output", level]).exits(1).says(&["oops"]);
@@ -326,7 +326,7 @@ fn a_journal_that_was_deleted_ends_the_run() {
     let state = env.path("state").display().to_string();
     let script = env.script(&format!(
         "[[attempt]]\nsteps = [{{ run = \"rm -rf {state}/*/runs/*/journal.jsonl\" }}]\n\
-         ending = {{ result = \"gone\" }}\n"
+         end = {{ result = \"gone\" }}\n"
     ));
     env.run(&["run", "-p", "x", "-m", "9", "--no-delay", "--dry-run", "--rehearsal", &script])
         .exits(1)
@@ -334,8 +334,8 @@ fn a_journal_that_was_deleted_ends_the_run() {
 }
 
 #[test]
-fn require_complete_tells_endings_apart() {
-    let idle = "[[attempt]]\nending = { result = \"I looked around.\" }\n";
+fn require_complete_has_an_exit_code_per_kind_of_outcome() {
+    let idle = "[[attempt]]\nend = { result = \"I looked around.\" }\n";
     for (limit, code, ends) in [("1", 3, "max_iterations"), ("9", 4, "stagnated")] {
         let env = TestEnv::new();
         let script = env.script(idle);
@@ -352,7 +352,7 @@ fn require_complete_tells_endings_apart() {
             &script,
         ];
         env.run(&arguments).exits(code);
-        assert_eq!(ending(&env.journal()), ends);
+        assert_eq!(run_outcome(&env.journal()), ends);
     }
 }
 
@@ -366,7 +366,7 @@ fn an_interrupt_ends_the_agent_and_exits_130() {
     kill_process(pid, Signal::INT).unwrap();
     finish(child).exits(130).says(&["Interrupted"]);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "interrupted");
+    assert_eq!(run_outcome(&journal), "interrupted");
     let cost = journal.iter().find_map(|record| match &record.event {
         Event::Attempt(AttemptEvent::Finished { cost, .. }) => Some(*cost),
         _ => None,
@@ -444,5 +444,5 @@ fn a_closed_terminal_ends_the_display_and_not_the_run() {
     ]);
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }

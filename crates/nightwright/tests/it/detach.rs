@@ -12,7 +12,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::agent_program::program;
-use super::harness::{Output, TestEnv, ending, finish, names};
+use super::harness::{Output, TestEnv, finish, names, run_outcome};
 use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
@@ -23,10 +23,10 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 const HELD: &str = r#"
 [[attempt]]
 steps = [{ run = "until [ -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
-ending = { result = "One half." }
+end = { result = "One half." }
 [[attempt]]
 steps = [{ write = "b.txt", text = "b" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 /// The version request takes a long time.
@@ -68,7 +68,7 @@ impl DetachedRun {
     fn ends(&self) -> &'static str {
         self.env.wait_for("run_finished");
         nobody_is_left(&self.env);
-        ending(&self.env.journal())
+        run_outcome(&self.env.journal())
     }
 }
 
@@ -328,7 +328,7 @@ fn a_run_of_which_nobody_was_told_ends_at_once() {
     drop(reader);
     fs::write(env.path("home/answer"), "").unwrap();
     finish(child).exits(130);
-    assert_eq!(ending(&env.journal()), "interrupted");
+    assert_eq!(run_outcome(&env.journal()), "interrupted");
     let complaints = fs::read_to_string(env.runs()[0].join("detached.err")).unwrap();
     assert!(complaints.contains("the run cannot leave its terminal, and ends"), "{complaints}");
     nobody_is_left(&env);

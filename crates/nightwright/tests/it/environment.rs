@@ -8,7 +8,7 @@ use super::harness::{Output, TestEnv, finish};
 const CLAIMS: &str = r#"
 [[attempt]]
 steps = [{ run = "echo more >> made.txt" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 /// The variables that the user has set.

@@ -64,8 +64,8 @@ impl TestEnv {
     /// Starts a run whose agent hangs.
     fn live(&self, what: &[&str]) -> Child {
         let script = self.script(
-            "[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }\n\
-             [[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }",
+            "[[attempt]]\nsteps = [{ say = \"one\" }]\nend = { hang = true }\n\
+             [[attempt]]\nend = { result = \"<promise>COMPLETE</promise>\" }",
         );
         let more = ["-m", "3", "--verify", "true", "--dry-run", "--rehearsal", &script];
         let child = self.start(&[&["run"], what, &more].concat());

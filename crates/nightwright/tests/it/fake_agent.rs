@@ -11,7 +11,7 @@
 
 pub(crate) mod census;
 mod deadlines;
-mod endings;
+mod ends;
 mod output;
 mod trial;
 

@@ -237,7 +237,7 @@ pub(crate) fn names(journal: &[Record]) -> Vec<&'static str> {
 }
 
 /// The name of the outcome, which must be the last event.
-pub(crate) fn ending(journal: &[Record]) -> &'static str {
+pub(crate) fn run_outcome(journal: &[Record]) -> &'static str {
     match &journal.last().expect("events").event {
         Event::Run(RunEvent::Finished { outcome, .. }) => outcome.name(),
         other => panic!("the last event is {}", other.name()),

@@ -11,13 +11,13 @@ use nightwright_core::outcome::{Outcome, Proof, samples};
 use nightwright_core::run_view::{NextStep, RunView};
 use nightwright_core::units::RunId;
 
-use super::harness::{Output, TestEnv, ending, finish, names};
+use super::harness::{Output, TestEnv, finish, names, run_outcome};
 
 /// A script whose first attempt is given and whose second completes the work.
 fn script(first: &str) -> String {
     format!(
         "{first}\n[[attempt]]\ncost = 0.10\ntokens = {{ input = 100, output = 50 }}\nsteps = [{{ write = \"done.txt\", text = \"1\" }}]\n\
-         ending = {{ result = \"Done.\\n<promise>COMPLETE</promise>\" }}\n"
+         end = {{ result = \"Done.\\n<promise>COMPLETE</promise>\" }}\n"
     )
 }
 
@@ -49,7 +49,7 @@ impl EndedRun {
     fn stopped(stop: &[&str]) -> Self {
         let env = TestEnv::new();
         let first = "[[attempt]]\ncost = 0.10\nsteps = [{ write = \"1.txt\", text = \"1\" }]\n\
-                     ending = { result = \"One.\" }";
+                     end = { result = \"One.\" }";
         let script = env.script(&script(first));
         let run = ["run", "-p", "x", "-m", "9", "-d", "1h", "--verify", "test -e done.txt"];
         let child = env.start(&[&run[..], &["--dry-run", "--rehearsal", &script]].concat());
@@ -91,13 +91,13 @@ impl EndedRun {
 /// A run with this outcome, produced by the rehearsal agent if possible, else by a rewritten
 /// journal. Every new outcome must be added here.
 fn ended(outcome: &Outcome) -> EndedRun {
-    let attempt = |ending: &str| format!("[[attempt]]\ncost = 0.10\nending = {{ {ending} }}");
-    let by = |ending: &str, more: &[&str]| EndedRun::by(&attempt(ending), more);
+    let attempt = |end: &str| format!("[[attempt]]\ncost = 0.10\nend = {{ {end} }}");
+    let by = |end: &str, more: &[&str]| EndedRun::by(&attempt(end), more);
     match outcome {
         Outcome::Completed { proof: Proof::Checks, .. } => EndedRun::by("", &[]),
         Outcome::Blocked { .. } => {
             let wants = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"kubectl get pods\" }]\n\
-                         ending = { result = \"I may not look.\" }\n";
+                         end = { result = \"I may not look.\" }\n";
             EndedRun::by(&wants.repeat(2), &[])
         }
         Outcome::Stagnated { .. } => by("result = \"Hm.\"", &["--stagnation-threshold", "1"]),
@@ -135,7 +135,7 @@ fn paste(env: &TestEnv, line: &str) {
         "resume" => {
             let journal = env.journal();
             assert_eq!(names(&journal)[before], "run_continued", "{line}\n{}", output.err);
-            assert_eq!(ending(&journal), "completed", "{line}\n{}", output.err);
+            assert_eq!(run_outcome(&journal), "completed", "{line}\n{}", output.err);
             assert!(env.project().join("done.txt").exists(), "{line}");
         }
         "log" | "report" => assert!(!output.out.is_empty(), "{line} prints nothing"),
@@ -200,7 +200,7 @@ fn every_step_works(outcome: &Outcome) {
     for (index, step) in steps.iter().enumerate() {
         // Each command gets a separate run, because the first one may change everything.
         let again = ended(outcome);
-        assert_eq!(ending(&again.env.journal()), outcome.name());
+        assert_eq!(run_outcome(&again.env.journal()), outcome.name());
         let same = &again.steps()[index];
         if let Some(said) = &again.output {
             assert!(said.contains(&same.to_string()), "`{same}` is not in:\n{said}");
@@ -223,7 +223,7 @@ fn hint(output: &Output) -> String {
 
 #[test]
 fn the_hint_of_a_limit_names_the_option_and_works_as_printed() {
-    let hm = "[[attempt]]\ncost = 0.10\nending = { result = \"Hm.\" }";
+    let hm = "[[attempt]]\ncost = 0.10\nend = { result = \"Hm.\" }";
     for (options, message) in [
         (["-m", "1"], "ended because it reached 1 iteration"),
         (["--max-cost", "0.05"], "ended because it reached a cost of $0.05"),
@@ -232,7 +232,7 @@ fn the_hint_of_a_limit_names_the_option_and_works_as_printed() {
         let env = EndedRun::by(hm, &options).env;
         for arguments in [&["resume"][..], &["resume", "--again"], &["resume", "--model", "opus"]] {
             let output = env.run(arguments).exits(1).says(&[message, "raise the limit: "]);
-            assert_eq!(ending(&env.journal()), ending(&env.journal()), "{}", output.err);
+            assert_eq!(run_outcome(&env.journal()), run_outcome(&env.journal()), "{}", output.err);
         }
         let line = hint(&env.run(&["resume"]));
         paste(&env, &line);
@@ -249,7 +249,7 @@ fn a_completed_run_continues_by_the_hint_and_only_then() {
 #[test]
 fn a_project_elsewhere_is_in_the_command() {
     let env = TestEnv::new();
-    let script = env.script(&script("[[attempt]]\nending = { auth = \"no\" }"));
+    let script = env.script(&script("[[attempt]]\nend = { auth = \"no\" }"));
     let project = env.project().display().to_string();
     let elsewhere = |arguments: &[&str]| {
         let mut command = env.command(arguments);
@@ -284,7 +284,7 @@ fn hints_about_runs_that_are_gone_or_alive_work_as_printed() {
 
     // The hint for a live run stops it.
     let env = TestEnv::new();
-    let hang = env.script("[[attempt]]\nending = { hang = true }");
+    let hang = env.script("[[attempt]]\nend = { hang = true }");
     let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &hang];
     let child = env.start(&run);
     env.wait_for("agent_ready");
@@ -305,10 +305,10 @@ fn a_denied_command_is_allowed_by_the_printed_next_step() {
 fn a_denied_command_can_be_allowed_whatever_else_ended_the_run() {
     // The agent also does other work after the denial.
     let denied = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"kubectl get pods\" }, \
-                  { write = \"1.txt\", text = \"1\" }]\nending = { result = \"Hm.\" }\n";
-    let idle = format!("{denied}[[attempt]]\nending = {{ result = \"Hm.\" }}");
+                  { write = \"1.txt\", text = \"1\" }]\nend = { result = \"Hm.\" }\n";
+    let idle = format!("{denied}[[attempt]]\nend = {{ result = \"Hm.\" }}");
     let stagnated = EndedRun::by(&idle, &["--stagnation-threshold", "1"]);
-    let claim = "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\n";
+    let claim = "[[attempt]]\nend = { result = \"<promise>COMPLETE</promise>\" }\n";
     let claims = format!("{denied}{}", claim.repeat(3));
     let unverified = EndedRun::by(&claims, &["--stagnation-threshold", "0"]);
     let denied = EndedRun::by(denied, &["-m", "1"]);
@@ -316,7 +316,7 @@ fn a_denied_command_can_be_allowed_whatever_else_ended_the_run() {
     for (ended, outcome) in
         [(stagnated, "stagnated"), (unverified, "unverified"), (failed, "failed")]
     {
-        assert_eq!(ending(&ended.env.journal()), outcome, "{:?}", ended.output);
+        assert_eq!(run_outcome(&ended.env.journal()), outcome, "{:?}", ended.output);
         let said = ended.steps().last().unwrap().to_string();
         if let Some(printed) = &ended.output {
             assert!(printed.contains(&said), "{printed}");
@@ -349,7 +349,7 @@ fn next_step(said: &str) -> (&str, &str) {
 #[test]
 fn a_command_of_several_lines_is_allowed_only_with_every_other_and_that_is_said() {
     let wants = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"bash -c 'cd web\\nmake'\" }]\n\
-                 ending = { result = \"I may not build.\" }\n";
+                 end = { result = \"I may not build.\" }\n";
     let EndedRun { env, output } = EndedRun::by(&wants.repeat(2), &[]);
     let output = output.unwrap();
     assert!(!output.contains("Bash(bash"), "a rule that cannot be pasted:\n{output}");
@@ -374,7 +374,7 @@ fn guidance_in_the_named_file_reaches_the_agent_of_a_resumed_run() {
 
 /// A run whose first attempt hangs and whose second does the work.
 fn hanging(env: &TestEnv) -> Child {
-    let hang = script("[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }");
+    let hang = script("[[attempt]]\nsteps = [{ say = \"one\" }]\nend = { hang = true }");
     let script = env.script(&hang);
     let run = ["run", "-p", "x", "-m", "9", "--verify", "test -e done.txt", "--dry-run"];
     let child = env.start(&[&run[..], &["--rehearsal", &script]].concat());
@@ -428,6 +428,6 @@ fn an_error_is_said_even_if_everything_else_is_quiet() {
     let env = TestEnv::new();
     let check = ["--verify", "no-such-program-here", "-q"];
     let output = env.rehearse(&script(""), "9", &check).exits(2);
-    assert_eq!(ending(&env.journal()), "checks_cannot_run");
+    assert_eq!(run_outcome(&env.journal()), "checks_cannot_run");
     output.says(&["error: Not started: `no-such-program-here` cannot run"]);
 }

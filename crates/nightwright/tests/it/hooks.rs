@@ -1,6 +1,6 @@
 //! Hooks of the user: what they receive, and how they affect a run.
 
-mod endings;
+mod finished;
 mod harm;
 mod processes;
 
@@ -13,26 +13,26 @@ use nightwright_core::event::{Event, NoteEvent};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::git::git;
-use super::harness::{Output, TestEnv, ending, finish, names};
+use super::harness::{Output, TestEnv, finish, names, run_outcome};
 
 /// Works once and claims completion.
 const WORKS: &str = r#"
 [[attempt]]
 steps = [{ write = "a.txt", text = "a" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 /// Works in every iteration and never claims completion.
 const GOES_ON: &str = r#"
 [[attempt]]
 steps = [{ run = "echo more >> a.txt" }]
-ending = { result = "Some of it." }
+end = { result = "Some of it." }
 "#;
 
 /// A script whose agent does nothing.
 const IDLES: &str = r#"
 [[attempt]]
-ending = { result = "I looked at it." }
+end = { result = "I looked at it." }
 "#;
 
 /// A project with a folder for the output of hooks.
@@ -162,7 +162,7 @@ fn the_environment_says_how_far_the_run_is() {
     let script = r#"
 [[attempt]]
 steps = [{ run = "echo more >> a.txt; git add a.txt; git commit -qm more" }]
-ending = { result = "Some of it." }
+end = { result = "Some of it." }
 cost = 0.5
 "#;
     let mut command = command(&env, script, &["-m", "2"]);
@@ -242,7 +242,7 @@ fn every_new_blocker_is_a_line_and_rings_once() {
     let script = r#"
 [[attempt]]
 steps = [{ run = "echo more >> a.txt" }]
-ending = { result = """
+end = { result = """
 <blocker>the password of the database</blocker>
 <blocker>a key for the map</blocker>""" }
 "#;
@@ -261,7 +261,7 @@ fn a_skip_leaves_an_iteration_out_and_the_next_continues() {
     hook(&env, "next_iteration", "test -e SEEN/asked && exit 0; touch SEEN/asked; exit 1");
     run(&env, WORKS, &["-m", "1"]).exits(0);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
     assert_eq!(names(&journal).iter().filter(|name| **name == "iteration_skipped").count(), 1);
 }
 
@@ -284,7 +284,7 @@ fn two_hooks_can_end_the_run_and_say_why() {
             .exits(1)
             .says(&[&format!("Ended by a hook: `{name}` exited with 2"), "not today"]);
         let journal = env.journal();
-        assert_eq!(ending(&journal), "hook_abort");
+        assert_eq!(run_outcome(&journal), "hook_abort");
         assert!(!names(&journal).contains(&"attempt_started"));
     }
 }
@@ -297,7 +297,7 @@ fn any_other_exit_is_a_warning_with_the_last_words_and_the_run_continues() {
     hook(&env, "iteration_finished", "exit 2");
     hook(&env, "finished", "echo oh; exit 1");
     let output = run(&env, WORKS, &["-m", "1"]).exits(0);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
     let expected = [
         ("started", "exited with 3: 7 | 8 | 9"),
         ("next_iteration", "was killed by signal 9"),
@@ -318,7 +318,7 @@ fn what_a_hook_changes_is_not_the_agents_work() {
     hook(&env, "iteration_finished", "echo more >> changed.txt");
     run(&env, IDLES, &["-m", "9", "--stagnation-threshold", "2", "--no-detect"]).exits(0);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "stagnated");
+    assert_eq!(run_outcome(&journal), "stagnated");
     assert_eq!(names(&journal).iter().filter(|name| **name == "iteration_finished").count(), 2);
     assert_eq!(fs::read_to_string(env.project().join("changed.txt")).unwrap(), "more\nmore\n");
 }
@@ -335,7 +335,7 @@ fn a_change_during_the_run_takes_no_effect_in_it() {
          {{ write = \".nightwright/hooks/next_iteration\", text = \"{evil}\" }},\n\
          {{ run = \"chmod +x .nightwright/hooks/*; rm .nightwright/hooks/finished\" }},\n\
          {{ run = \"echo more >> a.txt\" }} ]\n\
-         ending = {{ result = \"Some of it.\" }}\n"
+         end = {{ result = \"Some of it.\" }}\n"
     );
     run(&env, &script, &["-m", "2"]).exits(0);
     assert_eq!(failures(&env), []);
@@ -351,7 +351,7 @@ fn a_run_that_continues_has_the_hooks_that_it_began_with() {
     let script = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
-ending = { result = "Some of it." }
+end = { result = "Some of it." }
 "#;
     let mut child = command(&env, script, &["-m", "1"]).spawn().unwrap();
     env.wait_for("agent_ready");
@@ -369,7 +369,7 @@ fn meddling(env: &TestEnv, with: &str) -> String {
     let state = env.path("state").display().to_string();
     format!(
         "[[attempt]]\nsteps = [{{ run = \"cd {state}/*/runs/*/ && {with}\" }}, \
-         {{ run = \"echo more >> a.txt\" }}]\nending = {{ result = \"Some of it.\" }}\n"
+         {{ run = \"echo more >> a.txt\" }}]\nend = {{ result = \"Some of it.\" }}\n"
     )
 }
 
@@ -402,7 +402,7 @@ fn a_run_that_continues_refuses_copies_that_are_not_what_was_approved() {
     let script = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
-ending = { result = "Some of it." }
+end = { result = "Some of it." }
 "#;
     let mut child = command(&env, script, &["-m", "1"]).spawn().unwrap();
     env.wait_for("agent_ready");

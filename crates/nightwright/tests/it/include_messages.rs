@@ -9,7 +9,7 @@ use super::harness::{TestEnv, finish};
 const SCRIPT: &str = r#"
 [[attempt]]
 steps = [{ write = "a.txt", text = "whole" }, { say = "all of it" }]
-ending = { result = "Done.\n\n<promise>COMPLETE</promise>" }
+end = { result = "Done.\n\n<promise>COMPLETE</promise>" }
 
 [[verify]]
 verdict = "yes"

@@ -165,7 +165,7 @@ fn what_cannot_be_read_is_said_with_its_name() {
 }
 
 #[test]
-fn an_ending_that_no_process_has_is_a_usage_error() {
+fn an_impossible_process_exit_is_a_usage_error() {
     let env = TestEnv::new();
     let path = stream(&env, &[INIT]);
     let cases: [&[&str]; 6] = [

@@ -184,7 +184,7 @@ fn a_run_that_crashed_before_its_first_event_can_be_taken_over() {
 }
 
 #[test]
-fn a_full_disk_is_an_ending_with_its_reason_on_record() {
+fn a_full_disk_ends_the_journal_with_the_reason_recorded() {
     let disk = FakeDisk::new();
     let mut writer = begin(&disk);
     writer.append(&records(1, 2)).unwrap();

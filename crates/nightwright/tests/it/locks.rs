@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::harness::{TestEnv, finish};
 
-const HANGING: &str = "[[attempt]]\nending = { hang = true }\n";
+const HANGING: &str = "[[attempt]]\nend = { hang = true }\n";
 
 /// The number of runs to start. `NIGHTWRIGHT_STARTS` overrides it.
 fn starts() -> usize {
@@ -52,7 +52,7 @@ fn of_two_hundred_simultaneous_starts_one_wins_and_the_others_name_it() {
 /// alive. Returns the ID of the earlier run.
 fn waiting_start() -> (TestEnv, String, Child, File) {
     let env = TestEnv::new();
-    let script = env.script("[[attempt]]\nending = { result = \"Done.\" }\n");
+    let script = env.script("[[attempt]]\nend = { result = \"Done.\" }\n");
     let arguments = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];
     env.run(&arguments).exits(0);
     let first = env.runs().pop().unwrap();

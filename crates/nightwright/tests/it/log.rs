@@ -29,12 +29,12 @@ const STORY: &str = r#"
 [[attempt]]
 cost = 0.12
 steps = [{ say = "I look at the test first." }, { run = "echo one; exit 3" }]
-ending = { crash = 139 }
+end = { crash = 139 }
 [[attempt]]
 steps = [{ write = "b.txt", text = "two\n" }]
-ending = { result = "All done.\n<promise>COMPLETE</promise>" }
+end = { result = "All done.\n<promise>COMPLETE</promise>" }
 [[attempt]]
-ending = { error = "too odd" }
+end = { error = "too odd" }
 [[verify]]
 verdict = "no"
 reason = "the tests were never run"
@@ -45,17 +45,17 @@ missing = ["a run of test.sh"]
 const PATIENT: &str = r#"
 [[attempt]]
 steps = [{ say = "The first part." }, { write = "a.txt", text = "a" }]
-ending = { result = "One of two." }
+end = { result = "One of two." }
 [[attempt]]
 steps = [
   { say = "The second part." },
   { run = "while [ ! -e go ]; do sleep 0.02; done" },
   { write = "b.txt", text = "b" },
 ]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 [[attempt]]
 steps = [{ say = "The second part, again." }, { write = "c.txt", text = "c" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 fn logs(run: &Path) -> Vec<PathBuf> {
@@ -331,7 +331,7 @@ fn the_log_of_a_task_has_its_instructions_and_what_remains() {
     let status = r#"{"complete":false,"progress":{"completed":3,"total":7},"worked":true,"summary":"Three moved."}"#;
     let script = env.script(&format!(
         "[[attempt]]\nsteps = [{{ write = '.nightwright/tasks/migrate/.status.json', text = '{status}' }},\n\
-         {{ write = 'a.txt', text = 'a' }}]\nending = {{ result = 'Three moved.' }}\n"
+         {{ write = 'a.txt', text = 'a' }}]\nend = {{ result = 'Three moved.' }}\n"
     ));
     let run = ["run", "migrate", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
     env.run(&run).exits(0);
@@ -355,7 +355,7 @@ fn the_log_of_a_task_has_its_instructions_and_what_remains() {
 #[test]
 fn a_wait_is_in_the_log_while_it_lasts() {
     let env = TestEnv::new();
-    let script = env.script("[[attempt]]\nending = { limit = '2h' }");
+    let script = env.script("[[attempt]]\nend = { limit = '2h' }");
     let child = env.start(&run_of(&script, &["-m", "2"]));
     env.wait_for("limit_wait_started");
     until("in the log", || {
@@ -425,7 +425,7 @@ fn whoever_reads_only_the_first_line_hears_no_complaint() {
     let env = TestEnv::new();
     let script = env.script(
         "[[attempt]]\nsteps = [{ say = 'A line that fills a pipe.', times = 1000 }]\n\
-         ending = { result = '<promise>COMPLETE</promise>' }",
+         end = { result = '<promise>COMPLETE</promise>' }",
     );
     env.run(&run_of(&script, &["-m", "1"])).exits(0);
     let mut child = env.start(&["log", "--raw"]);

@@ -22,12 +22,12 @@ const TWO_CLAIMS: &str = r#"
 [[attempt]]
 cost = 0.25
 steps = [{ say = "I begin." }, { write = "a.txt", text = "a" }]
-ending = { result = "All of it.\n<promise>COMPLETE</promise>" }
+end = { result = "All of it.\n<promise>COMPLETE</promise>" }
 
 [[attempt]]
 cost = 0.5
 steps = [{ write = "done.txt", text = "yes" }]
-ending = { result = "Now really <b>all</b> of it, @everyone.\n<promise>COMPLETE</promise>" }
+end = { result = "Now really <b>all</b> of it, @everyone.\n<promise>COMPLETE</promise>" }
 "#;
 
 fn over() -> TestEnv {
@@ -116,7 +116,7 @@ fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
 }
 
 #[test]
-fn the_ending_of_the_file_chooses_the_format() {
+fn the_file_extension_selects_the_format() {
     let env = over();
     for (name, begins) in
         [("a.html", "<!doctype html>"), ("a.md", "# Do it all."), ("a.json", "{"), ("a", "# Do")]
@@ -208,7 +208,7 @@ fn a_run_that_is_running_is_reported_as_far_as_it_is() {
     let env = TestEnv::new();
     let script = env.script(
         "[[attempt]]\nsteps = [{ run = \"while [ ! -e go ]; do sleep 0.02; done\" }]\n\
-         ending = { result = \"<promise>COMPLETE</promise>\" }\n",
+         end = { result = \"<promise>COMPLETE</promise>\" }\n",
     );
     let mut arguments = vec!["run", "-p", "Do it", "-m", "2", "--no-delay", "--dry-run"];
     arguments.extend(["--rehearsal", &script]);
@@ -294,7 +294,7 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
     }
     assert_eq!(object(&["task", "show", "a"])["last_run"]["id"], id);
     let row = &object(&["list"])[0];
-    assert_eq!((&row["last_run"]["id"], &row["last_run"]["ending"]), (&id.into(), &Value::Null));
+    assert_eq!((&row["last_run"]["id"], &row["last_run"]["outcome"]), (&id.into(), &Value::Null));
     assert!(row["problem"].as_str().unwrap().contains("line 15 of"), "{row}");
 }
 

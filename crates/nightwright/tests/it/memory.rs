@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use super::harness::{TestEnv, ending, finish};
+use super::harness::{TestEnv, finish, run_outcome};
 
 const MIB: u64 = 1 << 20;
 /// The limit for lines of up to 1 MiB, without the pages of the program itself. A test build has
@@ -55,7 +55,7 @@ fn peak(first: &str, lines: &[String], times: usize) -> u64 {
     }
     assert!(peak > 0, "it was over before anybody looked");
     finish(child).exits(0);
-    assert_eq!(ending(&env.journal()), "max_iterations");
+    assert_eq!(run_outcome(&env.journal()), "max_iterations");
     let kept = fs::metadata(env.runs()[0].join("output/001-1.ndjson")).unwrap().len();
     assert_eq!(kept, fs::metadata(&path).unwrap().len());
     peak

@@ -4,7 +4,7 @@ use std::fs;
 
 use nightwright_core::event::{Event, RunEvent};
 
-use super::harness::{Output, TestEnv, ending, names};
+use super::harness::{Output, TestEnv, names, run_outcome};
 
 /// A project with a task in this mode.
 fn with_task(mode: &str) -> TestEnv {
@@ -37,7 +37,7 @@ fn loop_does_item_by_item_until_the_status_file_says_complete() {
           { write = "lexer.rs", text = "lexer" },
           { write = ".nightwright/tasks/port/.status.json", text = '{"complete": false, "progress": {"completed": 1, "total": 2}, "worked": true, "summary": "the lexer", "phase": "parser", "blockers": []}' },
         ]
-        ending = { result = "One item done." }
+        end = { result = "One item done." }
 
         [[attempt]]
         steps = [
@@ -45,12 +45,12 @@ fn loop_does_item_by_item_until_the_status_file_says_complete() {
           { write = ".nightwright/tasks/port/TODO.md", text = "- [x] lexer\n- [x] parser\n" },
           { write = ".nightwright/tasks/port/.status.json", text = '{"complete": true, "progress": {"completed": 2, "total": 2}, "worked": true, "summary": "the parser"}' },
         ]
-        ending = { result = "Both are done." }
+        end = { result = "Both are done." }
         "#,
     )
     .exits(0)
     .says(&["judged complete by a model (no checks configured) after 2 iterations"]);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
     let second = env.asked()[1]["prompt"].as_str().unwrap().to_owned();
     for said in ["The one before said: “the lexer”", "Done by then: 1 of 2.", "It was at: parser."]
     {
@@ -96,7 +96,7 @@ fn loop_takes_ticked_boxes_for_a_claim_only_without_a_status_file() {
 #[test]
 fn iterative_stops_when_two_consecutive_iterations_do_nothing() {
     let env = with_task("iterative");
-    rehearse(&env, &["run", "port"], "[[attempt]]\nending = { result = \"Looking.\" }\n")
+    rehearse(&env, &["run", "port"], "[[attempt]]\nend = { result = \"Looking.\" }\n")
         .exits(0)
         .says(&["2 consecutive iterations with no work"]);
     let env = with_task("iterative");
@@ -106,7 +106,7 @@ fn iterative_stops_when_two_consecutive_iterations_do_nothing() {
         r#"
         [[attempt]]
         steps = [{ write = "a", text = "a" }]
-        ending = { result = "Done.\n<promise>COMPLETE</promise>" }
+        end = { result = "Done.\n<promise>COMPLETE</promise>" }
         "#,
     )
     .exits(0)
@@ -122,11 +122,11 @@ fn a_plan_is_complete_when_it_is_promised_and_has_an_open_box_and_can_then_be_bu
         &["plan"],
         r#"
         [[attempt]]
-        ending = { result = "Nothing to plan.\n<promise>COMPLETE</promise>" }
+        end = { result = "Nothing to plan.\n<promise>COMPLETE</promise>" }
 
         [[attempt]]
         steps = [{ write = "IMPLEMENTATION_PLAN.md", text = "- [ ] the parser\n" }]
-        ending = { result = "Planned.\n<promise>COMPLETE</promise>" }
+        end = { result = "Planned.\n<promise>COMPLETE</promise>" }
         "#,
     )
     .exits(0)
@@ -138,7 +138,7 @@ fn a_plan_is_complete_when_it_is_promised_and_has_an_open_box_and_can_then_be_bu
           { write = "parser.rs", text = "parser" },
           { write = "IMPLEMENTATION_PLAN.md", text = "- [x] the parser\n" },
         ]
-        ending = { result = "Built." }
+        end = { result = "Built." }
         "#;
     rehearse(&env, &["build", "-m", "3"], built)
         .exits(0)
@@ -162,10 +162,10 @@ fn build_ends_without_changes_after_two_idle_iterations_and_has_a_limit() {
     let env = TestEnv::new();
     env.file("IMPLEMENTATION_PLAN.md", "- [ ] the parser\n");
     env.run(&["build", "--dry-run", "-m", "0"]).exits(2).says(&["a run needs a limit"]);
-    rehearse(&env, &["build", "-m", "9"], "[[attempt]]\nending = { result = \"Hm.\" }\n")
+    rehearse(&env, &["build", "-m", "9"], "[[attempt]]\nend = { result = \"Hm.\" }\n")
         .exits(0)
         .says(&["No changes in 2 iterations"]);
-    assert_eq!(ending(&env.journal()), "no_changes");
+    assert_eq!(run_outcome(&env.journal()), "no_changes");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_goal_is_reached_by_a_promise_and_handed_over_by_notes() {
 
         [[attempt]]
         steps = [{ write = "b", text = "b" }]
-        ending = { result = "<promise>COMPLETE</promise>" }
+        end = { result = "<promise>COMPLETE</promise>" }
         "#,
     )
     .exits(0)
@@ -261,7 +261,7 @@ fn a_mode_of_the_projects_own_works_by_its_own_words() {
         ".nightwright/modes/docs/prompt.md",
         "# Pages\n\nWrite one page in {{ project_root }}.\n",
     );
-    rehearse(&env, &["run", "-p", "all pages", "--mode", "docs"], "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\nsteps = [{ write = \"a\", text = \"a\" }]\n")
+    rehearse(&env, &["run", "-p", "all pages", "--mode", "docs"], "[[attempt]]\nend = { result = \"<promise>COMPLETE</promise>\" }\nsteps = [{ write = \"a\", text = \"a\" }]\n")
         .exits(0)
         .says(&["files of this project", "judged complete by a model"]);
     let asked = env.asked()[0]["prompt"].as_str().unwrap().to_owned();
@@ -329,7 +329,7 @@ fn settings_of_the_task_and_flags_are_what_the_run_records() {
     rehearse(
         &env,
         &["run", "port", "--max-retries", "1"],
-        "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\n",
+        "[[attempt]]\nend = { result = \"<promise>COMPLETE</promise>\" }\n",
     )
     .exits(0);
     let Event::Run(RunEvent::Started(started)) = &env.journal()[0].event else {

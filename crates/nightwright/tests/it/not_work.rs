@@ -7,7 +7,7 @@ use std::process::Stdio;
 use nightwright_core::event::{Event, GateEvent, IterationEvent, NoteEvent, Progress, Record};
 
 use super::git::git;
-use super::harness::{TestEnv, ending, finish};
+use super::harness::{TestEnv, finish, run_outcome};
 
 /// The progress of each iteration.
 fn movements(journal: &[Record]) -> Vec<Progress> {
@@ -72,7 +72,7 @@ fn what_a_run_prints_into_the_project_is_no_work() {
         let mut child = command.stdout(into("run.json")).stderr(into("run.log")).spawn().unwrap();
         child.wait().unwrap();
         let journal = env.journal();
-        assert_eq!(ending(&journal), "stagnated", "with git: {with_git}");
+        assert_eq!(run_outcome(&journal), "stagnated", "with git: {with_git}");
         assert_eq!(movements(&journal), [Progress::Idle; 3], "with git: {with_git}");
     }
 }
@@ -95,7 +95,7 @@ fn nor_is_the_file_of_a_tee_behind_a_pipe() {
     assert!(output.out.contains("Run "), "{}", output.out);
     assert!(std::fs::read_to_string(env.project().join("run.log")).unwrap().contains("Run "));
     let journal = env.journal();
-    assert_eq!(ending(&journal), "stagnated");
+    assert_eq!(run_outcome(&journal), "stagnated");
     assert_eq!(movements(&journal), [Progress::Idle; 3]);
 }
 
@@ -104,7 +104,7 @@ fn the_gate_does_not_see_what_the_run_prints_also_after_a_resumption() {
     let env = repository();
     let script = env.script(&format!(
         "{}[[attempt]]\nsteps = [{{ write = \"b.txt\", text = \"b\" }}]\n\
-         ending = {{ result = \"<promise>COMPLETE</promise>\" }}\n",
+         end = {{ result = \"<promise>COMPLETE</promise>\" }}\n",
         always(r#"{ write = "a.txt", text = "two\n" }"#, 1),
     ));
     let into = |name: &str| Stdio::from(File::create(env.project().join(name)).unwrap());
@@ -114,7 +114,7 @@ fn the_gate_does_not_see_what_the_run_prints_also_after_a_resumption() {
     let mut command = env.command(&["resume", "-m", "2"]);
     command.stderr(into("second.log")).spawn().unwrap().wait().unwrap();
     let journal = env.journal();
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
     assert_eq!(inspected(&journal), ["a.txt", "b.txt"]);
 }
 
@@ -127,7 +127,7 @@ fn what_a_check_writes_is_no_work_and_is_named() {
     // files.
     let script = format!(
         "[[attempt]]\nsteps = [{{ write = \"a.txt\", text = \"two\" }}]\n\
-         ending = {{ result = \"<promise>COMPLETE</promise>\" }}\n{}",
+         end = {{ result = \"<promise>COMPLETE</promise>\" }}\n{}",
         (1..9).map(|n| always(&format!(
             r#"{{ write = "n", text = "9{n}" }}, {{ write = "results.json", text = "9{n}" }}"#
         ), 1)).collect::<String>(),
@@ -136,7 +136,7 @@ fn what_a_check_writes_is_no_work_and_is_named() {
     let journal = env.journal();
     let idle = [Progress::Idle; 3];
     assert_eq!(movements(&journal), [&[Progress::Work][..], &idle].concat());
-    assert_eq!(ending(&journal), "stagnated");
+    assert_eq!(run_outcome(&journal), "stagnated");
     let said = warnings(&journal);
     let named: Vec<_> = said.iter().filter(|text| text.contains("the checks wrote")).collect();
     let expected = "the checks wrote files, which do not count as work: `n`, `results.json`";
@@ -147,7 +147,7 @@ fn what_a_check_writes_is_no_work_and_is_named() {
 fn files_of_checks_stay_in_the_diff_if_they_are_tracked_or_decide_what_checks_say() {
     let check = "echo $$ > coverage.txt; echo $$ > results.json; echo x > conftest.py";
     let script = "[[attempt]]\nsteps = [{ write = \"a.txt\", text = \"two\" }]\n\
-                  ending = { result = \"<promise>COMPLETE</promise>\" }\n";
+                  end = { result = \"<promise>COMPLETE</promise>\" }\n";
     for with in [&["--no-baseline"][..], &[]] {
         let env = repository();
         env.rehearse(script, "1", &[&["--verify", check], with].concat());
@@ -166,7 +166,7 @@ fn source_code_that_a_check_formats_is_still_work() {
     let env = repository();
     env.file("lib.rs", "fn a() {}\n");
     let check = "sed -i 's/;/ ;/' lib.rs; false";
-    let claim = "ending = { result = \"<promise>COMPLETE</promise>\" }\n";
+    let claim = "end = { result = \"<promise>COMPLETE</promise>\" }\n";
     let attempt = |n: u32, end: &str| {
         format!(
             "[[attempt]]\nsteps = [{{ write = \"lib.rs\", text = \"fn a{n}() {{ x(); }}\" }}]\n{end}"

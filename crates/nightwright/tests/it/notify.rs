@@ -13,14 +13,14 @@ use serde_json::json;
 
 use self::server::{Sent, Server, ServerAnswer, nobody};
 use super::fake_agent::send;
-use super::harness::{Output, TestEnv, ending, finish};
+use super::harness::{Output, TestEnv, finish, run_outcome};
 
 const DONE: &str = "[[attempt]]\nsteps = [{ write = 'a.txt', text = 'a' }]\n\
-                    ending = { result = '<promise>COMPLETE</promise>' }\n";
+                    end = { result = '<promise>COMPLETE</promise>' }\n";
 
-const IDLE: &str = "[[attempt]]\nending = { result = 'I looked around.' }\n";
+const IDLE: &str = "[[attempt]]\nend = { result = 'I looked around.' }\n";
 
-const HANGING: &str = "[[attempt]]\nending = { hang = true }\n";
+const HANGING: &str = "[[attempt]]\nend = { hang = true }\n";
 
 /// Writes these addresses into the user's configuration.
 fn configure(env: &TestEnv, text: &str) {
@@ -51,7 +51,7 @@ fn kinds(sent: &[Sent]) -> Vec<String> {
     sent.iter().map(kind).collect()
 }
 
-fn endings(sent: &[Sent]) -> Vec<String> {
+fn outcome_kinds(sent: &[Sent]) -> Vec<String> {
     let mut kinds = kinds(sent);
     kinds.retain(|kind| ["completion", "stopped", "error"].contains(&kind.as_str()));
     kinds
@@ -150,8 +150,8 @@ fn hmac(key: &str, body: &str) -> String {
 }
 
 #[test]
-fn every_ending_sends_exactly_one_of_the_three() {
-    const CRASHING: &str = "[[attempt]]\nending = { crash = 3 }";
+fn every_outcome_sends_exactly_one_of_the_three() {
+    const CRASHING: &str = "[[attempt]]\nend = { crash = 3 }";
     for (script, more, code, name, kind) in [
         (DONE, &["-m", "3"][..], 0, "completed", "completion"),
         (IDLE, &["-m", "9"], 0, "stagnated", "completion"),
@@ -161,8 +161,8 @@ fn every_ending_sends_exactly_one_of_the_three() {
     ] {
         let (env, server, output) = told(script, more);
         let output = output.exits(code);
-        assert_eq!(ending(&env.journal()), name);
-        assert_eq!(endings(&server.seen()), [kind], "{name}: {}", output.err);
+        assert_eq!(run_outcome(&env.journal()), name);
+        assert_eq!(outcome_kinds(&server.seen()), [kind], "{name}: {}", output.err);
         assert_eq!(warnings(&env), [""; 0], "{name}");
     }
 }
@@ -186,16 +186,16 @@ fn an_interrupt_is_reported_too() {
 }
 
 #[test]
-fn an_ending_that_nobody_could_record_is_reported() {
+fn an_outcome_that_could_not_be_recorded_is_reported() {
     let (env, server) = (TestEnv::new(), Server::kind());
     configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
     let state = env.path("state").display().to_string();
     let script = env.script(&format!(
         "[[attempt]]\nsteps = [{{ run = \"rm -rf {state}/*/runs/*/journal.jsonl\" }}]\n\
-         ending = {{ result = \"gone\" }}\n"
+         end = {{ result = \"gone\" }}\n"
     ));
     env.run(&rehearsal(&script, &["-m", "9"])).exits(1);
-    assert_eq!(endings(&server.seen()), ["error"]);
+    assert_eq!(outcome_kinds(&server.seen()), ["error"]);
     let last = server.seen().pop().unwrap().json();
     assert_eq!(last["event"], json!(null));
     assert!(last["notice"]["text"].as_str().unwrap().starts_with("The journal could not be"));
@@ -257,7 +257,7 @@ fn whoever_is_dead_costs_one_warning_each_and_not_the_run() {
     configure(&env, &text);
     let script = env.script(DONE);
     let output = env.run(&rehearsal(&script, &["-m", "3"])).exits(0);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
     // Failures before the end are in the journal and on the screen. Later ones are printed at the
     // end.
     for (server, why) in [
@@ -428,7 +428,7 @@ fn addresses_and_secrets_are_shown_and_kept_nowhere() {
     );
     let script = env.script(&format!(
         "[[attempt]]\nsteps = [{{ say = 'I send it to {url} with hush-hush-hush and tk-of-mine.' }}, \
-         {{ write = 'a.txt', text = 'a' }}]\nending = {{ result = '<promise>COMPLETE</promise> {url}' }}\n"
+         {{ write = 'a.txt', text = 'a' }}]\nend = {{ result = '<promise>COMPLETE</promise> {url}' }}\n"
     ));
     let output = env.run(&rehearsal(&script, &["-m", "3", "--verbose"])).exits(0);
     let list = env.run(&["config", "list"]).exits(0).out;

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use super::agent_program::program;
-use super::harness::{TestEnv, ending, finish, names};
+use super::harness::{TestEnv, finish, names, run_outcome};
 use super::pty::Pty;
 use super::stage::NIGHTWRIGHT;
 use super::terminal::{Terminal, assert_sane};
@@ -18,22 +18,22 @@ steps = [
   { run = "until [ -e go ]; do sleep 0.02; done; : a command that is rather long, so that it has to be cut somewhere" },
   { write = "done.txt", text = "done" },
 ]
-ending = { result = "The first half is done." }
+end = { result = "The first half is done." }
 
 [[attempt]]
 cost = 0.25
 steps = [{ write = "more.txt", text = "more" }]
-ending = { result = "All done.\n<promise>COMPLETE</promise>" }
+end = { result = "All done.\n<promise>COMPLETE</promise>" }
 "#;
 
 /// The first attempt reaches a usage limit.
 const LIMITED: &str = r#"
 [[attempt]]
-ending = { limit = "2h13m" }
+end = { limit = "2h13m" }
 
 [[attempt]]
 steps = [{ write = "done.txt", text = "done" }]
-ending = { result = "All done.\n<promise>COMPLETE</promise>" }
+end = { result = "All done.\n<promise>COMPLETE</promise>" }
 "#;
 
 fn arguments(script: &str) -> Vec<String> {
@@ -93,7 +93,7 @@ fn the_panel_stands_below_the_lines_while_the_run_continues_and_is_gone_after_it
             assert_eq!(all.iter().filter(|shown| *shown == line).count(), 1, "{text}");
         }
         assert_eq!(count(&text, "iteration 1: "), 1, "{text}");
-        assert_eq!(ending(&env.journal()), "completed");
+        assert_eq!(run_outcome(&env.journal()), "completed");
     }
 }
 
@@ -219,7 +219,7 @@ fn the_key_s_stops_after_the_iteration_however_often_it_is_pressed() {
     assert_sane(&terminal.shows("opost"));
     let journal = env.journal();
     let asked = names(&journal).into_iter().filter(|name| *name == "stop_requested").count();
-    assert_eq!((asked, ending(&journal)), (1, "stopped"));
+    assert_eq!((asked, run_outcome(&journal)), (1, "stopped"));
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn what_is_pasted_or_typed_for_the_shell_and_keys_that_send_more_than_one_byte_s
     assert_sane(&terminal.shows("opost"));
     let journal = env.journal();
     assert!(!names(&journal).contains(&"stop_requested"), "{:?}", names(&journal));
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn the_key_r_tries_at_once_what_is_being_waited_for() {
     assert!(screen.contains("waiting until"), "{screen}");
     terminal.types(&["r"]);
     assert_sane(&terminal.shows("opost"));
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn ctrl_z_leaves_a_clean_terminal_and_the_run_continues_in_front() {
     go(&env);
     let screen = terminal.shows("exit=0");
     assert_eq!(count(&screen, "working"), 0, "{screen}");
-    assert_eq!(ending(&env.journal()), "stopped");
+    assert_eq!(run_outcome(&env.journal()), "stopped");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn keys_are_heard_once_a_run_is_brought_to_the_front() {
         go(&env);
         terminal.shows("exit=0");
         assert_sane(&terminal.shows("opost"));
-        assert_eq!(ending(&env.journal()), "stopped");
+        assert_eq!(run_outcome(&env.journal()), "stopped");
     }
 }
 
@@ -314,7 +314,7 @@ fn a_run_in_the_background_is_not_stopped_and_leaves_the_terminal_alone() {
     go(&env);
     let screen = terminal.shows("exit=0");
     assert_eq!(count(&screen, "working"), 0, "{screen}");
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use nightwright_core::event::{AttemptEvent, Event, Record, RunEvent};
 use nightwright_core::permissions::Permissions;
 use serde_json::Value;
 
-use super::harness::{Output, TestEnv, ending};
+use super::harness::{Output, TestEnv, run_outcome};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
@@ -15,10 +15,10 @@ use super::terminal::Terminal;
 const DENIED: &str = "
     [[attempt]]
     steps = [{ denied = \"Bash\", command = \"kubectl apply -f x.yaml\" }]
-    ending = { result = \"I was not allowed to deploy.\" }
+    end = { result = \"I was not allowed to deploy.\" }
     [[attempt]]
     steps = [{ denied = \"Bash\", command = \"kubectl apply -f x.yaml\" }]
-    ending = { result = \"I was not allowed to deploy.\" }
+    end = { result = \"I was not allowed to deploy.\" }
 ";
 
 const LINE: &str =
@@ -43,7 +43,7 @@ fn a_denied_command_is_reported_once_with_its_rule_wherever_a_run_is_reported() 
     assert_eq!(output.err.matches(LINE).count(), 1, "{}", output.err);
     assert!(!output.err.contains("may not use"), "{}", output.err);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "blocked");
+    assert_eq!(run_outcome(&journal), "blocked");
     let rule = Some("Bash(kubectl apply:*)");
     assert_eq!(denials(&journal), [("Bash", "kubectl apply -f x.yaml", rule)]);
 
@@ -72,10 +72,10 @@ fn a_denied_command_is_in_the_summary_of_a_run_that_worked_without_it() {
     let script = "
         [[attempt]]
         steps = [{ denied = \"WebFetch\" }, { write = \"a\", text = \"a\" }]
-        ending = { result = \"<promise>COMPLETE</promise>\" }
+        end = { result = \"<promise>COMPLETE</promise>\" }
     ";
     let output = env.rehearse(script, "5", &["--verify", "test -f a"]).exits(0);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
     let advice = "(allow with --allowed-tools \"WebFetch\")";
     assert_eq!(output.err.matches(advice).count(), 2, "at once and at the end:\n{}", output.err);
 }
@@ -86,7 +86,7 @@ fn the_printed_option_allows_what_was_denied() {
     let script = "
         [[attempt]]
         steps = [{ denied = \"Bash\", command = \"touch made; sh -c 'echo x > made'\" }]
-        ending = { result = \"<promise>COMPLETE</promise>\" }
+        end = { result = \"<promise>COMPLETE</promise>\" }
     ";
     let arguments = ["--verify", "grep -q x made", "--permissions", "edits"];
     let output = env.rehearse(script, "1", &arguments);

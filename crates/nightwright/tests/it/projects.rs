@@ -151,7 +151,7 @@ impl TestProject {
         format!(
             "[[attempt]]\nsteps = [\n  {{ read = '{file}' }},\n  \
              {{ edit = '{file}', old = '''{old}''', new = '''{new}''' }},\n]\n\
-             ending = {{ result = \"Fixed.\\n<promise>COMPLETE</promise>\" }}\n"
+             end = {{ result = \"Fixed.\\n<promise>COMPLETE</promise>\" }}\n"
         )
     }
 }

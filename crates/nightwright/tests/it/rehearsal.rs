@@ -1,4 +1,4 @@
-//! The rehearsal agent: each of its endings leads to the right outcome.
+//! The rehearsal agent: each end of a scene leads to the right outcome.
 
 mod demo;
 mod script;
@@ -18,7 +18,7 @@ use nightwright_core::units::Usd;
 use crate::stage::{AgentEnv, NIGHTWRIGHT, RunningAttempt, attempt, call, report};
 
 #[tokio::test]
-async fn every_ending_is_judged_for_what_it_is() {
+async fn every_end_of_a_scene_has_its_outcome() {
     use AttemptOutcome as Is;
     let crashed = |how| Is::Crashed { how };
     let why = |text: &str| text.to_owned();
@@ -41,17 +41,16 @@ async fn every_ending_is_judged_for_what_it_is() {
         ("refuse = true", Is::Refused),
         ("output_limit = true", Is::OutputLimit),
     ];
-    for (ending, outcome) in cases {
-        let stage = AgentEnv::with_script(&format!("[[attempt]]\nending = {{ {ending} }}"));
+    for (end, outcome) in cases {
+        let stage = AgentEnv::with_script(&format!("[[attempt]]\nend = {{ {end} }}"));
         let report = report(&mut stage.rehearsal(), attempt(1)).await;
-        assert_eq!(report.outcome, outcome, "{ending}");
+        assert_eq!(report.outcome, outcome, "{end}");
     }
 }
 
 #[tokio::test]
 async fn a_missing_model_is_named() {
-    let stage =
-        AgentEnv::with_script("[[attempt]]\nmodel = 'opus-9'\nending = { no_model = true }");
+    let stage = AgentEnv::with_script("[[attempt]]\nmodel = 'opus-9'\nend = { no_model = true }");
     let report = report(&mut stage.rehearsal(), attempt(1)).await;
     let AttemptOutcome::ModelNotFound { why } = &report.outcome else { panic!("{report:?}") };
     assert!(why.contains("opus-9"), "{why}");
@@ -61,7 +60,7 @@ async fn a_missing_model_is_named() {
 async fn a_usage_limit_ends_when_the_script_says() {
     for (text, minutes) in [("2h13m", 133), ("3d", 3 * 24 * 60)] {
         let script =
-            format!("[[attempt]]\nsteps = [{{ say = 'Well' }}]\nending = {{ limit = '{text}' }}");
+            format!("[[attempt]]\nsteps = [{{ say = 'Well' }}]\nend = {{ limit = '{text}' }}");
         let before = jiff::Timestamp::now();
         let report = report(&mut AgentEnv::with_script(&script).rehearsal(), attempt(1)).await;
         let AttemptOutcome::UsageLimited { until: Some(until) } = report.outcome else {
@@ -80,8 +79,8 @@ async fn each_way_to_hang_needs_a_cut() {
         ("hang = true", CancelReason::Deadline(Deadline::Idle), hang.clone()),
         ("hang_after_result = 'Done.'", CancelReason::AfterResult, AttemptOutcome::Finished),
     ];
-    for (ending, why, outcome) in cases {
-        let stage = AgentEnv::with_script(&format!("[[attempt]]\nending = {{ {ending} }}"));
+    for (end, why, outcome) in cases {
+        let stage = AgentEnv::with_script(&format!("[[attempt]]\nend = {{ {end} }}"));
         let mut agent = stage.rehearsal();
         let mut performance = RunningAttempt::start(&mut agent, attempt(1));
         performance.until_ready().await;
@@ -91,9 +90,9 @@ async fn each_way_to_hang_needs_a_cut() {
                 .await;
         }
         performance.attempt().cancel(why, Grace::Usual);
-        assert_eq!(performance.finish().await.1.outcome, outcome, "{ending}");
+        assert_eq!(performance.finish().await.1.outcome, outcome, "{end}");
     }
-    let stage = AgentEnv::with_script("[[attempt]]\nending = { hang_at_start = true }");
+    let stage = AgentEnv::with_script("[[attempt]]\nend = { hang_at_start = true }");
     let mut agent = stage.rehearsal();
     let mut performance = RunningAttempt::start(&mut agent, attempt(1));
     let news = performance.until(|news| matches!(news, AgentNews::Pulse(_))).await;
@@ -123,7 +122,7 @@ async fn tools_really_work_and_their_failures_are_reported() {
           { flood = 100000 },
           { think = "<promise>COMPLETE</promise>" },
         ]
-        ending = { result = "Here you are.\n<promise>COMPLETE</promise>" }"#,
+        end = { result = "Here you are.\n<promise>COMPLETE</promise>" }"#,
     );
     let mut agent = stage.rehearsal();
     let (news, report) = RunningAttempt::start(&mut agent, attempt(1)).finish().await;
@@ -151,7 +150,7 @@ async fn tools_really_work_and_their_failures_are_reported() {
 #[tokio::test]
 async fn an_attempt_that_is_killed_has_an_estimate_of_its_cost() {
     let stage = AgentEnv::with_script(
-        "[[attempt]]\nmodel = 'claude-opus-5-5'\nsteps = [{ say = 'a' }, { say = 'b' }]\nending = { signal = 9 }",
+        "[[attempt]]\nmodel = 'claude-opus-5-5'\nsteps = [{ say = 'a' }, { say = 'b' }]\nend = { signal = 9 }",
     );
     let report = report(&mut stage.rehearsal(), attempt(1)).await;
     assert_eq!((report.tokens.input, report.tokens.output), (1200, 300));
@@ -191,9 +190,9 @@ async fn scenes_are_played_in_order_and_the_last_one_repeats() {
     let stage = AgentEnv::with_script(
         r#"
         [[attempt]]
-        ending = { result = "one" }
+        end = { result = "one" }
         [[attempt]]
-        ending = { result = "two" }
+        end = { result = "two" }
         [[verify]]
         verdict = "no"
         reason = "not yet"
@@ -205,7 +204,7 @@ async fn scenes_are_played_in_order_and_the_last_one_repeats() {
         verdict = "unreadable"
         reason = "Hard to say."
         [[advise]]
-        ending = { result = "Read the error." }
+        end = { result = "Read the error." }
         "#,
     );
     let mut agent = stage.rehearsal();
@@ -274,7 +273,7 @@ async fn without_a_script_it_claims_in_the_second_attempt_and_changes_nothing() 
 #[tokio::test]
 async fn a_session_that_stays_open_answers_until_its_input_is_closed() {
     let mut stage = AgentEnv::with_script(
-        "[[attempt]]\nreplies = ['I go on.']\nending = { result = 'Which one?' }",
+        "[[attempt]]\nreplies = ['I go on.']\nend = { result = 'Which one?' }",
     );
     stage.input = InputShape::Messages;
     let mut agent = stage.rehearsal();
@@ -299,7 +298,7 @@ async fn a_session_that_stays_open_answers_until_its_input_is_closed() {
 async fn an_answer_to_a_further_message_can_do_something() {
     let mut stage = AgentEnv::with_script(
         r#"[[attempt]]
-        ending = { result = "Which one?" }
+        end = { result = "Which one?" }
         [[attempt.replies]]
         steps = [{ say = "The second, then." }, { write = "second.txt", text = "2" }]
         [[attempt.replies]]
@@ -333,7 +332,7 @@ async fn what_is_done_several_times_is_done_so_often() {
           { repeat = [{ run = "echo b >>log" }, { run = "echo c >>log", times = 2 }], times = 2 },
           { compact = true, times = 4 },
         ]
-        ending = { result = "That was much." }"#,
+        end = { result = "That was much." }"#,
     );
     let report = report(&mut stage.rehearsal(), attempt(1)).await;
     let log = fs::read_to_string(stage.project().join("log")).unwrap();

@@ -9,25 +9,25 @@ use nightwright_core::event::{AttemptEvent, CallEvent, Event, IterationEvent, Re
 use nightwright_core::units::Usd;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{TestEnv, ending, finish, names};
+use super::harness::{TestEnv, finish, names, run_outcome};
 
 /// Three iterations of work, with a retry, a usage limit and a rejected claim.
 const STORY: &str = r#"
 [[attempt]]
 cost = 0.10
 steps = [{ say = "one" }, { write = "1.txt", text = "1" }]
-ending = { result = "One of three." }
+end = { result = "One of three." }
 [[attempt]]
 cost = 0.01
-ending = { limit = "1s" }
+end = { limit = "1s" }
 [[attempt]]
 cost = 0.10
 steps = [{ write = "2.txt", text = "2" }]
-ending = { result = "I think it is all.\n<promise>COMPLETE</promise>" }
+end = { result = "I think it is all.\n<promise>COMPLETE</promise>" }
 [[attempt]]
 cost = 0.10
 steps = [{ write = "3.txt", text = "3" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 fn kill(child: &mut Child) {
@@ -82,7 +82,7 @@ fn check(env: &TestEnv, journal: &[Record], moment: usize) {
     let Some(Event::Run(RunEvent::Finished { totals, .. })) =
         journal.last().map(|record| &record.event)
     else {
-        panic!("{moment}: no ending")
+        panic!("{moment}: no outcome")
     };
     assert_eq!(totals.cost, sum, "{moment}: the summary does not add up");
     assert!(totals.iterations <= 9, "{moment}: the limit of iterations does not hold");
@@ -138,7 +138,7 @@ fn kill_and_resume(moment: usize) -> bool {
         env.run(&["resume"]).exits(0);
         let journal = env.journal();
         assert_eq!(journal[..before.len()], before[..], "{moment}: the past was changed");
-        assert_eq!(ending(&journal), "completed", "{moment}");
+        assert_eq!(run_outcome(&journal), "completed", "{moment}");
     }
     check(&env, &env.journal(), moment);
     in_time
@@ -169,7 +169,7 @@ fn an_ended_run_says_so_and_continues_with_more_room() {
     env.run(&["resume", "-m", "1"]).exits(1).says(&["ended because it reached 1 iteration"]);
     env.run(&["resume", "-m", "9"]).exits(0).says(&["Task completed successfully"]);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
     assert!(names(&journal).contains(&"settings_changed"));
     env.run(&["resume"]).exits(1).says(&["has completed", "--again"]);
 }
@@ -198,7 +198,7 @@ fn a_torn_last_line_is_cut_off_and_told() {
     bytes.extend(br#"{"v":1,"seq":99,"at":"2026"#);
     fs::write(&path, bytes).unwrap();
     env.run(&["resume"]).exits(0).says(&["half written"]);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 #[test]

@@ -8,17 +8,17 @@ use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::{ChangeSource, SettingChange, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{Output, TestEnv, ending, finish};
+use super::harness::{Output, TestEnv, finish, run_outcome};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
 /// The first attempt does nothing; the second does the work.
 const SCRIPT: &str = r#"
 [[attempt]]
-ending = { auth = "not logged in" }
+end = { auth = "not logged in" }
 [[attempt]]
 steps = [{ write = "done.txt", text = "1" }]
-ending = { result = "Done.\n<promise>COMPLETE</promise>" }
+end = { result = "Done.\n<promise>COMPLETE</promise>" }
 "#;
 
 /// A run that ended before its first work.
@@ -26,7 +26,7 @@ fn ended(more: &[&str]) -> TestEnv {
     let env = TestEnv::new();
     configure(&env, "");
     env.rehearse(SCRIPT, "9", more).exits(1);
-    assert_eq!(ending(&env.journal()), "auth");
+    assert_eq!(run_outcome(&env.journal()), "auth");
     env
 }
 
@@ -95,7 +95,7 @@ fn every_option_is_one_event_and_holds_from_then_on() {
         .exits(0)
         .says(&["Changed model.name: default -> opus"]);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "completed", "{}", output.err);
+    assert_eq!(run_outcome(&journal), "completed", "{}", output.err);
     assert_eq!(
         changes(&journal),
         by_operator(&[
@@ -154,11 +154,11 @@ fn a_limit_is_shown_with_all_its_digits() {
 fn a_later_resume_keeps_what_an_earlier_one_changed() {
     let env = ended(&["--verify", "false", "--stagnation-threshold", "0"]);
     env.run(&["resume", "-m", "2", "--verify", "test -e never"]).exits(0);
-    assert_eq!(ending(&env.journal()), "max_iterations");
+    assert_eq!(run_outcome(&env.journal()), "max_iterations");
     env.run(&["resume", "-m", "3"]).exits(0);
     let journal = env.journal();
     assert_eq!(settings(&journal).verify.commands, ["test -e never"]);
-    assert_eq!(ending(&journal), "max_iterations");
+    assert_eq!(run_outcome(&journal), "max_iterations");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_project_s_configuration_is_reloaded_only_if_it_is_approved() {
         "bypass",
         "nightwright trust; for this run only: --yes",
     ]);
-    assert_eq!(ending(&env.journal()), "auth", "nothing was started");
+    assert_eq!(run_outcome(&env.journal()), "auth", "nothing was started");
     env.run(&["trust", "--yes"]).exits(0);
     env.run(&["resume", "--reload"]).exits(0);
     assert_eq!(settings(&env.journal()).agent.permissions, Permissions::Bypass);
@@ -229,7 +229,7 @@ fn a_project_s_configuration_that_is_confirmed_at_the_question_is_approved() {
     terminal.types(&["y", "Enter"]);
     terminal.shows("exit=0");
     assert_eq!(settings(&env.journal()).agent.allowed_tools, ["Bash(kubectl get:*)"]);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
     // The approval covers only the shown values. The check was not shown, and still needs one.
     let output = env.run(&["trust", "--list"]).exits(1);
     let listed = |key: &str| {
@@ -278,8 +278,8 @@ fn resume_in_a_subfolder_says_which_project_it_uses() {
 fn if_needed_never_changes_anything() {
     let env = TestEnv::new();
     configure(&env, "");
-    let hang = "[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }\n\
-                [[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }";
+    let hang = "[[attempt]]\nsteps = [{ say = \"one\" }]\nend = { hang = true }\n\
+                [[attempt]]\nend = { result = \"<promise>COMPLETE</promise>\" }";
     let script = env.script(hang);
     let run = ["run", "-p", "x", "-m", "9", "--verify", "true", "--dry-run", "--rehearsal"];
     let mut child = env.start(&[&run[..], &[&script]].concat());
@@ -304,7 +304,7 @@ fn on_a_terminal_a_changed_configuration_is_asked_about() {
         terminal.types(&[answer, "Enter"]);
         terminal.shows("exit=0");
         assert_eq!(settings(&env.journal()).model.name.as_deref(), model, "{answer}");
-        assert_eq!(ending(&env.journal()), "completed");
+        assert_eq!(run_outcome(&env.journal()), "completed");
     }
 }
 
@@ -331,8 +331,8 @@ fn a_secret_in_a_changed_argument_is_masked_and_comes_back() {
 #[test]
 fn a_closed_terminal_is_recorded_and_the_run_continues() {
     let env = TestEnv::new();
-    let hang = "[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }\n\
-                [[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }";
+    let hang = "[[attempt]]\nsteps = [{ say = \"one\" }]\nend = { hang = true }\n\
+                [[attempt]]\nend = { result = \"<promise>COMPLETE</promise>\" }";
     let script = env.script(hang);
     let run = ["run", "-p", "x", "-m", "9", "--verify", "true", "--dry-run", "--rehearsal"];
     let child = env.start(&[&run[..], &[&script]].concat());
@@ -349,7 +349,7 @@ fn a_closed_terminal_is_recorded_and_the_run_continues() {
     };
     assert_eq!(note.as_deref(), Some("the terminal was closed"));
     env.run(&["resume"]).exits(0);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::terminal::Terminal;
 const WORKS: &str = r#"
 [[attempt]]
 steps = [{ run = "echo more >> made.txt" }]
-ending = { result = "Some of it." }
+end = { result = "Some of it." }
 "#;
 
 /// A command in a folder of the test environment.
@@ -201,7 +201,7 @@ fn a_package_counts_its_own_files_and_commits_only() {
         "[[attempt]]\nsteps = [\n\
          {{ run = \"echo two >> ../web/b.txt && git {config} commit --quiet -am elsewhere\" }},\n\
          {{ run = \"echo two >> a.txt && git {config} commit --quiet -am here\" }},\n\
-         {{ run = \"echo more >> ../web/b.txt\" }},\n]\nending = {{ result = \"Some of it.\" }}\n"
+         {{ run = \"echo more >> ../web/b.txt\" }},\n]\nend = {{ result = \"Some of it.\" }}\n"
     ));
     let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
     let mut command = env.command(&run);

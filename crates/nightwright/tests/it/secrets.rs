@@ -369,7 +369,7 @@ fn what_the_user_calls_secret_is_masked_and_a_bad_pattern_is_named() {
     let env = TestEnv::new();
     let script = env.script(
         "[[attempt]]\nsteps = [{ say = \"see ticket-4711 at first-street-9\" }]\n\
-         ending = { result = \"done\" }\n",
+         end = { result = \"done\" }\n",
     );
     let arguments =
         ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script, "-v"];

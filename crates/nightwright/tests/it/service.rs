@@ -9,20 +9,20 @@ use nightwright::store::lock;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::agent_program::program;
-use super::harness::{Output, TestEnv, ending, finish, names};
+use super::harness::{Output, TestEnv, finish, names, run_outcome};
 use super::stage::NIGHTWRIGHT;
 
 /// The first attempt waits until the test creates the file `go`.
 const HELD: &str = r#"
 [[attempt]]
 steps = [{ run = "until [ -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
-ending = { result = "One half." }
+end = { result = "One half." }
 [[attempt]]
 steps = [{ write = "b.txt", text = "b" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 [[attempt]]
 steps = [{ write = "c.txt", text = "c" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 /// A project with a task.
@@ -70,7 +70,7 @@ fn what_a_shutdown_or_a_power_failure_cut_off_continues() {
         env.file("go", "");
         if_needed(&env).exits(0);
         assert!(continued(&env), "{how:?}");
-        assert_eq!(ending(&env.journal()), "completed", "{how:?}");
+        assert_eq!(run_outcome(&env.journal()), "completed", "{how:?}");
         // A second call has nothing to do.
         let before = env.journal().len();
         if_needed(&env).exits(0).says(&["Nothing to resume: run ", " has ended."]);
@@ -257,7 +257,7 @@ fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
     drop(alive);
     finish(child).exits(0).says(&["Nothing to resume: run ", " has ended."]);
     assert!(!continued(&env));
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 /// If systemd reports a missing program, the message contains the name from the unit.

@@ -97,13 +97,13 @@ fn the_same_seed_gives_the_same_run_to_the_last_line() {
 
 /// Faults that end every run at its first step would find no bugs.
 #[test]
-fn the_runs_get_far_enough_to_reach_every_ending_and_every_kind_of_fault() {
+fn the_runs_reach_every_outcome_and_every_kind_of_fault() {
     let told: String =
         (0..600).map(|seed| Trace::of(|trace| play(seed, trace)).unwrap_or_default()).collect();
     let mut wanted: Vec<String> = outcome::samples()
         .iter()
         .map(|outcome| format!("run_finished {outcome:?}"))
-        .map(|ending| ending.split([' ', '{']).take(2).collect::<Vec<_>>().join(" "))
+        .map(|name| name.split([' ', '{']).take(2).collect::<Vec<_>>().join(" "))
         .collect();
     let others = [
         "dies at Append",

@@ -15,7 +15,7 @@ const PATIENT: &str = r#"
 [[attempt]]
 cost = 0.25
 steps = [{ say = "I wait." }, { run = "while [ ! -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
-ending = { result = "All of it.\n<promise>COMPLETE</promise>" }
+end = { result = "All of it.\n<promise>COMPLETE</promise>" }
 "#;
 
 fn started() -> (TestEnv, Child) {
@@ -80,7 +80,7 @@ fn a_run_that_was_killed_says_so_and_how_to_continue() {
     );
     let page = object(&env);
     assert_eq!((&page["state"], &page["pid"]), (&"gone".into(), &Value::Null));
-    assert_eq!(page["ending"], Value::Null);
+    assert_eq!(page["outcome"], Value::Null);
 }
 
 #[test]
@@ -97,15 +97,15 @@ fn a_run_that_has_ended_says_how_and_every_member_is_documented() {
     );
     assert!(text.contains("last          iteration 1: done, 2 files, $0.26 (rehearsed)"), "{text}");
     let page = object(&env);
-    assert_eq!((&page["state"], &page["ending"]["name"]), (&"ended".into(), &"completed".into()));
-    assert_eq!(page["ending"]["proof"], "model");
+    assert_eq!((&page["state"], &page["outcome"]["name"]), (&"ended".into(), &"completed".into()));
+    assert_eq!(page["outcome"]["proof"], "model");
     assert_eq!(page["cost_usd"], 0.26);
     assert!(page["log"].as_str().unwrap().contains("/iterate-"));
     let help = env.run(&["status", "--help"]).exits(0).out;
     let documented: BTreeSet<_> =
         help.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
     let members = page.as_object().unwrap();
-    for nested in ["doing", "iteration", "last_iteration", "ending", "agent"] {
+    for nested in ["doing", "iteration", "last_iteration", "outcome", "agent"] {
         for name in page[nested].as_object().unwrap().keys() {
             assert!(documented.contains(name.as_str()), "{nested}.{name}");
         }
@@ -128,8 +128,8 @@ fn a_run_that_is_not_there_is_an_error() {
 #[test]
 fn json_has_nothing_in_it_that_a_terminal_obeys() {
     let env = TestEnv::new();
-    let script = env
-        .script("[[attempt]]\nending = { result = \"a \\u009b2J and \\u202e and \\u200b end\" }");
+    let script =
+        env.script("[[attempt]]\nend = { result = \"a \\u009b2J and \\u202e and \\u200b end\" }");
     let run = ["run", "-p", "x \u{202e} y", "-m", "1", "--no-delay", "--dry-run"];
     env.run(&[&run[..], &["--rehearsal", &script]].concat());
     let json = env.run(&["status", "--json"]).exits(0).out;
@@ -141,7 +141,7 @@ fn json_has_nothing_in_it_that_a_terminal_obeys() {
 #[test]
 fn where_the_locale_is_not_utf8_a_cut_is_shown_in_its_letters() {
     let env = TestEnv::new();
-    let script = env.script("[[attempt]]\nending = { result = 'Nothing.' }\n");
+    let script = env.script("[[attempt]]\nend = { result = 'Nothing.' }\n");
     let goal = "much to do ".repeat(40);
     let run = ["run", "-p", &goal, "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
     env.run(&run).exits(0);
@@ -180,9 +180,9 @@ fn all_runs_of_the_project_are_listed_the_newest_first() {
     env.run(&["status", "--all"]).exits(0).says(&["no runs yet", "nightwright run"]);
     assert_eq!(env.run(&["status", "--all", "--json"]).exits(0).out, "[]\n");
 
-    env.rehearse("[[attempt]]\nending = { auth = \"no\" }", "9", &[]).exits(1);
+    env.rehearse("[[attempt]]\nend = { auth = \"no\" }", "9", &[]).exits(1);
     let done = "[[attempt]]\nsteps = [{ write = \"a.txt\", text = \"a\" }]\n\
-                ending = { result = \"<promise>COMPLETE</promise>\" }";
+                end = { result = \"<promise>COMPLETE</promise>\" }";
     env.rehearse(done, "9", &["--verify", "true"]).exits(0);
     let ids: Vec<_> =
         env.runs().iter().rev().map(|run| run.file_name().unwrap().to_owned()).collect();
@@ -194,7 +194,7 @@ fn all_runs_of_the_project_are_listed_the_newest_first() {
         .map(|row| row["run"].as_str().unwrap().into())
         .collect::<Vec<std::ffi::OsString>>();
     assert_eq!(listed, ids);
-    assert_eq!((&rows[0]["state"], &rows[0]["ending"]), (&"ended".into(), &"completed".into()));
+    assert_eq!((&rows[0]["state"], &rows[0]["outcome"]), (&"ended".into(), &"completed".into()));
     let text = env.run(&["status", "--all"]).exits(0).out;
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("RUN  ") && lines.len() == 3, "{text}");

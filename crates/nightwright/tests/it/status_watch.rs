@@ -366,7 +366,7 @@ fn told(env: &TestEnv) -> Vec<String> {
 #[test]
 fn a_change_is_reported_while_the_agent_works_and_interrupts_nothing() {
     let env = with_task();
-    let script = env.script("[[attempt]]\nsteps = [{ say = \"hm\" }]\nending = { hang = true }\n");
+    let script = env.script("[[attempt]]\nsteps = [{ say = \"hm\" }]\nend = { hang = true }\n");
     let mut command =
         env.command(&["run", "night", "-m", "3", "--dry-run", "--rehearsal", &script]);
     let child = command.env("NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", "500ms").spawn().unwrap();
@@ -383,11 +383,11 @@ fn a_change_is_reported_while_the_agent_works_and_interrupts_nothing() {
 const WRITES: &str = r#"
 [[attempt]]
 steps = [{ write = "a.txt", text = "half" }, { write = ".nightwright/tasks/night/.status.json", text = '{"complete":false,"progress":{"completed":1,"total":2},"summary":"half"}' }]
-ending = { result = "One half." }
+end = { result = "One half." }
 
 [[attempt]]
 steps = [{ write = "a.txt", text = "all" }, { write = ".nightwright/tasks/night/.status.json", text = '{"complete":true,"progress":{"completed":2,"total":2},"summary":"all"}' }]
-ending = { result = "All of it." }
+end = { result = "All of it." }
 
 [[verify]]
 verdict = "yes"

@@ -7,42 +7,42 @@ use std::time::Instant;
 use rustix::process::Signal;
 
 use super::fake_agent::{TEST_TIMEOUT, send};
-use super::harness::{TestEnv, ending, finish, names};
+use super::harness::{TestEnv, finish, names, run_outcome};
 use super::stage::NIGHTWRIGHT;
 
 /// An agent that waits for the test, then works.
 const PATIENT: &str = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }, { write = "a.txt", text = "a" }]
-ending = { result = "Done with this part." }
+end = { result = "Done with this part." }
 [[attempt]]
 steps = [{ write = "b.txt", text = "b" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 /// The provider is overloaded once.
 const OVERLOADED: &str = r#"
 [[attempt]]
-ending = { overloaded = true }
+end = { overloaded = true }
 [[attempt]]
 steps = [{ write = "b.txt", text = "b" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 /// A usage limit that lasts for hours.
 const LIMITED: &str = r#"
 [[attempt]]
-ending = { limit = "2h" }
+end = { limit = "2h" }
 [[attempt]]
 steps = [{ write = "b.txt", text = "b" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 /// An agent that claims at once, so that the run waits in the gate.
 const CLAIMING: &str = r#"
 [[attempt]]
 steps = [{ write = "a.txt", text = "a" }]
-ending = { result = "<promise>COMPLETE</promise>" }
+end = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 const SLOW_CHECK: &str = "while [ ! -e go ]; do sleep 0.02; done; test ! -e fail";
@@ -106,7 +106,7 @@ fn stop_now_ends_every_phase_as_interrupted() {
         env.run(&["stop", "--now"]).exits(0);
         let output = finish(child);
         assert_eq!(output.code, Some(130), "{}: {}", phase.name, output.err);
-        assert_eq!(ending(&env.journal()), "interrupted", "{}", phase.name);
+        assert_eq!(run_outcome(&env.journal()), "interrupted", "{}", phase.name);
     }
 }
 
@@ -126,7 +126,7 @@ fn stop_ends_waits_at_once_and_lets_work_go_to_its_end() {
         let output = finish(child);
         assert_eq!(output.code, Some(0), "{}: {}", phase.name, output.err);
         let journal = env.journal();
-        assert_eq!(ending(&journal), "stopped", "{}", phase.name);
+        assert_eq!(run_outcome(&journal), "stopped", "{}", phase.name);
         let attempts = names(&journal).iter().filter(|name| **name == "attempt_started").count();
         assert_eq!(attempts, 1, "{}: nothing new was started", phase.name);
     }
@@ -141,7 +141,7 @@ fn a_passed_gate_beats_a_stop() {
     // A claim by text alone also needs a verdict, and the rehearsal's verifier accepts it.
     go(&env);
     finish(child).exits(0);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_stop_can_be_taken_back() {
     env.wait_for("stop_cancelled");
     go(&env);
     finish(child).exits(0);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_paused_run_starts_nothing_new_until_it_is_resumed() {
     env.run(&["resume"]).exits(0);
     finish(child).exits(0);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
     let names = names(&journal);
     let at = |name| names.iter().position(|n| *n == name).unwrap();
     let second = names.iter().rposition(|name| *name == "attempt_started").unwrap();
@@ -188,7 +188,7 @@ fn a_pause_in_every_waiting_phase_holds_until_it_is_resumed() {
         env.wait_for("run_resumed");
         env.run(&["tell", &id, "--retry-now"]).exits(0);
         finish(child).exits(0);
-        assert_eq!(ending(&env.journal()), "completed", "{}", phase.name);
+        assert_eq!(run_outcome(&env.journal()), "completed", "{}", phase.name);
     }
 }
 
@@ -204,7 +204,7 @@ fn a_pause_in_the_gate_lets_the_checks_end_and_no_verifier_start() {
     env.run(&["resume"]).exits(0);
     finish(child).exits(0);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
     let names = names(&journal);
     let at = |name| names.iter().position(|n| *n == name).unwrap();
     assert!(at("checks_finished") < at("run_resumed"));
@@ -273,10 +273,10 @@ fn a_word_into_a_session_that_dies_reaches_the_next_prompt() {
         r#"
         [[attempt]]
         steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
-        ending = { crash = 3 }
+        end = { crash = 3 }
         [[attempt]]
         steps = [{ write = "b.txt", text = "b" }]
-        ending = { result = "<promise>COMPLETE</promise>" }
+        end = { result = "<promise>COMPLETE</promise>" }
         "#,
     );
     let arguments = ["run", "-p", "do it", "-m", "5", "--no-delay", "--dry-run", "--rehearsal"];
@@ -303,7 +303,7 @@ fn retry_now_ends_waits_and_is_refused_elsewhere() {
         if waits {
             env.run(&["tell", &id, "--retry-now"]).exits(0);
             finish(child).exits(0);
-            assert_eq!(ending(&env.journal()), "completed", "{}", phase.name);
+            assert_eq!(run_outcome(&env.journal()), "completed", "{}", phase.name);
         } else {
             env.run(&["tell", &id, "--retry-now"]).exits(1).says(&["not waiting for anything"]);
             env.run(&["stop", "--now"]).exits(0);
@@ -338,7 +338,7 @@ fn a_stop_file_stops_after_the_iteration_and_is_removed_when_seen() {
     assert!(!file.exists());
     go(&env);
     finish(child).exits(0);
-    assert_eq!(ending(&env.journal()), "stopped");
+    assert_eq!(run_outcome(&env.journal()), "stopped");
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn a_run_that_was_started_to_outlive_its_terminal_does() {
     finish(child).exits(0);
     let journal = env.journal();
     assert!(!names(&journal).contains(&"stop_requested"), "{:?}", names(&journal));
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
 }
 
 #[test]

@@ -20,10 +20,10 @@ fn closing(outcome: Outcome, note: Option<&str>, utf8: bool) -> String {
             }
         }
     }
-    if let Some(Event::Run(RunEvent::Finished { outcome: ending, note: text, .. })) =
+    if let Some(Event::Run(RunEvent::Finished { outcome: last, note: text, .. })) =
         records.last_mut().map(|record| &mut record.event)
     {
-        *ending = outcome;
+        *last = outcome;
         *text = note.map(str::to_owned);
     }
     let summary = RunView::of(&records).summary(&run());

@@ -221,8 +221,8 @@ async fn a_run_waits_works_and_completes_in_virtual_time() {
         &["one", "two"],
     );
     let began = Instant::now();
-    let ending = stage.run(settings(), play).await;
-    assert_eq!(ending.outcome.name(), "completed");
+    let finished = stage.run(settings(), play).await;
+    assert_eq!(finished.outcome.name(), "completed");
     assert_eq!(log.orders().len(), 4);
     let hours = began.elapsed().as_secs() / 3600;
     assert_eq!(hours, 5, "the limit was waited for, and no longer");
@@ -271,18 +271,18 @@ async fn a_journal_that_fails_before_an_attempt_keeps_the_agent_from_starting() 
             let (supervisor, _operator) = stage.supervisor(settings(), play);
             stage.disk.fail(operation, nth, fault);
             let started_with = nth == 2 && operation == Operation::Sync;
-            let ending = supervisor.run(Input::Start).await;
+            let finished = supervisor.run(Input::Start).await;
             if started_with {
                 // The second sync belongs to the end of the iteration.
-                assert_eq!(ending.outcome.name(), "journal_failed");
+                assert_eq!(finished.outcome.name(), "journal_failed");
                 continue;
             }
             assert!(
                 log.orders().is_empty(),
                 "{operation:?} {fault:?} {nth}: the agent was started"
             );
-            let Outcome::JournalFailed { why } = &ending.outcome else {
-                panic!("{operation:?} {fault:?} {nth}: ended as {}", ending.outcome.name())
+            let Outcome::JournalFailed { why } = &finished.outcome else {
+                panic!("{operation:?} {fault:?} {nth}: ended as {}", finished.outcome.name())
             };
             assert!(why.contains("journal.jsonl"), "{why}");
         }
@@ -295,8 +295,8 @@ async fn with_the_space_set_aside_the_reason_of_a_full_disk_is_recorded() {
     let (play, _) = ScriptedEffects::new(vec![finishes(true)], &["one"]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 2, Fault::NoSpace);
-    let ending = supervisor.run(Input::Start).await;
-    assert_eq!(ending.outcome.name(), "journal_failed");
+    let finished = supervisor.run(Input::Start).await;
+    assert_eq!(finished.outcome.name(), "journal_failed");
     let last = stage.recorded().pop().expect("events");
     let Event::Run(RunEvent::Finished { outcome: Outcome::JournalFailed { why }, .. }) = last.event
     else {
@@ -320,8 +320,8 @@ async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 3, Fault::Io);
     let began = Instant::now();
-    let ending = supervisor.run(Input::Start).await;
-    assert_eq!(ending.outcome.name(), "journal_failed");
+    let finished = supervisor.run(Input::Start).await;
+    assert_eq!(finished.outcome.name(), "journal_failed");
     assert_eq!(log.orders().len(), 1);
     assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
 }
@@ -343,8 +343,8 @@ async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_fro
     let (play, _) = ScriptedEffects::new(vec![script], &[]);
     let (supervisor, _operator) = stage.supervisor(settings, play);
     stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
-    let ending = supervisor.run(Input::Start).await;
-    assert_eq!(ending.outcome.name(), "journal_failed");
+    let finished = supervisor.run(Input::Start).await;
+    assert_eq!(finished.outcome.name(), "journal_failed");
     let recorded = stage.recorded();
     let outcomes: Vec<_> = recorded
         .iter()
@@ -366,8 +366,8 @@ async fn a_journal_that_fails_at_the_very_word_to_end_an_attempt_ends_it_all_the
         let nth = if operation == Operation::Append { 3 } else { 2 };
         stage.disk.fail(operation, nth, fault);
         let run = tokio::time::timeout(Duration::from_hours(1), supervisor.run(Input::Start));
-        let ending = run.await.expect("a run whose agent hangs ends");
-        assert_eq!(ending.outcome.name(), "journal_failed", "{operation:?}");
+        let finished = run.await.expect("a run whose agent hangs ends");
+        assert_eq!(finished.outcome.name(), "journal_failed", "{operation:?}");
     }
 }
 
@@ -377,9 +377,9 @@ async fn what_led_to_the_end_is_recorded_with_it_in_the_space_set_aside() {
     let (play, _) = ScriptedEffects::new(vec![finishes(true)], &["one"]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
-    let ending = supervisor.run(Input::Start).await;
-    assert_eq!(ending.outcome.name(), "journal_failed");
-    assert_eq!(ending.unrecorded, None, "the ending is on disk");
+    let finished = supervisor.run(Input::Start).await;
+    assert_eq!(finished.outcome.name(), "journal_failed");
+    assert_eq!(finished.unrecorded, None, "the outcome is on disk");
     let recorded = stage.recorded();
     let names: Vec<_> = recorded.iter().map(|record| record.event.name()).collect();
     assert!(names.ends_with(&["attempt_finished", "iteration_finished", "run_finished"]));
@@ -387,14 +387,14 @@ async fn what_led_to_the_end_is_recorded_with_it_in_the_space_set_aside() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_only_the_ending_can_be_recorded_its_totals_remember_what_was_spent() {
+async fn if_only_the_outcome_can_be_recorded_its_totals_include_all_costs() {
     let stage = SupervisorEnv::new();
     let (play, _) = ScriptedEffects::new(vec![finishes(true)], &["one"]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
     stage.disk.fail(Operation::Append, 4, Fault::NoSpace);
-    let ending = supervisor.run(Input::Start).await;
-    assert_eq!(ending.unrecorded, None, "the ending is on disk");
+    let finished = supervisor.run(Input::Start).await;
+    assert_eq!(finished.unrecorded, None, "the outcome is on disk");
     let recorded = stage.recorded();
     assert!(!recorded.iter().any(|record| record.event.name() == "attempt_finished"));
     assert_eq!(Machine::resume(&recorded).state().totals.cost, Usd::from_cents(10));
@@ -413,8 +413,8 @@ async fn stop_now_ends_an_attempt_that_will_not_leave() {
         operator.send(stop).await.expect("somebody listens");
         when
     };
-    let (ending, asked) = tokio::join!(run, stop);
-    assert_eq!(ending.outcome.name(), "interrupted");
+    let (finished, asked) = tokio::join!(run, stop);
+    assert_eq!(finished.outcome.name(), "interrupted");
     assert!(asked.elapsed() <= Duration::from_secs(12), "{:?}", asked.elapsed());
     assert_eq!(stage.events().last(), Some(&"run_finished"));
 }
@@ -432,8 +432,8 @@ async fn a_paused_run_waits_for_as_long_as_it_takes_and_then_continues() {
         assert_eq!(orders.orders().len(), 1, "nothing new was started");
         operator.send(Control::Resume).await.expect("somebody listens");
     };
-    let (ending, ()) = tokio::join!(supervisor.run(Input::Start), steer);
-    assert_eq!(ending.outcome.name(), "completed");
+    let (finished, ()) = tokio::join!(supervisor.run(Input::Start), steer);
+    assert_eq!(finished.outcome.name(), "completed");
     assert_eq!(log.orders().len(), 2);
 }
 
@@ -441,8 +441,8 @@ async fn a_paused_run_waits_for_as_long_as_it_takes_and_then_continues() {
 async fn an_agent_that_says_nothing_is_given_up_and_tried_again() {
     let stage = SupervisorEnv::new();
     let (play, log) = ScriptedEffects::new(vec![vec![ScriptStep::Hang], finishes(true)], &["one"]);
-    let ending = stage.run(settings(), play).await;
-    assert_eq!(ending.outcome.name(), "completed");
+    let finished = stage.run(settings(), play).await;
+    assert_eq!(finished.outcome.name(), "completed");
     assert_eq!(log.orders().len(), 2);
     assert!(stage.events().contains(&"attempt_cancelled"));
 }

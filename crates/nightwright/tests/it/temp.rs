@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nightwright_core::event::{Event, NoteEvent};
 
 use super::agent_program::program;
-use super::harness::{TestEnv, ending, finish};
+use super::harness::{TestEnv, finish, run_outcome};
 
 /// The maximum length of a `TMPDIR` in which a socket with a name of 60 bytes can be bound.
 const MAX_TMPDIR_LEN: usize = 107 - 60 - "/".len();
@@ -63,7 +63,7 @@ fn agent_checks_calls_and_hooks_have_a_temporary_folder_that_exists_and_is_remov
     let check = uses_temp(&env, "check");
     let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--yes", "--agent-command", "worker"];
     let output = env.run(&[&run[..], &["--verify", &check]].concat()).exits(0);
-    assert_eq!(ending(&env.journal()), "completed", "{}", output.err);
+    assert_eq!(run_outcome(&env.journal()), "completed", "{}", output.err);
     let failed = |event: &Event| matches!(event, Event::Note(NoteEvent::HookFailed { .. }));
     assert!(!env.journal().iter().any(|record| failed(&record.event)), "{}", output.err);
     for name in ["agent", "call", "check", "started", "finished"] {
@@ -99,7 +99,7 @@ fn the_next_start_removes_the_temporary_folder_of_a_killed_run() {
     // A start in another project with the same state folder also cleans up.
     fs::create_dir(env.path("other")).unwrap();
     let other = env.path("other").display().to_string();
-    let script = env.script("[[attempt]]\nending = { result = \"Some.\" }\n");
+    let script = env.script("[[attempt]]\nend = { result = \"Some.\" }\n");
     env.run(&["run", "-C", &other, "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script])
         .exits(0);
     assert!(!temp.exists(), "{} is left", temp.display());

@@ -131,17 +131,17 @@ fn interrupted(key: &str, presses: usize, script: &str) -> Duration {
 
 #[test]
 fn ctrl_c_once_leaves_a_sane_terminal_and_exits_130() {
-    interrupted("C-c", 1, "[[attempt]]\nending = { hang = true }\n");
+    interrupted("C-c", 1, "[[attempt]]\nend = { hang = true }\n");
 }
 
 #[test]
 fn ctrl_backslash_does_the_same() {
-    interrupted("C-\\", 1, "[[attempt]]\nending = { hang = true }\n");
+    interrupted("C-\\", 1, "[[attempt]]\nend = { hang = true }\n");
 }
 
 #[test]
 fn ctrl_c_twice_does_not_wait_for_an_agent_that_will_not_leave() {
-    let script = "[[attempt]]\nending = { hang = true, ignore_term = true }\n";
+    let script = "[[attempt]]\nend = { hang = true, ignore_term = true }\n";
     takes_less_than(GRACE, || interrupted("C-c", 2, script));
 }
 
@@ -160,7 +160,7 @@ fn signals_that_would_end_us_leave_a_sane_terminal_without_a_panel() {
         for signal in signals {
             scope.spawn(move || {
                 let env = TestEnv::new();
-                let script = env.script("[[attempt]]\nending = { hang = true }\n");
+                let script = env.script("[[attempt]]\nend = { hang = true }\n");
                 let line = format!("{NIGHTWRIGHT} run -p x -m 3 --dry-run --rehearsal {script}");
                 let terminal = Terminal::run(&env, &line);
                 terminal.shows("s stop after this iteration");

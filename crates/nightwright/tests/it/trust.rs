@@ -52,7 +52,7 @@ fn malicious() -> TestEnv {
 }
 
 const SCRIPT: &str = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n\
-                      ending = { result = \"<promise>COMPLETE</promise>\" }\n";
+                      end = { result = \"<promise>COMPLETE</promise>\" }\n";
 
 fn rehearse(env: &TestEnv, arguments: &[&str]) -> Output {
     let script = env.script(SCRIPT);

@@ -11,7 +11,7 @@ use nightwright_core::event::{Event, NoteEvent};
 
 use super::agent_program::program;
 use super::fake_agent::FakeAgentEnv;
-use super::harness::ending;
+use super::harness::run_outcome;
 use super::pty::Pty;
 
 /// The maximum duration of a run that does not have to wait.
@@ -53,7 +53,7 @@ fn wait(mut child: Child) -> Option<i32> {
 /// Checks that one iteration ends the same way, with or without a reader.
 #[track_caller]
 fn usual_end(scene: &FakeAgentEnv, code: Option<i32>) {
-    assert_eq!((code, ending(&scene.env.journal())), (Some(0), "max_iterations"));
+    assert_eq!((code, run_outcome(&scene.env.journal())), (Some(0), "max_iterations"));
     scene.all_is_kept("001-1");
 }
 
@@ -117,7 +117,7 @@ fn a_machine_that_may_fall_asleep_is_reported_by_who_shows_and_not_by_the_loop()
         pty.is_filled();
         scene.agent.tell("full");
     });
-    assert_eq!((code, ending(&scene.env.journal())), (Some(0), "max_iterations"));
+    assert_eq!((code, run_outcome(&scene.env.journal())), (Some(0), "max_iterations"));
     assert!(refused.exists(), "nobody was refused anything");
 }
 

@@ -90,7 +90,7 @@ fn json_has_every_criterion_and_the_cost() {
 #[test]
 fn an_answer_that_can_not_be_read_is_asked_for_once_more() {
     let env = with_task();
-    let unreadable = "[[validate]]\nending = { result = \"They are fine.\" }\n";
+    let unreadable = "[[validate]]\nend = { result = \"They are fine.\" }\n";
     rehearse(&env, &format!("{unreadable}[[validate]]\nfail = []\n"), 0).says(&["cost $0.02"]);
     let asked = env.asked();
     assert_eq!(asked.len(), 2);
@@ -106,14 +106,14 @@ fn an_answer_that_can_not_be_read_is_asked_for_once_more() {
 #[test]
 fn nobody_waits_for_a_limit() {
     let env = with_task();
-    rehearse(&env, "[[validate]]\nending = { limit = \"2h\" }\n", 1).says(&[
+    rehearse(&env, "[[validate]]\nend = { limit = \"2h\" }\n", 1).says(&[
         "usage limit is reached until 20",
         " UTC",
         "try again then",
     ]);
-    rehearse(&env, "[[validate]]\nending = { auth = \"no such key\" }\n", 1)
+    rehearse(&env, "[[validate]]\nend = { auth = \"no such key\" }\n", 1)
         .says(&["login refused: ", "log in"]);
-    rehearse(&env, "[[validate]]\nending = { crash = 7 }\n", 1).says(&["exited with 7"]);
+    rehearse(&env, "[[validate]]\nend = { crash = 7 }\n", 1).says(&["exited with 7"]);
 }
 
 #[test]

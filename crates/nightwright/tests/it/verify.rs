@@ -8,7 +8,7 @@ use nightwright_core::event::{Event, GateEvent, GateResult};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::harness::{Output, TestEnv, ending, finish};
+use super::harness::{Output, TestEnv, finish, run_outcome};
 
 const REPORT: &str = ".nightwright/tasks/a/verification-report.md";
 
@@ -65,7 +65,7 @@ fn commands_alone_verify_a_task_and_no_agent_is_needed_for_it() {
     {
         assert!(report.contains(words), "`{words}` is not in:\n{report}");
     }
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn judging_leaves_the_task_and_its_last_run_as_they_are() {
 #[test]
 fn a_task_that_is_worked_on_is_not_judged_meanwhile() {
     let env = with_task("");
-    let script = env.script("[[attempt]]\nending = { hang = true }\n");
+    let script = env.script("[[attempt]]\nend = { hang = true }\n");
     let run = env.start(&["run", "a", "-m", "1", "--dry-run", "--rehearsal", &script]);
     env.wait_for("attempt_started");
     env.run(&["verify", "a", "--dry-run"]).exits(1).says(&["in use by run"]);
@@ -259,7 +259,7 @@ fn a_task_that_is_worked_on_is_not_judged_meanwhile() {
 #[test]
 fn judging_can_be_interrupted() {
     let env = with_task("");
-    let script = env.script("[[verify]]\nending = { hang = true }\n");
+    let script = env.script("[[verify]]\nend = { hang = true }\n");
     let child = env.start(&["verify", "a", "--json", "--dry-run", "--rehearsal", script.as_str()]);
     env.wait_for("call_started");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -309,12 +309,12 @@ fn what_the_agent_makes_of_the_checks_takes_no_effect_in_its_run() {
     let script = env.script(
         "[[attempt]]\n\
          steps = [{ write = \".nightwright/config.toml\", text = \"verify.commands = ['true']\\n\" }]\n\
-         ending = { result = \"<promise>COMPLETE</promise>\" }\n",
+         end = { result = \"<promise>COMPLETE</promise>\" }\n",
     );
     let run = ["run", "a", "-m", "1", "--yes", "--no-delay", "--dry-run", "--rehearsal", &script];
     env.run(&run).exits(0);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "max_iterations");
+    assert_eq!(run_outcome(&journal), "max_iterations");
     let rejected = journal.iter().any(|record| match &record.event {
         Event::Gate(GateEvent::Finished { result: GateResult::Rejected { why, .. } }) => {
             why.contains("test -f real")
@@ -328,7 +328,7 @@ fn what_the_agent_makes_of_the_checks_takes_no_effect_in_its_run() {
 fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
     let env = with_task("");
     let claims = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n\
-                  ending = { result = \"<promise>COMPLETE</promise>\" }\n";
+                  end = { result = \"<promise>COMPLETE</promise>\" }\n";
     let script = env.script(claims);
     let run = |more: &[&str]| {
         let mut all = vec!["run", "a", "-m", "1", "--dry-run", "--rehearsal", &script];

@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 use serde::Deserialize;
 use toml::Table;
 
-use super::ending::{ExpectedOutcome, Strictness};
+use super::outcome::{ExpectedOutcome, Strictness};
 
 /// The name of the task in the modes that work on one.
 pub(super) const TASK: &str = "work";
@@ -55,7 +55,7 @@ pub(super) struct Scenes {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expect {
-    pub(super) ending: ExpectedOutcome,
+    pub(super) outcome: ExpectedOutcome,
     /// Whether the completion is verified; not compared if absent.
     pub(super) verified: Option<bool>,
     /// The number of iterations that an oracle needs.
@@ -81,10 +81,10 @@ pub(super) struct Expect {
 
 impl Expect {
     /// Returns the expectation for plain loops, which neither verify nor print anything.
-    pub(super) fn ending_alone(&self) -> Self {
-        let Self { ending, iterations, .. } = *self;
+    pub(super) fn outcome_alone(&self) -> Self {
+        let Self { outcome, iterations, .. } = *self;
         Self {
-            ending,
+            outcome,
             iterations,
             verified: None,
             warnings: Vec::new(),
@@ -268,8 +268,8 @@ impl Raw {
         if self.expect.iterations > max_iterations {
             return Err("`expect.iterations` exceeds `max_iterations`".to_owned());
         }
-        if self.expect.verified.is_some() && self.expect.ending != ExpectedOutcome::Completed {
-            return Err("`expect.verified` is valid only with the ending `completed`".to_owned());
+        if self.expect.verified.is_some() && self.expect.outcome != ExpectedOutcome::Completed {
+            return Err("`expect.verified` is valid only with the outcome `completed`".to_owned());
         }
         if let Some(number) = self.expect.prompts.keys().find(|number| !is_iteration(number)) {
             return Err(format!(
@@ -281,7 +281,7 @@ impl Raw {
             return Err("at least one `[[behaviour.attempt]]` is required".to_owned());
         }
         let strictness = Strictness::of(&self.options);
-        let exit = Some(self.expect.ending.exit_code(strictness));
+        let exit = Some(self.expect.outcome.exit_code(strictness));
         let Self { verify, review, advise, council, .. } = self;
         Ok(Behaviour {
             goal: self.goal.unwrap_or_else(|| "Do what README.md says.".to_owned()),
@@ -337,7 +337,7 @@ name = "finishes"
 mode = "prompt"
 project = "one"
 files = { "README.md" = "another" }
-expect = { ending = "completed", verified = true, iterations = 1 }
+expect = { outcome = "completed", verified = true, iterations = 1 }
 [[behaviour.attempt]]
 says = "Done."
 "#;
@@ -354,7 +354,7 @@ says = "Done."
         assert_eq!(behaviour.files["a/b.txt"], "b");
         assert_eq!(behaviour.checks, ["sh check.sh"]);
         assert_eq!((behaviour.max_iterations, behaviour.git), (10, true));
-        assert_eq!(behaviour.expect.ending, ExpectedOutcome::Completed);
+        assert_eq!(behaviour.expect.outcome, ExpectedOutcome::Completed);
     }
 
     #[test]
@@ -393,7 +393,7 @@ says = "Done."
 
     /// Uses the error for an unknown key or outcome, which lists all known ones.
     #[test]
-    fn every_key_and_every_ending_is_documented() {
+    fn every_key_and_every_outcome_is_documented() {
         let page = include_str!("../../../../docs/internals/judgement.md");
         for (from, to) in [
             ("truth =", "thruth ="),

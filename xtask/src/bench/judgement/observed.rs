@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Observed {
     /// The name of the outcome; `hung` for a run that had to be killed.
-    pub(super) ending: String,
+    pub(super) outcome: String,
     /// Whether the run reports a verified completion.
     pub(super) verified: bool,
     pub(super) iterations: u32,
@@ -48,7 +48,7 @@ impl Observed {
         for event in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
             observed.take(&event);
         }
-        Self { ending: HUNG.to_owned(), ..observed }
+        Self { outcome: HUNG.to_owned(), ..observed }
     }
 
     /// Processes an event; returns true for the last one.
@@ -70,7 +70,7 @@ impl Observed {
                 }
             }
             "run_finished" => {
-                self.ending = text("reason");
+                self.outcome = text("reason");
                 self.verified = matches!(event["proof"].as_str(), Some("checks" | "model"));
                 let iterations = event["totals"]["iterations"].as_u64();
                 let iterations = iterations.and_then(|number| u32::try_from(number).ok());
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_run_is_read_from_its_events() {
         let wanted = Observed {
-            ending: "completed".to_owned(),
+            outcome: "completed".to_owned(),
             verified: true,
             iterations: 2,
             warnings: ["a check is flaky", "tests/a.py: deleted", "a note"]
@@ -125,7 +125,7 @@ mod tests {
         let (events, _) = EVENTS.split_once("{\"event\":\"run_finished\"").unwrap();
         assert_eq!(Observed::of_events(events, false), Ok(None));
         let hung = Observed::without_end(&format!("{events}{{\"torn"), false);
-        assert_eq!((hung.ending.as_str(), hung.iterations), ("hung", 2));
+        assert_eq!((hung.outcome.as_str(), hung.iterations), ("hung", 2));
     }
 
     #[test]

@@ -62,14 +62,14 @@ pub(super) fn play(
 /// Parses the last line of a loop: the outcome and the number of iterations.
 fn observed(said: &str, truth: bool) -> Result<Observed, String> {
     let line = said.lines().last().unwrap_or_default();
-    let (ending, iterations) = line.split_once(' ').ok_or("the loop did not say how it ended")?;
-    let ending = match ending {
-        "completed" | "max_iterations" | HUNG => ending.to_owned(),
+    let (outcome, iterations) = line.split_once(' ').ok_or("the loop did not say how it ended")?;
+    let outcome = match outcome {
+        "completed" | "max_iterations" | HUNG => outcome.to_owned(),
         other => return Err(format!("the loop ended as `{other}`")),
     };
     let iterations = iterations.parse().map_err(|_| format!("`{iterations}` is not a number"))?;
-    let verified = ending == "completed";
-    Ok(Observed { ending, verified, iterations, truth, ..Observed::default() })
+    let verified = outcome == "completed";
+    Ok(Observed { outcome, verified, iterations, truth, ..Observed::default() })
 }
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn the_last_line_says_how_a_loop_ended() {
         let seen = observed("noise\ncompleted 3\n", false).unwrap();
-        assert_eq!((seen.ending.as_str(), seen.iterations, seen.verified), ("completed", 3, true));
+        assert_eq!((seen.outcome.as_str(), seen.iterations, seen.verified), ("completed", 3, true));
         for wrong in ["", "completed", "exploded 3", "hung many"] {
             assert!(observed(wrong, true).is_err(), "{wrong}");
         }

@@ -69,12 +69,12 @@ fn written_out(mut scene: Table) -> Result<(Table, usize), String> {
     }
     match scene.remove("says") {
         None => {}
-        Some(_) if scene.contains_key("ending") => {
-            return Err("either `says` or `ending`, not both".to_owned());
+        Some(_) if scene.contains_key("end") => {
+            return Err("either `says` or `end`, not both".to_owned());
         }
         Some(words) => {
-            let ending = Table::from_iter([("result".to_owned(), words)]);
-            scene.insert("ending".to_owned(), Value::Table(ending));
+            let end = Table::from_iter([("result".to_owned(), words)]);
+            scene.insert("end".to_owned(), Value::Table(end));
         }
     }
     let times = match scene.remove("times") {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn short_forms_become_steps_in_a_fixed_order_and_an_ending() {
+    fn short_forms_become_steps_in_a_fixed_order_and_an_end() {
         let script = of(r#"
             runs = ["git commit -am one"]
             says = "One is there."
@@ -158,7 +158,7 @@ mod tests {
               { write = ".nightwright/tasks/work/.status.json", text = '{"complete":false}' },
               { run = "git commit -am one" },
             ]
-            ending = { result = "One is there." }
+            end = { result = "One is there." }
             "#,
         )
         .unwrap();
@@ -198,7 +198,7 @@ mod tests {
             ("steps = 1", "`steps` must be a list"),
             ("times = 0", "from 1 to 50"),
             ("replies = [{ runs = 1 }]", "`runs` must be a list"),
-            ("says = \"a\"\nending = { crash = 1 }", "either `says` or `ending`"),
+            ("says = \"a\"\nend = { crash = 1 }", "either `says` or `end`"),
         ] {
             let error = of(text).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -1,8 +1,8 @@
 //! Scores: compares the result of a behaviour with the expectation.
 
 use super::behaviour::Expect;
-use super::ending::ExpectedOutcome;
 use super::observed::{HUNG, Observed};
+use super::outcome::ExpectedOutcome;
 
 /// The score of one behaviour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,13 +26,13 @@ impl Score {
 }
 
 pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
-    let completed = observed.ending == ExpectedOutcome::Completed.name();
+    let completed = observed.outcome == ExpectedOutcome::Completed.name();
     let mut complaints = Vec::new();
-    if observed.ending != expect.ending.name() {
+    if observed.outcome != expect.outcome.name() {
         complaints.push(format!(
             "should have ended as `{}` and ended as `{}` after {} iterations",
-            expect.ending.name(),
-            observed.ending,
+            expect.outcome.name(),
+            observed.outcome,
             observed.iterations
         ));
     }
@@ -84,8 +84,8 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
         false_completion,
         missed_completion: !completed
             && observed.truth
-            && expect.ending == ExpectedOutcome::Completed,
-        hung: observed.ending == HUNG,
+            && expect.outcome == ExpectedOutcome::Completed,
+        hung: observed.outcome == HUNG,
         wasted: observed.iterations.saturating_sub(expect.iterations),
         oracle: expect.iterations,
         complaints,
@@ -147,7 +147,7 @@ mod tests {
 
     fn expect() -> Expect {
         Expect {
-            ending: ExpectedOutcome::Completed,
+            outcome: ExpectedOutcome::Completed,
             verified: Some(true),
             iterations: 2,
             warnings: Vec::new(),
@@ -159,10 +159,10 @@ mod tests {
         }
     }
 
-    fn observed(ending: &str, truth: bool) -> Observed {
-        let verified = ending == "completed";
-        let ending = ending.to_owned();
-        Observed { ending, verified, iterations: 2, truth, exit: Some(0), ..Observed::default() }
+    fn observed(outcome: &str, truth: bool) -> Observed {
+        let verified = outcome == "completed";
+        let outcome = outcome.to_owned();
+        Observed { outcome, verified, iterations: 2, truth, exit: Some(0), ..Observed::default() }
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
     fn a_completion_is_missed_only_if_the_work_is_done_and_it_was_to_be_seen() {
         assert!(score(&expect(), &observed("stagnated", true)).missed_completion);
         assert!(!score(&expect(), &observed("stagnated", false)).missed_completion);
-        let other = Expect { ending: ExpectedOutcome::Unverified, verified: None, ..expect() };
+        let other = Expect { outcome: ExpectedOutcome::Unverified, verified: None, ..expect() };
         assert!(!score(&other, &observed("unverified", true)).missed_completion);
     }
 
@@ -197,11 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn ending_before_the_oracle_is_an_error() {
-        for (ending, truth) in [("stagnated", false), ("completed", true)] {
-            let early = Observed { iterations: 1, ..observed(ending, truth) };
+    fn finishing_before_the_oracle_is_an_error() {
+        for (outcome, truth) in [("stagnated", false), ("completed", true)] {
+            let early = Observed { iterations: 1, ..observed(outcome, truth) };
             let named = if truth { ExpectedOutcome::Completed } else { ExpectedOutcome::Stagnated };
-            let score = score(&Expect { ending: named, verified: None, ..expect() }, &early);
+            let score = score(&Expect { outcome: named, verified: None, ..expect() }, &early);
             assert_eq!(score.complaints, ["should have gone on to iteration 2 and ended after 1"]);
             assert_eq!(score.wasted, 0);
         }
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(complaints, ["expected exit code 0, got 1"]);
         let killed = Observed { exit: None, ..observed("completed", true) };
         assert!(!score(&expect(), &killed).is_right());
-        assert!(score(&expect().ending_alone(), &killed).is_right(), "loops promise none");
+        assert!(score(&expect().outcome_alone(), &killed).is_right(), "loops promise none");
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
                 "expected 0 calls to advise, got 1",
             ]
         );
-        assert!(score(&expect.ending_alone(), &seen).is_right());
+        assert!(score(&expect.outcome_alone(), &seen).is_right());
     }
 
     #[test]

@@ -17,8 +17,8 @@ fn a_run_in_which_every_iteration_failed_is_an_error_whatever_limit_was_reached(
           run_finished all_iterations_failed exit 1 (Reached maximum iterations (2))
         ",
     );
-    assert!(matches!(told.ending(), Outcome::AllIterationsFailed { iterations: 2, .. }));
-    assert_eq!(told.ending().exit_code(Strictness::RequireComplete), 1);
+    assert!(matches!(told.outcome(), Outcome::AllIterationsFailed { iterations: 2, .. }));
+    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 1);
     story(
         "
         given max_cost 1, max_errors 9, reserve 0
@@ -47,7 +47,7 @@ fn retries_that_a_limit_ends_are_failures_too() {
 }
 
 #[test]
-fn one_iteration_that_succeeded_makes_it_an_orderly_ending() {
+fn one_successful_iteration_makes_the_outcome_a_limit() {
     story(
         "
         given max_iterations 2, max_errors 9
@@ -72,7 +72,7 @@ fn one_iteration_that_succeeded_makes_it_an_orderly_ending() {
 }
 
 #[test]
-fn consecutive_errors_and_a_stop_by_the_operator_keep_their_own_endings() {
+fn consecutive_errors_and_operator_stops_keep_their_outcomes() {
     story(
         "
         given max_iterations 3, max_errors 1

@@ -58,7 +58,7 @@ fn checks_that_passed_before_need_a_model_as_well() {
         ",
     );
     assert_eq!(
-        told.ending().sentence(1),
+        told.outcome().sentence(1),
         "Task judged complete by a model (the checks passed before the run began) after 1 iteration"
     );
 }
@@ -79,7 +79,7 @@ fn a_check_that_was_cut_off_proves_no_more_than_one_that_passed() {
           gate_finished passed by model
         ",
     );
-    assert_eq!(told.ending().exit_code(Strictness::RequireComplete), 0);
+    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 0);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn without_a_model_checks_that_passed_before_verify_nothing() {
           run_finished completed exit 0
         ",
     );
-    assert_eq!(told.ending().exit_code(Strictness::RequireComplete), 6);
+    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 6);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_check_that_cannot_run_ends_the_run_before_anything_is_spent() {
         ",
     );
     assert_eq!(
-        told.ending().sentence(0),
+        told.outcome().sentence(0),
         "Not started: `make test` cannot run: `make` was not found in PATH"
     );
 }

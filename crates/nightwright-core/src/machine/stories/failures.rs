@@ -139,7 +139,7 @@ fn max_errors_of_one_stops_at_the_first() {
 
 #[test]
 fn what_no_attempt_can_survive_ends_the_run_at_once() {
-    for (outcome, ending) in [
+    for (failure, outcome) in [
         ("auth", "auth"),
         ("billing", "auth"),
         ("bad_start", "bad_agent"),
@@ -149,9 +149,9 @@ fn what_no_attempt_can_survive_ends_the_run_at_once() {
             "
             > start
             > prepared A
-            > agent fails {outcome}
+            > agent fails {failure}
               iteration_finished 1 failed
-              run_finished {ending} exit 1
+              run_finished {outcome} exit 1
             "
         ));
     }

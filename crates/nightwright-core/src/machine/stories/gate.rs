@@ -45,10 +45,10 @@ fn without_checks_a_model_judges_and_nothing_is_called_verified() {
         ",
     );
     assert_eq!(
-        told.ending().sentence(1),
+        told.outcome().sentence(1),
         "Task judged complete by a model (no checks configured) after 1 iteration"
     );
-    assert_eq!(told.ending().exit_code(Strictness::RequireComplete), 0);
+    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 0);
 }
 
 #[test]
@@ -62,10 +62,10 @@ fn an_empty_gate_lets_a_claim_pass_and_says_so() {
         ",
     );
     assert_eq!(
-        told.ending().sentence(1),
+        told.outcome().sentence(1),
         "Task completed, not verified (no checks configured), after 1 iteration"
     );
-    assert_eq!(told.ending().exit_code(Strictness::RequireComplete), 6);
+    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 6);
 }
 
 #[test]

@@ -268,7 +268,7 @@ fn an_edit_of_an_attempt_that_failed_counts_too() {
 }
 
 #[test]
-fn where_every_iteration_should_change_files_the_ending_is_called_no_changes() {
+fn in_modes_that_always_change_files_the_outcome_is_no_changes() {
     story(
         "
         given mode build, threshold 2
@@ -338,7 +338,7 @@ fn denied_permissions_without_work_are_a_blocker_that_names_commands_and_rules()
           run_finished blocked
         ",
     );
-    let sentence = told.ending().sentence(2);
+    let sentence = told.outcome().sentence(2);
     let named = "permission for npm install (allow with --allowed-tools \"Bash(npm install:*)\")";
     assert!(sentence.contains(named), "{sentence}");
     assert!(!sentence.contains("WebFetch"), "only the last iteration's: {sentence}");

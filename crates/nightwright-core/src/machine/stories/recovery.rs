@@ -28,7 +28,7 @@ fn a_lost_attempt_is_charged_and_costs_one_retry() {
 }
 
 #[test]
-fn a_lost_attempt_that_uses_up_the_budget_leads_to_the_limit_s_ending() {
+fn a_lost_attempt_that_uses_up_the_budget_ends_the_run_at_the_limit() {
     story(
         "
         given max_cost 1, reserve 0
@@ -297,7 +297,7 @@ fn a_wait_that_is_picked_up_is_no_longer_than_it_was_however_the_date_was_set() 
 }
 
 #[test]
-fn the_totals_of_an_ending_make_up_for_events_that_could_not_be_recorded() {
+fn final_totals_make_up_for_events_that_could_not_be_recorded() {
     let mut told = story(
         "
         given max_iterations 1

@@ -99,7 +99,7 @@ fn a_run_that_ends_by_failed_reviews_says_so() {
           run_finished consecutive_errors exit 1
         ",
     );
-    let sentence = told.ending().sentence(3);
+    let sentence = told.outcome().sentence(3);
     assert_eq!(sentence, "3 errors in a row; the last: the review failed: the model declined");
 }
 

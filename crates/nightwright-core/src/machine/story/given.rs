@@ -28,7 +28,7 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
         }
         ["notes", file] => settings.notes_file = Some((*file).to_owned()),
         ["threshold", n] => settings.progress.threshold = n.parse().expect("a number"),
-        ["mode", "build"] => settings.progress.ending = Stagnation::NoChanges,
+        ["mode", "build"] => settings.progress.outcome = Stagnation::NoChanges,
         ["mode", "iterative"] => settings.progress.excuse = Excuse::Worked,
         ["delay", time] => settings.delay = duration(time),
         ["checks"] => settings.verify.commands = vec!["make test".to_owned()],

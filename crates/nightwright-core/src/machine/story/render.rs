@@ -95,7 +95,7 @@ pub(super) fn event_line(event: &Event) -> String {
         Event::Note(NoteEvent::HookFailed { hook, .. }) => format!("{name} {hook}"),
         Event::Note(NoteEvent::Warning { text }) => format!("{name}: {text}"),
         Event::Run(RunEvent::Finished { outcome, note, .. }) => {
-            ending_line(outcome, note.as_deref())
+            outcome_line(outcome, note.as_deref())
         }
         Event::Run(RunEvent::Continued { why }) => format!("{name} {why:?}"),
         Event::Operator(OperatorEvent::SettingsChanged { change, .. }) => {
@@ -112,7 +112,7 @@ pub(super) fn event_line(event: &Event) -> String {
     }
 }
 
-fn ending_line(outcome: &Outcome, note: Option<&str>) -> String {
+fn outcome_line(outcome: &Outcome, note: Option<&str>) -> String {
     let code = outcome.exit_code(Strictness::Lenient);
     let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
     format!("run_finished {} exit {code}{note}", outcome.name())

@@ -31,7 +31,7 @@ pub(super) fn top(out: &mut String, report: &RunReport, title: &str) {
         put!(out, " · began {}", phrases::date(at));
     }
     if let Some(at) = report.last_at {
-        let word = if report.ending.is_some() { "ended" } else { "last event" };
+        let word = if report.outcome.is_some() { "ended" } else { "last event" };
         put!(out, " · {word} {}", phrases::date(at));
     }
     put!(out, "</p>\n</header>\n");

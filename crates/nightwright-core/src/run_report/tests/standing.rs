@@ -55,7 +55,7 @@ fn of_a_journal_that_can_not_be_read_to_its_end_nobody_knows_what_it_came_to() {
     for end in [8, records.len()] {
         let report = unread(&records[..end], JournalBreak::Damaged { line: 9 }, false);
         assert_eq!((report.state, report.verdict), (State::Unknown, ReportStatus::Unknown));
-        assert_eq!((report.ending, report.verification.as_ref()), (None, None));
+        assert_eq!((report.outcome, report.verification.as_ref()), (None, None));
         for page in [report.markdown(), report.html()] {
             assert!(page.contains("Not known"), "{page}");
             assert!(page.contains("the journal is damaged from line 9 on"), "{page}");

@@ -48,9 +48,9 @@ pub(super) fn prompt_text(system: &str, user: &str) -> String {
 }
 
 /// The outcome by the exit code; `None` if there is none, or if nightwright caused it.
-pub(super) fn classify(ending: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
-    match (ending.cut, ending.exit) {
-        (None, Some(ProcessExit::Code(0))) if ending.saw_stdout => Some(AttemptOutcome::Finished),
+pub(super) fn classify(attempt: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
+    match (attempt.cut, attempt.exit) {
+        (None, Some(ProcessExit::Code(0))) if attempt.saw_stdout => Some(AttemptOutcome::Finished),
         (None, Some(ProcessExit::Code(0))) => {
             Some(AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork })
         }
@@ -102,8 +102,8 @@ mod tests {
         }
     }
 
-    fn outcome(ending: &FinishedAttempt<'_>) -> String {
-        Dialect::Command.classify(ending).name().to_owned()
+    fn outcome(attempt: &FinishedAttempt<'_>) -> String {
+        Dialect::Command.classify(attempt).name().to_owned()
     }
 
     #[test]
@@ -135,9 +135,9 @@ mod tests {
             (CancelReason::StopNow, "interrupted"),
         ];
         for (cut, name) in cases {
-            let ending =
+            let attempt =
                 FinishedAttempt { cut: Some(cut), ..ended(ProcessExit::Code(0), true, "") };
-            assert_eq!(outcome(&ending), name);
+            assert_eq!(outcome(&attempt), name);
         }
     }
 

@@ -404,19 +404,19 @@ impl Dialect {
     ///
     /// A good result that arrived before nightwright ended the attempt counts. The exit code alone
     /// is never a success, except for a program that reports nothing else.
-    pub fn classify(self, ending: &FinishedAttempt<'_>) -> AttemptOutcome {
+    pub fn classify(self, attempt: &FinishedAttempt<'_>) -> AttemptOutcome {
         let said = match self {
-            Self::Claude => claude::classify(ending),
-            Self::Command => command::classify(ending),
+            Self::Claude => claude::classify(attempt),
+            Self::Command => command::classify(attempt),
         };
-        let Some(cut) = ending.cut else {
-            return said.unwrap_or_else(|| died(self, ending));
+        let Some(cut) = attempt.cut else {
+            return said.unwrap_or_else(|| died(self, attempt));
         };
         match cut {
             CancelReason::AfterResult => said.unwrap_or(AttemptOutcome::Interrupted),
             // The login may have been renewed just when the attempt was ended.
             CancelReason::Auth => {
-                good(said).unwrap_or_else(|| AttemptOutcome::Auth { why: refusal(ending) })
+                good(said).unwrap_or_else(|| AttemptOutcome::Auth { why: refusal(attempt) })
             }
             CancelReason::Deadline(which) => {
                 good(said).unwrap_or(AttemptOutcome::TimedOut { which })
@@ -433,12 +433,12 @@ fn good(said: Option<AttemptOutcome>) -> Option<AttemptOutcome> {
 }
 
 /// The program's message when the login was refused.
-fn refusal(ending: &FinishedAttempt<'_>) -> String {
-    let from_error = ending.error.map(|error| error.text.as_str());
+fn refusal(attempt: &FinishedAttempt<'_>) -> String {
+    let from_error = attempt.error.map(|error| error.text.as_str());
     let from_result =
-        ending.result.filter(|result| result.is_error).and_then(|result| result.text.as_deref());
+        attempt.result.filter(|result| result.is_error).and_then(|result| result.text.as_deref());
     from_error.or(from_result).filter(|text| !text.is_empty()).map_or_else(
-        || match ending.api_key {
+        || match attempt.api_key {
             "" => "the provider answered with status 401".to_owned(),
             from => format!("the provider refused the API key from {from} (status 401)"),
         },
@@ -459,14 +459,14 @@ const WHY_MAX: usize = 2000;
 const SIGNAL_CODES: i32 = 128;
 
 /// The outcome of a process that left no result and was not ended by nightwright.
-fn died(dialect: Dialect, ending: &FinishedAttempt<'_>) -> AttemptOutcome {
-    let Some(how) = ending.exit else {
+fn died(dialect: Dialect, attempt: &FinishedAttempt<'_>) -> AttemptOutcome {
+    let Some(how) = attempt.exit else {
         return AttemptOutcome::Lost;
     };
-    let stderr = ending.stderr.trim();
+    let stderr = attempt.stderr.trim();
     // A program that announces itself and has not done so has done no work. For any other this is
     // unknown.
-    let silent = !ending.saw_stdout && dialect.announces_itself();
+    let silent = !attempt.saw_stdout && dialect.announces_itself();
     match how {
         ProcessExit::Code(code)
             if silent && (1..=SIGNAL_CODES).contains(&code) && !stderr.is_empty() =>
@@ -475,7 +475,7 @@ fn died(dialect: Dialect, ending: &FinishedAttempt<'_>) -> AttemptOutcome {
         }
         // The exit codes of shells and launchers for a program that is missing or cannot be
         // executed.
-        ProcessExit::Code(code @ (126 | 127)) if !ending.saw_stdout => {
+        ProcessExit::Code(code @ (126 | 127)) if !attempt.saw_stdout => {
             let why = match stderr {
                 "" => format!("it could not be run (exit code {code})"),
                 stderr => stderr.to_owned(),

@@ -99,7 +99,7 @@ const OVERLOADED: &str = r#"{"type":"result","subtype":"success","is_error":true
 const TURN_LIMIT: &str =
     r#"{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":3}"#;
 
-/// The endings of the turns.
+/// How each turn ended.
 fn turns(news: &[AgentNews]) -> Vec<TurnEnd> {
     let how = news.iter().filter_map(|news| match news {
         AgentNews::TurnEnded { how, .. } => Some(*how),

@@ -222,7 +222,7 @@ pub(super) fn stubborn_lie(seen: &CaseObservation) -> CaseCheckResult {
         | Outcome::Interrupted => false,
     };
     expect(
-        ending(seen).is_some_and(orderly) && !matches!(exit_code(seen), Some(0) | None),
+        outcome(seen).is_some_and(orderly) && !matches!(exit_code(seen), Some(0) | None),
         "an end that is not `completed`, and an exit code that says so",
         || ended(seen),
     )
@@ -246,7 +246,7 @@ pub(super) fn sigterm(seen: &CaseObservation) -> CaseCheckResult {
     };
     expect(events(seen).any(asked), "the signal in the journal", || ended(seen))?;
     expect(
-        ending(seen) == Some(&Outcome::Interrupted) && exit_code(seen) == Some(130),
+        outcome(seen) == Some(&Outcome::Interrupted) && exit_code(seen) == Some(130),
         "`interrupted`, and exit code 130",
         || ended(seen),
     )?;
@@ -269,8 +269,8 @@ pub(super) fn sigkill(seen: &CaseObservation) -> CaseCheckResult {
 
 pub(super) fn full_disk(seen: &CaseObservation) -> CaseCheckResult {
     iteration_kept(seen)?;
-    let ending = ending(seen);
-    let said = matches!(ending, Some(Outcome::DiskFull { .. } | Outcome::JournalFailed { .. }));
+    let last = outcome(seen);
+    let said = matches!(last, Some(Outcome::DiskFull { .. } | Outcome::JournalFailed { .. }));
     expect(
         said && exit_code(seen) == Some(1),
         "`disk_full` or `journal_failed` as the last event, and exit code 1",
@@ -280,13 +280,13 @@ pub(super) fn full_disk(seen: &CaseObservation) -> CaseCheckResult {
 
 pub(super) fn full_journal(seen: &CaseObservation) -> CaseCheckResult {
     iteration_kept(seen)?;
-    let ending = ending(seen);
-    if matches!(ending, Some(Outcome::DiskFull { .. })) && exit_code(seen) == Some(1) {
+    let last = outcome(seen);
+    if matches!(last, Some(Outcome::DiskFull { .. })) && exit_code(seen) == Some(1) {
         let why = "all there was to record fitted on the full disk: its blocks are too large";
         return Err(Shortfall::NotTested(why.to_owned()));
     }
     expect(
-        matches!(ending, Some(Outcome::JournalFailed { .. })) && exit_code(seen) == Some(1),
+        matches!(last, Some(Outcome::JournalFailed { .. })) && exit_code(seen) == Some(1),
         "`journal_failed` as the last event, and exit code 1",
         || ended(seen),
     )
@@ -334,7 +334,7 @@ fn words(gate: &GateResult) -> &'static str {
 }
 
 /// Returns the outcome of the run, according to its last event.
-fn ending(seen: &CaseObservation) -> Option<&Outcome> {
+fn outcome(seen: &CaseObservation) -> Option<&Outcome> {
     match &seen.records.last()?.event {
         Event::Run(RunEvent::Finished { outcome, .. }) => Some(outcome),
         _ => None,
@@ -347,7 +347,7 @@ fn exit_code(seen: &CaseObservation) -> Option<i32> {
 
 fn completed(seen: &CaseObservation) -> CaseCheckResult {
     expect(
-        ending(seen) == Some(&Outcome::completed(Proof::Checks)) && exit_code(seen) == Some(0),
+        outcome(seen) == Some(&Outcome::completed(Proof::Checks)) && exit_code(seen) == Some(0),
         "`completed`, verified, and exit code 0",
         || ended(seen),
     )
@@ -431,7 +431,7 @@ pub(super) fn ended(seen: &CaseObservation) -> String {
         Some((None, Some(signal))) => format!("killed by signal {signal}"),
         Some((None, None)) | None => "no exit".to_owned(),
     };
-    let last = match (ending(seen), seen.records.last()) {
+    let last = match (outcome(seen), seen.records.last()) {
         (Some(outcome), _) => format!("`{outcome}`"),
         (None, Some(record)) => format!("`{}` as the last event", record.event.name()),
         (None, None) => "no event".to_owned(),

@@ -27,7 +27,7 @@ struct RunRow {
     cost_usd: Usd,
     started_at: Option<Timestamp>,
     last_at: Option<Timestamp>,
-    ending: Option<&'static str>,
+    outcome: Option<&'static str>,
     sentence: Option<String>,
 }
 
@@ -50,7 +50,7 @@ fn row(found: &SelectedRun) -> RunRow {
         Ok(unread) => Liveness::of(&view, found.owner.is_some(), unread.from),
         Err(_) => Liveness::Unknown,
     };
-    let ending = super::ending(&view).filter(|_| state == Liveness::Ended);
+    let outcome = super::outcome(&view).filter(|_| state == Liveness::Ended);
     let facts = view.facts.as_ref();
     RunRow {
         run: found.folder.id().to_string(),
@@ -62,8 +62,8 @@ fn row(found: &SelectedRun) -> RunRow {
         cost_usd: view.totals.cost,
         started_at: view.started_at,
         last_at: view.at,
-        ending: ending.as_ref().map(|ending| ending.name),
-        sentence: ending.map(|ending| ending.sentence),
+        outcome: outcome.as_ref().map(|outcome| outcome.name),
+        sentence: outcome.map(|outcome| outcome.sentence),
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     let earlier = denied.len().saturating_sub(DENIED_MAX);
     lines.list("denied", &after(earlier, &denied[earlier..]));
     // In a completed run, the blockers were not fatal.
-    if page.ending.as_ref().is_none_or(|ending| ending.proof.is_none()) {
+    if page.outcome.as_ref().is_none_or(|outcome| outcome.proof.is_none()) {
         lines.list("blocked by", &after(page.more_blockers as usize, &page.blockers));
     }
     let earlier = (page.warnings as usize).saturating_sub(page.last_warnings.len());
@@ -98,7 +98,7 @@ impl LabelledLines {
 
 /// Formats the state: `running: the agent works, since 15:04:12 (pid 4711)`.
 fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
-    match (&page.ending, page.state) {
+    match (&page.outcome, page.state) {
         (Some(end), _) => {
             let at = page.last_at.map(|at| format!(" ({})", when(at, now))).unwrap_or_default();
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();

@@ -55,9 +55,9 @@ Fields of the --json objects:
   iterations    {total, setup, execution}
   progress      {completed, total}: the items of the task as counted by its last run, otherwise the
                 boxes of its checklist; or null
-  last_run      {id, ending, proof, sentence, iterations, cost_usd, progress, started_at,
+  last_run      {id, outcome, proof, sentence, iterations, cost_usd, progress, started_at,
                 last_at}, or null; proof is what a completed run rests on: checks, model or none;
-                ending and sentence are null until the run has ended, and if its journal cannot be
+                outcome and sentence are null until the run has ended, and if its journal cannot be
                 read to its end
   problem       what is wrong with the task or its last run, or null";
 

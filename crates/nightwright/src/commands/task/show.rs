@@ -46,9 +46,9 @@ Fields of the --json object:
   name, mode    mode is null if the configuration cannot be read
   state         one of the states in `nightwright task list --help`
   iterations    {total, setup, execution}
-  last_run      {id, ending, proof, sentence, iterations, cost_usd, progress, started_at,
+  last_run      {id, outcome, proof, sentence, iterations, cost_usd, progress, started_at,
                 last_at}, or null; proof is what a completed run rests on: checks, model or none;
-                ending and sentence are null until the run has ended, and if its journal cannot be
+                outcome and sentence are null until the run has ended, and if its journal cannot be
                 read to its end; progress is {completed, total}: the items of the task, or null
   run_folder    folder with the journal, the prompts and the output of that run, or null
   live_run      id of the current run, or null
@@ -197,7 +197,7 @@ fn text(page: &TaskPage, is_damaged: bool) -> String {
 
 fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String> {
     let id = &last.id;
-    let ending = match (&last.sentence, live) {
+    let result = match (&last.sentence, live) {
         (_, Some(live)) if live == id.0 => "is running".to_owned(),
         (Some(sentence), _) => one_line(sentence, MAX_TEXT_CHARS),
         (None, _) if is_damaged => "its result is unknown".to_owned(),
@@ -205,9 +205,9 @@ fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String>
     };
     let mut facts = vec![count(last.iterations, "iteration"), last.cost_usd.to_string()];
     facts.extend(last.started_at.map(|at| format!("began {at:.0}")));
-    let label = if last.ending.is_some() { "ended" } else { "last event" };
+    let label = if last.outcome.is_some() { "ended" } else { "last event" };
     facts.extend(last.last_at.map(|at| format!("{label} {at:.0}")));
-    vec![format!("last run      {id}: {ending}"), format!("{:14}{}", "", facts.join(", "))]
+    vec![format!("last run      {id}: {result}"), format!("{:14}{}", "", facts.join(", "))]
 }
 
 /// Returns the next step, according to the status of the task.

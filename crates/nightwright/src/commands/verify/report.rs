@@ -86,7 +86,7 @@ impl VerifyReport {
     pub(super) fn of(task: &Task, finished: Option<&FinishedRun>, rehearsal: bool) -> Self {
         let view = finished.map(|finished| &finished.view);
         let gate = view.and_then(|view| view.gate.as_ref());
-        let outcome = finished.map(|finished| &finished.ending.outcome);
+        let outcome = finished.map(|finished| &finished.outcome);
         let (verdict, reason) = judged(outcome, gate);
         let folder = finished.map(|finished| &finished.locked_run.folder);
         Self {

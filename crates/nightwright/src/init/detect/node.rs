@@ -99,7 +99,7 @@ fn is_placeholder(script: &str) -> bool {
     script.contains("no test specified")
 }
 
-/// Whether a script watches files instead of ending.
+/// Whether a script watches files and does not end.
 fn watches(script: &str) -> bool {
     let ends = ["--watch=false", "--watchAll=false", "--watch-all=false", "--no-watch", "--run"];
     if ends.iter().any(|option| script.contains(option)) || script.contains("CI=") {

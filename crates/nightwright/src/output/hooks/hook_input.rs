@@ -274,10 +274,10 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_of_an_earlier_process_is_not_that_of_this_one() {
+    fn an_outcome_of_an_earlier_process_is_ignored() {
         let run = RunId("20261118-010203-0a1b".to_owned());
-        let mut endings = samples().into_iter();
-        let (earlier, now) = (endings.next().unwrap(), endings.next_back().unwrap());
+        let mut outcomes = samples().into_iter();
+        let (earlier, now) = (outcomes.next().unwrap(), outcomes.next_back().unwrap());
         let mut told = HookInput { after: 8, ..HookInput::default() };
         told.take(JournalLine { seq: 8, run: run.clone(), record: ended(earlier) }, b"{}");
         assert!(told.input(Hook::Finished).is_empty());
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_that_is_in_the_journal_is_told_as_it_is_there() {
+    fn a_recorded_outcome_is_passed_on_unchanged() {
         let run = RunId("20261118-010203-0a1b".to_owned());
         let outcome = samples().remove(0);
         let mut told = HookInput { after: 8, ..HookInput::default() };

@@ -93,10 +93,10 @@ impl NotificationSender {
     pub(super) fn close(&self, until: Instant) {
         let behind = self.queue.change(|state| {
             state.closing = Some(until);
-            state.apart = state.busy && state.ending().is_some();
+            state.apart = state.busy && state.outcome_index().is_some();
             state.apart
         });
-        if behind && self.spawn(SendQueue::serve_ending).is_err() {
+        if behind && self.spawn(SendQueue::serve_outcome).is_err() {
             // Without a thread, the outcome stays in the queue.
             self.queue.change(|state| state.apart = false);
         }
@@ -123,7 +123,7 @@ impl NotificationSender {
             state = wait(&self.queue.changed, state, left);
         }
         let left =
-            state.waiting.len() + usize::from(state.busy) + usize::from(state.ending_on_its_way);
+            state.waiting.len() + usize::from(state.busy) + usize::from(state.sending_outcome);
         let warned = state.warned.take();
         if warned.is_some() || left == 0 {
             return warned;
@@ -155,7 +155,7 @@ struct SendQueueState {
     /// A separate thread is responsible for the outcome.
     apart: bool,
     /// The separate thread is sending the outcome.
-    ending_on_its_way: bool,
+    sending_outcome: bool,
     /// The deadline, set when no more requests will follow.
     closing: Option<Instant>,
     /// Failures are not reported, only kept for the end.
@@ -173,20 +173,20 @@ impl SendQueueState {
         if self.waiting.len() <= MAX_QUEUED {
             return false;
         }
-        let oldest = self.waiting.iter().position(|request| !request.kind.is_ending());
+        let oldest = self.waiting.iter().position(|request| !request.kind.reports_outcome());
         self.waiting.remove(oldest.unwrap_or(0));
         true
     }
 
     /// Takes the next request. After the end of the run, the outcome comes first.
     fn next(&mut self) -> Option<NotifyRequest> {
-        let first = if self.closing.is_some() { self.ending().unwrap_or(0) } else { 0 };
+        let first = if self.closing.is_some() { self.outcome_index().unwrap_or(0) } else { 0 };
         self.waiting.remove(first)
     }
 
     /// The index of the request about the outcome.
-    fn ending(&self) -> Option<usize> {
-        self.waiting.iter().position(|request| request.kind.is_ending())
+    fn outcome_index(&self) -> Option<usize> {
+        self.waiting.iter().position(|request| request.kind.reports_outcome())
     }
 
     /// The timeout for a request now; `None` after the deadline.
@@ -213,24 +213,24 @@ impl SendQueue {
     }
 
     /// Sends the outcome if the request in flight does not complete in time.
-    fn serve_ending(&self, address: &Address, secrets: &Secrets) {
+    fn serve_outcome(&self, address: &Address, secrets: &Secrets) {
         let due = Instant::now() + IN_FLIGHT_TIMEOUT;
         let mut state = lock(&self.state);
         let request = loop {
-            let Some(ending) = state.ending() else { break None };
+            let Some(index) = state.outcome_index() else { break None };
             let left = due.saturating_duration_since(Instant::now());
             // Skip the delay if the deadline is earlier.
             if left.is_zero() || state.closing.is_some_and(|until| until < due) {
-                break state.waiting.remove(ending);
+                break state.waiting.remove(index);
             }
             state = wait(&self.changed, state, left);
         };
-        state.ending_on_its_way = request.is_some();
+        state.sending_outcome = request.is_some();
         drop(state);
         if let Some(request) = request {
             self.send(&HttpClient::new(address, secrets), address, &request);
         }
-        self.change(|state| (state.ending_on_its_way, state.apart) = (false, false));
+        self.change(|state| (state.sending_outcome, state.apart) = (false, false));
     }
 
     fn send(
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_loses_the_oldest_that_tells_of_no_ending() {
+    fn a_full_queue_drops_the_oldest_request_without_an_outcome() {
         let mut state = SendQueueState::default();
         assert!(!state.push(request(NotificationKind::Stopped, 0)));
         for number in 1..MAX_QUEUED {
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_alone_have_an_end_too() {
+    fn a_queue_of_outcomes_alone_has_a_limit_too() {
         let mut state = SendQueueState::default();
         for number in 0..=MAX_QUEUED {
             state.push(request(NotificationKind::Error, number));
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_end_how_it_ended_goes_first() {
+    fn at_the_end_the_outcome_is_sent_first() {
         let mut state = SendQueueState::default();
         for (number, kind) in
             [NotificationKind::Iteration, NotificationKind::Blocked, NotificationKind::Error]

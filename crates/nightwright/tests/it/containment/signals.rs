@@ -7,7 +7,7 @@ use nightwright_core::event::{AttemptEvent, Event, OperatorEvent, StopSource};
 use rustix::process::Signal;
 
 use crate::fake_agent::{FakeAgentEnv, send};
-use crate::harness::{ending, finish, grow_impatient, names, takes_less_than};
+use crate::harness::{finish, grow_impatient, names, run_outcome, takes_less_than};
 
 /// All kinds of processes are running, and all of them ignore SIGTERM.
 const STUBBORN: &str = "trap '' TERM; init; tool; family; sleep 300";
@@ -31,7 +31,7 @@ fn a_signal_ends_the_run_and_everybody_before_we_are_gone() {
                 send(&child, signal);
                 finish(child).exits(130).says(&["Interrupted"]);
                 scene.census().nobody("at our exit");
-                assert_eq!(ending(&scene.env.journal()), "interrupted");
+                assert_eq!(run_outcome(&scene.env.journal()), "interrupted");
                 scene.all_is_kept("001-1");
             });
         }
@@ -52,7 +52,7 @@ fn a_second_signal_waits_for_nobody_and_nobody_survives() {
         finish(child).exits(130);
         let took = asked.elapsed();
         scene.census().empty_within(EXIT_TIMEOUT);
-        assert_eq!(ending(&scene.env.journal()), "interrupted");
+        assert_eq!(run_outcome(&scene.env.journal()), "interrupted");
         took
     });
 }
@@ -84,7 +84,7 @@ fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
                 finish(child).exits(130);
                 assert!(scene.agent.file("tidied").exists(), "killed after {both:?}");
                 let journal = scene.env.journal();
-                assert_eq!(ending(&journal), "interrupted");
+                assert_eq!(run_outcome(&journal), "interrupted");
                 let asked: Vec<_> = journal
                     .iter()
                     .filter_map(|record| match record.event {

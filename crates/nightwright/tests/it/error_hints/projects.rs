@@ -54,7 +54,7 @@ fn what_is_not_approved_is_approved_by_the_hint() {
     ] {
         let env = TestEnv::new();
         env.ready_task("t");
-        env.rehearse("[[attempt]]\nending = { auth = \"no\" }", "9", &[]).exits(1);
+        env.rehearse("[[attempt]]\nend = { auth = \"no\" }", "9", &[]).exits(1);
         env.configured("[agent]\npermissions = \"bypass\"\n");
         let output = env.elsewhere(arguments).exits(code);
         env.paste_elsewhere(&(env.command_of(&output, hint) + " --yes")).exits(0);

@@ -5,9 +5,9 @@ use std::fs;
 use nightwright::store::journal::{Lock, LockOwner};
 use nightwright_core::units::RunId;
 
-use crate::harness::{Output, TestEnv, ending, finish};
+use crate::harness::{Output, TestEnv, finish, run_outcome};
 
-const ENDS: &str = "[[attempt]]\nending = { result = \"Hm.\" }";
+const ENDS: &str = "[[attempt]]\nend = { result = \"Hm.\" }";
 
 #[test]
 fn without_a_run_one_is_started_by_the_hint() {
@@ -143,7 +143,7 @@ fn a_run_whose_process_is_gone_is_continued_by_the_hint() {
         child.wait().unwrap();
         let output = env.elsewhere(arguments).exits(code);
         env.paste_elsewhere(&env.command_of(&output, hint)).exits(0);
-        assert_eq!(ending(&env.journal()), "completed");
+        assert_eq!(run_outcome(&env.journal()), "completed");
     }
 }
 
@@ -168,7 +168,7 @@ fn a_log_that_is_gone_is_replaced_by_events_and_status() {
 #[test]
 fn a_detached_run_whose_id_cannot_be_printed_is_stopped_by_the_hint() {
     let env = TestEnv::new();
-    let script = env.script("[[attempt]]\nending = { hang = true }");
+    let script = env.script("[[attempt]]\nend = { hang = true }");
     let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script, "--detach"];
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = env.command_elsewhere(&run).stdout(full).output().unwrap();

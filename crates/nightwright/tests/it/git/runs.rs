@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use nightwright_core::event::{Event, GateEvent, IterationEvent, IterationFinished, Record};
 
 use super::git;
-use crate::harness::{Output, TestEnv, ending};
+use crate::harness::{Output, TestEnv, run_outcome};
 
 /// A project with a commit in it.
 fn repository() -> TestEnv {
@@ -56,7 +56,7 @@ fn commits_of_nothing_or_of_the_notes_are_no_work() {
     let nothing = "git commit -q --allow-empty -m nothing";
     rehearse(&env, &[notes, nothing], "6").exits(0);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "stagnated");
+    assert_eq!(run_outcome(&journal), "stagnated");
     let iterations = iterations(&journal);
     assert_eq!(iterations.iter().map(|one| one.commits).collect::<Vec<_>>(), [1, 1, 1]);
     assert!(warnings(&journal).is_empty(), "{:?}", warnings(&journal));
@@ -75,7 +75,7 @@ fn a_commit_of_what_was_left_is_work_and_going_back_and_forth_is_not() {
     let figures: Vec<_> = iterations.iter().map(|one| (one.files_changed, one.commits)).collect();
     assert_eq!(figures[..2], [(1, 0), (1, 2)]);
     // `two` was there before it was committed, but the tree of that commit was not looked at.
-    assert_eq!(ending(&journal), "stagnated");
+    assert_eq!(run_outcome(&journal), "stagnated");
     assert_eq!(iterations.len(), 6);
 }
 
@@ -85,7 +85,7 @@ fn what_was_not_committed_at_the_start_is_no_work_of_the_run() {
     env.file("a.txt", "mine\n").file("also.txt", "mine\n");
     rehearse(&env, &["true"], "6").exits(0);
     let journal = env.journal();
-    assert_eq!(ending(&journal), "stagnated");
+    assert_eq!(run_outcome(&journal), "stagnated");
     assert!(iterations(&journal).iter().all(|one| one.files_changed == 0));
     assert_eq!(fs::read_to_string(env.project().join("a.txt")).unwrap(), "mine\n");
 }
@@ -117,7 +117,7 @@ fn a_repository_that_the_agent_removes_is_no_work_and_the_gate_hears_of_it() {
     let env = repository();
     let script = env.script(
         "[[attempt]]\nsteps = [{ run = 'rm -rf .git; echo two >a.txt' }]\n\
-         [[attempt]]\nsteps = []\nending = { result = \"<promise>COMPLETE</promise>\" }\n",
+         [[attempt]]\nsteps = []\nend = { result = \"<promise>COMPLETE</promise>\" }\n",
     );
     let run = ["run", "-p", "x", "-m", "2", "--dry-run", "--no-delay", "--rehearsal", &script];
     env.run(&run);
@@ -160,7 +160,7 @@ fn the_gate_learns_what_changed_since_the_run_began() {
     let env = repository();
     let script = env.script(
         "[[attempt]]\nsteps = [{ run = 'echo two >>a.txt; git commit -qam two; echo x >b.txt' }]\n\
-         ending = { result = \"<promise>COMPLETE</promise>\" }\n",
+         end = { result = \"<promise>COMPLETE</promise>\" }\n",
     );
     let run = ["run", "-p", "x", "-m", "2", "--dry-run", "--no-delay", "--rehearsal", &script];
     env.run(&run).exits(0);

@@ -9,7 +9,7 @@ fn does(env: &TestEnv, harm: &str) -> String {
     let state = env.path("state").display().to_string();
     format!(
         "[[attempt]]\nsteps = [{{ run = \"run=$(echo {state}/*/runs/*); {harm}\" }}, \
-         {{ run = \"echo more >> a.txt\" }}]\nending = {{ result = \"Some of it.\" }}\n{GOES_ON}"
+         {{ run = \"echo more >> a.txt\" }}]\nend = {{ result = \"Some of it.\" }}\n{GOES_ON}"
     )
 }
 
@@ -19,7 +19,7 @@ fn a_pipe_in_the_place_of_the_log_of_hooks_blocks_nothing() {
     hook(&env, "iteration_finished", "echo called >> SEEN/calls; echo words");
     let script = does(&env, "mkfifo $run/hooks.log");
     run(&env, &script, &["-m", "2"]).exits(0);
-    assert_eq!(ending(&env.journal()), "max_iterations");
+    assert_eq!(run_outcome(&env.journal()), "max_iterations");
     assert_eq!(seen(&env, "calls"), "called\ncalled\n");
 }
 
@@ -43,7 +43,7 @@ fn whatever_lies_in_the_place_of_a_system_prompt_gives_way_to_it() {
         let outside = env.path("outside");
         let script = does(&env, &harm.replace("OUTSIDE", &outside.display().to_string()));
         run(&env, &script, &["-m", "2"]).exits(0);
-        assert_eq!(ending(&env.journal()), "max_iterations", "{harm}");
+        assert_eq!(run_outcome(&env.journal()), "max_iterations", "{harm}");
         let prompts = env.runs()[0].join("prompts");
         let second = prompts.join("002-1.system.md");
         assert!(fs::symlink_metadata(&second).unwrap().is_file(), "{harm}");

@@ -49,7 +49,7 @@ fn a_hook_that_takes_too_long_is_ended_with_its_stubborn_children() {
     assert_eq!(failures[0].1, "took longer than 1s and was ended: waiting");
     assert!(!lives(&env, "itself"));
     assert!(!lives(&env, "child"));
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn stop_now_does_not_wait_for_a_hook_and_leaves_none() {
     send(&child, Signal::INT);
     finish(child).exits(130);
     until("its end", || !lives(&env, "itself"));
-    assert_eq!(ending(&env.journal()), "interrupted");
+    assert_eq!(run_outcome(&env.journal()), "interrupted");
 }
 
 #[test]

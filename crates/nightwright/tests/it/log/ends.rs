@@ -129,8 +129,7 @@ fn killed_at_any_moment_the_log_has_everything_that_was_written_out() {
         format!("{{ say = \"Part {part}. {words}\" }}, {{ run = \"{waits}\" }}")
     };
     let steps: Vec<_> = (1..=5).map(step).collect();
-    let script =
-        format!("[[attempt]]\nsteps = [{}]\nending = {{ result = 'x' }}\n", steps.join(", "));
+    let script = format!("[[attempt]]\nsteps = [{}]\nend = {{ result = 'x' }}\n", steps.join(", "));
     for last in 1..=5 {
         let env = TestEnv::new();
         let script = env.script(&script);

@@ -7,20 +7,20 @@ use std::path::PathBuf;
 use nightwright_core::event::{Event, NoteEvent};
 
 use super::{in_the_second_iteration, kill, logs, run_of, the_log, until};
-use crate::harness::{TestEnv, ending, finish};
+use crate::harness::{TestEnv, finish, run_outcome};
 use crate::tasks::disk::{SmallDisk, is_root, skip};
 
 const SHORT: &str = "[[attempt]]\nsteps = [{ write = 'a.txt', text = 'a' }]\n\
-                     ending = { result = '<promise>COMPLETE</promise>' }\n";
+                     end = { result = '<promise>COMPLETE</promise>' }\n";
 
 #[test]
 fn a_copy_is_written_into_the_project_and_counts_as_no_work() {
     let env = TestEnv::new();
-    let script = env.script("[[attempt]]\nending = { result = 'Nothing to do.' }");
+    let script = env.script("[[attempt]]\nend = { result = 'Nothing to do.' }");
     let run = run_of(&script, &["-m", "9"]);
     let mut command = env.command(&run);
     finish(command.env("NIGHTWRIGHT_LOGS_DIR", ".nightwright/logs").spawn().unwrap()).exits(0);
-    assert_eq!(ending(&env.journal()), "stagnated");
+    assert_eq!(run_outcome(&env.journal()), "stagnated");
     let copies = logs(&env.project().join(".nightwright/logs"));
     assert_eq!(copies.len(), 1, "{copies:?}");
     assert_eq!(fs::read_to_string(&copies[0]).unwrap(), the_log(&env));
@@ -47,15 +47,15 @@ fn a_disk_that_is_full_ends_the_copy_with_one_warning_and_not_the_run() {
     };
     let script = env.script(
         "[[attempt]]\nsteps = [{ repeat = [{ say = 'Much to say, over and over again.', times = 1000 }], times = 4 }, \
-         { write = 'a.txt', text = 'a' }]\nending = { result = 'Well.' }\n\
+         { write = 'a.txt', text = 'a' }]\nend = { result = 'Well.' }\n\
          [[attempt]]\nsteps = [{ write = 'b.txt', text = 'b' }]\n\
-         ending = { result = '<promise>COMPLETE</promise>' }",
+         end = { result = '<promise>COMPLETE</promise>' }",
     );
     let mut command = env.command(&run_of(&script, &["-m", "3"]));
     let output =
         finish(command.env("NIGHTWRIGHT_LOGS_DIR", ".nightwright/logs").spawn().unwrap()).exits(0);
     drop(disk);
-    assert_eq!(ending(&env.journal()), "completed");
+    assert_eq!(run_outcome(&env.journal()), "completed");
     let journal = env.journal();
     let warnings: Vec<_> = journal
         .iter()
@@ -85,7 +85,7 @@ fn what_is_heavy_of_old_runs_goes_and_their_history_stays() {
     let mut child = in_the_second_iteration(&env);
     kill(&mut child);
     let killed = env.runs().into_iter().find(|run| !runs.contains(run)).unwrap();
-    let script = env.script("[[attempt]]\nending = { hang = true }");
+    let script = env.script("[[attempt]]\nend = { hang = true }");
     let run = run_of(&script, &["-m", "1"]);
     let mut command = env.command(&run);
     let mut child = command.env("NIGHTWRIGHT_LOGS_KEEP_RUNS", "1").spawn().unwrap();
@@ -161,7 +161,7 @@ fn a_link_is_not_followed_when_old_runs_are_pruned() {
 #[test]
 fn a_run_that_is_gone_on_with_names_its_new_limits_and_its_newest_log() {
     let env = TestEnv::new();
-    let script = env.script("[[attempt]]\nending = { result = 'Not yet.' }");
+    let script = env.script("[[attempt]]\nend = { result = 'Not yet.' }");
     env.run(&run_of(&script, &["-m", "1"]));
     let output = env.run(&["resume", "--again", "-m", "2"]);
     let logs = logs(&env.runs()[0]);
@@ -193,7 +193,7 @@ fn a_damaged_journal_is_named_and_what_there_is_is_printed() {
 fn what_is_no_plain_file_in_place_of_an_output_is_not_waited_for() {
     let env = TestEnv::new();
     let step = "steps = [{ write = 'a.txt', text = 'a' }]";
-    let script = env.script(&format!("[[attempt]]\n{step}\nending = {{ result = 'x' }}"));
+    let script = env.script(&format!("[[attempt]]\n{step}\nend = {{ result = 'x' }}"));
     env.run(&run_of(&script, &["-m", "1"]));
     let output = env.runs()[0].join("output/001-1.ndjson");
     fs::remove_file(&output).unwrap();

@@ -26,7 +26,7 @@ fn how_it_ended_does_not_wait_for_what_is_stuck_before_it() {
     }
     fs::write(go, "").unwrap();
     let output = finish(child).exits(0);
-    assert_eq!(endings(&server.seen()), ["completion"], "{}", output.err);
+    assert_eq!(outcome_kinds(&server.seen()), ["completion"], "{}", output.err);
     // The one that is stuck, and `execution_start`, which waits behind it.
     assert_eq!(output.err.matches("2 notifications to webhook at").count(), 1, "{}", output.err);
 }

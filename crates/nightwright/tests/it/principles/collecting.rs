@@ -3,7 +3,7 @@
 use nightwright_core::event::{Event, NoteEvent, Record};
 
 use super::*;
-use crate::harness::{ending, names};
+use crate::harness::{names, run_outcome};
 
 const HEADING: &str = "## Principles to write down";
 
@@ -67,7 +67,7 @@ fn a_broken_file_is_a_warning_and_the_next_iteration_learns_what_is_wrong() {
     let third = prompt(&env, "003.md");
     assert!(third.starts_with(&Principles::of(Preset::Enterprise).text()), "{third}");
     assert!(!third.contains(why), "{third}");
-    assert_eq!(ending(&journal), "max_iterations");
+    assert_eq!(run_outcome(&journal), "max_iterations");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use nightwright_core::event::Progress;
 use serde_json::json;
 
 use super::{CALL, RealEnv, VERDICT, VERIFIER, believed, claim, verdict};
-use crate::harness::{ending, names};
+use crate::harness::{names, run_outcome};
 use crate::messages_api::scenario::{Block, Scenario, bash, blocks, call, say, tool};
 
 #[test]
@@ -17,7 +17,7 @@ fn a_plain_answer_is_heard_paid_for_and_verified() {
         .run("say that it is there", &["-m", "3", "--verify", "true", "--no-baseline"])
         .exits(0);
     assert!(output.err.contains("Task completed successfully after 1 iteration"), "{}", output.err);
-    assert_eq!(ending(&real.journal()), "completed");
+    assert_eq!(run_outcome(&real.journal()), "completed");
     assert_eq!(real.outcomes(), ["finished"]);
     assert_eq!(real.api().asked().len(), 2, "one call each: for the work and for the verdict");
 
@@ -40,7 +40,7 @@ fn a_verdict_of_the_model_decides_about_the_claim() {
     let scenario = Scenario::of(vec![claim()]).with(VERIFIER, vec![refusal, belief]);
     let Some(real) = RealEnv::begin(scenario) else { return };
     real.run("write both halves", &["-m", "5"]).exits(0).says(&["rejected", "after 2 iterations"]);
-    assert_eq!(ending(&real.journal()), "completed");
+    assert_eq!(run_outcome(&real.journal()), "completed");
     let asked = real.asked_for_work();
     assert!(!asked[0].says("there is no second half"));
     assert!(asked[1].says("there is no second half"), "the next one is told what is missing");
@@ -87,7 +87,7 @@ fn denied_tools_block_the_run_and_it_says_what_would_allow_them() {
     let Some(real) = RealEnv::begin(Scenario::of(answers)) else { return };
     let output = real.run("make it", &["-m", "5"]).exits(0);
     let journal = real.journal();
-    assert_eq!(ending(&journal), "blocked", "{}", output.err);
+    assert_eq!(run_outcome(&journal), "blocked", "{}", output.err);
     assert_eq!(names(&journal).iter().filter(|name| **name == "permission_denied").count(), 2);
     assert!(names(&journal).contains(&"blocker_reported"));
     output.says(&[
@@ -112,7 +112,7 @@ fn a_sub_agent_is_paid_for_and_has_no_say_about_completion() {
     let Some(real) = RealEnv::begin(scenario) else { return };
     real.run("count", &["-m", "1", "--allowed-tools", "Bash", "--verbose"]).exits(0);
     let journal = real.journal();
-    assert_eq!(ending(&journal), "max_iterations");
+    assert_eq!(run_outcome(&journal), "max_iterations");
     assert!(!names(&journal).contains(&"gate_started"), "nobody claimed anything");
     let report = &real.attempts()[0];
     assert!(!report.text_evidence.promise);
@@ -134,7 +134,7 @@ fn thinking_and_parallel_tools_are_no_words_of_the_agent() {
     let last = blocks([Block::Thinking(thought.to_owned()), Block::Text("Three files.".into())]);
     let Some(real) = RealEnv::begin(Scenario::of(vec![blocks(many), last])) else { return };
     real.run("three files", &["-m", "1", "--allowed-tools", "Bash"]).exits(0);
-    assert_eq!(ending(&real.journal()), "max_iterations");
+    assert_eq!(run_outcome(&real.journal()), "max_iterations");
     assert!(!real.attempts()[0].text_evidence.promise);
     assert_eq!(real.attempts()[0].text_evidence.summary, "Three files.");
     for name in ["one", "two", "three"] {
@@ -154,7 +154,7 @@ fn a_slow_answer_is_no_silence() {
     let Some(real) = RealEnv::begin(Scenario::of(vec![slow])) else { return };
     real.run("take your time", &["-m", "1", "--idle-timeout", "4s"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
-    assert_eq!(ending(&real.journal()), "max_iterations");
+    assert_eq!(run_outcome(&real.journal()), "max_iterations");
 }
 
 #[test]
@@ -172,5 +172,5 @@ fn a_marker_in_a_file_or_a_tool_s_result_completes_nothing() {
     real.run("read", &["-m", "1", "--allowed-tools", "Bash"]).exits(0);
     assert!(real.api().asked()[2].tool_results().iter().any(|(text, _)| text.contains("COMPLETE")));
     assert!(!names(&real.journal()).contains(&"gate_started"));
-    assert_eq!(ending(&real.journal()), "max_iterations");
+    assert_eq!(run_outcome(&real.journal()), "max_iterations");
 }

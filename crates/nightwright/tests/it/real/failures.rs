@@ -4,7 +4,7 @@ use nightwright_core::event::{AttemptEvent, CostSource, Event, IterationResult};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline};
 
 use super::{CALL, RealEnv, VERDICT, believed, claim, why};
-use crate::harness::{ending, names};
+use crate::harness::{names, run_outcome};
 use crate::messages_api::ApiRequest;
 use crate::messages_api::scenario::{
     AnswerPhase, Fault, Scenario, bash, blocks, overloaded, refuse, say,
@@ -16,7 +16,7 @@ fn a_refused_key_ends_the_run_before_the_program_has_asked_again_and_again() {
     let Some(real) = RealEnv::begin(Scenario::of(vec![refused])) else { return };
     let output = real.run("x", &["-m", "3"]).exits(1);
     let journal = real.journal();
-    assert_eq!(ending(&journal), "auth", "{}", output.err);
+    assert_eq!(run_outcome(&journal), "auth", "{}", output.err);
     let cut = journal.iter().any(|record| {
         matches!(
             record.event,
@@ -35,7 +35,7 @@ fn a_refused_token_of_a_subscription_ends_the_run() {
     let Some(real) = RealEnv::begin(Scenario::of(vec![refused])) else { return };
     let real = real.subscribed();
     let output = real.run("x", &["-m", "3"]).exits(1);
-    assert_eq!(ending(&real.journal()), "auth", "{}", output.err);
+    assert_eq!(run_outcome(&real.journal()), "auth", "{}", output.err);
     assert_eq!(
         real.api().asked()[0].header("authorization"),
         Some("Bearer a-token-that-opens-nothing")
@@ -64,7 +64,7 @@ fn a_provider_that_can_t_be_reached_is_tried_again_until_it_can() {
     real.reopen_api(believed(vec![claim()]));
     real.finish(child).exits(0);
     assert_eq!(real.outcomes(), ["network", "finished"]);
-    assert_eq!(ending(&real.journal()), "completed");
+    assert_eq!(run_outcome(&real.journal()), "completed");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn silence_in_the_middle_of_an_answer_is_cut_off_and_tried_again() {
     real.run("x", &["-m", "3", "--idle-timeout", "5s"]).exits(0);
     assert_eq!(real.outcomes(), ["timed_out", "finished"]);
     let journal = real.journal();
-    assert_eq!(ending(&journal), "completed");
+    assert_eq!(run_outcome(&journal), "completed");
     let (cost, figure) = journal
         .iter()
         .find_map(|record| match &record.event {
@@ -129,7 +129,7 @@ fn an_account_without_credit_ends_the_run_in_the_provider_s_words() {
     let Some(real) = RealEnv::begin(Scenario::of(vec![poor])) else { return };
     let output = real.run("x", &["-m", "3"]).exits(1);
     assert_eq!(real.outcomes(), ["billing"]);
-    assert_eq!(ending(&real.journal()), "auth", "{}", output.err);
+    assert_eq!(run_outcome(&real.journal()), "auth", "{}", output.err);
     assert!(output.err.contains("Credit balance is too low"), "{}", output.err);
 }
 
@@ -167,7 +167,7 @@ fn an_answer_without_a_word_is_not_taken_for_work() {
 fn a_program_that_refuses_to_start_ends_the_run_with_its_own_words() {
     let Some(real) = RealEnv::begin(Scenario::of(vec![say("never asked")])) else { return };
     let output = real.run("x", &["-m", "3", "--", "--no-such-option"]).exits(1);
-    assert_eq!(ending(&real.journal()), "bad_agent", "{}", output.err);
+    assert_eq!(run_outcome(&real.journal()), "bad_agent", "{}", output.err);
     assert!(output.err.contains("unknown option '--no-such-option'"), "{}", output.err);
     assert_eq!(real.api().asked().len(), 0);
     assert_eq!(real.totals().cost.micros(), 0);
@@ -197,7 +197,7 @@ fn a_model_that_does_not_exist_ends_the_run_and_is_named() {
     let unknown = refuse(404, "not_found_error", "model: claude-none");
     let Some(real) = RealEnv::begin(Scenario::of(vec![unknown])) else { return };
     let output = real.run("x", &["-m", "3", "--model", "claude-none"]).exits(1);
-    assert_eq!(ending(&real.journal()), "bad_agent", "{}", output.err);
+    assert_eq!(run_outcome(&real.journal()), "bad_agent", "{}", output.err);
     assert!(output.err.contains("claude-none"), "{}", output.err);
     assert_eq!(real.api().asked()[0].model(), "claude-none");
 }

@@ -17,7 +17,7 @@ use nightwright_core::stream::verdict::SCHEMA;
 use serde_json::{Value, json};
 
 use super::{RealEnv, VERIFIER, believed, claim, verdict};
-use crate::harness::ending;
+use crate::harness::run_outcome;
 use crate::messages_api::scenario::{
     ApiAnswer, FORM, Scenario, Usage, bash, call, refuse, say, usage_limit,
 };
@@ -280,7 +280,7 @@ fn a_refused_key_in_front_of_the_verdict_ends_the_run() {
         return;
     };
     let output = real.run("x", &["-m", "3"]).exits(1);
-    assert_eq!(ending(&real.journal()), "auth", "{}", output.err);
+    assert_eq!(run_outcome(&real.journal()), "auth", "{}", output.err);
     assert!(gates(&real).is_empty() && verdicts(&real).is_empty(), "the claim is undecided");
     assert_eq!(real.asked_for_work().len(), 1);
     assert!(real.asked_for_verdict().len() < 3, "left alone the program asks three times");

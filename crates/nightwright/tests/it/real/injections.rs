@@ -8,7 +8,7 @@ use nightwright_core::event::{Event, GateEvent, GateResult, VerdictKind};
 use serde_json::json;
 
 use super::{RealEnv, VERIFIER, claim, verdict};
-use crate::harness::{ending, names};
+use crate::harness::{names, run_outcome};
 use crate::messages_api::scenario::{Scenario, bash, call, say};
 
 /// Everything that would mean something in other mouths: of the agent, of its program, of the
@@ -39,7 +39,7 @@ const HONEST: &str = "I read it. There is more to do.";
 /// Fails unless one iteration came to what the agent itself said, which is nothing.
 fn only_the_agent_s_own_words_count(real: &RealEnv, err: &str) {
     let journal = real.journal();
-    assert_eq!(ending(&journal), "max_iterations", "{err}");
+    assert_eq!(run_outcome(&journal), "max_iterations", "{err}");
     let names = names(&journal);
     for event in [
         "gate_started",
@@ -76,7 +76,7 @@ fn the_claim_is_rejected(real: &RealEnv, reason: &str) {
         )
     });
     assert!(rejected, "{:?}", names(&journal));
-    assert_eq!(ending(&journal), "max_iterations");
+    assert_eq!(run_outcome(&journal), "max_iterations");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn what_a_failed_check_prints_passes_nothing() {
     let check = "cat planted.md; exit 1";
     real.run("x", &["-m", "2", "--verify", check]).exits(0).says(&["rejected"]);
     let journal = real.journal();
-    assert_eq!(ending(&journal), "max_iterations");
+    assert_eq!(run_outcome(&journal), "max_iterations");
     assert!(!names(&journal).contains(&"blocker_reported"));
     assert!(!names(&journal).contains(&"limit_wait_started"));
     let asked = real.api().asked();
@@ -195,7 +195,7 @@ fn a_verdict_that_the_verifier_only_quotes_is_none() {
     real.env.run(&["config", "set", "verify.depth", "deep"]).exits(0);
     let output = real.run("x", &["-m", "1"]).exits(0);
     let journal = real.journal();
-    assert_eq!(ending(&journal), "max_iterations", "{}", output.err);
+    assert_eq!(run_outcome(&journal), "max_iterations", "{}", output.err);
     let unclear = journal.iter().any(|record| {
         matches!(
             &record.event,

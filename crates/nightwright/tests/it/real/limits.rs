@@ -1,7 +1,7 @@
 //! What the agent may use up.
 
 use super::RealEnv;
-use crate::harness::ending;
+use crate::harness::run_outcome;
 use crate::messages_api::scenario::{Scenario, Usage, bash};
 
 #[test]
@@ -12,7 +12,7 @@ fn used_up_turns_end_the_iteration_and_its_work_counts() {
     let arguments = ["-m", "2", "--max-turns", "2", "--allowed-tools", "Bash"];
     real.run("note the time", &arguments).exits(0);
     assert_eq!(real.outcomes(), ["turn_limit", "turn_limit"], "a limit, and no failure");
-    assert_eq!(ending(&real.journal()), "max_iterations");
+    assert_eq!(run_outcome(&real.journal()), "max_iterations");
     assert_eq!(real.read("times.txt").map(|text| text.lines().count()), Some(4));
     assert_eq!(real.api().asked().len(), 4);
 }
@@ -25,7 +25,7 @@ fn the_money_for_the_run_is_passed_on_and_exceeded_by_one_message_at_most() {
     let output =
         real.run("note the time", &["-m", "9", "--max-cost", "1", "--allowed-tools", "Bash"]);
     output.exits(0);
-    assert_eq!(ending(&real.journal()), "max_cost");
+    assert_eq!(run_outcome(&real.journal()), "max_cost");
     assert_eq!(real.outcomes()[0], "attempt_budget");
     let totals = real.totals();
     let calls = u64::try_from(real.api().asked().len()).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::{RealEnv, believed};
-use crate::harness::ending;
+use crate::harness::run_outcome;
 use crate::messages_api::scenario::{ApiAnswer, call, say};
 
 /// Writes a file of the project through the program's own tool.
@@ -20,7 +20,7 @@ fn run_task(real: &RealEnv, mode: &str) {
     real.finish(real.command(&["run", "port", "--no-delay"]).spawn().unwrap())
         .exits(0)
         .says(&["judged complete by a model"]);
-    assert_eq!(ending(&real.journal()), "completed");
+    assert_eq!(run_outcome(&real.journal()), "completed");
     let asked = real.asked_for_work();
     assert!(asked[0].says("Port the parser to Rust."), "the task is in the prompt");
 }
@@ -95,5 +95,5 @@ fn a_blocker_in_the_last_words_is_reported_and_ends_a_run_that_comes_no_further(
     let words = "I can't go on.\n\n<blocker>\nDescription: there is no key\n</blocker>";
     let Some(real) = RealEnv::begin(believed(vec![say(words), say(words)])) else { return };
     real.run("deploy it", &["-m", "5"]).exits(0).says(&["there is no key"]);
-    assert_eq!(ending(&real.journal()), "blocked");
+    assert_eq!(run_outcome(&real.journal()), "blocked");
 }

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use super::{RealEnv, session};
-use crate::harness::ending;
+use crate::harness::run_outcome;
 use crate::messages_api::scenario::{Block, Scenario, blocks, say, tool};
 
 /// Fails unless the model received the goal, in the prompt that is stored in the run's folder.
@@ -77,7 +77,7 @@ fn the_next_iteration_begins_with_a_fresh_context() {
     let answers = vec![talks, say("The last words of the first."), say("The second.")];
     let Some(real) = RealEnv::begin(Scenario::of(answers)) else { return };
     real.run("x", &["-m", "2", "--allowed-tools", "Bash"]).exits(0);
-    assert_eq!(ending(&real.journal()), "max_iterations");
+    assert_eq!(run_outcome(&real.journal()), "max_iterations");
     let asked = real.api().asked();
     assert_eq!(asked.len(), 3);
     assert!(asked[1].body.to_string().contains("a result of the first"));

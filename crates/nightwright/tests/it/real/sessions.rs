@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{CALL, RealEnv, VERDICT, believed, claim, session};
-use crate::harness::ending;
+use crate::harness::run_outcome;
 use crate::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, blocks, call, say, tool};
 
 #[test]
@@ -38,7 +38,7 @@ fn a_word_of_the_operator_reaches_the_session_that_is_open() {
     assert_eq!(real.outcomes(), ["finished"], "one session");
     let calls = u64::try_from(real.api().asked().len()).unwrap();
     assert_eq!(real.totals().cost.micros(), (calls - 1) * CALL + VERDICT);
-    assert_eq!(ending(&real.journal()), "completed");
+    assert_eq!(run_outcome(&real.journal()), "completed");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_word_that_comes_too_late_for_a_turn_gets_one_of_its_own_and_both_are_paid_f
     real.env.wait_for("nudge_sent");
     real.api().go_on();
     real.finish(child).exits(0);
-    assert_eq!(ending(&real.journal()), "completed");
+    assert_eq!(run_outcome(&real.journal()), "completed");
     assert_eq!(real.outcomes(), ["finished"], "one session");
     assert_eq!(real.iterations().len(), 1);
     let asked = real.asked_for_work();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::{RealEnv, believed, claim};
-use crate::harness::{ending, grow_impatient};
+use crate::harness::{grow_impatient, run_outcome};
 use crate::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, say};
 
 /// A command with processes that are hard to kill: children in the background, in separate
@@ -45,7 +45,7 @@ fn interrupted_by(interrupt: impl FnOnce(&RealEnv, &Child)) {
     in_the_command(&real);
     interrupt(&real, &child);
     real.finish(child).exits(130).says(&["Interrupted"]);
-    assert_eq!(ending(&real.journal()), "interrupted");
+    assert_eq!(run_outcome(&real.journal()), "interrupted");
     assert_eq!(real.outcomes(), ["interrupted"]);
     let totals = real.totals();
     assert!(totals.cost.micros() > 0, "what was asked before is not free");
@@ -60,7 +60,7 @@ fn an_interrupt_ends_a_run_that_waits_for_the_model() {
     real.api().wait_for("for the work", |request| request.says("wait for the model"));
     kill_process(pid(&child), Signal::INT).unwrap();
     real.finish(child).exits(130);
-    assert_eq!(ending(&real.journal()), "interrupted");
+    assert_eq!(run_outcome(&real.journal()), "interrupted");
     assert_eq!(real.api().asked().len(), 1);
 }
 
@@ -73,7 +73,7 @@ fn nothing_survives_the_death_of_the_supervisor_and_the_run_can_be_resumed() {
     child.wait().unwrap();
     real.nobody_is_alive();
     real.finish(real.command(&["resume"]).spawn().unwrap()).exits(0);
-    assert_eq!(ending(&real.journal()), "completed");
+    assert_eq!(run_outcome(&real.journal()), "completed");
     assert_eq!(real.outcomes(), ["lost", "finished"]);
     assert!(real.totals().estimated.micros() > 0, "what was lost is not free");
 }

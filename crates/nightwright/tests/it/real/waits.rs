@@ -6,7 +6,7 @@ use nightwright_core::event::{Event, WaitEnd, WaitEvent, WaitKind};
 use nightwright_core::outcome::Outcome;
 
 use super::{RealEnv, believed, claim};
-use crate::harness::{ending, names};
+use crate::harness::{names, run_outcome};
 use crate::messages_api::scenario::{Scenario, too_many, usage_limit};
 
 #[test]
@@ -29,7 +29,7 @@ fn a_long_refusal_is_waited_out_by_us_and_costs_no_iteration() {
     let told = real.env.run(&["tell", &real.id(), "--retry-now"]);
     told.exits(0);
     real.finish(child).exits(0);
-    assert_eq!(ending(&real.journal()), "completed");
+    assert_eq!(run_outcome(&real.journal()), "completed");
     assert_eq!(real.outcomes(), ["rate_limited", "finished"]);
     assert_eq!(real.iterations().len(), 1);
     assert_eq!(waits(&real), [(WaitKind::Rate, None, WaitEnd::RetryNow)]);
@@ -41,7 +41,7 @@ fn a_usage_limit_is_waited_out_to_its_end_and_costs_no_iteration() {
     let Some(real) = RealEnv::begin(believed(answers)) else { return };
     let real = real.subscribed();
     let output = real.run("x", &["-m", "1"]).exits(0);
-    assert_eq!(ending(&real.journal()), "completed", "{}", output.err);
+    assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.err);
     assert_eq!(real.outcomes(), ["usage_limited", "finished"]);
     assert_eq!(real.iterations().len(), 1);
     let waits = waits(&real);
@@ -62,7 +62,7 @@ fn a_limit_that_lasts_too_long_ends_the_run_with_its_end_and_the_way_on() {
     };
     let real = real.subscribed();
     let output = real.run("x", &["-m", "1"]).exits(1);
-    assert_eq!(ending(&real.journal()), "limit_wait_too_long", "{}", output.err);
+    assert_eq!(run_outcome(&real.journal()), "limit_wait_too_long", "{}", output.err);
     let resume = format!("nightwright resume {}", real.id());
     assert!(output.err.contains(&resume), "{}", output.err);
     let Outcome::LimitWaitTooLong { until: Some(until) } = real.outcome() else {

@@ -10,7 +10,7 @@ use nightwright_core::stream::report::{WatchdogFinding, WatchdogSignal};
 use serde_json::json;
 
 use super::{CALL, RealEnv, VERDICT, believed, claim, session};
-use crate::harness::ending;
+use crate::harness::run_outcome;
 use crate::messages_api::ApiRequest;
 use crate::messages_api::scenario::{AnswerPhase, ApiAnswer, Fault, bash, blocks, call, say, tool};
 
@@ -80,7 +80,7 @@ fn goes_on_after(words: &'static str, signal: WatchdogSignal) {
         |project: &Path| believed(vec![say(words), write(project, "left.txt", "left\n"), claim()]);
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     let output = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
+    assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
 
     let nudges = nudges(&real);
     let [(Some(notice), answer)] = &nudges[..] else { panic!("{nudges:?}") };
@@ -127,7 +127,7 @@ fn a_second_question_within_a_minute_goes_to_an_advisor_whose_steps_are_in_the_n
     };
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     let output = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
+    assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
     assert_eq!(nudges(&real).len(), 1, "the second one is not answered at once");
     assert_eq!(calls(&real), [CallPurpose::Advise, CallPurpose::Verify]);
     assert_eq!(real.iterations().len(), 2);
@@ -158,7 +158,7 @@ fn where_only_the_next_prompt_may_answer_a_question_ends_the_session() {
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     real.env.run(&["config", "set", "watchdog.respond", "next"]).exits(0);
     let output = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
+    assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
     assert_eq!(nudges(&real), []);
     assert_eq!(noticed(&real), [WatchdogSignal::Asking]);
     assert_eq!(real.outcomes(), ["finished", "finished"]);
@@ -183,7 +183,7 @@ fn whoever_makes_the_same_call_over_and_over_receives_a_message_in_the_running_t
     real.env.wait_for("nudge_sent");
     real.api().go_on();
     let output = real.finish(child);
-    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
+    assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
 
     assert_eq!(noticed(&real), [WatchdogSignal::Repetition], "once, whatever follows");
     let nudges = nudges(&real);

@@ -51,17 +51,17 @@ fn a_script_that_makes_no_sense_says_what_is_wrong() {
         ("steps = [{ repeat = [{ sya = 'a' }], times = 2 }]", "unknown field `sya`"),
         ("replies = [1]", "a text, or a table with `steps` and `says`"),
         ("replies = [{ syas = 'a' }]", "unknown field `syas`"),
-        ("ending = {}", "defines no ending"),
-        ("ending = { hang = true, crash = 1 }", "defines more than one ending"),
-        ("ending = { hang = false }", "`hang = false` has no effect: remove it"),
-        ("ending = { crash = 1, ignore_term = true }", "`ignore_term` has no effect here"),
-        ("ending = { crash = 256 }", "`crash` must be an exit code"),
-        ("ending = { signal = 99 }", "`signal` must be the number of a signal"),
+        ("end = {}", "`end` is empty"),
+        ("end = { hang = true, crash = 1 }", "`end` has more than one kind of end"),
+        ("end = { hang = false }", "`hang = false` has no effect: remove it"),
+        ("end = { crash = 1, ignore_term = true }", "`ignore_term` has no effect here"),
+        ("end = { crash = 256 }", "`crash` must be an exit code"),
+        ("end = { signal = 99 }", "`signal` must be the number of a signal"),
         ("cost = -1", "-1 is no amount of money"),
         ("tokens = { inputs = 1 }", "unknown field `inputs`"),
         ("[[verify]]", "needs a `verdict`"),
         ("[[verify]]\nverdict = 'maybe'", "unknown variant `maybe`"),
-        ("[[verify]]\nverdict = 'yes'\nending = { hang = true }", "either `verdict` or `ending`"),
+        ("[[verify]]\nverdict = 'yes'\nend = { hang = true }", "either `verdict` or `end`"),
         ("[[judge]]", "unknown field `judge`"),
     ];
     for (text, wanted) in cases {
@@ -78,11 +78,11 @@ fn the_page_about_scripts_has_an_example_that_works() {
     Script::parse(script::EXAMPLE, Path::new("example.toml")).unwrap();
 }
 
-/// Every step and ending that a script can have is on the page: an error lists them all.
+/// Every step and end that a script can have is on the page: an error lists them all.
 #[test]
 fn the_page_about_scripts_leaves_nothing_out() {
     let page = script::reference();
-    for table in ["steps = [{ x = 1 }]", "ending = { x = 1 }", "x = 1"] {
+    for table in ["steps = [{ x = 1 }]", "end = { x = 1 }", "x = 1"] {
         let error = error(&format!("[[attempt]]\n{table}\n"));
         let (_, names) = error.split_once("expected one of ").unwrap();
         for name in names.trim().split(", ").map(|name| name.trim_matches('`')) {

@@ -1,7 +1,7 @@
 //! The rules that hold in every run, asked after every step.
 
 mod book;
-mod endings;
+mod outcomes;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -95,7 +95,7 @@ impl Invariants {
         assert_eq!(known + read, self.safe.len(), "an acknowledged event is gone");
     }
 
-    /// The first failure ends recording. After a second one, only the ending may be recorded.
+    /// The first failure ends recording. After a second one, only the outcome may be recorded.
     pub(super) fn journal_failed(&mut self) {
         self.book.has_gaps |= self.failed;
         self.failed = true;
@@ -263,7 +263,7 @@ impl Invariants {
     }
 
     /// Checks a run that reports its end.
-    pub(super) fn ended(&self, ending: &RunOutcome, on_disk: &[Record], disk: &FakeDisk) {
+    pub(super) fn ended(&self, finished: &RunOutcome, on_disk: &[Record], disk: &FakeDisk) {
         assert!(self.told == on_disk || self.failed, "what was told is not what is on disk");
         let last = match on_disk.last().map(|record| &record.event) {
             Some(Event::Run(RunEvent::Finished { outcome, .. })) if disk.volatile() == 0 => {
@@ -271,14 +271,14 @@ impl Invariants {
             }
             _ => None,
         };
-        match &ending.unrecorded {
-            None => assert_eq!(last, Some(&ending.outcome), "the ending is not on disk"),
+        match &finished.unrecorded {
+            None => assert_eq!(last, Some(&finished.outcome), "the outcome is not on disk"),
             Some(why) => {
                 assert!(self.failed, "nothing failed, and yet: {why}");
-                assert_eq!(last, None, "the ending is on disk, and yet: {why}");
+                assert_eq!(last, None, "the outcome is on disk, and yet: {why}");
             }
         }
-        if ending.outcome.name() == "journal_failed" {
+        if finished.outcome.name() == "journal_failed" {
             assert!(self.ever_failed, "the journal did not fail");
         }
         if last.is_some() {

@@ -55,7 +55,7 @@ pub(super) async fn play(sim: &SharedSim) {
         }
         birth = match life {
             ProcessEnd::Died => ProcessStart::GoOn,
-            ProcessEnd::Ended(ending) => match sim.borrow_mut().after(&ending) {
+            ProcessEnd::Ended(finished) => match sim.borrow_mut().after(&finished) {
                 Some(birth) => birth,
                 None => return,
             },
@@ -124,7 +124,7 @@ async fn live(sim: &SharedSim, birth: ProcessStart) -> ProcessEnd {
         };
         tokio::select! {
             biased;
-            ending = &mut run => return ProcessEnd::Ended(ending),
+            finished = &mut run => return ProcessEnd::Ended(finished),
             () = sleep(gap) => {
                 let mut sim = sim.borrow_mut();
                 assert!(!calm, "the run does not end: {:?}", sim.checks.state());
@@ -226,13 +226,13 @@ impl Sim {
     }
 
     /// Handles the end of a run. Returns how it continues, if it does.
-    fn after(&mut self, ending: &RunOutcome) -> Option<ProcessStart> {
-        self.tell(|| format!("--- ended: {ending:?}"));
+    fn after(&mut self, finished: &RunOutcome) -> Option<ProcessStart> {
+        self.tell(|| format!("--- ended: {finished:?}"));
         let file = self.disk.crash(self.disk.volatile()).open();
         let (on_disk, _) =
             journal::resume(file, &RunId("r".to_owned())).expect("a journal that can be read");
-        self.checks.ended(ending, &on_disk.records, &self.disk);
-        if ending.unrecorded.is_some() {
+        self.checks.ended(finished, &on_disk.records, &self.disk);
+        if finished.unrecorded.is_some() {
             return Some(ProcessStart::GoOn);
         }
         (!self.calm && self.dice.one_in(4)).then_some(ProcessStart::Again)

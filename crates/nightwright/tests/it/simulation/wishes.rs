@@ -26,7 +26,7 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
     settings.retry.max_retries = dice.of(&[0, 1, 5]);
     settings.retry.max_consecutive_errors = dice.of(&[1, 3, 9]);
     settings.progress.threshold = dice.of(&[0, 1, 3]);
-    settings.progress.ending = dice.of(&[Stagnation::Stagnated, Stagnation::NoChanges]);
+    settings.progress.outcome = dice.of(&[Stagnation::Stagnated, Stagnation::NoChanges]);
     settings.progress.excuse = dice.of(&[Excuse::None, Excuse::Worked]);
     settings.delay = dice.of(&[0, 1, 60]).seconds();
     settings.verify.commands = dice.of(&[vec![], vec!["make test".to_owned()]]);

@@ -56,10 +56,10 @@ async fn run(addresses: &[String]) -> NotifiedRun {
     let supervisor = Supervisor::new(queues, machine(settings()), writer, clock, play, watcher);
     // The other clock stands still while the loop is blocked.
     let begun = std::time::Instant::now();
-    let ending = supervisor.run(Input::Start).await;
+    let finished = supervisor.run(Input::Start).await;
     let took = begun.elapsed();
-    let ending = run_view::FinalOutcome { outcome: ending.outcome, note: ending.note };
-    let late = notifier.map(|notifier| notifier.close(ending).wait()).unwrap_or_default();
+    let finished = run_view::FinalOutcome { outcome: finished.outcome, note: finished.note };
+    let late = notifier.map(|notifier| notifier.close(finished).wait()).unwrap_or_default();
     let mut complaints: BTreeSet<_> = late.into_iter().collect();
     let mut records = journal::read(&path).unwrap().records;
     records.retain(|record| match &record.event {

@@ -73,7 +73,7 @@ fn archives_of_one_second_stand_side_by_side_and_the_newest_is_restored() {
         || fs::read_to_string(env.project().join(".nightwright/tasks/a/INSTRUCTIONS.md")).unwrap();
     assert_eq!(text(), "third");
 
-    // A certain one, by its file name, with or without its ending, or by its path.
+    // A certain one, by its file name, with or without its extension, or by its path.
     let mut by_age = archives(&env);
     by_age.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
     let first = by_age[0].file_name().unwrap().to_str().unwrap().to_owned();

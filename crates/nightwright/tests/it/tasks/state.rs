@@ -27,7 +27,7 @@ fn a_run_that_nobody_noted_is_found_in_its_journal() {
     assert_eq!(page["state"], "limit");
     assert_eq!(page["iterations"]["execution"], 3);
     assert_eq!(page["last_run"]["id"], run.id().0);
-    assert_eq!(page["last_run"]["ending"], "max_iterations");
+    assert_eq!(page["last_run"]["outcome"], "max_iterations");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_new_task_does_not_inherit_the_runs_of_an_old_one_of_its_name() {
 }
 
 #[test]
-fn every_ending_leaves_the_task_in_some_state() {
+fn every_outcome_leaves_the_task_in_some_state() {
     for outcome in nightwright_core::outcome::samples() {
         let status = TaskStatus::after(&outcome);
         let never = matches!(status, TaskStatus::New | TaskStatus::Ready | TaskStatus::Running);

@@ -13,29 +13,29 @@ use crate::units::Usd;
 const TOO_QUICK: Duration = Duration::from_secs(5);
 
 /// The outcome as the program reports it; `None` if it died before.
-pub fn classify(ending: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
-    match (ending.result, ending.error) {
-        (Some(result), _) => Some(of_result(ending, result)),
+pub fn classify(attempt: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
+    match (attempt.result, attempt.error) {
+        (Some(result), _) => Some(of_result(attempt, result)),
         // The result was lost, but the program exited by itself after naming an error.
-        (None, Some(error)) if ending.exit == Some(ProcessExit::Code(1)) => {
-            Some(of_error(ending, error, ""))
+        (None, Some(error)) if attempt.exit == Some(ProcessExit::Code(1)) => {
+            Some(of_error(attempt, error, ""))
         }
         // The program may have failed before it printed messages.
-        (None, None) if ending.exit == Some(ProcessExit::Code(1)) && !ending.saw_stdout => {
-            ending.stderr.trim().lines().last().and_then(|line| of_text(ending, line))
+        (None, None) if attempt.exit == Some(ProcessExit::Code(1)) && !attempt.saw_stdout => {
+            attempt.stderr.trim().lines().last().and_then(|line| of_text(attempt, line))
         }
         (None, Some(_) | None) => None,
     }
 }
 
 /// The outcome by a text of the program itself, if it is a transient error.
-fn of_text(ending: &FinishedAttempt<'_>, text: &str) -> Option<AttemptOutcome> {
+fn of_text(attempt: &FinishedAttempt<'_>, text: &str) -> Option<AttemptOutcome> {
     let error = ErrorFacts { text: text.to_owned(), ..ErrorFacts::default() };
     let error = with_status(&error);
-    of_limit(ending, &error).or_else(|| of_provider(&error))
+    of_limit(attempt, &error).or_else(|| of_provider(&error))
 }
 
-fn of_result(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
+fn of_result(attempt: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
     match result.subtype.as_str() {
         "error_max_turns" => return AttemptOutcome::TurnLimit,
         "error_max_budget_usd" => return AttemptOutcome::AttemptBudget,
@@ -51,27 +51,27 @@ fn of_result(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutco
     } else if result.stop_reason == "refusal" {
         AttemptOutcome::Refused
     } else if !result.is_error && result.subtype == "success" {
-        of_success(ending, result)
+        of_success(attempt, result)
     } else {
-        let error = merged(result, ending.error);
+        let error = merged(result, attempt.error);
         if error.text.is_empty() && error.status.is_none() && error.detail.is_empty() {
-            of_failure(ending, result)
+            of_failure(attempt, result)
         } else {
-            of_error(ending, &error, &result.terminal_reason)
+            of_error(attempt, &error, &result.terminal_reason)
         }
     }
 }
 
 /// Classifies a reported success. Without any sign of work it is suspect.
-fn of_success(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
-    let no_tools = ending.tool_calls == 0;
+fn of_success(attempt: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
+    let no_tools = attempt.tool_calls == 0;
     let nothing_written = result.total_tokens.is_some_and(|tokens| tokens.output == 0);
     let no_model = nothing_written && no_tools && result.took < TOO_QUICK;
     let words = result.text.as_deref().unwrap_or_default();
     // Text without output tokens was written by the program, not by a model.
     if nothing_written
         && no_tools
-        && let Some(outcome) = of_text(ending, words)
+        && let Some(outcome) = of_text(attempt, words)
     {
         return outcome;
     }
@@ -88,15 +88,15 @@ fn of_success(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutc
 }
 
 /// Classifies an error that is not the provider's.
-fn of_failure(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
-    if let Some(outcome) = result.errors.iter().find_map(|text| of_text(ending, text)) {
+fn of_failure(attempt: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
+    if let Some(outcome) = result.errors.iter().find_map(|text| of_text(attempt, text)) {
         return outcome;
     }
-    let no_work = ending.tool_calls == 0 && ending.tokens.is_zero();
+    let no_work = attempt.tool_calls == 0 && attempt.tokens.is_zero();
     if result.turns == Some(0) && no_work {
-        AttemptOutcome::BadStart { why: why(result, ending.stderr) }
+        AttemptOutcome::BadStart { why: why(result, attempt.stderr) }
     } else {
-        AttemptOutcome::Crashed { how: ending.exit.unwrap_or(ProcessExit::Code(1)) }
+        AttemptOutcome::Crashed { how: attempt.exit.unwrap_or(ProcessExit::Code(1)) }
     }
 }
 
@@ -117,27 +117,27 @@ fn merged(result: &ResultFacts, message: Option<&ErrorFacts>) -> ErrorFacts {
 }
 
 fn of_error(
-    ending: &FinishedAttempt<'_>,
+    attempt: &FinishedAttempt<'_>,
     error: &ErrorFacts,
     terminal_reason: &str,
 ) -> AttemptOutcome {
     let error = &with_status(error);
-    of_limit(ending, error)
+    of_limit(attempt, error)
         .or_else(|| of_account(error))
         .or_else(|| of_prompt(error, terminal_reason))
         .or_else(|| of_provider(error))
         .unwrap_or_else(|| AttemptOutcome::BadRequest { why: short(&error.text) })
 }
 
-fn of_limit(ending: &FinishedAttempt<'_>, error: &ErrorFacts) -> Option<AttemptOutcome> {
-    let event = ending.rate_limit.filter(|limit| limit.rejected).and_then(|limit| limit.resets_at);
+fn of_limit(attempt: &FinishedAttempt<'_>, error: &ErrorFacts) -> Option<AttemptOutcome> {
+    let event = attempt.rate_limit.filter(|limit| limit.rejected).and_then(|limit| limit.resets_at);
     let is_429 = error.status == Some(429) || error.kind == "rate_limit";
     // An earlier rate-limit event does not explain an error of another kind.
     let unexplained = error.status.is_none() && error.detail.is_empty() && error.kind.is_empty();
     let by_event = event.is_some() && (is_429 || unexplained);
     let by_words = (is_429 || is_vague(error)) && reset::is_usage_limit(message(&error.text));
     if error.detail == "usage_limit_reached" || by_event || by_words {
-        let until = event.or_else(|| reset::ends(&error.text, ending.now, ending.zone));
+        let until = event.or_else(|| reset::ends(&error.text, attempt.now, attempt.zone));
         Some(AttemptOutcome::UsageLimited { until })
     } else if is_429 {
         Some(AttemptOutcome::RateLimited)

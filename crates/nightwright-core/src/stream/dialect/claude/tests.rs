@@ -141,8 +141,8 @@ fn failed(kind: &str, detail: &str, status: Option<u16>, text: &str) -> AttemptO
         text: text.to_owned(),
     };
     let result = ResultFacts { is_error: true, turns: Some(1), ..ResultFacts::default() };
-    let ending = FinishedAttempt { result: Some(&result), error: Some(&error), ..nothing() };
-    classify(&ending).unwrap()
+    let attempt = FinishedAttempt { result: Some(&result), error: Some(&error), ..nothing() };
+    classify(&attempt).unwrap()
 }
 
 fn nothing() -> FinishedAttempt<'static> {
@@ -202,8 +202,8 @@ fn errors_that_are_known_only_by_their_text_are_retried_or_waited_out() {
 #[test]
 fn the_text_of_an_error_may_be_all_that_a_failed_start_leaves() {
     let stderr = |stderr| {
-        let ending = FinishedAttempt { saw_stdout: false, stderr, ..nothing() };
-        Dialect::Claude.classify(&ending).name()
+        let attempt = FinishedAttempt { saw_stdout: false, stderr, ..nothing() };
+        Dialect::Claude.classify(&attempt).name()
     };
     assert_eq!(stderr("API Error: Connection error.\n"), "network");
     assert_eq!(stderr("5-hour limit reached ∙ resets 3am"), "usage_limited");
@@ -215,8 +215,8 @@ fn the_text_of_an_error_may_be_all_that_a_failed_start_leaves() {
         errors: vec!["API Error: Connection error.".to_owned()],
         ..ResultFacts::default()
     };
-    let ending = FinishedAttempt { result: Some(&listed), ..nothing() };
-    assert_eq!(classify(&ending).unwrap().name(), "network");
+    let attempt = FinishedAttempt { result: Some(&listed), ..nothing() };
+    assert_eq!(classify(&attempt).unwrap().name(), "network");
 }
 
 #[test]
@@ -250,9 +250,9 @@ fn a_time_without_a_zone_is_that_of_the_machine() {
     let result = ResultFacts { is_error: true, turns: Some(1), ..ResultFacts::default() };
     let now = "2026-11-15T20:05:00Z".parse().unwrap();
     let until = |zone| {
-        let ending =
+        let attempt =
             FinishedAttempt { result: Some(&result), error: Some(&error), now, zone, ..nothing() };
-        match classify(&ending) {
+        match classify(&attempt) {
             Some(AttemptOutcome::UsageLimited { until }) => until.map(|until| until.to_string()),
             other => panic!("{other:?}"),
         }
@@ -319,8 +319,8 @@ fn only_what_is_called_a_success_is_one() {
         let mut name = None;
         decode(line.as_bytes(), &mut |message| match message.kind {
             MessageKind::Result(result) => {
-                let ending = FinishedAttempt { result: Some(&result), tool_calls: 1, ..nothing() };
-                name = classify(&ending).map(|outcome| outcome.name());
+                let attempt = FinishedAttempt { result: Some(&result), tool_calls: 1, ..nothing() };
+                name = classify(&attempt).map(|outcome| outcome.name());
             }
             other => panic!("{other:?}"),
         })
@@ -336,13 +336,13 @@ fn only_what_is_called_a_success_is_one() {
     assert_eq!(with("error_during_execution"), "crashed");
     assert_eq!(with("error_of_a_new_kind"), "crashed");
     let result = ResultFacts { subtype: "error_new".to_owned(), ..ResultFacts::default() };
-    let ending = FinishedAttempt { result: Some(&result), ..nothing() };
-    assert_eq!(classify(&ending).unwrap().name(), "crashed", "how many turns it had was not said");
+    let attempt = FinishedAttempt { result: Some(&result), ..nothing() };
+    assert_eq!(classify(&attempt).unwrap().name(), "crashed", "how many turns it had was not said");
     let result = ResultFacts { turns: Some(0), ..result };
-    let ending = FinishedAttempt { result: Some(&result), ..nothing() };
-    assert_eq!(classify(&ending).unwrap().name(), "bad_start");
-    let ending = FinishedAttempt { tokens: Tokens { input: 1, ..Tokens::default() }, ..ending };
-    assert_eq!(classify(&ending).unwrap().name(), "crashed", "a model was asked");
+    let attempt = FinishedAttempt { result: Some(&result), ..nothing() };
+    assert_eq!(classify(&attempt).unwrap().name(), "bad_start");
+    let attempt = FinishedAttempt { tokens: Tokens { input: 1, ..Tokens::default() }, ..attempt };
+    assert_eq!(classify(&attempt).unwrap().name(), "crashed", "a model was asked");
 }
 
 #[test]
@@ -355,13 +355,13 @@ fn an_earlier_refusal_does_not_explain_a_later_error_of_another_kind() {
     let outcome = |status, kind: &str| {
         let error = ErrorFacts { status, kind: kind.to_owned(), ..ErrorFacts::default() };
         let result = ResultFacts { is_error: true, turns: Some(1), ..ResultFacts::default() };
-        let ending = FinishedAttempt {
+        let attempt = FinishedAttempt {
             result: Some(&result),
             error: Some(&error),
             rate_limit: Some(&limit),
             ..nothing()
         };
-        classify(&ending).unwrap().name()
+        classify(&attempt).unwrap().name()
     };
     assert_eq!(outcome(Some(429), "rate_limit"), "usage_limited");
     assert_eq!(outcome(Some(401), "authentication_failed"), "auth");
@@ -394,9 +394,9 @@ fn a_success_without_any_sign_of_work_is_suspect() {
         result.turns = Some(0);
         result.total_cost = Some(crate::units::Usd::ZERO);
     });
-    let ending = FinishedAttempt { result: Some(&command), ..nothing() };
+    let attempt = FinishedAttempt { result: Some(&command), ..nothing() };
     let why = Suspicion::LocalCommand;
-    assert_eq!(classify(&ending), Some(AttemptOutcome::Suspect { why }));
+    assert_eq!(classify(&attempt), Some(AttemptOutcome::Suspect { why }));
     let slow = change(|result| {
         result.total_tokens = Some(Tokens::default());
         result.took = Duration::from_secs(6);
@@ -433,8 +433,8 @@ fn a_process_that_left_no_result_is_judged_by_how_it_ended() {
 #[test]
 fn an_error_is_known_even_if_the_result_was_lost() {
     let error = ErrorFacts { status: Some(401), ..ErrorFacts::default() };
-    let ending = FinishedAttempt { error: Some(&error), ..nothing() };
-    assert_eq!(Dialect::Claude.classify(&ending).name(), "auth");
-    let killed = FinishedAttempt { exit: Some(ProcessExit::Signal(9)), ..ending };
+    let attempt = FinishedAttempt { error: Some(&error), ..nothing() };
+    assert_eq!(Dialect::Claude.classify(&attempt).name(), "auth");
+    let killed = FinishedAttempt { exit: Some(ProcessExit::Signal(9)), ..attempt };
     assert_eq!(Dialect::Claude.classify(&killed).name(), "crashed");
 }

@@ -225,7 +225,7 @@ fn no_row_holds_if_somebody_is_left_or_the_journal_is_damaged_or_says_nothing() 
 }
 
 #[test]
-fn no_row_holds_with_another_ending_or_another_exit() {
+fn no_row_holds_with_another_outcome_or_exit() {
     for row in &CASES {
         let mut failed = good(row.name);
         failed.records.pop();

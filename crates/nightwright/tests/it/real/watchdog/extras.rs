@@ -9,7 +9,7 @@ use nightwright_core::event::{
 use serde_json::{Value, json};
 
 use super::{WORK, asked, calls, nudges, write};
-use crate::harness::ending;
+use crate::harness::run_outcome;
 use crate::messages_api::scenario::{call, refuse, say};
 use crate::real::{CALL, RealEnv, VERDICT, believed, claim, session};
 
@@ -37,7 +37,7 @@ fn a_conflict_of_principles_is_decided_once_and_every_later_prompt_contains_it()
     fs::create_dir_all(real.env.project().join(".nightwright")).unwrap();
     real.env.file(".nightwright/principles.toml", "preset = \"enterprise\"\n");
     let output = real.run("write three files", &["-m", "5", "--verify", "test -e three.txt"]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
+    assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
 
     let council = asked(&real, COUNCIL);
     assert_eq!(council.len(), 1);
@@ -83,7 +83,7 @@ fn a_review_is_a_call_of_its_own_whose_repair_is_kept_and_judged() {
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     let check = "grep -qx forty-two answer.txt";
     let output = real.run("answer", &["-m", "3", "--verify", check, "-r", "Mind the units."]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
+    assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
     assert_eq!(real.read("answer.txt").as_deref(), Some("forty-two\n"));
     assert_eq!(real.iterations().len(), 1, "the gate sees what the reviewer left");
     assert_eq!(calls(&real), [CallPurpose::Review, CallPurpose::Verify]);
@@ -122,7 +122,7 @@ fn three_reviews_that_fail_in_a_row_end_the_run() {
     };
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     let output = real.run("write files", &["-m", "9", "--review-prompt"]).exits(1);
-    assert_eq!(ending(&real.journal()), "consecutive_errors", "{}", output.err);
+    assert_eq!(run_outcome(&real.journal()), "consecutive_errors", "{}", output.err);
     assert_eq!(real.iterations().len(), 3);
     assert_eq!(calls(&real), [CallPurpose::Review; 3]);
     assert!(output.err.contains("review"), "{}", output.err);

@@ -60,7 +60,7 @@ impl EventAccount {
         let event = &record.event;
         match (&self.ended, event) {
             (None, _) | (_, Event::Run(RunEvent::Continued { why: Continuation::AfterEnd })) => {}
-            (Some(ending), event) => panic!("`{}` after the end as {ending}", event.name()),
+            (Some(outcome), event) => panic!("`{}` after the end as {outcome}", event.name()),
         }
         match event {
             Event::Run(RunEvent::Started(started)) => self.settings = started.settings.clone(),

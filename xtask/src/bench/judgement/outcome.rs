@@ -47,7 +47,7 @@ impl ExpectedOutcome {
         }
     }
 
-    /// Returns the exit code of a run with this outcome, as in `docs/reference/endings.md`.
+    /// Returns the exit code of a run with this outcome, as in `docs/reference/outcomes.md`.
     pub(super) fn exit_code(self, strictness: Strictness) -> i32 {
         let strict = match self {
             Self::Completed => return 0,
@@ -95,34 +95,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_an_ending_is_what_files_call_it() {
+    fn files_use_the_names_of_the_outcomes() {
         #[derive(Deserialize)]
         struct One {
-            ending: ExpectedOutcome,
+            outcome: ExpectedOutcome,
         }
         for name in ["completed", "no_changes", "limit_wait_too_long", "consecutive_errors"] {
-            let one: One = toml::from_str(&format!("ending = \"{name}\"")).unwrap();
-            assert_eq!(one.ending.name(), name);
+            let one: One = toml::from_str(&format!("outcome = \"{name}\"")).unwrap();
+            assert_eq!(one.outcome.name(), name);
         }
     }
 
     #[test]
     fn exit_codes_are_those_that_are_documented() {
-        let page = include_str!("../../../../docs/reference/endings.md");
+        let page = include_str!("../../../../docs/reference/outcomes.md");
         let rows = page.lines().filter_map(|line| {
             let cells: Vec<_> = line.split('|').map(str::trim).collect();
             let [_, name, usual, strict, ..] = cells[..] else { return None };
             let name = name.strip_prefix('`')?.strip_suffix('`')?;
             // An agent cannot cause the other outcomes.
-            let ending: ExpectedOutcome = serde_json::from_value(name.into()).ok()?;
-            Some((ending, usual.to_owned(), strict.to_owned()))
+            let outcome: ExpectedOutcome = serde_json::from_value(name.into()).ok()?;
+            Some((outcome, usual.to_owned(), strict.to_owned()))
         });
         let rows: Vec<_> = rows.collect();
         assert_eq!(rows.len(), 16);
-        for (ending, usual, strict) in rows {
-            let of = |strictness| ending.exit_code(strictness).to_string();
+        for (outcome, usual, strict) in rows {
+            let of = |strictness| outcome.exit_code(strictness).to_string();
             let ours = (of(Strictness::Usual), of(Strictness::RequireComplete));
-            assert_eq!(ours, (usual, strict), "{ending:?}");
+            assert_eq!(ours, (usual, strict), "{outcome:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::harness::grow_impatient;
 const WAITS: &str = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
-ending = { result = "Some of it." }
+end = { result = "Some of it." }
 "#;
 
 const TELLS: &str = "echo $NIGHTWRIGHT_FINISH_TYPE $NIGHTWRIGHT_FINISH_CLASS $NIGHTWRIGHT_PROOF >> SEEN/end; \
@@ -22,9 +22,9 @@ fn told(env: &TestEnv, expected: &str) {
 }
 
 #[test]
-fn every_ending_by_itself_is_reported_once() {
-    let failing = "[[attempt]]\nending = { auth = \"Please run /login\" }\n";
-    let blocked = "[[attempt]]\nending = { result = \"<blocker>a key</blocker>\" }\n";
+fn every_outcome_is_reported_once() {
+    let failing = "[[attempt]]\nend = { auth = \"Please run /login\" }\n";
+    let blocked = "[[attempt]]\nend = { result = \"<blocker>a key</blocker>\" }\n";
     for (script, more, code, expected) in [
         (WORKS, &["-m", "3"][..], 0, "completed complete model"),
         (GOES_ON, &["-m", "1"], 0, "max_iterations max_iterations"),
@@ -97,7 +97,7 @@ fn whoever_asked_twice_to_leave_leaves_a_hook_that_can_read_of_the_end() {
     let stubborn = r#"
 [[attempt]]
 steps = [{ run = "trap '' TERM INT; while [ ! -e go ]; do sleep 0.02; done" }]
-ending = { result = "Some of it." }
+end = { result = "Some of it." }
 "#;
     let child = command(&env, stubborn, &["-m", "3"]).spawn().unwrap();
     env.wait_for("agent_ready");
@@ -119,7 +119,7 @@ fn whatever_the_agent_does_to_the_journal_the_end_is_reported() {
         let state = env.path("state").display().to_string();
         let script = format!(
             "[[attempt]]\nsteps = [{{ run = \"{harm} {state}/*/runs/*/journal.jsonl\" }}, \
-             {{ run = \"echo more >> a.txt\" }}]\nending = {{ result = \"Some of it.\" }}\n"
+             {{ run = \"echo more >> a.txt\" }}]\nend = {{ result = \"Some of it.\" }}\n"
         );
         run(&env, &script, &["-m", "1"]);
         let end = seen(&env, "end");

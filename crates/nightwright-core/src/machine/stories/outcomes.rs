@@ -4,7 +4,7 @@ use crate::machine::story::story;
 use crate::outcome::{Outcome, Strictness, samples};
 
 /// Returns a story for each outcome, with the name of the outcome.
-fn ending_stories() -> Vec<(&'static str, String)> {
+fn outcome_stories() -> Vec<(&'static str, String)> {
     let mut told: Vec<(&'static str, &'static str)> = vec![
         ("completed", "> start\n> iteration A->B promise"),
         ("stagnated", "given threshold 1\n> start\n> iteration A->A"),
@@ -42,19 +42,19 @@ fn ending_stories() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn every_ending_is_reached_by_a_story() {
-    let told = ending_stories();
+fn every_outcome_is_reached_by_a_story() {
+    let told = outcome_stories();
     for sample in samples() {
         let (_, text) = told
             .iter()
             .find(|(name, _)| *name == sample.name())
             .unwrap_or_else(|| panic!("no story ends as {}", sample.name()));
-        assert_eq!(story(text).ending().name(), sample.name());
+        assert_eq!(story(text).outcome().name(), sample.name());
     }
 }
 
 #[test]
-fn every_ending_has_its_exit_code() {
+fn every_outcome_has_its_exit_code() {
     let expected = [
         ("completed", 0, 0),
         ("stagnated", 0, 4),
@@ -89,7 +89,7 @@ fn every_ending_has_its_exit_code() {
 }
 
 #[test]
-fn an_ending_survives_the_journal() {
+fn every_outcome_survives_the_journal() {
     for outcome in samples() {
         let text = serde_json::to_string(&outcome).unwrap();
         assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap(), outcome);

@@ -1,4 +1,4 @@
-//! Every ending has a reason that the events before it show.
+//! Every outcome has a reason that the events before it show.
 
 use std::time::Duration;
 

@@ -179,7 +179,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_ending_has_an_outcome_and_no_error_or_exit_code_is_a_success(
+    fn every_attempt_has_an_outcome_and_no_error_or_exit_code_is_a_success(
         (cut, exit) in (cut(), exit()),
         (result, error, rate_limit) in (option::of(result()), option::of(error()), option::of(rate_limit())),
         (tool_calls, tokens) in (prop_oneof![Just(0_u32), any::<u32>()], tokens()),
@@ -187,7 +187,7 @@ proptest! {
         (stderr, api_key) in (text(), word()),
         now in time(),
     ) {
-        let ending = FinishedAttempt {
+        let attempt = FinishedAttempt {
             cut,
             exit,
             result: result.as_ref(),
@@ -201,7 +201,7 @@ proptest! {
             now,
             zone: None,
         };
-        let outcome = Dialect::Claude.classify(&ending);
+        let outcome = Dialect::Claude.classify(&attempt);
         let claims_success = matches!(outcome, AttemptOutcome::Finished | AttemptOutcome::Suspect { .. });
         let said_success = result.as_ref().is_some_and(|result| {
             !result.is_error && result.subtype == "success"
@@ -216,7 +216,7 @@ proptest! {
         prop_assert!(!outcome.sentence().is_empty());
 
         // A program without structured output reports success only by its exit code.
-        let outcome = Dialect::Command.classify(&ending);
+        let outcome = Dialect::Command.classify(&attempt);
         let ended_well = cut.is_none() && exit == Some(ProcessExit::Code(0)) && saw_stdout;
         prop_assert_eq!(outcome == AttemptOutcome::Finished, ended_well);
         prop_assert!(!outcome.sentence().is_empty());
