@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_with_its_tests() {
+    fn the_sentence_counts_failed_tests() {
         let counted = failed("cargo test", 101, "test result: FAILED. 12 passed; 2 failed; 0");
         assert_eq!(sentence(&counted), "`cargo test` fails now: 2 of 14 tests");
         assert_eq!(sentence(&failed("make", 2, "boom")), "`make` fails now");

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_on_disk_comes_before_one_in_memory_whoever_named_it() {
+    fn a_folder_on_disk_is_preferred_to_one_in_memory() {
         let system = [in_memory("/tmp"), on_disk("/var/tmp")];
         let folders = |user| tried(user, &system).into_iter().map(|(folder, _)| folder);
         assert_eq!(folders(None).collect::<Vec<_>>(), ["/var/tmp", "/tmp"]);

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn of_endless_complaints_the_beginning_is_kept_and_nobody_waits() {
+    fn endless_standard_error_is_truncated_without_blocking() {
         let answer = ask("yes complaint | head -c 1000000 >&2; echo done", "", LONG);
         assert_eq!(answer.output, b"done\n");
         assert!(answer.complaint.starts_with("complaint\n"));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_too_long_or_says_too_much_is_killed() {
+    fn a_command_that_takes_too_long_or_prints_too_much_is_killed() {
         let answer = ask("sleep 1000 & sleep 1000", "", Duration::from_millis(50));
         assert_eq!(answer.ended, CapturedEnd::TimedOut);
         let answer = ask("exec 1>&-; sleep 1000", "", Duration::from_millis(50));

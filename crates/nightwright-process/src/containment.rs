@@ -223,7 +223,7 @@ mod tests {
 27 25 0:24 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory";
 
     #[test]
-    fn our_group_is_found_where_it_is_really_mounted() {
+    fn the_own_cgroup_is_found_at_its_mount_point() {
         let own = own_group(MIXED, "4:memory:/x\n0::/user.slice/a.scope\n");
         assert_eq!(own, Some("/sys/fs/cgroup/unified/user.slice/a.scope".into()));
         assert_eq!(own_group(MIXED, "0::/\n"), Some("/sys/fs/cgroup/unified/".into()));

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_approved_even_if_nobody_can_be_told() {
+    fn written_files_are_approved_even_if_reporting_fails() {
         let project = tempfile::tempdir().unwrap();
         let mut approved = None;
         let done = InitPlan::default().carry_out(

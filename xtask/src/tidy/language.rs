@@ -1,4 +1,5 @@
-//! Plain English: comment length, sentence length and words to avoid.
+//! Plain English: comment length, sentence length, and words to avoid in prose, messages and names
+//! of tests.
 //!
 //! What grammar would have to decide is left to readers.
 
@@ -58,6 +59,7 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
         all.extend(avoided_words(&file.path, &paragraphs));
     }
     all.extend(messages(files, &DATA));
+    all.extend(test_names(files));
     all.extend(stale(files, &[&DATA[..], &HELP_TEXTS[..]].concat()));
     all.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     all
@@ -119,20 +121,35 @@ fn opening(sentence: &[Word]) -> String {
 }
 
 fn avoided_words(path: &str, paragraphs: &[Paragraph]) -> Vec<Finding> {
+    let sentences = paragraphs.iter().flat_map(Paragraph::sentences);
+    sentences.flat_map(|sentence| avoided_in(path, sentence, "")).collect()
+}
+
+/// Finds avoided words in one sentence; `place` says where it stands if that is not prose.
+fn avoided_in(path: &str, sentence: &[Word], place: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for sentence in paragraphs.iter().flat_map(Paragraph::sentences) {
-        for phrase in AVOIDED {
-            let count = phrase.words.split(' ').count();
-            for at in phrase.positions(sentence) {
-                let found: Vec<String> =
-                    sentence[at..at + count].iter().map(Word::normal).collect();
-                let rule = format!("avoid \"{}\"", found.join(" "));
-                let why = format!("write instead: {}", phrase.instead);
-                findings.push(Finding::new(path, sentence[at].line, rule, why));
-            }
+    for phrase in AVOIDED {
+        let count = phrase.words.split(' ').count();
+        for at in phrase.positions(sentence) {
+            let found: Vec<String> = sentence[at..at + count].iter().map(Word::normal).collect();
+            let rule = format!("avoid \"{}\"{place}", found.join(" "));
+            let why = format!("write instead: {}", phrase.instead);
+            findings.push(Finding::new(path, sentence[at].line, rule, why));
         }
     }
     findings
+}
+
+/// Finds avoided words in the names of tests, which state the rules of the product.
+fn test_names(files: &[File]) -> Vec<Finding> {
+    let rust = files.iter().filter(|file| file.is_rust());
+    rust.flat_map(|file| {
+        comments::test_names(&file.code).into_iter().flat_map(|(line, name)| {
+            let words = name.split('_').map(|word| Word { line, text: word.to_owned() });
+            avoided_in(&file.path, &words.collect::<Vec<_>>(), " in the name of a test")
+        })
+    })
+    .collect()
 }
 
 /// Finds avoided words in the string literals of product code.
@@ -268,6 +285,19 @@ mod tests {
             File::new("crates/a/src/b/stories/c.rs", "f(\"nobody\");"),
         ];
         assert_eq!(places(&files), [""; 0]);
+    }
+
+    #[test]
+    fn names_of_tests_are_searched_and_other_names_are_not() {
+        let text = "fn nobody() {}\n#[test]\n#[should_panic]\nfn the_run_goes_on() {}\n\
+                    #[tokio::test(start_paused = true)]\nasync fn we_wait() {}\nfn is_told() {}\n\
+                    // #[test]\nfn ours() {}";
+        let found = [
+            "a/b.rs:4: avoid \"goes on\" in the name of a test",
+            "a/b.rs:6: avoid \"we\" in the name of a test",
+        ];
+        assert_eq!(places(&file("a/b.rs", text)), found);
+        assert_eq!(places(&file("a/b.md", text)), [""; 0]);
     }
 
     #[test]

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn every_meaning_is_one_sentence_of_its_own() {
+    fn every_meaning_is_one_unique_sentence() {
         let mut meanings: Vec<_> = samples().iter().map(Event::meaning).collect();
         for meaning in &meanings {
             assert!(meaning.ends_with('.') && !meaning.contains(". "), "{meaning}");

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_is_cut_by_whoever_shows_it() {
+    fn the_caller_can_choose_how_to_cut_long_texts() {
         let long = "x".repeat(500);
         let text = StatusText {
             phase: Some(&long),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn without_figures_and_words_the_phase_or_the_blockers_are_told() {
+    fn without_counts_and_summary_the_line_names_the_phase_or_the_blockers() {
         let bare = StatusText { progress: None, ..text(0, None, "") };
         assert_eq!(StatusText { phase: Some("tests"), ..bare }.line(), "phase: tests");
         assert_eq!(StatusText { blockers: 2, ..bare }.line(), "2 blockers");

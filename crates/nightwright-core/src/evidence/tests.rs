@@ -87,7 +87,7 @@ fn the_end_phrase_counts_only_near_the_end() {
 }
 
 #[test]
-fn words_that_say_all_is_done_are_heard() {
+fn a_statement_that_all_is_done_is_detected() {
     for message in [
         "All done.",
         "All tasks are complete. 12 passed, 0 failed.",

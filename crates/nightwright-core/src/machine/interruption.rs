@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_somebody_stopped_was_not_whatever_came_after_that() {
+    fn a_run_that_the_operator_stopped_was_not_cut_off() {
         for by in [
             StopSource::Signal,
             StopSource::TerminalClosed,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_ended_otherwise_is_over_even_if_it_was_told_to_end_too() {
+    fn a_run_with_another_outcome_has_ended_despite_sigterm() {
         assert_eq!(left(&[over(Outcome::Stopped)]), Interruption::Ended);
         assert_eq!(
             left(&[stop(StopSource::Terminate), over(Outcome::Stopped)]),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_process_was_told_is_over_with_it() {
+    fn stop_requests_to_an_earlier_process_do_not_count() {
         let again = || Event::Run(RunEvent::Continued { why: Continuation::AfterEnd });
         let stopped = [stop(StopSource::Operator), over(Outcome::Interrupted), again()];
         assert_eq!(left(&stopped), Interruption::Crashed);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_only_judges_and_one_that_never_began_leave_nothing_to_go_on_with() {
+    fn a_gate_only_run_and_an_empty_journal_count_as_not_started() {
         assert_eq!(Interruption::of([]), Interruption::NotStarted);
         let event = started(Scope::Gate);
         let record = Record { at: Timestamp::UNIX_EPOCH, active: Duration::ZERO, event };

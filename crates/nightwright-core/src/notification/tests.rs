@@ -125,7 +125,7 @@ fn again() -> Event {
 }
 
 #[test]
-fn a_run_is_told_from_its_setup_to_its_end() {
+fn a_run_sends_notifications_from_setup_to_outcome() {
     let story = NotificationStory::begun()
         .then(iteration(1))
         .then(done(1, IterationResult::Done))
@@ -236,7 +236,7 @@ fn the_past_is_known_and_not_told_again() {
 }
 
 #[test]
-fn a_run_that_goes_on_after_its_end_sends_its_next_end_too() {
+fn a_resumed_run_sends_its_next_outcome_too() {
     let story = NotificationStory::begun()
         .then(iteration(1))
         .then(ended(Outcome::MaxIterations { limit: 1 }))
@@ -300,7 +300,7 @@ fn a_changed_status_has_its_fixed_first_line() {
 }
 
 #[test]
-fn waits_and_blockers_and_claims_that_fail_are_told() {
+fn waits_blockers_and_rejected_claims_are_sent() {
     let story = NotificationStory::begun()
         .then(WaitEvent::Started {
             limit: WaitKind::Usage,
@@ -365,7 +365,7 @@ fn no_text_of_an_agent_makes_a_notice_long_or_unsafe() {
 }
 
 #[test]
-fn no_event_is_too_odd_to_be_told_of() {
+fn every_sample_event_can_be_processed() {
     let mut story = NotificationStory::default();
     for event in samples().into_iter().rev().chain(samples()) {
         story = story.then(event);
@@ -396,7 +396,7 @@ fn names_lead_back_to_their_kinds() {
 }
 
 #[test]
-fn errors_are_urgent_and_what_wants_somebody_is_high() {
+fn errors_are_urgent_and_other_outcomes_and_blockers_are_high() {
     for kind in NotificationKind::ALL {
         let wanted = match kind.name() {
             "error" => "urgent",
@@ -408,7 +408,7 @@ fn errors_are_urgent_and_what_wants_somebody_is_high() {
 }
 
 #[test]
-fn the_ways_on_are_told_as_one_sentence_each() {
+fn next_steps_are_one_sentence_each() {
     let story = NotificationStory::begun().then(ended(Outcome::MaxIterations { limit: 2 }));
     let text = story.last().1;
     let ways: Vec<_> = text.lines().skip_while(|line| !line.starts_with("Next: ")).collect();

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_gave_heartbeats_must_go_on_giving_them() {
+    fn a_tool_that_sent_heartbeats_must_keep_sending_them() {
         let busy = AttemptTiming { tool: Some((seconds(160), Some(seconds(400)))), ..watch() };
         assert_eq!(due(&busy), (700, CancelReason::Deadline(Deadline::Tool)));
     }

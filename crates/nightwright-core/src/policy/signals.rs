@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_who_asks_again_insists_and_a_terminal_that_goes_does_not() {
+    fn a_repeated_signal_counts_but_a_hangup_after_it_does_not() {
         for first in [Interrupt, Terminate, Hangup] {
             for at in [LATE, LATE + Duration::from_hours(1)] {
                 for second in [Interrupt, Terminate] {

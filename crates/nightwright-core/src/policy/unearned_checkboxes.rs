@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_knows_what_else_changed_boxes_are_earned() {
+    fn boxes_count_as_earned_if_other_changes_are_unknown() {
         let finished = finished(1, Some(boxes(0, 2)), 0);
         let finished = IterationFinished { files_changed_outside_plan: None, ..finished };
         assert!(noted(&[(boxes(2, 0), finished)]).unearned.is_empty());

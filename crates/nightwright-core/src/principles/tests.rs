@@ -313,7 +313,7 @@ fn any_text_is_read_or_refused_with_places_that_exist() {
 }
 
 #[test]
-fn what_an_agent_is_told_is_short_whatever_the_weights() {
+fn the_text_for_the_agent_is_short_for_any_weights() {
     let all = |number| {
         SCALE.iter().fold(Principles::of(Preset::Custom), |all, principle| {
             all.with(principle.name, weight(number))

@@ -411,7 +411,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_masked_is_known_again_by_what_was_told() {
+fn masked_values_are_recognized_by_their_originals() {
     let secrets =
         Secrets::new(["correct-horse", "first line of a key\nsecond line of a key"], [""; 0]);
     let secrets = secrets.unwrap();

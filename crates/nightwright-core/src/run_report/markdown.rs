@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_in_our_own_sentences_stay_code() {
+    fn commands_in_generated_sentences_stay_code() {
         assert_eq!(
             inline("verified by `make test` and a verdict"),
             "verified by `make test` and a verdict"

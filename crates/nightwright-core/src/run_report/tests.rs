@@ -112,7 +112,7 @@ fn where_nothing_was_accepted_no_price_is_made_up() {
 }
 
 #[test]
-fn a_run_that_goes_on_and_one_that_was_broken_off_are_told_apart() {
+fn a_live_run_and_an_interrupted_one_are_distinguished() {
     let records = sample(6).records();
     let half = &records[..8];
     let live = told(half, true);
@@ -126,7 +126,7 @@ fn a_run_that_goes_on_and_one_that_was_broken_off_are_told_apart() {
 }
 
 #[test]
-fn waits_are_spans_of_their_own_length() {
+fn a_wait_is_a_span_of_its_length() {
     let report = told(&sample(6).records(), false);
     let wait = report.spans.iter().find(|span| span.kind == SpanKind::Wait).unwrap();
     assert_eq!(wait.end.duration_since(wait.start).as_mins(), 47);

@@ -243,7 +243,7 @@ fn what_the_run_does_follows_its_events() {
 }
 
 #[test]
-fn a_pause_shows_once_nothing_is_going_on() {
+fn a_pause_shows_after_the_attempt_has_ended() {
     let story = ViewStory::begun().iteration(1).attempt(1).then(OperatorEvent::Paused);
     assert_eq!(story.view.activity(), Activity::Working { attempt: AttemptId(1) });
     let story = story.attempt_ends(1, 10, AttemptOutcome::Finished).done(1, Progress::Work, 9);
@@ -359,7 +359,7 @@ fn a_run_taken_over_waits_on_but_no_longer_works() {
 }
 
 #[test]
-fn a_run_that_goes_on_after_its_end_has_not_ended() {
+fn a_resumed_run_has_not_ended() {
     let story = ViewStory::begun().done(1, Progress::Idle, 1).ends(Outcome::Stopped);
     let story = story.then(RunEvent::Continued { why: Continuation::AfterEnd });
     assert_eq!((story.view.finished.clone(), story.view.idle), (None, 0));
@@ -390,7 +390,7 @@ fn a_view_of_a_journal_is_that_of_its_events_one_by_one() {
 }
 
 #[test]
-fn since_when_it_does_something_is_not_when_it_was_last_heard_of() {
+fn the_start_of_an_activity_is_not_the_time_of_the_last_event() {
     let second = |second| Some(Timestamp::UNIX_EPOCH + Duration::from_secs(second));
     let odd = || Event::Note(NoteEvent::Warning { text: "odd".to_owned() });
     let story = ViewStory::begun();

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_depth_decides_about_the_time_unless_somebody_did() {
+    fn the_depth_sets_the_timeout_unless_it_is_configured() {
         let verify = Verify::default();
         let minutes = [(Depth::Quick, 1), (Depth::Standard, 2), (Depth::Deep, 10)];
         for (depth, minutes) in minutes {

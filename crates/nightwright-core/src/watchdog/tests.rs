@@ -31,7 +31,7 @@ fn heard(words: &str) -> &'static str {
 }
 
 #[test]
-fn what_asks_and_what_gives_up_is_heard_and_nothing_else_is() {
+fn only_questions_and_surrenders_of_the_corpus_are_detected() {
     let (mut missed, mut all, mut wrong) = (Vec::new(), 0, Vec::new());
     for (signal, words) in corpus() {
         let heard = heard(&words);
@@ -146,7 +146,7 @@ fn what_stands_around_the_words_is_kept_as_it_was_written() {
 }
 
 #[test]
-fn a_conflict_is_told_with_the_paragraph_that_names_it() {
+fn a_conflict_is_reported_with_its_paragraph() {
     let told = |words: &str| conflict(words, &prose::own_lines(words)).unwrap_or_default();
     let marker = CONFLICT;
     assert_eq!(

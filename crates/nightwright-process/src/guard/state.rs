@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leash_outlasts_whoever_left_and_has_an_end() {
+    fn a_tree_left_running_is_killed_after_its_timeout() {
         let mut state = GuardState::Watching;
         assert_eq!(state.handle(START, GuardEvent::Asked(GuardRequest::LeaveRunning)), []);
         assert_eq!(state.handle(after(1), GuardEvent::Alone), []);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leash_takes_nobody_s_end_back() {
+    fn leaving_a_tree_running_does_not_cancel_its_termination() {
         let mut state = GuardState::Watching;
         state.handle(START, GuardEvent::Asked(GuardRequest::Terminate));
         state.handle(START, GuardEvent::Asked(GuardRequest::LeaveRunning));

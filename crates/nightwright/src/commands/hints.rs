@@ -12,7 +12,7 @@ use clap::error::ErrorKind;
 const MAY_BE_EMPTY: [&str; 2] = ["flag", "work"];
 
 #[test]
-fn every_command_line_in_a_text_of_ours_can_be_parsed() {
+fn every_command_line_in_a_message_can_be_parsed() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for file in sources() {

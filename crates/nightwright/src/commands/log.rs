@@ -368,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_held_back_until_it_is_whole_or_longer_than_anybody_reads() {
+    fn a_line_is_held_back_until_it_is_complete_or_too_long() {
         let mut rest = b"a".to_vec();
         assert_eq!(ready(&mut rest, b"b"), 0);
         assert_eq!(ready(&mut rest, b"c\nd"), 4);

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_beside_secrets_may_be_meant_for_one() {
+    fn values_of_misspelt_keys_next_to_secrets_are_hidden() {
         for (text, wanted) in [
             (
                 "[notify]\ntokn = \"tk\"\nkind = \"ntfy\"\nevents = []\n",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_told_apart_is_hidden() {
+    fn ambiguous_values_are_hidden() {
         for (text, wanted) in [
             // Without an equals sign, or with another separator.
             ("[agent.env]\nA x\nB: \"y==\"\nC", "[agent.env]\n* *\n** *****\n*"),

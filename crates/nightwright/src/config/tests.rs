@@ -306,7 +306,7 @@ fn tables_merge_by_key_and_lists_replace() {
 }
 
 #[test]
-fn names_are_unique_and_variables_are_ours() {
+fn names_are_unique_and_variables_have_the_prefix() {
     let names: BTreeSet<_> = KEYS.iter().map(|key| key.name).collect();
     let mut variables: BTreeSet<_> = KEYS.iter().map(|key| key.env).collect();
     variables.extend(VARIABLES.iter().map(|variable| variable.name));
@@ -319,7 +319,7 @@ fn names_are_unique_and_variables_are_ours() {
 }
 
 #[test]
-fn every_variable_of_ours_that_the_source_names_is_documented() {
+fn every_nightwright_variable_in_the_source_is_documented() {
     let documented = |name: &str| {
         KEYS.iter().any(|key| key.env == name) || VARIABLES.iter().any(|one| one.name == name)
     };

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_goes_on_with_a_run_has_every_decision_once() {
+    fn a_resumed_run_has_every_decision_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let past = records();

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn who_needs_the_terminal_gets_a_clean_one_and_lines_go_on() {
+    fn a_lowered_panel_leaves_a_clean_terminal_and_lines_continue() {
         let paper = Paper::default();
         let screen = Screen::of(Box::new(paper.clone()));
         assert!(shown(&screen, "line\n", &["one", "two"]).starts_with("line\n\rone"));
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_terminal_that_nobody_reads() {
+    fn a_blocked_terminal_blocks_no_caller() {
         let screen = Screen::of(Box::new(Paper::default()));
         let (reached, is_reached) = channel();
         let (go, let_go) = channel();

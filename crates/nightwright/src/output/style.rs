@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_as_short_as_it_can_be_told() {
+    fn a_time_is_as_short_as_possible() {
         let style = Style::new(ColorChoice::Never, &OutputCapabilities::default());
         let style = style.in_zone(TimeZone::fixed(jiff::tz::offset(2)));
         let now: Timestamp = "2026-11-15T20:00:00Z".parse().unwrap();

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_comes_back_if_it_agrees_with_the_journal() {
+    fn unmasked_settings_are_used_only_if_they_match_the_journal() {
         let folder = tempfile::tempdir().unwrap();
         let UnmaskedSettings::Lost(why) =
             unmasked_settings(folder.path(), &settings("use ********** now"))

@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_memory_is_told_from_one_on_disk() {
+    fn a_folder_in_memory_is_distinguished_from_one_on_disk() {
         assert!(!is_in_memory(Path::new("/proc")));
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         let mounted = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());

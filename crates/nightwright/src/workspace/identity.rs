@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_content_that_is_not_what_its_name_says_is_told_from_one_that_is() {
+    fn a_content_is_checked_against_its_hash() {
         // The output of `printf 'hello\n' | git hash-object --stdin`.
         let name = "ce013625030ba8dba906f756967f9e9ca394464a";
         assert!(is_named(b"hello\n", name));

@@ -75,7 +75,7 @@ fn a_program_that_is_not_there_is_reported_in_the_known_words() {
 }
 
 #[test]
-fn a_file_that_nobody_may_run_is_named() {
+fn a_file_that_is_not_executable_is_named() {
     let env = TestEnv::new();
     let claude = program(&env, "claude", "#!/bin/sh\n");
     fs::set_permissions(&claude, fs::Permissions::from_mode(0o644)).unwrap();

@@ -170,7 +170,7 @@ async fn dropped(house: &mut dyn AgentKind) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scripted_agent_keeps_what_it_was_told() {
+async fn a_scripted_agent_logs_its_requests() {
     let mut agent = ScriptedAgent::new([vec![ScriptStep::Hang]]);
     let log = agent.log();
     let performance = RunningAttempt::start(&mut agent, attempt(1));
@@ -209,7 +209,7 @@ async fn a_prompt_beyond_what_the_program_takes_is_refused_with_that_reason() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_nobody_reads_holds_nothing_up() {
+async fn an_unread_prompt_blocks_nothing() {
     let stage = AgentEnv::new();
     let mut order = attempt(1);
     order.prompt.user = "x".repeat(5_000_000);
@@ -250,7 +250,7 @@ async fn dropping_an_attempt_kills_its_group() {
 }
 
 #[tokio::test]
-async fn raw_output_is_kept_byte_for_byte_and_for_nobody_else() {
+async fn raw_output_is_kept_byte_for_byte_in_a_private_file() {
     let stage = AgentEnv::new();
     let mut agent =
         stage.shell(r#"printf 'no json\n\000\377\n{"type":"x"}\nno end'; echo oops >&2"#);

@@ -86,7 +86,7 @@ fn the_machine_is_kept_awake_as_long_as_the_run_continues() {
 }
 
 #[test]
-fn whoever_keeps_it_awake_dies_with_us_even_if_we_are_killed() {
+fn the_inhibitor_dies_with_nightwright_even_on_sigkill() {
     let env = TestEnv::new();
     inhibit(&env);
     let mut child = start(&env, &[]);
@@ -163,7 +163,7 @@ fn where_nothing_can_keep_it_awake_the_run_continues() {
 }
 
 #[test]
-fn a_rehearsal_and_whoever_does_not_want_it_leave_the_machine_alone() {
+fn rehearsals_and_disabled_runs_start_no_inhibitor() {
     let env = TestEnv::new();
     inhibit(&env);
     go(&env);

@@ -128,7 +128,7 @@ fn a_mistake_among_variables_is_shown_without_their_values() {
 }
 
 #[test]
-fn what_nobody_set_and_nobody_knows_is_distinguished() {
+fn unset_and_unknown_keys_are_distinguished() {
     let env = TestEnv::new();
     env.run(&["config", "get", "limits.max_cost"]).exits(1).says(&["is not set: no limit"]);
     let null = json(&env.run(&["config", "get", "limits.max_cost", "--json"]).exits(0));
@@ -287,7 +287,7 @@ fn the_users_own_file_may_be_a_link_and_stays_one() {
 }
 
 #[test]
-fn a_new_file_of_the_users_own_is_nobody_else_s_business() {
+fn a_new_user_configuration_is_private() {
     let env = TestEnv::new();
     env.run(&["config", "set", "--user", "notify.token", "tk_1234"]).exits(0);
     let file = env.path("home").join(".config/nightwright/config.toml");

@@ -94,7 +94,7 @@ fn a_cut_ends_everybody_however_they_hide() {
 }
 
 #[test]
-fn everybody_is_asked_to_leave_before_anybody_is_killed() {
+fn every_process_gets_sigterm_before_sigkill() {
     in_every_way(async |rehearsed, way| {
         let words = "cat /proc/$$/cgroup >\"$fake/cgroup\"; init; polite; polite; sleep 300";
         let mut agent = rehearsed.kept(way, words);
@@ -108,7 +108,7 @@ fn everybody_is_asked_to_leave_before_anybody_is_killed() {
 }
 
 #[test]
-fn whoever_a_finished_agent_leaves_behind_goes_with_it() {
+fn processes_left_by_a_finished_agent_are_killed() {
     in_every_way(async |rehearsed, way| {
         let words = "cat /proc/$$/cgroup >\"$fake/cgroup\"; init; family; result Done.";
         let mut agent = rehearsed.kept(way, words);
@@ -136,7 +136,7 @@ fn a_process_that_forks_and_is_gone_over_and_over_does_not_get_away() {
 }
 
 #[test]
-fn children_of_a_run_have_no_group_left_when_it_is_over() {
+fn no_cgroup_is_left_when_a_run_has_ended() {
     let scene = FakeAgentEnv::new("note $$; init; result '<promise>COMPLETE</promise>'");
     let child = scene.start(&["-m", "1", "--verify", "true"]);
     let id = child.id();

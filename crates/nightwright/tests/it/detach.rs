@@ -283,7 +283,7 @@ fn ctrl_c_before_it_has_begun_ends_it_all() {
 }
 
 #[test]
-fn whoever_is_killed_before_it_has_begun_leaves_nothing_behind() {
+fn a_kill_before_the_start_leaves_nothing_behind() {
     let env = TestEnv::new();
     program(&env, "claude", SLOW);
     let mut child = env.start(&["run", "-p", "x", "-m", "1", "--detach"]);
@@ -302,7 +302,7 @@ fn pipe() -> (PipeReader, PipeWriter) {
 }
 
 #[test]
-fn a_run_to_which_nobody_listens_does_not_begin() {
+fn a_detached_run_without_a_parent_does_not_begin() {
     let env = TestEnv::new();
     let (reader, writer) = pipe();
     drop(reader);
@@ -313,7 +313,7 @@ fn a_run_to_which_nobody_listens_does_not_begin() {
 }
 
 #[test]
-fn a_run_of_which_nobody_was_told_ends_at_once() {
+fn a_detached_run_ends_if_its_parent_dies_before_the_report() {
     let env = TestEnv::new();
     let script = "#!/bin/sh\n: > \"$HOME/asked\"\n\
                   [ \"$1\" = --version ] || exec sleep 60\n\

@@ -240,7 +240,7 @@ fn what_an_earlier_run_said_is_moved_into_the_run_folder() {
 }
 
 #[test]
-fn what_is_set_aside_has_masks_and_is_known_again_whoever_knows_the_secret() {
+fn an_archived_status_is_masked_and_recognized_with_and_without_the_secret() {
     let place = EvidenceEnv::new();
     let text = r#"{"complete": true, "summary": "works with correct-horse-9x"}"#;
     place.write(STATUS, text);

@@ -160,7 +160,7 @@ fn a_commit_of_nothing_or_of_the_notes_alone_is_another_commit_and_the_same_tree
 }
 
 #[test]
-fn what_git_ignores_does_not_count_and_what_counts_in_our_own_folder_does() {
+fn ignored_files_count_only_if_they_are_tracked_task_files() {
     let repo = Repo::new();
     repo.write(".gitignore", "*.log\n.nightwright\n").commit("ignore");
     let counted = vec![PathBuf::from(".nightwright/tasks/t/TODO.md")];

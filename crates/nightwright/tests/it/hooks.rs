@@ -471,7 +471,7 @@ fn a_hook_that_can_t_be_started_says_what_is_missing() {
 }
 
 #[test]
-fn secrets_and_escapes_of_a_hook_reach_nobody() {
+fn secrets_and_escapes_of_a_hook_are_removed() {
     let env = project();
     hook(&env, "started", "printf 'key %s \\033[2J end\\n' \"$ANTHROPIC_API_KEY\"; exit 3");
     hook(&env, "finished", "printf 'key %s \\033[2J end\\n' \"$ANTHROPIC_API_KEY\"; exit 3");

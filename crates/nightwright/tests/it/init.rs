@@ -132,7 +132,7 @@ fn a_project_of_no_known_kind_learns_that_it_has_no_gate() {
 }
 
 #[test]
-fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
+fn sample_hooks_are_valid_shell_scripts_but_not_executable() {
     let env = TestEnv::new();
     env.run(&["init"]).exits(0);
     for name in ["started", "next_iteration", "iteration_finished", "finished", "blocked"] {
@@ -493,7 +493,7 @@ fn with_yes_nothing_is_asked_on_a_terminal() {
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+fn init_does_not_wait_for_an_idle_pipe() {
     let env = with(&[("Cargo.toml", "")]);
     let (reader, _writer) = std::io::pipe().unwrap();
     let output = finish(env.command(&["init"]).stdin(reader).spawn().unwrap());

@@ -225,7 +225,7 @@ fn table(deaths: &[KillResult]) -> String {
 }
 
 #[test]
-fn five_seconds_after_a_kill_at_any_moment_nobody_is_alive() {
+fn no_process_is_alive_five_seconds_after_a_kill_at_any_moment() {
     let asked = std::env::var("NIGHTWRIGHT_KILLS").ok();
     let kills = asked.as_ref().map_or(KILLS, |text| text.parse().expect("a number of kills"));
     let deaths = kill_all(kills);

@@ -304,7 +304,7 @@ fn every_event_is_reported_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
 }
 
 #[test]
-fn a_line_of_ours_between_a_call_and_its_result_is_no_riddle_in_the_log() {
+fn an_event_between_a_call_and_its_result_is_shown_clearly_in_the_log() {
     let paper = SharedBuffer::default();
     let written = paper.clone();
     let out = LogOutput::new(Box::new(|why| panic!("{why}")));
@@ -421,7 +421,7 @@ fn a_log_can_be_followed_until_the_run_ends() {
 }
 
 #[test]
-fn whoever_reads_only_the_first_line_hears_no_complaint() {
+fn closing_the_pipe_after_the_first_line_is_no_error() {
     let env = TestEnv::new();
     let script = env.script(
         "[[attempt]]\nsteps = [{ say = 'A line that fills a pipe.', times = 1000 }]\n\

@@ -237,7 +237,7 @@ fn what_fails_at_first_is_tried_again_under_the_same_key() {
 }
 
 #[test]
-fn whoever_is_dead_costs_one_warning_each_and_not_the_run() {
+fn each_unreachable_server_costs_one_warning_and_never_the_run() {
     let env = TestEnv::new();
     let elsewhere = Server::kind();
     let never = Server::start(vec![ServerAnswer::Never]);
@@ -301,7 +301,7 @@ fn what_a_server_repeats_of_its_address_is_masked_before_it_is_cut() {
 }
 
 #[test]
-fn whoever_is_overloaded_says_for_how_long() {
+fn an_overloaded_server_sets_the_retry_delay() {
     let env = TestEnv::new();
     let busy = ServerAnswer::With(503, "retry-after: 2\r\n", "");
     let server = Server::start(vec![busy, ServerAnswer::With(200, "", "")]);
@@ -313,7 +313,7 @@ fn whoever_is_overloaded_says_for_how_long() {
 }
 
 #[test]
-fn nothing_is_sent_of_what_nobody_wants() {
+fn disabled_kinds_are_not_sent() {
     let (env, server) = (TestEnv::new(), Server::kind());
     configure(&env, &format!("[notify]\nurl = '{}'\nevents = []", server.url("/hook")));
     let script = env.script(DONE);

@@ -277,7 +277,7 @@ fn ctrl_z_leaves_a_clean_terminal_and_the_run_continues_in_front() {
 }
 
 #[test]
-fn keys_are_heard_once_a_run_is_brought_to_the_front() {
+fn keys_work_when_a_run_is_brought_to_the_foreground() {
     // On `fg`, this shell sends no signal to a job that is already running.
     for (then, key) in [("& read enter; fg", None), ("; bg; read enter; fg", Some("C-z"))] {
         let env = TestEnv::new();

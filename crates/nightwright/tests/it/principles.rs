@@ -109,7 +109,7 @@ fn a_file_that_exists_is_not_overwritten_and_with_yes_it_is_kept() {
 }
 
 #[test]
-fn without_a_terminal_nobody_is_waited_for() {
+fn without_a_terminal_there_is_no_question() {
     let env = TestEnv::new();
     let (reader, _writer) = std::io::pipe().unwrap();
     let output = finish(env.command(&["principles"]).stdin(reader).spawn().unwrap()).exits(2);
@@ -329,7 +329,7 @@ fn where_there_shall_be_no_principles_none_are_written() {
 }
 
 #[test]
-fn a_place_that_can_t_be_written_to_is_named_before_anybody_is_asked() {
+fn an_unwritable_path_is_reported_before_the_first_question() {
     let env = with(&[("taken", "a file")]);
     env.run(&["config", "set", "principles.file", "taken/p.toml"]).exits(0);
     let output = env.run(&["principles"]).exits(1).says(&["cannot write", "taken/p.toml"]);

@@ -107,7 +107,7 @@ async fn what_a_command_leaves_running_is_ended_and_not_waited_for() {
 }
 
 #[tokio::test]
-async fn of_a_command_nobody_is_left_however_they_hide() {
+async fn no_process_of_a_command_survives_it() {
     let play = async |words: &str, limit| {
         let folder = tempfile::tempdir().unwrap();
         let agent = FakeAgent::inside(folder.path());

@@ -30,7 +30,7 @@ fn whole(mode: &str) -> String {
 }
 
 #[test]
-fn every_mode_says_what_somebody_who_works_alone_has_to_know() {
+fn every_mode_states_the_rules_for_unattended_work() {
     for mode in MODES {
         let text = whole(mode);
         let said = |part: &str| assert!(text.contains(part), "{mode}: `{part}` is not in:\n{text}");

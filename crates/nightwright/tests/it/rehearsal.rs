@@ -232,7 +232,7 @@ async fn scenes_are_played_in_order_and_the_last_one_repeats() {
 }
 
 #[tokio::test]
-async fn what_was_asked_is_kept_for_nobody_else() {
+async fn the_log_of_a_rehearsal_is_private() {
     let stage = AgentEnv::with_script("");
     let mut agent = stage.rehearsal();
     report(&mut agent, attempt(2)).await;

@@ -235,7 +235,7 @@ fn what_the_agent_wrote_is_not_spelled_in_letters() {
 }
 
 #[test]
-fn a_line_of_ours_between_a_call_and_its_result_makes_the_result_name_its_call() {
+fn an_event_between_a_call_and_its_result_makes_the_result_name_its_call() {
     let paper = SharedBuffer::default();
     let style = style(true, ColorChoice::Never);
     let mut reporter = reporter(OutputLevel::Verbose, style, Box::new(paper.clone()));
@@ -489,7 +489,7 @@ pub(crate) fn everybody_asked() -> Vec<Record> {
 }
 
 #[test]
-fn whoever_was_asked_is_shown_with_the_first_of_their_words() {
+fn a_called_agent_is_shown_with_its_first_words() {
     let paper = SharedBuffer::default();
     let mut reporter =
         reporter(OutputLevel::Progress, style(true, ColorChoice::Auto), Box::new(paper.clone()));

@@ -75,7 +75,7 @@ fn hostile(words: &str) -> Vec<Record> {
 }
 
 #[test]
-fn nothing_that_anybody_wrote_runs_or_reaches_out() {
+fn no_text_in_the_page_runs_code_or_sends_requests() {
     let env = TestEnv::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();

@@ -115,7 +115,7 @@ fn what_was_paused_waits_for_who_paused_it() {
 }
 
 #[test]
-fn where_there_is_nothing_or_somebody_at_work_nothing_happens() {
+fn without_a_run_or_with_a_live_one_nothing_happens() {
     let env = with_task();
     if_needed(&env).exits(0).says(&["Nothing to resume: there is no such run."]);
     let output = env.run(&["resume", "--if-needed", "migrate", "-q"]).exits(0);
@@ -160,7 +160,7 @@ fn a_service_is_written_once_and_says_how_to_enable_it() {
 }
 
 #[test]
-fn what_is_not_ours_or_somebody_else_s_is_left_alone() {
+fn units_of_others_are_left_alone() {
     let env = with_task();
     let file = unit(&env);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -232,7 +232,7 @@ fn without_a_name_it_is_the_last_run_or_its_task() {
 /// Between the first check and the lock, another process resumes the run and completes it. Its lock
 /// makes the service wait.
 #[test]
-fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
+fn a_run_that_completed_meanwhile_is_not_resumed() {
     let env = with_task();
     let child = at_work(&env);
     env.file("go", "");

@@ -108,7 +108,7 @@ fn the_agent_has_the_terminal_and_what_it_wrote_is_reported() {
 }
 
 #[test]
-fn a_killed_agent_leaves_a_sane_terminal_and_nobody_behind() {
+fn a_killed_agent_leaves_a_sane_terminal_and_no_process() {
     let env = with_agent(
         "stty raw -echo; printf '\\033[?25l\\033[?2004h'\n\
          setsid sh -c 'trap \"\" HUP; echo $$ >left; exec sleep 1000' &\n\
@@ -139,7 +139,7 @@ fn ctrl_c_is_for_the_agent() {
 }
 
 #[test]
-fn a_signal_that_ends_us_is_handed_on_and_what_was_written_stays() {
+fn a_fatal_signal_is_passed_on_and_written_files_stay() {
     let env = with_agent(
         "trap 'echo half >$task/INSTRUCTIONS.md; exit 0' TERM; echo $PPID >parent; stty -echo; \
          echo listening; while :; do sleep 0.1; done",

@@ -146,7 +146,7 @@ fn ctrl_c_twice_does_not_wait_for_an_agent_that_will_not_leave() {
 }
 
 #[test]
-fn signals_that_would_end_us_leave_a_sane_terminal_without_a_panel() {
+fn fatal_signals_leave_a_sane_terminal_without_a_panel() {
     let signals = [
         Signal::USR1,
         Signal::USR2,

@@ -122,7 +122,7 @@ fn a_machine_that_may_fall_asleep_is_reported_by_who_shows_and_not_by_the_loop()
 }
 
 #[test]
-fn a_hook_that_is_named_at_the_end_finds_nobody_who_reads_it_and_the_run_ends() {
+fn a_message_about_a_hook_that_is_never_read_does_not_block_the_end() {
     let scene = FakeAgentEnv::new(MANY);
     let seen = scene.agent.file("seen");
     fs::create_dir_all(scene.env.project().join(".nightwright/hooks")).unwrap();
@@ -136,7 +136,7 @@ fn a_hook_that_is_named_at_the_end_finds_nobody_who_reads_it_and_the_run_ends() 
 }
 
 #[test]
-fn events_that_nobody_reads_take_no_word_from_standard_error() {
+fn unread_events_suppress_nothing_on_standard_error() {
     let scene = FakeAgentEnv::new(MANY);
     fs::create_dir_all(scene.env.project().join(".nightwright/hooks")).unwrap();
     let hook = scene.env.project().join(".nightwright/hooks/finished");

@@ -104,7 +104,7 @@ fn an_answer_that_can_not_be_read_is_asked_for_once_more() {
 }
 
 #[test]
-fn nobody_waits_for_a_limit() {
+fn validation_does_not_wait_for_a_limit() {
     let env = with_task();
     rehearse(&env, "[[validate]]\nend = { limit = \"2h\" }\n", 1).says(&[
         "usage limit is reached until 20",

@@ -1,4 +1,4 @@
-//! Comments and string literals of a Rust source, with their lines.
+//! Comments, string literals and names of tests of a Rust source, with their lines.
 
 use std::ops::Range;
 
@@ -120,6 +120,23 @@ pub(super) fn test_module_files(code: &str) -> Vec<&str> {
             rest[end..].starts_with(';').then_some(&rest[..end])
         })
         .collect()
+}
+
+/// Returns the names of the functions behind `#[test]` and the like, with their lines.
+pub(super) fn test_names(code: &str) -> Vec<(usize, &str)> {
+    let mut names = Vec::new();
+    let mut is_test = false;
+    for (number, line) in (1..).zip(code.lines()) {
+        let line = line.trim_start();
+        is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        let name = line.split_once("fn ").map(|(_, rest)| rest);
+        if is_test && let Some(name) = name {
+            let end = name.find(|c| !is_name(c)).unwrap_or(name.len());
+            names.push((number, &name[..end]));
+            is_test = false;
+        }
+    }
+    names
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_is_not_called_an_ending_but_lines_have_one() {
+    fn line_endings_are_the_only_ones() {
         assert_eq!(found("The ending of a run, and other endings"), ["ending"]);
         assert_eq!(
             found("A line ending is normalized. Line\nendings differ; pending, bending"),

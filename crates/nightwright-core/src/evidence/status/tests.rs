@@ -88,7 +88,7 @@ fn where_fields_contradict_each_other_it_is_not_complete_and_said_so() {
 }
 
 #[test]
-fn counts_and_blockers_beside_a_claim_leave_it_and_are_for_the_gate() {
+fn contradicting_counts_and_blockers_leave_the_claim_to_the_gate() {
     for (text, odd) in [
         (
             r#"{"complete": true, "progress": {"completed": 3, "total": 5}}"#,

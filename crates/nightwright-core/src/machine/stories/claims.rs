@@ -55,7 +55,7 @@ fn a_plan_is_judged_as_a_plan_whatever_claims_it() {
 }
 
 #[test]
-fn the_verifier_is_shown_the_changes_also_where_nobody_looks_for_tampering() {
+fn the_verifier_sees_the_changes_even_without_tamper_inspection() {
     story(
         "
         given model always

@@ -232,7 +232,7 @@ fn a_stop_while_a_review_waits_for_a_limit_leaves_a_claim_to_the_gate() {
 }
 
 #[test]
-fn a_call_that_died_with_us_is_left_at_that() {
+fn a_call_cut_off_by_a_crash_is_not_repeated() {
     story(
         "
         given watchdog next

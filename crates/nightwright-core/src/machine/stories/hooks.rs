@@ -69,7 +69,7 @@ fn a_new_blocker_rings_once_and_before_the_iteration_is_reported() {
 }
 
 #[test]
-fn an_iteration_without_a_blocker_rings_nobody() {
+fn without_a_new_blocker_the_blocked_hook_does_not_run() {
     story(
         "
         given hook blocked
@@ -111,7 +111,7 @@ fn a_failed_iteration_is_reported_like_any_other() {
 }
 
 #[test]
-fn whoever_is_only_told_can_t_steer() {
+fn hooks_that_are_only_notified_cannot_steer() {
     for answer in ["skips", "aborts", "fails"] {
         story(&format!(
             "
@@ -261,7 +261,7 @@ fn a_failed_journal_runs_no_hook_any_more() {
 }
 
 #[test]
-fn a_pause_does_not_keep_hooks_from_being_told() {
+fn a_pause_does_not_delay_hooks() {
     story(
         "
         given hook after

@@ -7,7 +7,7 @@ use crate::machine::story::story;
 use crate::outcome::{Outcome, Proof};
 
 #[test]
-fn only_a_completed_run_needs_to_be_told_again() {
+fn only_a_completed_run_must_be_resumed_explicitly() {
     let mut told = story(
         "
         given checks

@@ -20,7 +20,7 @@ fn after_an_error_nothing_is_said_and_the_input_is_closed() {
 }
 
 #[test]
-fn while_a_message_of_ours_waits_nothing_is_said_and_nothing_closed() {
+fn a_pending_message_keeps_the_input_open_and_holds_back_answers() {
     story(
         "
         > start
@@ -95,7 +95,7 @@ fn what_a_person_said_into_a_session_that_is_lost_reaches_the_next_attempt() {
 }
 
 #[test]
-fn what_a_person_said_and_the_agent_heard_is_reported_once() {
+fn an_operator_message_that_the_agent_received_is_not_repeated() {
     story(
         "
         > start
@@ -151,7 +151,7 @@ fn what_never_got_there_is_known_by_what_did_and_not_by_how_much_was_sent() {
 }
 
 #[test]
-fn what_a_suspect_attempt_never_heard_reaches_its_retry() {
+fn a_message_that_a_suspect_attempt_missed_reaches_its_retry() {
     story(
         "
         > start
@@ -172,7 +172,7 @@ fn what_a_suspect_attempt_never_heard_reaches_its_retry() {
 }
 
 #[test]
-fn an_answer_that_the_agent_never_heard_is_none() {
+fn an_answer_that_the_agent_never_received_does_not_count() {
     story(
         "
         > start
@@ -212,7 +212,7 @@ fn an_agent_that_never_says_that_it_is_ready_is_not_waited_for() {
 }
 
 #[test]
-fn an_agent_that_can_t_be_told_what_it_may_cost_has_the_time_for_it() {
+fn an_agent_without_a_cost_option_gets_a_time_limit_from_its_cap() {
     // Ninety cents at half a cent per second.
     story(
         "

@@ -183,7 +183,7 @@ fn nothing_is_reported_where_reports_are_off() {
 }
 
 #[test]
-fn a_resumed_run_knows_what_was_told() {
+fn a_resumed_run_knows_which_status_was_reported() {
     story(
         r#"
         > start
@@ -202,7 +202,7 @@ fn a_resumed_run_knows_what_was_told() {
 }
 
 #[test]
-fn a_run_that_crashed_before_anything_was_told_still_knows_how_it_began() {
+fn a_run_that_crashed_before_its_first_report_knows_its_initial_status() {
     story(
         r#"
         > start

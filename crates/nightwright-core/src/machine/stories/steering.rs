@@ -72,7 +72,7 @@ fn a_shutdown_is_distinguished_from_a_person_and_its_second_signal_kills_as_well
 }
 
 #[test]
-fn a_terminal_that_goes_stops_the_run_and_hurries_nobody() {
+fn a_closed_terminal_stops_the_run_and_never_kills() {
     story(
         "
         > start
@@ -168,7 +168,7 @@ fn a_signal_between_iterations_ends_the_run_at_once() {
 }
 
 #[test]
-fn a_pause_starts_nothing_new_and_lets_go_on_what_runs() {
+fn a_pause_starts_nothing_new_and_stops_nothing() {
     story(
         "
         given model always

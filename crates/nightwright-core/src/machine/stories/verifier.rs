@@ -259,7 +259,7 @@ fn unearned_ticks_reject_where_findings_do() {
 }
 
 #[test]
-fn where_nobody_may_look_at_the_changes_nobody_does() {
+fn without_tamper_checks_and_verdict_the_changes_are_not_inspected() {
     story(
         "
         given checks, model auto, evidence todo

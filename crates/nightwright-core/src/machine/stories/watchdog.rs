@@ -358,7 +358,7 @@ fn several_problems_are_all_told_and_the_advisor_is_asked_once() {
 }
 
 #[test]
-fn after_a_stop_nobody_is_answered_and_nobody_asked_for_advice() {
+fn after_a_stop_no_answer_is_sent_and_no_advice_requested() {
     story(
         "
         given watchdog live
@@ -401,7 +401,7 @@ fn a_claim_is_judged_without_advice() {
 }
 
 #[test]
-fn what_an_attempt_asked_that_was_followed_by_another_is_over() {
+fn a_question_of_an_attempt_that_was_retried_is_dropped() {
     story(
         "
         given watchdog next
@@ -477,7 +477,7 @@ fn without_a_watchdog_what_is_noticed_is_only_noted() {
 }
 
 #[test]
-fn whoever_takes_an_ended_run_up_again_begins_its_problems_anew() {
+fn resuming_an_ended_run_resets_its_problems() {
     story(
         "
         given watchdog next, max_iterations 2, threshold 0

@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_has_tools_is_told_to_look() {
+    fn only_a_verifier_with_tools_is_asked_to_read_files() {
         let text = |depth| {
             let settings = settings(depth);
             verify_question(&VerificationCase {

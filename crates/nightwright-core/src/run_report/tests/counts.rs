@@ -39,7 +39,7 @@ fn retries_are_counted_beyond_the_list_of_attempts() {
 }
 
 #[test]
-fn commits_that_nobody_lists_are_counted() {
+fn unlisted_commits_are_counted() {
     let mut report = told(&sample(200).records(), false);
     assert_eq!(report.totals.commits, 300);
     let commit = |number: u32| Commit {
@@ -111,7 +111,7 @@ fn every_list_says_how_much_of_it_is_left_off() {
 }
 
 #[test]
-fn what_became_of_the_last_of_many_claims_is_told_of_that_one() {
+fn the_result_of_the_last_of_many_claims_belongs_to_that_claim() {
     let mut records = sample(1).records();
     let is_gate = |it: &Record| matches!(it.event, Event::Gate(GateEvent::Started { .. }));
     let gate = records.iter().position(is_gate).unwrap();

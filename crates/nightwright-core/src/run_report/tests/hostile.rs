@@ -99,7 +99,7 @@ fn without_spans(line: &str) -> String {
 }
 
 #[test]
-fn figures_that_nobody_could_have_counted_are_told_as_well() {
+fn impossibly_large_figures_can_be_rendered() {
     let mut records = sample(9).records();
     for record in &mut records {
         if let Event::Iteration(IterationEvent::Finished(finished)) = &mut record.event {

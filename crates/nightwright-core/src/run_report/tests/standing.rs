@@ -49,7 +49,7 @@ fn unread(records: &[Record], from: JournalBreak, is_live: bool) -> RunReport {
 }
 
 #[test]
-fn of_a_journal_that_can_not_be_read_to_its_end_nobody_knows_what_it_came_to() {
+fn the_outcome_of_a_damaged_journal_is_unknown() {
     let records = sample(6).records();
     // A recorded outcome may not be the last one, because the run may have been resumed.
     for end in [8, records.len()] {
@@ -72,7 +72,7 @@ fn of_a_journal_that_can_not_be_read_to_its_end_nobody_knows_what_it_came_to() {
 }
 
 #[test]
-fn what_can_be_done_with_a_run_that_is_going_on_is_no_resume() {
+fn a_live_run_does_not_suggest_a_resume() {
     let live = told(&sample(6).records()[..8], true);
     assert_eq!(live.next.len(), 3, "{:?}", live.next);
     for (step, command) in

@@ -30,7 +30,7 @@ fn killed() -> (Record, Vec<Record>) {
 }
 
 #[test]
-fn how_long_a_killed_agent_worked_is_not_known_and_nobody_says_it_was_no_time() {
+fn the_working_time_of_a_killed_agent_is_unknown() {
     let (before, records) = killed();
     let report = told(&records, true);
     let span = report.spans.iter().find(|span| span.kind == SpanKind::Unknown).unwrap();
@@ -46,7 +46,7 @@ fn how_long_a_killed_agent_worked_is_not_known_and_nobody_says_it_was_no_time() 
 }
 
 #[test]
-fn a_process_that_died_between_iterations_left_nobody_behind() {
+fn a_crash_between_iterations_is_time_without_a_process() {
     let mut records = sample(6).records();
     let end = records
         .iter()
@@ -62,7 +62,7 @@ fn a_process_that_died_between_iterations_left_nobody_behind() {
 }
 
 #[test]
-fn time_at_work_goes_up_to_now_while_somebody_works() {
+fn time_at_work_extends_to_now_while_an_agent_works() {
     let records = sample(6).records();
     let last = &records[3];
     // These tests create the report one minute after the last event.

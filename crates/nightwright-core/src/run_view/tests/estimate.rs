@@ -51,7 +51,7 @@ fn the_end_is_estimated_once_there_are_five_iterations_and_a_limit() {
 }
 
 #[test]
-fn what_was_spent_on_the_iteration_that_goes_on_is_not_expected_again() {
+fn the_current_iteration_counts_only_once_in_the_estimate() {
     let story = ViewStory::begun().limited(8).five().iteration(6).attempt(6);
     // The iteration began one event earlier, and therefore one second earlier.
     let estimate = story.view.estimate(story.later(39));
@@ -91,7 +91,7 @@ fn a_wait_comes_before_what_is_left_and_a_pause_has_no_end() {
 }
 
 #[test]
-fn a_run_that_is_to_stop_has_this_iteration_left_and_one_that_is_over_none() {
+fn a_stopping_run_has_one_iteration_left_and_an_ended_one_none() {
     let stop = Event::Operator(OperatorEvent::StopRequested {
         when: StopWhen::AfterIteration,
         by: StopSource::Operator,

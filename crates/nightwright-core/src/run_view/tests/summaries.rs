@@ -69,7 +69,7 @@ fn a_summary_says_what_was_verified_and_by_what() {
 }
 
 #[test]
-fn a_run_that_goes_on_after_its_completion_is_not_verified_by_it() {
+fn a_resumed_run_is_not_verified_by_an_earlier_completion() {
     let proof = Proof::Checks;
     let story = ViewStory::begun().claims().gate(GateResult::Passed { proof });
     let story = story.ends(Outcome::completed(proof));

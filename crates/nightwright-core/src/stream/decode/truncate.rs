@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_can_be_told_from_what_is_whole() {
+    fn truncated_texts_are_recognized() {
         let cut_at = |text: &str| {
             let line = format!(r#"{{"type":"user","words":"{text}"}}"#);
             let cut = String::from_utf8(cut_to(KeptEnd::Beginning, line.as_bytes(), 7)).unwrap();

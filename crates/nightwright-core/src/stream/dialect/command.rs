@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_we_ended_has_not_finished_whatever_its_exit_code() {
+    fn a_cancelled_program_has_not_finished_whatever_its_exit_code() {
         let cases = [
             (CancelReason::Deadline(Deadline::Idle), "timed_out"),
             (CancelReason::Limit, "attempt_budget"),

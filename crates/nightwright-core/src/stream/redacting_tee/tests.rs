@@ -278,7 +278,7 @@ fn a_line_goes_out_when_it_is_whole_and_what_follows_it_waits_until_then() {
 }
 
 #[test]
-fn texts_of_one_speaker_are_told_apart_and_an_end_is_that_of_its_speaker() {
+fn text_blocks_of_one_speaker_are_distinguished() {
     let second = |piece: &str| text(None, piece).replace("\"index\":0", "\"index\":1");
     let stream = [text(None, "correct-"), second("or "), text(None, "horse-9x7Q2z\n")];
     let (kept, _) = masked(&stream.concat(), 1000);

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_twentieth_time_of_the_same_call_is_told_once() {
+    fn twenty_equal_calls_are_reported_once() {
         let mut rhythm = LoopDetector::default();
         let first = (0..19).map(|_| rhythm.call("Bash", r#"{"command":"ls"}"#)).collect::<Vec<_>>();
         assert_eq!(signals(first), []);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_calls_are_made_only_so_many_are_remembered() {
+    fn the_number_of_remembered_calls_is_limited() {
         let mut rhythm = LoopDetector::default();
         for number in 0..3 * CALLS_MAX {
             assert_eq!(rhythm.call("Bash", &number.to_string()), None);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn five_errors_in_a_row_are_told_by_the_names_of_the_tools() {
+    fn five_consecutive_errors_are_reported_with_their_tools() {
         let mut rhythm = LoopDetector::default();
         let mut told = Vec::new();
         for _ in 0..10 {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fourth_compaction_is_told() {
+    fn the_fourth_compaction_is_reported() {
         let mut rhythm = LoopDetector::default();
         let told: Vec<_> = (0..8).map(|_| rhythm.compaction()).collect();
         let at = told.iter().position(Option::is_some);

@@ -62,7 +62,7 @@ fn a_tool_runs_from_its_call_to_its_result() {
 }
 
 #[test]
-fn a_tool_whose_result_was_missed_is_over_when_the_model_is_asked_again() {
+fn a_new_model_request_ends_a_tool_whose_result_was_missed() {
     let mut transcript = transcript(false);
     feed(&mut transcript, &[INIT, BASH]);
     transcript.unreadable(Duration::from_secs(5));
@@ -109,7 +109,7 @@ fn turns(news: &[AgentNews]) -> Vec<TurnEnd> {
 }
 
 #[test]
-fn a_message_that_comes_too_late_for_a_turn_is_a_turn_of_its_own() {
+fn a_message_after_the_end_of_a_turn_begins_a_new_turn() {
     let mut live = transcript(true);
     feed(&mut live, &[INIT, ECHO, START]);
     live.nudge_noted();
@@ -123,7 +123,7 @@ fn a_message_that_comes_too_late_for_a_turn_is_a_turn_of_its_own() {
 }
 
 #[test]
-fn a_message_that_goes_into_a_running_turn_has_no_result_of_its_own() {
+fn a_message_during_a_turn_has_no_separate_result() {
     let mut live = transcript(true);
     feed(&mut live, &[INIT, ECHO, BASH]);
     live.nudge_noted();
@@ -144,7 +144,7 @@ fn a_turn_that_ends_in_an_error_or_a_limit_has_failed() {
 }
 
 #[test]
-fn a_message_that_was_never_taken_up_is_told_as_such() {
+fn a_message_that_was_not_acknowledged_is_reported() {
     let mut live = transcript(true);
     feed(&mut live, &[INIT, ECHO, RESULT]);
     live.nudge_noted();
@@ -425,7 +425,7 @@ fn what_worked_without_saying_that_it_was_ready_is_not_free() {
 }
 
 #[test]
-fn the_calls_of_a_sub_agent_are_over_with_it() {
+fn the_calls_of_a_sub_agent_end_with_it() {
     let inner = BASH.replace("\"t1\"", "\"t2\"").replacen('{', r#"{"parent_tool_use_id":"t1","#, 1);
     let mut transcript = transcript(false);
     feed(&mut transcript, &[INIT, BASH, &inner]);

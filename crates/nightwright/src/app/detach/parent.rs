@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_told_how_to_look_at_it() {
+    fn the_text_for_users_lists_the_commands_to_follow_it() {
         let word = DetachReport {
             run: "20261116-183131-0a1b".to_owned(),
             pid: 4711,

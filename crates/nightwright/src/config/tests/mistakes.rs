@@ -103,7 +103,7 @@ fn what_is_no_toml_is_shown_where_it_begins() {
 }
 
 #[test]
-fn addresses_are_wrong_one_by_one_and_shown_to_nobody() {
+fn invalid_addresses_are_reported_one_by_one_and_hidden() {
     let text = "[[notify]]\nurl = \"htps://ntfy.sh/topic-of-mine\"\n\n[[notify]]\nkind = \"mail\"\n\n\
                 [[notify]]\nurl = 'https://ntfy.sh/x'\nevent = []\nevents = [\"morning\"]\n";
     assert_snapshot!(mistakes(text), @r#"

@@ -127,7 +127,7 @@ fn a_broken_file_is_a_note() {
 }
 
 #[test]
-fn compiled_languages_have_commands_of_their_own() {
+fn compiled_languages_have_their_usual_commands() {
     hold(&[
         (
             &[("Cargo.toml", "[package]\nname = \"a\"")],

@@ -155,7 +155,7 @@ fn ralph_brings_one_task_from_its_folder() {
 }
 
 #[test]
-fn a_prompt_in_the_root_is_ralph_s_only_beside_its_list() {
+fn a_prompt_in_the_root_is_imported_only_with_its_list() {
     assert_eq!(imports(&view(&[("PROMPT.md", "Write me a poem.")])), Imports::default());
     let import = only(&[("PROMPT.md", "Work."), ("fix_plan.md", "- [ ] a")]);
     assert_snapshot!(shown(&import), @"
@@ -236,7 +236,7 @@ fn a_source_that_makes_no_sense_is_a_note_and_no_import() {
 }
 
 #[test]
-fn principles_of_another_tool_become_ours() {
+fn principles_of_another_tool_are_imported() {
     let yaml = "preset: startup\nlayer0:\n  auditability: 9\n";
     let import = only(&[(".claude/principles.yaml", yaml)]);
     assert_snapshot!(shown(&import), @".claude/principles.yaml -> .nightwright/principles.toml");
@@ -248,7 +248,7 @@ fn principles_of_another_tool_become_ours() {
 }
 
 #[test]
-fn principles_that_are_wrong_or_would_replace_ours_are_named_and_left_alone() {
+fn invalid_or_conflicting_principles_are_reported_and_not_imported() {
     let broken = "layer0:\n  auditability: 99\n";
     for (files, note) in [
         (vec![(".claude/principles.yaml", broken)], "line 2: `layer0.auditability` has to be"),

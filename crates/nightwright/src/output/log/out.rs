@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cant_be_written_says_so_once_and_the_copy_goes_on() {
+    fn a_failed_log_is_reported_once_and_its_copy_continues() {
         let folder = tempfile::tempdir().unwrap();
         let (heard, complain) = complaints();
         let mut out = LogOutput::new(complain)

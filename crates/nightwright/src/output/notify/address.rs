@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_told_by_the_host() {
+    fn the_host_determines_the_service() {
         for (host, service) in [
             ("ntfy.sh/topic", NotifyService::Ntfy),
             ("ntfy.example.org/topic", NotifyService::Ntfy),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn all_but_iterations_are_told_unless_somebody_says_otherwise() {
+    fn all_kinds_but_iterations_are_enabled_by_default() {
         let wanted = |text: &str| {
             let address = one(text);
             NotificationKind::ALL

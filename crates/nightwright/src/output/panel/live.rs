@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_is_heard_is_not_silent_though_nothing_can_be_shown_yet() {
+    fn an_agent_with_output_is_not_silent_before_anything_is_shown() {
         let mut drawn = Drawn::on(None);
         let mut all = samples().into_iter();
         for wanted in ["iteration_started", "attempt_started"] {

@@ -255,7 +255,7 @@ fn between_iterations_there_is_none_to_stop_after() {
 }
 
 #[test]
-fn what_is_going_on_is_said_in_words() {
+fn the_panel_describes_the_activity() {
     let story = || PanelStory::begun(limits()).iteration(1);
     let what = |story: PanelStory| {
         let panel = story.panel(PanelActivity::default(), 80, &plain());

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_the_wrong_shape_is_told_by_the_names_of_what_it_has() {
+    fn a_call_of_the_wrong_shape_shows_the_names_of_its_fields() {
         let cases = [
             ("Bash", r#"{"cmd":"ls"}"#, "→ Bash: cmd"),
             ("Bash", r#"{"command":7,"timeout":"soon"}"#, "→ Bash: command, timeout"),
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_was_cut_on_its_way_is_told() {
+    fn a_truncated_text_is_marked() {
         let long = "x\\n".repeat(SHOWN_TEXT_MAX / 3);
         let write = format!(r#"{{"file_path":"a","content":"{long}xx…"}}"#);
         let text = shown("Write", &write);

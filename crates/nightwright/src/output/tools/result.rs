@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_on_its_way_is_told() {
+    fn a_truncated_result_is_marked() {
         let line = format!("{}\n", "x".repeat(1_000));
         let long = line.repeat(SHOWN_TEXT_MAX / 1_000) + "…";
         let cut = "│ … cut here: more than 256 KB; all of it is in the raw output\n";
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_in_the_words_of_its_tool() {
+    fn a_failure_is_shown_in_the_words_of_its_tool() {
         let cases = [
             ("Bash", "Exit code 3\nout\nerr", "❌ exit 3\n│ out\n│ err\n"),
             ("Bash", "Exit code 1", "❌ exit 1\n"),

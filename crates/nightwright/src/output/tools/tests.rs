@@ -145,7 +145,7 @@ fn words_are_shown_as_they_come_and_once() {
 }
 
 #[test]
-fn whoever_is_asked_is_named_when_they_begin() {
+fn a_called_agent_is_named_when_it_begins() {
     let mut screen = ToolScreen::new();
     screen.main(text("mine", TextPart::Delta));
     screen.by(REVIEWER, Owner::Main, MessageKind::Thinking);
@@ -258,7 +258,7 @@ fn an_agent_within_itself_is_no_trap() {
 }
 
 #[test]
-fn only_so_many_calls_are_remembered() {
+fn the_number_of_remembered_calls_is_limited() {
     let mut screen = ToolScreen::new();
     for number in 0..REMEMBERED + 10 {
         screen.main(bash(&number.to_string(), "{}"));

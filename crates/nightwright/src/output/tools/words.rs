@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_goes_on_after_something_else_was_shown() {
+    fn a_block_continues_after_other_output() {
         let mut words = StreamedText::default();
         assert_eq!(text(words.delta("one tw")), "");
         assert_eq!(text(words.pause()), "* one tw\n");

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_over_when_nothing_changed_for_long_enough() {
+    fn it_ends_when_nothing_changed_for_the_delay() {
         let start = Instant::now();
         let mut quiet = Debounce::after(start, DEBOUNCE);
         assert_eq!(quiet.due(), after(start, 500));

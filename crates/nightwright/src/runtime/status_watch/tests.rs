@@ -82,7 +82,7 @@ async fn a_file_that_is_written_repeatedly_is_reported_once_at_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_never_rests_is_told_now_and_then() {
+async fn a_constantly_changing_file_is_reported_periodically() {
     let room = WatchEnv::begun().await;
     let begun = Instant::now();
     let mut done = 0;
@@ -128,7 +128,7 @@ async fn half_a_file_says_nothing_when_polling() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_look_finds_has_to_stand_before_it_is_told() {
+async fn a_polled_change_must_be_stable_before_it_is_reported() {
     let room = WatchEnv::begun().await;
     for done in 1..=6 {
         room.write(&status(done));
@@ -140,7 +140,7 @@ async fn what_a_look_finds_has_to_stand_before_it_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_every_look_finds_changed_is_told_now_and_then() {
+async fn a_file_that_changes_between_polls_is_reported_periodically() {
     let room = WatchEnv::begun().await;
     for done in 1..=100 {
         room.write(&status(done));
@@ -151,7 +151,7 @@ async fn a_file_that_every_look_finds_changed_is_told_now_and_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_told_is_told_again_for_it_may_never_have_arrived() {
+async fn a_report_is_repeated_in_case_it_was_lost() {
     let room = WatchEnv::begun().await;
     room.write(&status(1));
     room.ring();

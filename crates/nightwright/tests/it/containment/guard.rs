@@ -71,7 +71,7 @@ fn an_agent_that_stops_its_guard_is_cut_all_the_same() {
 }
 
 #[test]
-fn a_guard_that_was_stopped_ends_everybody_when_we_are_killed() {
+fn a_stopped_guard_kills_the_tree_when_nightwright_is_killed() {
     let scene =
         FakeAgentEnv::new("init; tool; family; kill -STOP $PPID; echo >\"$fake/alone\"; sleep 300");
     let mut child = scene.start(&["-m", "1"]);
@@ -82,7 +82,7 @@ fn a_guard_that_was_stopped_ends_everybody_when_we_are_killed() {
 }
 
 #[test]
-fn a_guard_is_found_neither_by_our_name_nor_by_the_agents() {
+fn a_guard_has_neither_the_name_of_nightwright_nor_that_of_the_agent() {
     let scene = FakeAgentEnv::new(
         "note $$; tr '\\0' ' ' </proc/$PPID/cmdline >\"$fake/command\"
          cat /proc/$PPID/comm >\"$fake/name\"; tr '\\0' '\\n' </proc/$PPID/environ >\"$fake/env\"
@@ -102,7 +102,7 @@ fn descriptors(listing: &str) -> Vec<&str> {
 }
 
 #[test]
-fn agents_and_checks_have_neither_our_terminal_nor_what_was_open_when_we_were_started() {
+fn agents_and_checks_inherit_neither_the_terminal_nor_open_files() {
     let look = "ls -l /proc/self/fd >\"$fake/$1.fds\"
                 (: </dev/tty) 2>/dev/null && echo >\"$fake/$1.tty\"";
     let scene = FakeAgentEnv::new(&format!(

@@ -21,7 +21,7 @@ const TIDY: &str = "trap 'echo >\"$fake/asked\"; until_told go; echo >\"$fake/ti
      init; tool; echo >\"$fake/there\"; while :; do sleep 0.02; done";
 
 #[test]
-fn a_signal_ends_the_run_and_everybody_before_we_are_gone() {
+fn a_signal_ends_the_run_and_every_process_before_nightwright_exits() {
     thread::scope(|scope| {
         for signal in [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP] {
             scope.spawn(move || {
@@ -39,7 +39,7 @@ fn a_signal_ends_the_run_and_everybody_before_we_are_gone() {
 }
 
 #[test]
-fn a_second_signal_waits_for_nobody_and_nobody_survives() {
+fn a_second_signal_kills_everything_at_once() {
     takes_less_than(GRACE, || {
         let scene = FakeAgentEnv::new(STUBBORN);
         let child = scene.start(&["-m", "3"]);
@@ -99,7 +99,7 @@ fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
 }
 
 #[test]
-fn time_in_which_we_were_stopped_makes_nobody_late() {
+fn time_while_suspended_counts_for_no_deadline() {
     let scene =
         FakeAgentEnv::new("init; says well; echo >\"$fake/waits\"; until_told go; result Done.");
     let child = scene.start(&["-m", "1", "--idle-timeout", "8s"]);

@@ -57,7 +57,7 @@ fn a_new_run_begins_when_nothing_of_the_killed_one_is_alive() {
 }
 
 #[test]
-fn whoever_a_killed_run_leaves_is_asked_to_leave_first() {
+fn processes_left_by_a_killed_run_get_sigterm_first() {
     let scene = FakeAgentEnv::new("init; tool; polite; polite; sleep 300");
     let mut child = scene.start(&["-m", "1"]);
     scene.agent.wait_for("notes", 2);
@@ -149,7 +149,7 @@ fn warnings(journal: &[Record]) -> Vec<&str> {
 }
 
 #[test]
-fn what_nobody_guards_any_more_is_ended_by_the_next_run_and_nothing_else_is() {
+fn the_next_run_kills_unguarded_processes_and_nothing_else() {
     let (scene, now) = (orphaned(), jiff::Timestamp::now());
     let first = scene.env.runs()[0].clone();
     let state = home(&first);

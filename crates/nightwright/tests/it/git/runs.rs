@@ -113,7 +113,7 @@ fn what_the_agent_writes_into_any_configuration_of_git_s_is_never_run() {
 }
 
 #[test]
-fn a_repository_that_the_agent_removes_is_no_work_and_the_gate_hears_of_it() {
+fn a_removed_repository_is_no_work_but_a_finding_of_the_gate() {
     let env = repository();
     let script = env.script(
         "[[attempt]]\nsteps = [{ run = 'rm -rf .git; echo two >a.txt' }]\n\

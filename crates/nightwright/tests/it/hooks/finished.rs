@@ -66,7 +66,7 @@ fn every_way_to_stop_is_reported_once() {
 }
 
 #[test]
-fn a_run_that_never_began_tells_nobody() {
+fn a_run_that_never_began_runs_no_hook() {
     let env = project();
     hook(&env, "finished", TELLS);
     let arguments = ["run", "-p", "x", "-m", "1", "--yes", "--agent-command", "/nonexistent"];
@@ -75,7 +75,7 @@ fn a_run_that_never_began_tells_nobody() {
 }
 
 #[test]
-fn whoever_does_not_want_to_wait_leaves_it_on_a_leash() {
+fn a_second_signal_leaves_the_hook_running_for_a_limited_time() {
     let env = project();
     let endless = "echo $$ > SEEN/pid.new; mv SEEN/pid.new SEEN/pid; while :; do sleep 0.05; done";
     hook(&env, "finished", endless);
@@ -91,7 +91,7 @@ fn whoever_does_not_want_to_wait_leaves_it_on_a_leash() {
 }
 
 #[test]
-fn whoever_asked_twice_to_leave_leaves_a_hook_that_can_read_of_the_end() {
+fn a_hook_left_running_still_receives_the_outcome() {
     let env = project();
     hook(&env, "finished", "cat > SEEN/line.new; mv SEEN/line.new SEEN/line");
     let stubborn = r#"

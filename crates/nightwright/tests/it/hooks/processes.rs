@@ -53,7 +53,7 @@ fn a_hook_that_takes_too_long_is_ended_with_its_stubborn_children() {
 }
 
 #[test]
-fn only_what_has_a_session_of_its_own_outlives_a_hook() {
+fn only_a_process_in_another_session_outlives_a_hook() {
     let env = project();
     hook(&env, "started", FAMILY);
     hook(&env, "next_iteration", "kill -0 $(cat SEEN/child) 2> /dev/null && exit 2; exit 0");
@@ -65,7 +65,7 @@ fn only_what_has_a_session_of_its_own_outlives_a_hook() {
 }
 
 #[test]
-fn our_own_death_ends_a_hook_but_not_what_it_put_aside() {
+fn killing_nightwright_ends_a_hook_but_not_its_daemons() {
     let env = project();
     let text = format!("{FAMILY}\necho $$ > SEEN/itself; while :; do sleep 0.05; done");
     hook(&env, "started", &text);
@@ -93,7 +93,7 @@ fn stop_now_does_not_wait_for_a_hook_and_leaves_none() {
 }
 
 #[test]
-fn a_hook_has_none_of_our_descriptors() {
+fn a_hook_inherits_no_descriptors() {
     let env = project();
     hook(&env, "started", "ls -l /proc/self/fd > SEEN/fds");
     run(&env, WORKS, &["-m", "1"]).exits(0);

@@ -159,7 +159,7 @@ fn a_link_is_not_followed_when_old_runs_are_pruned() {
 }
 
 #[test]
-fn a_run_that_is_gone_on_with_names_its_new_limits_and_its_newest_log() {
+fn a_resumed_run_names_its_new_limits_and_its_newest_log() {
     let env = TestEnv::new();
     let script = env.script("[[attempt]]\nend = { result = 'Not yet.' }");
     env.run(&run_of(&script, &["-m", "1"]));

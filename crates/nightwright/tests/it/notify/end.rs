@@ -55,7 +55,7 @@ fn finished(env: &TestEnv, text: &str) {
 }
 
 #[test]
-fn whoever_wants_to_leave_does_not_wait_for_the_dead() {
+fn a_second_signal_does_not_wait_for_a_hanging_server() {
     takes_less_than(FINAL_TIMEOUT, || {
         let env = TestEnv::new();
         let server = Server::start(vec![ServerAnswer::Never]);

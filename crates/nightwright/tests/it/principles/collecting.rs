@@ -71,7 +71,7 @@ fn a_broken_file_is_a_warning_and_the_next_iteration_learns_what_is_wrong() {
 }
 
 #[test]
-fn principles_are_asked_for_once_if_nobody_writes_them() {
+fn principles_are_requested_only_in_the_first_prompt() {
     let env = collecting();
     let script = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n\
                   [[attempt]]\nsteps = [{ write = \"b\", text = \"b\" }]\n";
@@ -103,7 +103,7 @@ fn a_file_that_was_left_broken_blocks_no_run_and_is_kept() {
 }
 
 #[test]
-fn a_file_that_is_no_agents_to_mend_blocks_the_run() {
+fn a_principles_file_that_the_agent_must_not_fix_blocks_the_run() {
     let env = collecting();
     env.file("README.md", "Read me.\n").file("p.yaml", "layer0: 3\n");
     fs::write(env.path("theirs"), "broken").unwrap();

@@ -11,7 +11,7 @@ use crate::harness::{names, run_outcome};
 use crate::messages_api::scenario::{Block, Scenario, bash, blocks, call, say, tool};
 
 #[test]
-fn a_plain_answer_is_heard_paid_for_and_verified() {
+fn a_plain_answer_is_received_charged_and_verified() {
     let Some(real) = RealEnv::begin(believed(vec![claim()])) else { return };
     let output = real
         .run("say that it is there", &["-m", "3", "--verify", "true", "--no-baseline"])

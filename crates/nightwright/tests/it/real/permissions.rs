@@ -126,7 +126,7 @@ fn the_usual_permissions_allow_what_an_agent_ordinarily_runs() {
 }
 
 #[test]
-fn the_usual_permissions_deny_what_nobody_wants_by_accident() {
+fn the_usual_permissions_deny_dangerous_commands() {
     let Some(real) = RealEnv::begin(Scenario::of(all(DANGEROUS))) else { return };
     set_up(&real, &[]);
     // Of no known type: everything that `usual` ever allows is allowed.

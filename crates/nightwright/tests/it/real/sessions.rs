@@ -42,7 +42,7 @@ fn a_word_of_the_operator_reaches_the_session_that_is_open() {
 }
 
 #[test]
-fn a_word_that_comes_too_late_for_a_turn_gets_one_of_its_own_and_both_are_paid_for() {
+fn a_message_after_a_turn_begins_a_new_turn_and_both_are_charged() {
     let last = say("The first part is done.").but(Fault::Pause(AnswerPhase::Middle));
     let Some(real) = RealEnv::begin(believed(vec![last, claim()])) else { return };
     let child = real.start("x", &["-m", "3"]);

@@ -28,7 +28,7 @@ fn ctrl_c_ends_the_run_the_agent_and_its_commands() {
 }
 
 #[test]
-fn a_second_ctrl_c_is_not_patient_and_leaves_nobody_either() {
+fn a_second_ctrl_c_kills_at_once_and_leaves_no_process() {
     interrupted_by(|real, child| {
         kill_process_group(pid(child), Signal::INT).unwrap();
         real.env.wait_for("stop_requested");

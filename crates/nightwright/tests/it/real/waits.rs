@@ -20,7 +20,7 @@ fn a_short_refusal_is_waited_out_by_the_program_itself() {
 }
 
 #[test]
-fn a_long_refusal_is_waited_out_by_us_and_costs_no_iteration() {
+fn a_long_rate_limit_is_waited_out_and_costs_no_iteration() {
     let answers = vec![too_many(Duration::from_mins(10)), claim()];
     let Some(real) = RealEnv::begin(believed(answers)) else { return };
     let child = real.start("x", &["-m", "1"]);

@@ -173,7 +173,7 @@ fn where_only_the_next_prompt_may_answer_a_question_ends_the_session() {
 }
 
 #[test]
-fn whoever_makes_the_same_call_over_and_over_receives_a_message_in_the_running_turn() {
+fn an_agent_that_repeats_a_call_receives_a_message_in_the_running_turn() {
     let same = || tool("Bash", json!({ "command": "ls", "description": "look" }));
     let many = || blocks((0..11).map(|_| same()));
     // The last call is on its way while the watchdog speaks.

@@ -18,7 +18,7 @@ fn shown(env: &TestEnv) -> Value {
 }
 
 #[test]
-fn a_run_that_nobody_noted_is_found_in_its_journal() {
+fn an_unrecorded_run_is_found_by_its_journal() {
     let env = with_task();
     assert_eq!(shown(&env)["state"], "ready");
     recorded(&env, "other", 5, Some(Outcome::Stopped));
@@ -117,7 +117,7 @@ fn boxes_are_not_unchecked_without_asking() {
 }
 
 #[test]
-fn a_task_stands_as_the_run_says_that_was_heard_of_last() {
+fn the_run_with_the_latest_event_decides_the_state_of_a_task() {
     let env = with_task();
     let home = home(&env);
     let [old, new] = ["07:00", "07:10"].map(|time| RunDir::create(&home, at(time)).unwrap());

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_model_than_the_one_asked_for_is_told_apart_from_another_name_of_the_same() {
+    fn another_model_is_distinguished_from_an_alias() {
         let cases = [
             ("opus", "claude-opus-5-5", true),
             ("Opus", "claude-opus-5-5[1m]", true),

@@ -102,7 +102,7 @@ fn fields_of_a_result_that_no_version_had_are_named() {
 }
 
 #[test]
-fn what_we_said_is_no_word_of_the_agent_when_it_is_repeated() {
+fn an_echo_of_the_input_is_not_a_message_of_the_agent() {
     let line = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":[
         {"type":"text","text":"second\n"},{"type":"text","text":"third"}]}}"#;
     assert_eq!(said(line), ["Acknowledged { messages: 2 }"]);
@@ -111,7 +111,7 @@ fn what_we_said_is_no_word_of_the_agent_when_it_is_repeated() {
 }
 
 #[test]
-fn junk_in_fields_nobody_reads_does_no_harm() {
+fn junk_in_unused_fields_is_ignored() {
     let mut line = br#"{"type":"system","subtype":"x","junk":""#.to_vec();
     line.extend([0xff, 0xfe]);
     line.extend(br#"\ud800","far":1e999,"deep":"#);

@@ -121,7 +121,7 @@ fn words_that_all_is_done_hide_neither_a_pressing_question_nor_a_surrender() {
 }
 
 #[test]
-fn a_conflict_of_principles_is_told_in_the_words_of_the_agent() {
+fn a_conflict_of_principles_is_reported_in_the_words_of_the_agent() {
     let conflict = |words: &str| {
         let mut plain = transcript(false);
         feed(&mut plain, &[INIT, &ends_with(words)]);
@@ -176,7 +176,7 @@ fn a_call_that_is_made_again_and_again_is_noticed_once_while_it_happens() {
 }
 
 #[test]
-fn a_call_that_is_told_twice_was_made_once() {
+fn a_repeated_line_counts_as_one_call() {
     let mut transcript = transcript(false);
     let told_twice = [BASH, BASH, BASH_BACK].repeat(19);
     assert_eq!(on_the_way(&feed(&mut transcript, &told_twice)), []);

@@ -211,7 +211,7 @@ fn every_row_holds_when_all_is_well() {
 }
 
 #[test]
-fn no_row_holds_if_somebody_is_left_or_the_journal_is_damaged_or_says_nothing() {
+fn no_row_holds_with_survivors_or_a_damaged_or_empty_journal() {
     for row in &CASES {
         let good = good(row.name);
         let left = CaseObservation { survivors: vec!["17 sleep 300".to_owned()], ..good.clone() };
@@ -366,7 +366,7 @@ fn a_full_disk_on_which_everything_could_be_recorded_is_no_journal_without_room(
 }
 
 #[test]
-fn orphans_without_a_session_of_their_own_are_not_what_was_to_be_tested() {
+fn orphans_without_a_separate_session_count_as_not_tested() {
     for name in ["orphans", "sigterm", "sigkill"] {
         let plain = CaseObservation { leaders: LEADERS - 1, ..good(name) };
         assert!(not_tested(row(name), &plain).contains("setsid"), "{name}");

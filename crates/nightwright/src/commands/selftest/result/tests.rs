@@ -29,7 +29,7 @@ fn missed(seen: &str, ended: &str) -> CaseVerdict {
 }
 
 #[test]
-fn programs_are_told_how_many_held_and_nothing_held_that_was_not_tested() {
+fn the_json_counts_untested_rows_separately() {
     let report = report(vec![row("full-disk", not_tested()), row("full-journal", not_tested())]);
     let json = report.json();
     assert_eq!((&json["held"], &json["not_tested"]), (&json!(0), &json!(2)));
@@ -57,7 +57,7 @@ fn each_result_is_counted_once() {
 }
 
 #[test]
-fn where_nobody_looked_for_survivors_that_is_said_to_people_and_programs() {
+fn a_missing_search_for_survivors_is_stated_in_text_and_json() {
     let unwatched =
         SelftestReport { watched: false, ..report(vec![row("lie", CaseVerdict::Held)]) };
     let text = unwatched.show(false).unwrap();

@@ -66,7 +66,7 @@ fn a_conflict_of_principles_is_decided_once_and_every_later_prompt_contains_it()
 }
 
 #[test]
-fn a_review_is_a_call_of_its_own_whose_repair_is_kept_and_judged() {
+fn a_review_is_a_separate_call_whose_fix_is_kept_and_verified() {
     let scenario = |project: &Path| {
         let answer = project.join("answer.txt");
         let repair =
