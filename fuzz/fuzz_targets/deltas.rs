@@ -19,11 +19,11 @@ static SECRETS: LazyLock<Secrets> =
     LazyLock::new(|| Secrets::new([SECRET], [""; 0]).expect("there is no pattern"));
 
 fuzz_target!(|input: &[u8]| {
-    let Some(([piece, other, chunks @ ..], said)) = input.split_first_chunk::<4>() else { return };
-    let said = String::from_utf8_lossy(said);
-    let said = format!("{said}{SECRET}{said}");
+    let Some(([piece, other, chunks @ ..], text)) = input.split_first_chunk::<4>() else { return };
+    let text = String::from_utf8_lossy(text);
+    let text = format!("{text}{SECRET}{text}");
 
-    let stream = stream(&said, [*piece, *other]);
+    let stream = stream(&text, [*piece, *other]);
     let (kept, heard) = masked(&stream, chunks);
     let whole = masked(&stream, &[u8::MAX]);
     assert!((&kept, &heard) == (&whole.0, &whole.1), "the chunks make a difference");
@@ -31,14 +31,14 @@ fuzz_target!(|input: &[u8]| {
         assert!(!String::from_utf8_lossy(text).contains(SECRET), "it got through");
     }
     let kept = joined(&kept);
-    assert_eq!(kept.len(), said.len(), "the length changed");
+    assert_eq!(kept.len(), text.len(), "the length changed");
     assert!(!kept.contains(SECRET), "it got through: {kept}");
 });
 
 /// Returns the lines that contain a text in pieces of these lengths.
-fn stream(said: &str, lengths: [u8; 2]) -> Vec<u8> {
+fn stream(text: &str, lengths: [u8; 2]) -> Vec<u8> {
     let mut stream = Vec::new();
-    let mut rest = said;
+    let mut rest = text;
     for length in lengths.iter().cycle() {
         if rest.is_empty() {
             break;

@@ -83,14 +83,14 @@ fn read(how: u8, end: u8, chunk: usize, output: &[u8]) -> AttemptReport {
         started: Duration::ZERO,
     });
     let mut lines = Dialect::Claude.lines();
-    let mut told = 0_usize;
+    let mut reported = 0_usize;
     let mut count = 0;
     let mut each = |line: StreamLine<'_>| {
         count += 1;
         let mono = Duration::from_secs(count);
         match line {
             StreamLine::Whole(line) => {
-                transcript.line(mono, line, &mut |news| told += size(&news), &mut |_| {});
+                transcript.line(mono, line, &mut |news| reported += size(&news), &mut |_| {});
             }
             StreamLine::TooLong { .. } => transcript.unreadable(mono),
         }

@@ -114,12 +114,12 @@ fn install(folder: &Path) -> Result<(), String> {
 /// Checks that the program is complete and has the expected version.
 fn check(folder: &Path) -> Result<(), String> {
     let program = folder.join("node_modules/.bin/claude");
-    let said = program::stdout(Command::new(program).arg("--version"))?;
+    let output = program::stdout(Command::new(program).arg("--version"))?;
     let version = VERSION.trim();
-    if said.split_whitespace().next() == Some(version) {
+    if output.split_whitespace().next() == Some(version) {
         Ok(())
     } else {
-        Err(format!("the installed version is {}, not {version}", said.trim()))
+        Err(format!("the installed version is {}, not {version}", output.trim()))
     }
 }
 

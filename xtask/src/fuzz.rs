@@ -83,23 +83,24 @@ pub(crate) fn run(root: &Path, hunt: &FuzzOptions) -> Result<(), String> {
     fs::create_dir_all(&logs)
         .map_err(|error| format!("cannot make {}: {error}", logs.display()))?;
     let queue = Mutex::new(VecDeque::from_iter(targets));
-    let told = Mutex::new(Vec::new());
+    let results = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..MAX_PARALLEL {
             scope.spawn(|| {
                 while let Some(target) = next(&queue) {
                     eprintln!("==> {target}, {} min", hunt.minutes);
                     let log = logs.join(format!("{target}.log"));
-                    let fate = fuzz(&folder, target, hunt.minutes, &log);
-                    eprintln!("<== {target} {}", if fate.is_ok() { "ok" } else { "failed" });
-                    told.lock()
+                    let result = fuzz(&folder, target, hunt.minutes, &log);
+                    eprintln!("<== {target} {}", if result.is_ok() { "ok" } else { "failed" });
+                    results
+                        .lock()
                         .expect("no thread panics while holding the lock")
-                        .push((target, fate));
+                        .push((target, result));
                 }
             });
         }
     });
-    report(&told.into_inner().expect("no thread panicked while holding the lock"))
+    report(&results.into_inner().expect("no thread panicked while holding the lock"))
 }
 
 fn next(queue: &Mutex<VecDeque<&'static str>>) -> Option<&'static str> {
@@ -151,12 +152,12 @@ fn figures(log: &str) -> Option<FuzzStats> {
     })
 }
 
-fn report(told: &[(&str, Result<FuzzStats, String>)]) -> Result<(), String> {
+fn report(results: &[(&str, Result<FuzzStats, String>)]) -> Result<(), String> {
     println!("| target | inputs | per second | peak MB | found |");
     println!("| --- | ---: | ---: | ---: | --- |");
     let mut failures = Vec::new();
-    for (target, fate) in told {
-        match fate {
+    for (target, result) in results {
+        match result {
             Ok(FuzzStats { inputs, inputs_per_second, peak_megabytes }) => {
                 println!(
                     "| {target} | {inputs} | {inputs_per_second} | {peak_megabytes} | nothing |"

@@ -42,20 +42,20 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
     let mut table = Vec::new();
     for Mutant { name, what, patch } in &mutants {
         eprintln!("==> {name}: {what}");
-        let fate = copy.restore().and_then(|()| copy.apply(patch)).and_then(|()| copy.hunt(name));
-        if let Err(why) = &fate {
+        let result = copy.restore().and_then(|()| copy.apply(patch)).and_then(|()| copy.hunt(name));
+        if let Err(why) = &result {
             eprintln!("{why}");
         }
-        table.push((name, fate));
+        table.push((name, result));
     }
     copy.restore()?;
 
     println!("| mutant | killed by |\n| --- | --- |");
-    for (name, fate) in &table {
-        let by = fate.as_ref().map_or("**nothing**".to_owned(), |test| format!("`{test}`"));
+    for (name, result) in &table {
+        let by = result.as_ref().map_or("**nothing**".to_owned(), |test| format!("`{test}`"));
         println!("| {name} | {by} |");
     }
-    match table.iter().filter(|(_, fate)| fate.is_err()).count() {
+    match table.iter().filter(|(_, result)| result.is_err()).count() {
         0 => Ok(()),
         alive => Err(format!("{alive} of {} mutants survived", table.len())),
     }
@@ -148,9 +148,9 @@ impl Copy<'_> {
             if output.status.success() {
                 continue;
             }
-            let said = String::from_utf8_lossy(&output.stdout);
-            if said.contains("running ") {
-                let test = first_failure(&said).unwrap_or("the end of the whole test program");
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            if stdout.contains("running ") {
+                let test = first_failure(&stdout).unwrap_or("the end of the whole test program");
                 return Ok(test.to_owned());
             }
             let why = String::from_utf8_lossy(&output.stderr);
@@ -161,8 +161,8 @@ impl Copy<'_> {
 }
 
 /// Returns the name in the first line such as `test a::b ... FAILED`.
-fn first_failure(said: &str) -> Option<&str> {
-    said.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
+fn first_failure(stdout: &str) -> Option<&str> {
+    stdout.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn the_first_test_that_fails_is_named() {
-        let said = "running 3 tests\ntest a::b ... ok\ntest a::c ... FAILED\ntest d ... FAILED\n";
-        assert_eq!(first_failure(said), Some("a::c"));
+        let stdout = "running 3 tests\ntest a::b ... ok\ntest a::c ... FAILED\ntest d ... FAILED\n";
+        assert_eq!(first_failure(stdout), Some("a::c"));
         assert_eq!(first_failure("running 1 test\n"), None);
     }
 }

@@ -36,8 +36,8 @@ pub(crate) fn stdout(command: &mut Command) -> Result<String, String> {
     let Output { status, stdout, stderr } =
         command.output().map_err(|error| format!("cannot start `{}`: {error}", shown(command)))?;
     if !status.success() {
-        let said = String::from_utf8_lossy(&stderr);
-        return Err(format!("`{}` failed: {status}\n{}", shown(command), said.trim_end()));
+        let text = String::from_utf8_lossy(&stderr);
+        return Err(format!("`{}` failed: {status}\n{}", shown(command), text.trim_end()));
     }
     String::from_utf8(stdout)
         .map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))

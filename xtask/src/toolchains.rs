@@ -100,8 +100,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     }
     // The missing programs were reported before.
     for minimum in &MINIMUMS {
-        if let Ok(said) = program::stdout(Command::new(minimum.program).args(minimum.arguments)) {
-            minimum.accepts(&said)?;
+        if let Ok(output) = program::stdout(Command::new(minimum.program).args(minimum.arguments)) {
+            minimum.accepts(&output)?;
         }
     }
     let needed = Needed::Each(needed_projects(&root.join(PROJECTS))?);
@@ -123,14 +123,16 @@ fn needed_projects(folder: &Path) -> Result<BTreeSet<String>, String> {
 
 impl Minimum {
     /// Checks that the printed version is new enough.
-    fn accepts(&self, said: &str) -> Result<(), String> {
+    fn accepts(&self, output: &str) -> Result<(), String> {
         let Self { program, least: (major, minor), .. } = self;
-        let said = said.lines().next().unwrap_or_default();
-        let (found, needed) = (version(said), format!("{major}.{minor} or newer is needed"));
+        let output = output.lines().next().unwrap_or_default();
+        let (found, needed) = (version(output), format!("{major}.{minor} or newer is needed"));
         match found {
             Some(found) if found >= self.least => Ok(()),
             Some((major, minor)) => Err(format!("`{program}` is {major}.{minor}; {needed}")),
-            None => Err(format!("cannot find the version of `{program}` in \"{said}\"; {needed}")),
+            None => {
+                Err(format!("cannot find the version of `{program}` in \"{output}\"; {needed}"))
+            }
         }
     }
 }
@@ -217,14 +219,14 @@ mod tests {
     #[test]
     fn a_program_that_is_too_old_is_named_with_what_was_found_and_what_is_needed() {
         let of = |program| MINIMUMS.iter().find(|minimum| minimum.program == program).unwrap();
-        for (program, said) in [
+        for (program, output) in [
             ("node", "v20.20.2\n"),
             ("npm", "11.19.1"),
             ("python3", "Python 3.11.7"),
             ("cc", "12"),
             ("go", "go version go1.19.8 linux/amd64"),
         ] {
-            assert_eq!(of(program).accepts(said), Ok(()), "{program}");
+            assert_eq!(of(program).accepts(output), Ok(()), "{program}");
         }
         let old = of("python3").accepts("Python 3.8.20").unwrap_err();
         assert_eq!(old, "`python3` is 3.8; 3.9 or newer is needed");

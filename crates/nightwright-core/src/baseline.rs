@@ -281,8 +281,8 @@ mod tests {
     fn a_check_that_was_not_started_cannot_run() {
         let why = "`pytest` was not found in PATH".to_owned();
         let result = ended("pytest -q", CheckVerdict::NotStarted { why }, "");
-        let told = "`pytest -q` cannot run: `pytest` was not found in PATH";
-        assert_eq!(cannot_run(&result, &[]).as_deref(), Some(told));
+        let message = "`pytest -q` cannot run: `pytest` was not found in PATH";
+        assert_eq!(cannot_run(&result, &[]).as_deref(), Some(message));
         assert_eq!(status(&result), BaselineStatus::Unknown);
     }
 
@@ -295,8 +295,8 @@ mod tests {
             "tests/db.sh: line 3: DB_PASSWORD: unbound variable",
             "Missing required environment variable: DB_PASSWORD",
         ] {
-            let told = cannot_run(&failed("make test", 1, output), &withheld);
-            assert!(told.is_some_and(|told| told.contains("`DB_PASSWORD`")), "{output}");
+            let message = cannot_run(&failed("make test", 1, output), &withheld);
+            assert!(message.is_some_and(|message| message.contains("`DB_PASSWORD`")), "{output}");
         }
         for output in [
             "left: \"DB_PASSWORD=x\"\nright: \"\"",
@@ -332,8 +332,8 @@ mod tests {
         for (command, code, output, named) in cases {
             let result = failed(command, code, output);
             assert_eq!(cannot_run(&result, &[]), None, "{command}");
-            let told = warning(&result).unwrap_or_else(|| panic!("no warning for {command}"));
-            assert!(told.contains(named), "{told}");
+            let message = warning(&result).unwrap_or_else(|| panic!("no warning for {command}"));
+            assert!(message.contains(named), "{message}");
             assert_eq!(status(&result), BaselineStatus::Unknown);
         }
     }
@@ -355,7 +355,7 @@ mod tests {
         let output = "jq.sh: line 3: jq: command not found\n2 failed, 12 passed in 0.1s";
         let result = failed("pytest", 1, output);
         assert_eq!(status(&result), BaselineStatus::Fails);
-        assert!(warning(&result).is_some_and(|told| told.contains("`jq` is missing")));
+        assert!(warning(&result).is_some_and(|message| message.contains("`jq` is missing")));
     }
 
     #[test]
@@ -364,8 +364,8 @@ mod tests {
         assert_eq!(sentence(&counted), "`cargo test` fails now: 2 of 14 tests");
         assert_eq!(sentence(&failed("make", 2, "boom")), "`make` fails now");
         let cut = ended("make", CheckVerdict::TimedOut, "");
-        let told = "`make`: unknown whether it passes now (cut off after 5m 00s)";
-        assert_eq!(sentence(&cut), told);
+        let message = "`make`: unknown whether it passes now (cut off after 5m 00s)";
+        assert_eq!(sentence(&cut), message);
     }
 
     #[test]

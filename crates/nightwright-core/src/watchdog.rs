@@ -76,8 +76,8 @@ pub(crate) fn analyze_trimmed(
         let at = giving_up(&sentences, before)?;
         (WatchdogSignal::GivingUp, at, at + 1)
     };
-    let said = sentences[from..end].iter().map(|sentence| &*sentence.written);
-    let text = said.collect::<Vec<_>>().join(" ");
+    let quoted = sentences[from..end].iter().map(|sentence| &*sentence.written);
+    let text = quoted.collect::<Vec<_>>().join(" ");
     Some(WatchdogFinding {
         signal,
         key: key(signal, &sentences[from].written),
@@ -90,9 +90,9 @@ pub(crate) fn analyze_trimmed(
 /// whole message.
 fn context(message: &str, last: &str, words: &str) -> String {
     // A sentence that spans several lines is not found: then the end of the message is used.
-    let said = message.rfind(last).map_or(message.len(), |at| at + last.len());
-    let behind = message[said..].char_indices().nth(BEHIND_MAX);
-    let end = behind.map_or(message.len(), |(at, _)| said + at);
+    let after = message.rfind(last).map_or(message.len(), |at| at + last.len());
+    let behind = message[after..].char_indices().nth(BEHIND_MAX);
+    let end = behind.map_or(message.len(), |(at, _)| after + at);
     let from = message[..end].char_indices().rev().nth(CONTEXT_MAX - 1).map_or(0, |(at, _)| at);
     let around = message[from..end].trim();
     let is_all = around.split_whitespace().eq(words.split_whitespace());
@@ -241,13 +241,13 @@ fn names_conflict(line: &str, below: &[String]) -> bool {
     // In brackets the marker refers to the sentence, even if that has a negation.
     let is_set_apart = before.trim_end().ends_with('(') && after.starts_with(')');
     let says = leads || is_set_apart || evidence::states(std::slice::from_ref(&loud), CONFLICT);
-    let told = [after].into_iter().chain(below.iter().map(String::as_str));
-    let mut told = told.map(|line| line.replace(['*', '_'], " ").replace('’', "'"));
+    let lines = [after].into_iter().chain(below.iter().map(String::as_str));
+    let mut lines = lines.map(|line| line.replace(['*', '_'], " ").replace('’', "'"));
     let has_words = |text: &String| text.contains(char::is_alphanumeric);
     let is_denied = PHRASES.conflict.denied.are_in(&after.replace('’', "'"))
-        || told.find(has_words).is_some_and(|told| {
+        || lines.find(has_words).is_some_and(|line| {
             let is_mark = |c: char| !c.is_alphanumeric();
-            PHRASES.conflict.denied.are_in(told.trim_start_matches(is_mark))
+            PHRASES.conflict.denied.are_in(line.trim_start_matches(is_mark))
         });
     says && !is_denied && !PHRASES.conflict.spoken_of.are_in(&loud)
 }
@@ -256,13 +256,13 @@ fn names_conflict(line: &str, below: &[String]) -> bool {
 fn implicit_conflict(message: &str, own: &[String]) -> Option<String> {
     let lists = &PHRASES.conflict;
     let sentences = sentences::last(message, own);
-    let told = sentences.iter().enumerate().find(|(at, sentence)| {
+    let found = sentences.iter().enumerate().find(|(at, sentence)| {
         let says = |text: &str| lists.phrases.are_in(text) && !lists.excused.are_in(text);
         let together = sentences.get(at + 1).filter(|next| next.block == sentence.block);
         let pair = together.map(|next| format!("{} {}", sentence.own, next.own));
         says(&sentence.own) || pair.is_some_and(|pair: String| says(&pair))
     });
-    let block = told?.1.block;
+    let block = found?.1.block;
     let paragraph = sentences.iter().filter(|sentence| sentence.block == block);
     Some(paragraph.map(|sentence| &*sentence.written).collect::<Vec<_>>().join(" "))
 }

@@ -230,7 +230,7 @@ fn listen(program: Pid, socket: Option<UnixStream>) -> mpsc::Receiver<GuardEvent
 fn reap_all(program: Pid, news: &mpsc::SyncSender<GuardEvent>) {
     let mut last = false;
     while !last {
-        let told = match wait(WaitOptions::empty()) {
+        let event = match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == program => Some(GuardEvent::Died(death(status))),
             Ok(_) | Err(Errno::INTR) => None,
             Err(_) => {
@@ -238,9 +238,9 @@ fn reap_all(program: Pid, news: &mpsc::SyncSender<GuardEvent>) {
                 Some(GuardEvent::NobodyLeft)
             }
         };
-        if let Some(told) = told {
+        if let Some(event) = event {
             // The main thread receives until no descendant is left.
-            let _ = news.send(told);
+            let _ = news.send(event);
         }
     }
 }

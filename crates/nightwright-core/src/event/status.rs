@@ -220,7 +220,7 @@ impl<'a> StatusText<'a> {
 
     /// Changed fields other than progress and summary.
     fn else_changed(&self, cut: Truncate<'_>) -> Vec<String> {
-        let told = self.changed.iter().filter_map(|field| match field {
+        let parts = self.changed.iter().filter_map(|field| match field {
             StatusField::Phase => Some(match self.shown_phase(cut) {
                 Some(phase) => format!("phase: {phase}"),
                 None => "no phase".to_owned(),
@@ -230,7 +230,7 @@ impl<'a> StatusText<'a> {
             StatusField::Complete => (!self.complete).then(|| "not complete".to_owned()),
             StatusField::Progress | StatusField::Summary | StatusField::Other => None,
         });
-        told.collect()
+        parts.collect()
     }
 
     fn items(&self) -> Option<String> {

@@ -129,7 +129,7 @@ impl StatusReader {
     fn read(mut self) -> Result<ParsedStatus, InvalidStatus> {
         let word = self.text("status");
         let state = word.as_deref().map(ReportedState::of);
-        let said = self.complete()?;
+        let complete = self.complete()?;
         let summary = self.text("summary").unwrap_or_default();
         let notes = self.text("notes");
         let error = self.error();
@@ -145,7 +145,7 @@ impl StatusReader {
         let progress = self.progress();
         let mut contradictions = Vec::new();
         let word = word.unwrap_or_default();
-        let complete = match (said, state) {
+        let complete = match (complete, state) {
             (None, None) => return Err(InvalidStatus::Undecided),
             (Some(true), Some(ReportedState::Failed | ReportedState::AtWork)) => {
                 contradictions.push(format!(
@@ -159,7 +159,7 @@ impl StatusReader {
                 ));
                 false
             }
-            (Some(said), _) => said,
+            (Some(complete), _) => complete,
             (None, Some(ReportedState::Complete)) => true,
             (None, Some(ReportedState::Unknown)) => {
                 self.warnings.push(format!("`status` has the unknown value \"{word}\""));
@@ -197,13 +197,13 @@ impl StatusReader {
 
     fn complete(&mut self) -> Result<Option<bool>, InvalidStatus> {
         let Some(value) = self.field("complete") else { return Ok(None) };
-        let Some(said) = yes_or_no(value) else {
+        let Some(complete) = yes_or_no(value) else {
             return Err(InvalidStatus::NotYesOrNo { found: shown(value) });
         };
         if value.is_string() {
             self.warnings.push("`complete` is a text: write true or false without quotes".into());
         }
-        Ok(Some(said))
+        Ok(Some(complete))
     }
 
     /// The time of the last update, as the file gives it. Any value is accepted without a warning.
@@ -214,11 +214,11 @@ impl StatusReader {
 
     fn worked(&mut self) -> Option<bool> {
         let value = self.field("worked")?;
-        let said = yes_or_no(value);
-        if said.is_none() {
+        let worked = yes_or_no(value);
+        if worked.is_none() {
             self.ignored("worked", "true or false");
         }
-        said
+        worked
     }
 
     fn text(&mut self, name: &str) -> Option<String> {
@@ -327,7 +327,7 @@ fn odd(complete: bool, progress: Option<TaskProgress>, blockers: &[Blocker]) -> 
 
 fn yes_or_no(value: &Value) -> Option<bool> {
     match value {
-        Value::Bool(said) => Some(*said),
+        Value::Bool(answer) => Some(*answer),
         Value::String(text) if text.trim().eq_ignore_ascii_case("true") => Some(true),
         Value::String(text) if text.trim().eq_ignore_ascii_case("false") => Some(false),
         Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {

@@ -109,7 +109,8 @@ impl Machine {
         let state = &self.ledger;
         let current = self.current();
         let remaining = limits::remaining(&state.settings, self.used());
-        let told = |entry: &&super::ledger::InboxEntry| entry.given_to == Some(current.iteration);
+        let is_for_this_iteration =
+            |entry: &&super::ledger::InboxEntry| entry.given_to == Some(current.iteration);
         Briefing {
             iteration: current.iteration,
             kind: current.kind,
@@ -119,7 +120,7 @@ impl Machine {
             feedback: state
                 .inbox
                 .iter()
-                .filter(told)
+                .filter(is_for_this_iteration)
                 .map(|entry| Feedback { source: entry.source, text: entry.text.clone() })
                 .collect(),
             decisions: state.decisions.clone(),

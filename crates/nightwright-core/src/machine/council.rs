@@ -64,10 +64,10 @@ impl Machine {
     /// Returns the conflict of principles that the agent could not resolve, if any. Without
     /// principles, only the agreed marker counts, because other text may be about anything.
     fn conflict(&self) -> Option<String> {
-        let told = Self::text_evidence(self.current())?.conflict.as_deref()?;
-        unmarked(told).or_else(|| {
+        let text = Self::text_evidence(self.current())?.conflict.as_deref()?;
+        unmarked(text).or_else(|| {
             let has_principles = self.ledger.settings.principles.is_some();
-            has_principles.then(|| told.trim().to_owned())
+            has_principles.then(|| text.trim().to_owned())
         })
     }
 
@@ -79,11 +79,11 @@ impl Machine {
 }
 
 /// Returns the text around the agreed marker; `None` if the marker is missing.
-fn unmarked(told: &str) -> Option<String> {
-    let at = told.to_ascii_uppercase().find(CONFLICT)?;
+fn unmarked(text: &str) -> Option<String> {
+    let at = text.to_ascii_uppercase().find(CONFLICT)?;
     let joins = |c: char| c.is_whitespace() || ":;,.!-–—*_`#()[]".contains(c);
-    let before = told[..at].trim_end_matches(joins).trim_start();
-    let after = told[at + CONFLICT.len()..].trim_start_matches(joins).trim_end();
+    let before = text[..at].trim_end_matches(joins).trim_start();
+    let after = text[at + CONFLICT.len()..].trim_start_matches(joins).trim_end();
     let after = after.strip_suffix("**").unwrap_or(after);
     let parts: Vec<_> = [before, after].into_iter().filter(|part| !part.is_empty()).collect();
     Some(if parts.is_empty() { UNNAMED.to_owned() } else { parts.join(": ") })
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_agreed_word_is_taken_off_wherever_it_stands() {
-        for (told, conflict) in [
+        for (text, conflict) in [
             ("PRINCIPLE_CONFLICT_UNRESOLVED: fast or safe?", "fast or safe?"),
             ("**Principle_conflict_unresolved** - fast or safe", "fast or safe"),
             ("**PRINCIPLE_CONFLICT_UNRESOLVED: fast or safe**", "fast or safe"),
@@ -112,7 +112,7 @@ mod tests {
             ("ä: PRINCIPLE_CONFLICT_UNRESOLVED — ö", "ä: ö"),
             ("PRINCIPLE_CONFLICT_UNRESOLVED", UNNAMED),
         ] {
-            assert_eq!(unmarked(told).as_deref(), Some(conflict));
+            assert_eq!(unmarked(text).as_deref(), Some(conflict));
         }
         assert_eq!(unmarked("fast or safe"), None);
     }

@@ -18,9 +18,9 @@ impl Machine {
     /// comes first.
     pub(super) fn queue_hooks(&mut self, blocked: bool) {
         let hooks = self.ledger.settings.hooks;
-        let told = [(Hook::Blocked, blocked), (Hook::IterationFinished, true)];
-        let told = told.into_iter().filter(|(hook, holds)| *holds && hooks.has(*hook));
-        self.live.pending_hooks = told.map(|(hook, _)| hook).collect();
+        let due = [(Hook::Blocked, blocked), (Hook::IterationFinished, true)];
+        let due = due.into_iter().filter(|(hook, holds)| *holds && hooks.has(*hook));
+        self.live.pending_hooks = due.map(|(hook, _)| hook).collect();
     }
 
     /// Returns the next hook to run for the last iteration; none if the run stops now.

@@ -225,9 +225,9 @@ impl State {
             current.stage = Stage::Attempted;
             current.edited = current.edited.zip(edited).map(|(before, now)| before || now);
             current.denied.extend(denied);
-            let told = std::mem::take(&mut current.blockers);
+            let earlier = std::mem::take(&mut current.blockers);
             current.blockers =
-                distinct(told.into_iter().chain(report.text_evidence.blockers.clone()));
+                distinct(earlier.into_iter().chain(report.text_evidence.blockers.clone()));
             match report.outcome.consequence() {
                 Consequence::Retry => {
                     current.retries += 1;

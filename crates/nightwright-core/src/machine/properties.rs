@@ -85,10 +85,10 @@ proptest! {
     #[test]
     fn an_iteration_makes_each_extra_call_once_and_tells_of_what_was_noticed_once(seed: u64) {
         let run = run(seed, 160);
-        let (mut made, mut told) = (Vec::new(), 0);
+        let (mut made, mut reported) = (Vec::new(), 0);
         for record in &run.story.journal {
             match &record.event {
-                Event::Iteration(IterationEvent::Started { .. }) => (made, told) = (Vec::new(), 0),
+                Event::Iteration(IterationEvent::Started { .. }) => (made, reported) = (Vec::new(), 0),
                 Event::Call(CallEvent::Finished { purpose, report, .. }) => {
                     let unmade = matches!(report.outcome.consequence(), Consequence::Wait { .. });
                     if *purpose != CallPurpose::Verify && !unmade {
@@ -97,8 +97,8 @@ proptest! {
                     }
                 }
                 Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Watchdog, .. }) => {
-                    told += 1;
-                    prop_assert_eq!(told, 1);
+                    reported += 1;
+                    prop_assert_eq!(reported, 1);
                 }
                 _ => {}
             }
@@ -108,15 +108,15 @@ proptest! {
     #[test]
     fn no_more_than_three_answers_go_into_an_attempt_and_none_after_a_stop(seed: u64) {
         let run = run(seed, 160);
-        let (mut said, mut stop) = (0, false);
+        let (mut sent, mut stop) = (0, false);
         for record in &run.story.journal {
             match &record.event {
-                Event::Attempt(AttemptEvent::Started { .. }) => said = 0,
+                Event::Attempt(AttemptEvent::Started { .. }) => sent = 0,
                 Event::Run(RunEvent::Continued { .. }) | Event::Operator(OperatorEvent::StopCancelled) => stop = false,
                 Event::Operator(OperatorEvent::StopRequested { .. }) => stop = true,
                 Event::Attempt(AttemptEvent::NudgeSent { answers: Some(_), .. }) => {
-                    said += 1;
-                    prop_assert!(said <= 3 && !stop);
+                    sent += 1;
+                    prop_assert!(sent <= 3 && !stop);
                 }
                 _ => {}
             }

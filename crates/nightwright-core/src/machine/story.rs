@@ -41,7 +41,7 @@ pub(super) fn story(text: &str) -> Story {
     settings.verify.tamper = Tamper::Off;
     settings.verify.baseline = None;
     settings.delay = Duration::ZERO;
-    let (given, told): (Vec<_>, Vec<_>) = text
+    let (given, steps): (Vec<_>, Vec<_>) = text
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
@@ -58,7 +58,7 @@ pub(super) fn story(text: &str) -> Story {
     let mut decisions: Vec<String> = Vec::new();
     let mut place = 0;
     let mut last = "";
-    for line in told {
+    for line in steps {
         if let Some(happening) = line.strip_prefix('>') {
             last = happening.trim();
             decisions = story.happen(last);

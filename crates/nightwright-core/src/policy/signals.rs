@@ -75,20 +75,20 @@ mod tests {
 
     /// The history after a signal at [`EARLY`].
     fn after(purpose: SignalIntent) -> SignalHistory {
-        let mut hearing = SignalHistory::default();
-        let told = hearing.record(purpose, EARLY);
-        assert_eq!(told, Some(purpose).filter(|purpose| *purpose != Hangup));
-        hearing
+        let mut history = SignalHistory::default();
+        let accepted = history.record(purpose, EARLY);
+        assert_eq!(accepted, Some(purpose).filter(|purpose| *purpose != Hangup));
+        history
     }
 
     #[test]
     fn the_first_signal_counts_whatever_it_is_for() {
         assert_eq!(after(Interrupt).due(), None);
         assert_eq!(after(Terminate).due(), None);
-        let mut hearing = after(Hangup);
-        assert_eq!(hearing.due(), Some(LATE));
-        assert_eq!(hearing.release(), Some(Hangup));
-        assert_eq!((hearing.due(), hearing.release()), (None, None), "once");
+        let mut history = after(Hangup);
+        assert_eq!(history.due(), Some(LATE));
+        assert_eq!(history.release(), Some(Hangup));
+        assert_eq!((history.due(), history.release()), (None, None), "once");
     }
 
     #[test]
@@ -107,13 +107,13 @@ mod tests {
     #[test]
     fn a_system_that_takes_the_terminal_before_it_asks_is_who_asks() {
         for at in [EARLY, SOON, LATE] {
-            let mut hearing = after(Hangup);
-            assert_eq!(hearing.record(Terminate, at), Some(Terminate));
-            assert_eq!(hearing.release(), None, "that was all");
+            let mut history = after(Hangup);
+            assert_eq!(history.record(Terminate, at), Some(Terminate));
+            assert_eq!(history.release(), None, "that was all");
         }
-        let mut hearing = after(Hangup);
-        hearing.release();
-        assert_eq!(hearing.record(Terminate, SOON), None, "it is told already");
+        let mut history = after(Hangup);
+        history.release();
+        assert_eq!(history.record(Terminate, SOON), None, "already passed on");
     }
 
     #[test]

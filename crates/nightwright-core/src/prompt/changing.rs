@@ -81,10 +81,10 @@ pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<S
             feedback.source == FeedbackSource::Council && entries.contains(&feedback.text)
         })
     };
-    let told: Vec<_> = decisions.iter().filter(|decided| !in_inbox(decided)).collect();
+    let listed: Vec<_> = decisions.iter().filter(|decided| !in_inbox(decided)).collect();
     let mut room = DECISIONS_MAX;
     let mut kept: Vec<String> = Vec::new();
-    for Decision { iteration, conflict, decision } in told.iter().rev().take(MAX_DECISION_COUNT) {
+    for Decision { iteration, conflict, decision } in listed.iter().rev().take(MAX_DECISION_COUNT) {
         let conflict = quoted(conflict, CONFLICT_MAX);
         let decision = block(&cut_middle(decision.trim(), DECISIONS_MAX / 2));
         let entry = format!("**In iteration {iteration}:** \"{conflict}\"\n\n{decision}");
@@ -94,7 +94,7 @@ pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<S
         }
         kept.push(entry);
     }
-    let left_out = told.len() - kept.len();
+    let left_out = listed.len() - kept.len();
     if left_out > 0 {
         let decisions = if left_out == 1 { "decision" } else { "decisions" };
         kept.push(format!("[{left_out} older {decisions} left out here]"));

@@ -295,8 +295,8 @@ impl Transcript {
         message: AgentMessage<'_>,
         tell: &mut impl FnMut(AgentNews),
     ) {
-        let AgentMessage { owner, kind: said } = message;
-        match said {
+        let AgentMessage { owner, kind } = message;
+        match kind {
             MessageKind::Ready(ready) => {
                 self.turn_state.begin_turn();
                 self.api_key.clone_from(&ready.api_key);
@@ -396,8 +396,8 @@ impl Transcript {
     /// Records a denial. Each is reported twice: when it happens, with the reason, and at the end
     /// of the turn.
     fn deny(&mut self, call: &str, denial: Denial, tell: &mut impl FnMut(AgentNews)) {
-        let is_told = !call.is_empty() && self.denied_calls.iter().any(|told| told == call);
-        if is_told || self.denied_calls.len() >= DENIED_MAX {
+        let is_known = !call.is_empty() && self.denied_calls.iter().any(|known| known == call);
+        if is_known || self.denied_calls.len() >= DENIED_MAX {
             return;
         }
         self.denied_calls.push(call.to_owned());

@@ -79,12 +79,12 @@ fn matches(pattern: Option<&LazyRegex>, (key, value): &ConfigPart) -> bool {
 
 /// Whether a new part weakens the checks.
 fn is_weaker(check: &CheckFileRule, (key, value): &ConfigPart) -> bool {
-    let said = format!("{key} = {value}");
-    let said = match &check.ordinary {
-        Some(ordinary) => ordinary.replace_all(&said, ""),
-        None => said.into(),
+    let part = format!("{key} = {value}");
+    let part = match &check.ordinary {
+        Some(ordinary) => ordinary.replace_all(&part, ""),
+        None => part.into(),
     };
-    check.added.as_ref().is_some_and(|added| added.is_match(&said))
+    check.added.as_ref().is_some_and(|added| added.is_match(&part))
 }
 
 /// Whether a number that may rise did so.
@@ -134,17 +134,17 @@ fn what(check: &CheckFileRule, names: &[&str]) -> String {
 pub(super) fn parts(check: &CheckFileRule, text: &str) -> Vec<ConfigPart> {
     let language = check.language.as_deref().and_then(|one| PATTERNS.extension(one));
     let masked = language.map(|language| mask(text, language));
-    let said = masked.as_ref().map_or(text, |masked| masked.without_comments.as_str());
+    let content = masked.as_ref().map_or(text, |masked| masked.without_comments.as_str());
     let is_comment = |line: &str| {
         let sign = check.comments.as_deref();
         line.is_empty() || sign.is_some_and(|sign| line.starts_with(sign))
     };
-    let lines = || said.lines().filter(|line| !is_comment(line.trim()));
+    let lines = || content.lines().filter(|line| !is_comment(line.trim()));
     match (check.parts, &check.keys) {
         (ConfigSyntax::Whole, _) => {
-            let said: Vec<_> = lines().map(str::trim_end).collect();
-            let said = said.join("\n");
-            if said.is_empty() { Vec::new() } else { vec![(String::new(), said)] }
+            let content: Vec<_> = lines().map(str::trim_end).collect();
+            let content = content.join("\n");
+            if content.is_empty() { Vec::new() } else { vec![(String::new(), content)] }
         }
         (ConfigSyntax::Lines, Some(keys)) => {
             let is_part = |line: &&str| keys.is_match(line);
@@ -155,11 +155,11 @@ pub(super) fn parts(check: &CheckFileRule, text: &str) -> Vec<ConfigPart> {
             masked.as_ref().map_or_else(Vec::new, |one| braces(one, keys))
         }
         (ConfigSyntax::Json, Some(keys)) => {
-            let said = masked.as_ref().map_or_else(|| said.to_owned(), without_last_commas);
-            serde_json::from_str(&said).map_or_else(|_| Vec::new(), |value| values(&value, keys))
+            let content = masked.as_ref().map_or_else(|| content.to_owned(), without_last_commas);
+            serde_json::from_str(&content).map_or_else(|_| Vec::new(), |value| values(&value, keys))
         }
         (ConfigSyntax::Toml, Some(keys)) => {
-            toml::from_str(said).map_or_else(|_| Vec::new(), |value: Value| values(&value, keys))
+            toml::from_str(content).map_or_else(|_| Vec::new(), |value: Value| values(&value, keys))
         }
         (
             ConfigSyntax::Lines
@@ -179,21 +179,21 @@ fn words(text: &str) -> String {
 
 /// Removes trailing commas, which people write in JSON.
 fn without_last_commas(masked: &MaskedSource) -> String {
-    let mut said = masked.without_comments.clone().into_bytes();
+    let mut bytes = masked.without_comments.clone().into_bytes();
     let mut comma = None;
     for (at, byte) in masked.code.bytes().enumerate() {
         match byte {
             b',' => comma = Some(at),
             b'}' | b']' => {
                 if let Some(at) = comma.take() {
-                    said[at] = b' ';
+                    bytes[at] = b' ';
                 }
             }
             byte if byte.is_ascii_whitespace() => {}
             _ => comma = None,
         }
     }
-    String::from_utf8(said).unwrap_or_default()
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 /// The content of the braces after a name.
@@ -260,8 +260,8 @@ fn collect(value: &Value, name: String, depth: usize, keys: &Regex, parts: &mut 
         }
         Value::String(text) if keys.is_match(&name) => parts.push((name, text.clone())),
         _ if keys.is_match(&name) => {
-            let said = value.to_string();
-            parts.push((name, said));
+            let text = value.to_string();
+            parts.push((name, text));
         }
         _ => {}
     }

@@ -192,10 +192,10 @@ fn count(number: usize, one: &str, many: &str) -> String {
 }
 
 fn list(names: &[String]) -> String {
-    let said = names.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let listed = names.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED_MAX) {
-        0 => said,
-        more => format!("{said} and {more} more"),
+        0 => listed,
+        more => format!("{listed} and {more} more"),
     }
 }
 

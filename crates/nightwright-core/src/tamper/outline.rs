@@ -320,10 +320,10 @@ fn assertions(outline: &mut Outline, view: &SourceView<'_>, role: FileRole) {
         let rest = slice(text, &(found.start..found.end.max(found.start + ASSERTION_MAX)));
         // A line may begin before the match in it.
         let line = rest.trim_start().lines().next().unwrap_or_default();
-        let said: String = line.split_whitespace().collect();
+        let statement: String = line.split_whitespace().collect();
         match test_at(places, behind.saturating_sub(1)) {
-            Some(index) => outline.tests[index].assertions.push(said),
-            None if is_test_code(found.start) => outline.loose.push(said),
+            Some(index) => outline.tests[index].assertions.push(statement),
+            None if is_test_code(found.start) => outline.loose.push(statement),
             None => {}
         }
     }

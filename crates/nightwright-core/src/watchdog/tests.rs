@@ -147,25 +147,25 @@ fn what_stands_around_the_words_is_kept_as_it_was_written() {
 
 #[test]
 fn a_conflict_is_reported_with_its_paragraph() {
-    let told = |words: &str| conflict(words, &prose::own_lines(words)).unwrap_or_default();
+    let found = |words: &str| conflict(words, &prose::own_lines(words)).unwrap_or_default();
     let marker = CONFLICT;
     assert_eq!(
-        told(&format!("Before.\n\n{marker}: speed\nagainst `safety` here.\n\nAfter.")),
+        found(&format!("Before.\n\n{marker}: speed\nagainst `safety` here.\n\nAfter.")),
         format!("{marker}: speed against `safety` here.")
     );
     // A marker alone says nothing; the text next to it does.
     assert_eq!(
-        told(&format!("First.\n\n**{marker}**\n\nSpeed against\nsafety.\n\nLast.")),
+        found(&format!("First.\n\n**{marker}**\n\nSpeed against\nsafety.\n\nLast.")),
         format!("**{marker}** Speed against safety.")
     );
     assert_eq!(
-        told(&format!("First.\n\nSpeed against\nsafety.\n\n{marker}")),
+        found(&format!("First.\n\nSpeed against\nsafety.\n\n{marker}")),
         format!("Speed against safety. {marker}")
     );
-    assert_eq!(told(marker), marker);
-    assert_eq!(told(&format!("{marker}: {}", "ä".repeat(2000))).len(), CONFLICT_MAX - 1);
+    assert_eq!(found(marker), marker);
+    assert_eq!(found(&format!("{marker}: {}", "ä".repeat(2000))).len(), CONFLICT_MAX - 1);
     assert_eq!(
-        told("One.\n\nTwo principles clash. I can't satisfy both. Sorry.\n\nThree."),
+        found("One.\n\nTwo principles clash. I can't satisfy both. Sorry.\n\nThree."),
         "Two principles clash. I can't satisfy both. Sorry."
     );
 }
@@ -216,8 +216,8 @@ proptest! {
             prop_assert!(finding.key.chars().count() < 200);
         }
         let words = words.trim_end();
-        let told = conflict(words, &prose::own_lines(words));
-        prop_assert!(told.is_none_or(|told| told.len() <= CONFLICT_MAX));
+        let found = conflict(words, &prose::own_lines(words));
+        prop_assert!(found.is_none_or(|found| found.len() <= CONFLICT_MAX));
     }
 }
 

@@ -47,8 +47,8 @@ fn noticed(name: &str) -> Vec<WatchdogFinding> {
 fn only_what_stands_in_the_list_is_noticed_in_the_recordings() {
     let mut found = Vec::new();
     for name in names() {
-        let told = noticed(&name).into_iter();
-        found.extend(told.map(|notice| (name.clone(), notice.signal, notice.text)));
+        let findings = noticed(&name).into_iter();
+        found.extend(findings.map(|notice| (name.clone(), notice.signal, notice.text)));
     }
     let expected: Vec<_> = NOTICED
         .iter()

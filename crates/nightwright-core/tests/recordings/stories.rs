@@ -57,8 +57,8 @@ fn windows_of_the_quota_are_reported_when_they_are_said_to_be_used() {
 fn denied_tools_are_named_once_each_and_tools_that_are_not_there_are_not_denied() {
     let denied = |name| {
         let read = read(name);
-        let told = read.news.iter().filter(|news| matches!(news, AgentNews::Denied { .. }));
-        assert_eq!(told.count(), read.report.denied.len(), "{name}");
+        let denied = read.news.iter().filter(|news| matches!(news, AgentNews::Denied { .. }));
+        assert_eq!(denied.count(), read.report.denied.len(), "{name}");
         let denied = read.report.denied.iter();
         denied.map(|denial| format!("{} {}", denial.tool, denial.input)).collect::<Vec<_>>()
     };

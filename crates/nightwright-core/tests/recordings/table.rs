@@ -167,8 +167,8 @@ fn every_recording_has_one_row_and_no_cut_is_reported_twice() {
     let (_, rows) = table();
     let uncut: Vec<_> = rows.iter().filter(|row| row.cut().is_none()).map(|row| row.name).collect();
     assert_eq!(uncut, names());
-    let told: BTreeSet<_> = rows.iter().map(|row| (row.name, row.cells[0])).collect();
-    assert_eq!(told.len(), rows.len());
+    let unique: BTreeSet<_> = rows.iter().map(|row| (row.name, row.cells[0])).collect();
+    assert_eq!(unique.len(), rows.len());
 }
 
 #[test]

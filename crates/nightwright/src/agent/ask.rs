@@ -125,14 +125,14 @@ pub async fn ask(
     question: &AgentQuestion<'_>,
     signals: &mut Signals,
 ) -> Option<AgentAnswer> {
-    let witness = Arc::new(Mutex::new(AnswerCollector::default()));
-    let mut agent = ProcessAgent::new(setup(respondent, question, &witness));
+    let collector = Arc::new(Mutex::new(AnswerCollector::default()));
+    let mut agent = ProcessAgent::new(setup(respondent, question, &collector));
     let begin = Instant::now();
     let report = call(&mut agent, respondent.dialect, question, signals).await?;
     let took = begin.elapsed();
     drop(agent);
-    let mut witness = witness.lock().unwrap_or_else(PoisonError::into_inner);
-    let AnswerCollector { model, result, result_last, words } = std::mem::take(&mut *witness);
+    let mut collector = collector.lock().unwrap_or_else(PoisonError::into_inner);
+    let AnswerCollector { model, result, result_last, words } = std::mem::take(&mut *collector);
     let raw = raw_file(&respondent.folder, question.label);
     Some(AgentAnswer { report, result, result_last, model, took, raw, words })
 }
@@ -213,11 +213,11 @@ fn local(at: Timestamp) -> String {
 fn setup(
     respondent: &AgentEndpoint,
     question: &AgentQuestion<'_>,
-    witness: &Arc<Mutex<AnswerCollector>>,
+    collector: &Arc<Mutex<AnswerCollector>>,
 ) -> AgentSetup {
-    let witness = Arc::clone(witness);
+    let collector = Arc::clone(collector);
     let show: ShowFn = Arc::new(move |_, message| {
-        witness.lock().unwrap_or_else(PoisonError::into_inner).record(message);
+        collector.lock().unwrap_or_else(PoisonError::into_inner).record(message);
     });
     let clock = Clock::system(ClockSpeed::Real);
     let dialect = respondent.dialect;

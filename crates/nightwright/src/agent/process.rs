@@ -113,8 +113,8 @@ struct WarnedOnce {
 impl WarnedOnce {
     /// Returns those of `names` that were not reported before.
     fn first_time<'a>(&self, names: &'a [String]) -> Vec<&'a str> {
-        let mut told = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = names.iter().filter(|name| told.insert((*name).clone()));
+        let mut known = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = names.iter().filter(|name| known.insert((*name).clone()));
         new.map(String::as_str).collect()
     }
 }

@@ -101,14 +101,14 @@ impl Outputs {
         });
         let screen = out.map(|out| {
             let reporter = output::reporter(spec.level, style.clone(), out);
-            let told = Arc::clone(&complaints);
+            let sink = Arc::clone(&complaints);
             FollowerHandle::start_with(followed.clone(), reporter, move |error| {
-                told.display_ended(error);
+                sink.display_ended(error);
             })
         });
         let log = log(spec, locked_run, Arc::clone(&complaints));
-        let told = Arc::clone(&complaints);
-        let complain: NotifyWarnFn = Arc::new(move |text| told.warn(text));
+        let sink = Arc::clone(&complaints);
+        let complain: NotifyWarnFn = Arc::new(move |text| sink.warn(text));
         let notifier = Notifier::start(&spec.notify, followed.clone(), &spec.secrets, &complain);
         Self { screen, log: FollowerHandle::start(followed, Box::new(log)), notifier, complaints }
     }
@@ -250,9 +250,9 @@ mod tests {
     use crate::runtime::supervisor::InputQueues;
 
     /// Shows nothing, and finishes when it receives a message.
-    struct ClosesWhenTold(Option<Receiver<()>>);
+    struct HangsUntilDropped(Option<Receiver<()>>);
 
-    impl Reporter for ClosesWhenTold {
+    impl Reporter for HangsUntilDropped {
         fn past(&mut self, _: &JournalLine) {}
 
         fn event(&mut self, _: &JournalLine, _: &[u8]) -> io::Result<()> {
@@ -268,9 +268,9 @@ mod tests {
         }
 
         fn flush(&mut self) -> io::Result<()> {
-            if let Some(told) = &self.0 {
+            if let Some(block) = &self.0 {
                 // The sender is dropped at the end of the test.
-                let _ = told.recv();
+                let _ = block.recv();
             }
             Ok(())
         }
@@ -288,16 +288,16 @@ mod tests {
             output: folder.path().to_owned(),
             after: 0,
         };
-        let (keep, told): (Vec<_>, Vec<_>) = hangs
+        let (keep, blocks): (Vec<_>, Vec<_>) = hangs
             .map(|hangs| {
-                let (keep, told) = channel();
-                (keep, hangs.then_some(told))
+                let (keep, block) = channel();
+                (keep, hangs.then_some(block))
             })
             .into_iter()
             .unzip();
-        let [screen, log] = <[_; 2]>::try_from(told)
-            .unwrap()
-            .map(|told| FollowerHandle::start(followed.clone(), Box::new(ClosesWhenTold(told))));
+        let [screen, log] = <[_; 2]>::try_from(blocks).unwrap().map(|block| {
+            FollowerHandle::start(followed.clone(), Box::new(HangsUntilDropped(block)))
+        });
         let complaints = WarningSink {
             warnings: InputQueues::default().warnings(),
             journal_closed: AtomicBool::new(false),

@@ -72,8 +72,8 @@ impl StderrWriter {
     /// Waits until everything is written, with a timeout.
     pub(super) fn finish(&self) {
         let (true, Some(words)) = (self.is_open(), self.sender.get()) else { return };
-        let (said, is_said) = sync_channel(1);
-        if words.try_send(QueuedText::Last(said)).is_ok() {
+        let (done, is_said) = sync_channel(1);
+        if words.try_send(QueuedText::Last(done)).is_ok() {
             // A timeout changes nothing.
             let _ = is_said.recv_timeout(FLUSH_TIMEOUT);
         }
@@ -96,7 +96,7 @@ fn write(words: &Receiver<QueuedText>) {
             // A closed standard error cannot be reported; the exit code remains.
             QueuedText::Text(text) => drop(io::stderr().write_all(text.as_bytes())),
             // The receiver may have given up waiting.
-            QueuedText::Last(said) => drop(said.send(())),
+            QueuedText::Last(done) => drop(done.send(())),
         }
     }
 }

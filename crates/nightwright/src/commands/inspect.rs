@@ -412,8 +412,8 @@ fn carried(words: &TextEvidence) -> impl Iterator<Item = (&'static str, &'static
 fn summary(report: &AttemptReport) -> String {
     let AttemptReport { outcome, stream, tokens, .. } = report;
     let (name, sentence) = (outcome.name(), one_line(&outcome.sentence(), WHY_MAX));
-    let told = if sentence == name { sentence } else { format!("{name}: {sentence}") };
-    let mut lines = vec![told, format!("  next in a run: {}", next(outcome))];
+    let first = if sentence == name { sentence } else { format!("{name}: {sentence}") };
+    let mut lines = vec![first, format!("  next in a run: {}", next(outcome))];
     let cost = match cost(report) {
         (Some(cost), false) => cost.to_string(),
         (Some(cost), true) => format!("about {cost}"),

@@ -217,7 +217,7 @@ fn commits(
     masked: &MaskedJournalTexts,
 ) -> Result<Vec<Commit>, String> {
     let (from, to) = report.commit_range().ok_or("the journal does not name them")?;
-    let task = report.parameters.as_ref().and_then(|told| told.task.as_deref());
+    let task = report.parameters.as_ref().and_then(|parameters| parameters.task.as_deref());
     let secrets = masks::secrets(&found.project, task, &masked.secrets(&found.folder));
     let secrets =
         secrets.map_err(|failure| format!("what is secret cannot be found out: {failure}"))?;

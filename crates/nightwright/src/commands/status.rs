@@ -244,19 +244,19 @@ pub(super) fn status(options: &StatusArgs) -> Result<ExitCode, Failure> {
         return all::all(options);
     }
     let found = options.selector.find()?;
-    let mut told = StatusFold::default();
+    let mut fold = StatusFold::default();
     let unread = found.walk(|record| {
-        told.warnings.extend(warning(&record.event));
-        if told.warnings.len() > MAX_LISTED {
-            told.warnings.remove(0);
+        fold.warnings.extend(warning(&record.event));
+        if fold.warnings.len() > MAX_LISTED {
+            fold.warnings.remove(0);
         }
-        told.view.record(&record);
+        fold.view.record(&record);
     })?;
     for text in &unread.missing {
         eprint_safe(&format!("warning: {text}"));
     }
     let now = Timestamp::now();
-    let page = page(&found, told, unread, now);
+    let page = page(&found, fold, unread, now);
     if options.json {
         print_json(&page)?;
     } else {
@@ -267,12 +267,12 @@ pub(super) fn status(options: &StatusArgs) -> Result<ExitCode, Failure> {
 
 fn page(
     found: &SelectedRun,
-    told: StatusFold,
+    fold: StatusFold,
     unread: UnreadableJournal,
     now: Timestamp,
 ) -> StatusPage {
     let SelectedRun { folder, owner, .. } = found;
-    let StatusFold { view, warnings } = told;
+    let StatusFold { view, warnings } = fold;
     let UnreadableJournal { missing, from } = unread;
     let state = Liveness::of(&view, owner.is_some(), from);
     // Time does not advance for a run without a process.

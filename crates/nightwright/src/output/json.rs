@@ -176,8 +176,8 @@ mod tests {
                 "{shown:?}"
             );
             let value = read(&shown);
-            let said = value["message"]["t"].as_str().or(value["text"].as_str());
-            assert_eq!(said, Some(text));
+            let content = value["message"]["t"].as_str().or(value["text"].as_str());
+            assert_eq!(content, Some(text));
         }
     }
 }

@@ -255,21 +255,21 @@ fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
 
 fn call_started(page: &mut Page<'_>, view: &RunView, purpose: CallPurpose) {
     let checked = view.gate.as_ref().is_some_and(|gate| !gate.checks.is_empty());
-    let told = purpose != CallPurpose::Verify || checked || view.is_only_the_gate();
-    let claimed = if told { "" } else { "claimed complete: " };
+    let is_known = purpose != CallPurpose::Verify || checked || view.is_only_the_gate();
+    let claimed = if is_known { "" } else { "claimed complete: " };
     page.detail(&format!("{claimed}{}", phrases::call(purpose)));
 }
 
 /// Shows the answer of a review or an advisor. Verdicts and decisions have their own events, and
 /// failures have warnings.
 fn call_finished(page: &mut Page<'_>, purpose: CallPurpose, report: &AttemptReport) {
-    let said = match &report.answer {
+    let text = match &report.answer {
         Some(Answer::Text { text }) => text.as_str(),
         Some(Answer::Verdict(_)) | None => return,
     };
     match purpose {
-        CallPurpose::Review => page.detail(&with_quote(page, "the review says", said)),
-        CallPurpose::Advise => page.detail(&with_quote(page, "advice", said)),
+        CallPurpose::Review => page.detail(&with_quote(page, "the review says", text)),
+        CallPurpose::Advise => page.detail(&with_quote(page, "advice", text)),
         CallPurpose::Verify | CallPurpose::Council => {}
     }
 }

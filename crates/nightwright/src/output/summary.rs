@@ -66,10 +66,10 @@ fn denied(page: &mut Page<'_>, summary: &Summary) {
 
 /// The verification result, unless the outcome or its note mentions it.
 fn verified(summary: &Summary) -> Option<String> {
-    let told =
+    let is_mentioned =
         summary.note.is_some() || matches!(summary.outcome, Some(Outcome::Unverified { .. }));
     match &summary.verification {
-        Verification::NotBelieved { .. } if told => None,
+        Verification::NotBelieved { .. } if is_mentioned => None,
         verification => verification.sentence(),
     }
 }
@@ -79,11 +79,11 @@ fn work(summary: &Summary) -> String {
     let Summary { iterations, attempts, commits, files_changed, duration, waited, .. } = summary;
     let mut parts = Vec::new();
     // The sentences of these outcomes contain the number of iterations.
-    let told = matches!(
+    let is_counted = matches!(
         summary.outcome,
         Some(Outcome::Completed { .. } | Outcome::Stopped | Outcome::MaxIterations { .. })
     );
-    if !told {
+    if !is_counted {
         parts.push(count(*iterations, "iteration"));
     }
     parts.push(count(*attempts, "attempt"));

@@ -323,8 +323,8 @@ fn converse<W: Write, R: BufRead>(
 }
 
 fn answer<W: Write>(reply: &SceneReply, stream: &mut StreamPrinter<W>) -> io::Result<()> {
-    let said = last_text(&reply.steps);
-    let last_words = reply.says.as_deref().or(if said.is_none() { Some(REPLY) } else { None });
+    let last = last_text(&reply.steps);
+    let last_words = reply.says.as_deref().or(if last.is_none() { Some(REPLY) } else { None });
     let mut shares = TokenShares::among(ScriptUsage::TYPICAL, &reply.steps, last_words);
     for step in &reply.steps {
         play_step(stream, step, &mut shares)?;
@@ -332,7 +332,7 @@ fn answer<W: Write>(reply: &SceneReply, stream: &mut StreamPrinter<W>) -> io::Re
     if let Some(text) = last_words {
         stream.message(&ContentBlock::Text(text), shares.next())?;
     }
-    stream.result(success(last_words.or(said).unwrap_or(REPLY)), COST)
+    stream.result(success(last_words.or(last).unwrap_or(REPLY)), COST)
 }
 
 fn hang() -> ExitCode {

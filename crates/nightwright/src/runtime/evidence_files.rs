@@ -117,8 +117,8 @@ impl EvidenceFiles {
         let mut warnings = Vec::new();
         let (status, identity) = self.status(&mut warnings);
         let (checklist, list) = self.list(&mut warnings);
-        let told = std::mem::replace(&mut self.warned, warnings.clone());
-        warnings.retain(|warning| !told.contains(warning));
+        let earlier = std::mem::replace(&mut self.warned, warnings.clone());
+        warnings.retain(|warning| !earlier.contains(warning));
         EvidenceSnapshot { status, identity, checklist, list, warnings }
     }
 
@@ -217,8 +217,8 @@ fn shown(files: &[(String, String)]) -> String {
 /// after a crash the file exists in at least one place.
 ///
 /// The stored file is masked, because it contains the agent's words. Except for the user's own
-/// words and files (`prompts/`, `told.json`, `baseline/`), the run folder contains no secrets. The
-/// stored file is only read by the user and compared with later ones.
+/// words and files (`prompts/`, `unmasked.json`, `baseline/`), the run folder contains no secrets.
+/// The stored file is only read by the user and compared with later ones.
 pub fn archive_stale_status(
     project: &Path,
     status_file: &Path,

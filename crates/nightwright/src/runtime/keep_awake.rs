@@ -112,16 +112,16 @@ async fn wait_for_exit(launch: &Launch) -> String {
     let _held = child.take_stdin();
     let complaints = child.take_stderr();
     child.exited().await;
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     if let Some(complaints) = complaints {
         let mut complaints = complaints.take(MAX_STDERR_BYTES);
         // The text only improves the warning, so errors are ignored.
-        let _ = timeout(DRAIN_TIMEOUT, complaints.read_to_end(&mut said)).await;
+        let _ = timeout(DRAIN_TIMEOUT, complaints.read_to_end(&mut output)).await;
     }
-    let said = String::from_utf8_lossy(&said);
-    match said.trim() {
+    let output = String::from_utf8_lossy(&output);
+    match output.trim() {
         "" => format!("`{name}` exited"),
-        said => format!("`{name}` printed: {}", one_line(said, SHOWN)),
+        output => format!("`{name}` printed: {}", one_line(output, SHOWN)),
     }
 }
 

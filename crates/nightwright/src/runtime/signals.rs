@@ -77,8 +77,8 @@ impl Signals {
     pub async fn next(&mut self) {
         loop {
             let purpose = purpose(self.next_kind().await);
-            let told = self.history.record(purpose, self.begun.elapsed());
-            if told.or_else(|| self.history.release()).is_some() {
+            let accepted = self.history.record(purpose, self.begun.elapsed());
+            if accepted.or_else(|| self.history.release()).is_some() {
                 return;
             }
         }
@@ -94,12 +94,12 @@ impl Signals {
                 Some(due) => timeout(due, self.next_kind()).await.ok(),
                 None => Some(self.next_kind().await),
             };
-            let told = match kind {
+            let accepted = match kind {
                 Some(kind) => self.history.record(purpose(kind), self.begun.elapsed()),
                 None => self.history.release(),
             };
-            if let Some(told) = told {
-                return to_control(told);
+            if let Some(accepted) = accepted {
+                return to_control(accepted);
             }
         }
     }

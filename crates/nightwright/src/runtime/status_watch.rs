@@ -73,27 +73,27 @@ impl StatusWatch {
         self.run(watch::Sender::new(Instant::now()), tell).await;
     }
 
-    async fn run(self, bell: ChangeSender, tell: impl Fn(StatusReport) -> bool) {
-        let mut rung = bell.subscribe();
-        let mut ear: Option<FolderWatch> = None;
+    async fn run(self, changes: ChangeSender, tell: impl Fn(StatusReport) -> bool) {
+        let mut receiver = changes.subscribe();
+        let mut watch: Option<FolderWatch> = None;
         let mut seen = None;
         // Set when a read differs from the previous one.
-        let mut unrest: Option<Debounce> = None;
+        let mut debounce: Option<Debounce> = None;
         // The contents at the start are reported at once.
-        let mut rested = true;
+        let mut is_stable = true;
         loop {
             // Without notifications, polling is enough; the next poll tries to attach again.
-            ear = self.attach(ear.take(), &bell).ok();
+            watch = self.attach(watch.take(), &changes).ok();
             let found = self.read().await;
             let now = Instant::now();
-            if let Some(quiet) = &mut unrest
+            if let Some(quiet) = &mut debounce
                 && found != seen
             {
                 quiet.changed(now);
             }
-            let over = unrest.is_some_and(|quiet| quiet.due() <= now);
-            if rested || over || found == seen {
-                unrest = None;
+            let over = debounce.is_some_and(|quiet| quiet.due() <= now);
+            if is_stable || over || found == seen {
+                debounce = None;
                 // Also reports unchanged contents, because an earlier report may have been lost.
                 if let Some(report) = &found
                     && !tell(report.clone())
@@ -101,15 +101,15 @@ impl StatusWatch {
                     return;
                 }
             } else {
-                unrest.get_or_insert(Debounce::after(now, self.debounce));
+                debounce.get_or_insert(Debounce::after(now, self.debounce));
             }
             seen = found;
-            let pause = if ear.is_some() { POLL_INTERVAL } else { self.debounce };
-            let next = unrest.map_or(now + pause, |quiet| quiet.due());
-            rested = tokio::select! {
+            let pause = if watch.is_some() { POLL_INTERVAL } else { self.debounce };
+            let next = debounce.map_or(now + pause, |quiet| quiet.due());
+            is_stable = tokio::select! {
                 // This function holds a sender, so the channel is never closed.
-                _ = rung.changed() => {
-                    self.wait_until_quiet(&mut rung).await;
+                _ = receiver.changed() => {
+                    self.wait_until_quiet(&mut receiver).await;
                     true
                 }
                 () = sleep_until(next) => false,
@@ -119,11 +119,11 @@ impl StatusWatch {
 
     /// Waits until no change has arrived for the debounce time. Further changes do not wake the
     /// task.
-    async fn wait_until_quiet(&self, rung: &mut watch::Receiver<Instant>) {
-        let mut quiet = Debounce::after(*rung.borrow_and_update(), self.debounce);
+    async fn wait_until_quiet(&self, receiver: &mut watch::Receiver<Instant>) {
+        let mut quiet = Debounce::after(*receiver.borrow_and_update(), self.debounce);
         while Instant::now() < quiet.due() {
             sleep_until(quiet.due()).await;
-            quiet.changed(*rung.borrow_and_update());
+            quiet.changed(*receiver.borrow_and_update());
         }
     }
 
@@ -134,33 +134,44 @@ impl StatusWatch {
     }
 
     /// Keeps the watch on the folder, or replaces it if the folder was replaced.
-    fn attach(&self, ear: Option<FolderWatch>, bell: &ChangeSender) -> io::Result<FolderWatch> {
+    fn attach(
+        &self,
+        watch: Option<FolderWatch>,
+        changes: &ChangeSender,
+    ) -> io::Result<FolderWatch> {
         match self.means {
             WatchMethod::Poll => return Err(io::ErrorKind::Unsupported.into()),
             WatchMethod::Notify => {}
         }
         let facts = fs::metadata(&self.folder)?;
         let identity = (facts.dev(), facts.ino());
-        match ear {
-            Some(ear) if ear.identity == identity && !ear.failed.load(Ordering::Relaxed) => Ok(ear),
-            Some(_) | None => self.watch_folder(identity, bell),
+        match watch {
+            Some(watch) if watch.identity == identity && !watch.failed.load(Ordering::Relaxed) => {
+                Ok(watch)
+            }
+            Some(_) | None => self.watch_folder(identity, changes),
         }
     }
 
     /// Fails if the system has no notifications, or no more watches.
-    fn watch_folder(&self, identity: (u64, u64), bell: &ChangeSender) -> io::Result<FolderWatch> {
+    fn watch_folder(
+        &self,
+        identity: (u64, u64),
+        changes: &ChangeSender,
+    ) -> io::Result<FolderWatch> {
         let failed = Arc::new(AtomicBool::new(false));
-        let (bell, names, lost) = (bell.clone(), WatchedNames::of(&self.path), Arc::clone(&failed));
-        let heard = move |news: notify::Result<notify::Event>| {
-            let heard = names.classify(&news);
-            if heard == FileChange::Loss {
+        let (changes, names, lost) =
+            (changes.clone(), WatchedNames::of(&self.path), Arc::clone(&failed));
+        let on_news = move |news: notify::Result<notify::Event>| {
+            let change = names.classify(&news);
+            if change == FileChange::Loss {
                 lost.store(true, Ordering::Relaxed);
             }
-            if heard != FileChange::Nothing {
-                bell.send_replace(Instant::now());
+            if change != FileChange::Nothing {
+                changes.send_replace(Instant::now());
             }
         };
-        let mut watcher = notify::recommended_watcher(heard).map_err(io::Error::other)?;
+        let mut watcher = notify::recommended_watcher(on_news).map_err(io::Error::other)?;
         watcher.watch(&self.folder, RecursiveMode::NonRecursive).map_err(io::Error::other)?;
         Ok(FolderWatch { identity, failed, _watcher: watcher })
     }

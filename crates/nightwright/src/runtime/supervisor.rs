@@ -275,8 +275,8 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         let why = error.reason();
         self.failed = Some(why.clone());
         let now = self.clock.now();
-        let told = self.machine.handle(now, Input::JournalFailed { why });
-        self.drain(&told);
+        let last = self.machine.handle(now, Input::JournalFailed { why });
+        self.drain(&last);
         for answer in step.effects.iter().filter_map(must_not_reach_journal) {
             let step = self.machine.handle(now, answer);
             self.drain(&step);

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{FileError, replace_private};
 
 /// The name of the file in the run folder.
-const FILE: &str = "told.json";
+const FILE: &str = "unmasked.json";
 
 /// The contents of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -52,22 +52,22 @@ pub fn save_settings(run_folder: &Path, settings: &Settings) -> Result<(), FileE
 
 /// Saves a message of the operator to the agent, and syncs it to the disk.
 pub fn save_operator_message(run_folder: &Path, text: &str) -> Result<(), FileError> {
-    add(run_folder, |told| told.operator_messages.push(text.to_owned()))
+    add(run_folder, |record| record.operator_messages.push(text.to_owned()))
 }
 
 /// Saves settings that the operator changes, and syncs them to the disk.
 pub fn save_change(run_folder: &Path, changes: &[SettingChange]) -> Result<(), FileError> {
-    add(run_folder, |told| told.changed.extend_from_slice(changes))
+    add(run_folder, |record| record.changed.extend_from_slice(changes))
 }
 
 fn add(run_folder: &Path, put: impl FnOnce(&mut UnmaskedRecord)) -> Result<(), FileError> {
-    let mut told = match read(run_folder) {
+    let mut record = match read(run_folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => UnmaskedRecord::default(),
         Err(source) => return Err(FileError::Read { path: run_folder.join(FILE), source }),
-        Ok(told) => told,
+        Ok(record) => record,
     };
-    put(&mut told);
-    write(run_folder, &told)
+    put(&mut record);
+    write(run_folder, &record)
 }
 
 /// Returns the original settings of a run, given those in its journal.
@@ -120,12 +120,12 @@ pub fn masked_values(
     // Values that are missing cannot be masked.
     let kept = read(run_folder).unwrap_or_default();
     let mut found = match (settings, &kept.settings) {
-        (Some(masked), Some(told)) if agrees(masked, told) => masked_in(masked, told),
+        (Some(masked), Some(record)) if agrees(masked, record) => masked_in(masked, record),
         (Some(_) | None, _) => Vec::new(),
     };
     for text in texts {
-        let same = kept.operator_messages.iter().filter(|said| agrees(text, said));
-        found.extend(same.flat_map(|said| masked_in(text, said)));
+        let same = kept.operator_messages.iter().filter(|message| agrees(text, message));
+        found.extend(same.flat_map(|message| masked_in(text, message)));
     }
     for change in changes {
         let same = kept.changed.iter().filter(|kept| agrees(change, kept));
@@ -145,9 +145,9 @@ fn read(run_folder: &Path) -> io::Result<UnmaskedRecord> {
     })
 }
 
-fn write(run_folder: &Path, told: &UnmaskedRecord) -> Result<(), FileError> {
+fn write(run_folder: &Path, record: &UnmaskedRecord) -> Result<(), FileError> {
     let path = run_folder.join(FILE);
-    let bytes = serde_json::to_vec_pretty(told);
+    let bytes = serde_json::to_vec_pretty(record);
     let fail = |error| FileError::Write { path: path.clone(), source: io::Error::other(error) };
     replace_private(&path, &bytes.map_err(fail)?)
 }
@@ -170,7 +170,7 @@ mod tests {
         else {
             panic!("nothing is there")
         };
-        assert!(why.contains("told.json"), "{why}");
+        assert!(why.contains("unmasked.json"), "{why}");
         save_settings(folder.path(), &settings("use 0123456789 now")).unwrap();
         let kept = unmasked_settings(folder.path(), &settings("use ********** now"));
         assert_eq!(kept, UnmaskedSettings::Apart(Box::new(settings("use 0123456789 now"))));

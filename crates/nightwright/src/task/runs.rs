@@ -107,8 +107,8 @@ impl ProjectRuns {
 
     /// Whether a run worked on this task.
     pub fn is_of(&self, id: &RunId, name: &TaskName) -> bool {
-        let told = self.find(id).and_then(|known| known.first_view(&self.home));
-        told.and_then(task_of).is_some_and(|task| task == name.as_str())
+        let view = self.find(id).and_then(|known| known.first_view(&self.home));
+        view.and_then(task_of).is_some_and(|task| task == name.as_str())
     }
 
     fn find(&self, id: &RunId) -> Option<&CachedRun> {
@@ -154,12 +154,12 @@ impl CachedRun {
         if let Some(Ok(seen)) = self.view.get() {
             return Some(&seen.view);
         }
-        let told = || {
+        let read = || {
             let folder = RunDir::open(home, &self.id).ok()?;
             let first = journal::first(&folder.journal()).ok()??;
             Some(RunView::of([&first]))
         };
-        self.first_view.get_or_init(told).as_ref()
+        self.first_view.get_or_init(read).as_ref()
     }
 
     fn seen(&self, home: &Path) -> &Result<RunSummary, String> {

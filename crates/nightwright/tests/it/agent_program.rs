@@ -153,7 +153,7 @@ fn a_version_older_than_the_recordings_is_refused_with_the_one_needed() {
 
 #[test]
 fn a_newer_version_is_reported_once_and_used() {
-    for (version, told) in
+    for (version, is_reported) in
         [("2.1.326", true), ("3.0.0", true), ("2.1.325", false), ("2.1.197", false)]
     {
         let env = TestEnv::new();
@@ -161,7 +161,7 @@ fn a_newer_version_is_reported_once_and_used() {
         let output = env.run(&RUN).exits(0);
         assert_eq!(
             output.err.matches("is newer than 2.1.325").count(),
-            usize::from(told),
+            usize::from(is_reported),
             "{}",
             output.err
         );

@@ -268,7 +268,7 @@ async fn raw_output_that_cannot_be_kept_is_reported_once_and_ends_nothing() {
     fs::create_dir(stage.run_folder()).unwrap();
     fs::write(stage.run_folder().join("output"), "in the way").unwrap();
     let mut agent = stage.rehearsal();
-    let mut told = Vec::new();
+    let mut troubles = Vec::new();
     for number in [1, 2] {
         let mut performance = RunningAttempt::start(&mut agent, attempt(number));
         while let Some(news) = performance.next().await {
@@ -276,10 +276,13 @@ async fn raw_output_that_cannot_be_kept_is_reported_once_and_ends_nothing() {
                 assert_eq!(report.outcome, AttemptOutcome::Finished);
             }
         }
-        told.append(&mut performance.troubles);
+        troubles.append(&mut performance.troubles);
     }
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("the agent's raw output is not stored: cannot write"), "{told:?}");
+    assert_eq!(troubles.len(), 1, "{troubles:?}");
+    assert!(
+        troubles[0].starts_with("the agent's raw output is not stored: cannot write"),
+        "{troubles:?}"
+    );
 }
 
 #[tokio::test]

@@ -127,7 +127,7 @@ fn log(env: &TestEnv) -> String {
 
 #[test]
 fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_notified() {
-    for (level, told) in [("progress", 0), ("quiet", 0), ("verbose", 1)] {
+    for (level, warnings) in [("progress", 0), ("quiet", 0), ("verbose", 1)] {
         let env = TestEnv::new();
         let refuses = "#!/bin/sh\necho 'Failed to inhibit: Access denied' >&2\n\
                        : > \"$HOME/refused\"\nexit 1\n";
@@ -138,12 +138,12 @@ fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_notifi
         let err = || fs::read_to_string(&said).unwrap();
         eventually("it was refused", || env.path("home/refused").exists());
         let line = "This machine may fall asleep during the run: `";
-        eventually("who wants to know is told", || err().matches(line).count() >= told);
+        eventually("who wants to know is told", || err().matches(line).count() >= warnings);
         eventually("whoever looks later can read of it", || log(&env).contains(line));
         go(&env);
         assert!(child.wait().unwrap().success(), "{}", err());
-        assert_eq!(err().matches(line).count(), told, "{level}:\n{}", err());
-        assert_eq!(err().matches("Access denied").count(), told, "{level}:\n{}", err());
+        assert_eq!(err().matches(line).count(), warnings, "{level}:\n{}", err());
+        assert_eq!(err().matches("Access denied").count(), warnings, "{level}:\n{}", err());
         assert!(!err().contains("warning"), "{level}:\n{}", err());
         assert_eq!(log(&env).matches(line).count(), 1, "{level}:\n{}", log(&env));
         assert_eq!(run_outcome(&env.journal()), "max_iterations");

@@ -125,7 +125,7 @@ fn all_of_them_are_run_in_their_order_and_told_by_the_journal() {
     run(&env, WORKS, &["-m", "3"]).exits(0).says(&["Your hooks run for real: `started`"]);
     let all = seen(&env, "all");
     let journal = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
-    let told: Vec<_> = all
+    let received: Vec<_> = all
         .lines()
         .map(|line| {
             let (hook, line) = line.split_once(' ').unwrap();
@@ -135,7 +135,7 @@ fn all_of_them_are_run_in_their_order_and_told_by_the_journal() {
         })
         .collect();
     assert_eq!(
-        told.iter().map(|(hook, event)| (*hook, event.as_str())).collect::<Vec<_>>(),
+        received.iter().map(|(hook, event)| (*hook, event.as_str())).collect::<Vec<_>>(),
         [
             ("started", "run_started"),
             ("next_iteration", "run_started"),
@@ -389,8 +389,9 @@ fn what_the_agent_makes_of_the_copies_is_not_run() {
         run(&env, &meddling(&env, &harm), &["-m", "1"]).exits(0);
         assert_eq!(failures(&env), [], "{harm}");
         assert_eq!(seen(&env, "ran"), "mine\nmine\n", "{harm}");
-        let told = "the copy of the hook `iteration_finished` in the folder of the run was changed";
-        assert_eq!(warnings(&env).iter().filter(|w| w.contains(told)).count(), 1, "{harm}");
+        let warning =
+            "the copy of the hook `iteration_finished` in the folder of the run was changed";
+        assert_eq!(warnings(&env).iter().filter(|w| w.contains(warning)).count(), 1, "{harm}");
     }
 }
 

@@ -37,7 +37,7 @@ fn rehearsal<'a>(script: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Starts a run whose agent plays this script, with all notifications sent to one server.
-fn told(script: &str, more: &[&str]) -> (TestEnv, Server, Output) {
+fn run_with_server(script: &str, more: &[&str]) -> (TestEnv, Server, Output) {
     let (env, server) = (TestEnv::new(), Server::kind());
     configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
     let script = env.script(script);
@@ -159,7 +159,7 @@ fn every_outcome_sends_exactly_one_of_the_three() {
         (IDLE, &["-m", "1", "--require-complete"], 3, "max_iterations", "stopped"),
         (CRASHING, &["-m", "9", "--max-retries", "0"], 1, "consecutive_errors", "error"),
     ] {
-        let (env, server, output) = told(script, more);
+        let (env, server, output) = run_with_server(script, more);
         let output = output.exits(code);
         assert_eq!(run_outcome(&env.journal()), name);
         assert_eq!(outcome_kinds(&server.seen()), [kind], "{name}: {}", output.err);
@@ -203,7 +203,7 @@ fn an_outcome_that_could_not_be_recorded_is_reported() {
 
 #[test]
 fn a_run_that_continues_tells_its_next_end_and_not_its_past() {
-    let (env, server, output) = told(IDLE, &["-m", "1"]);
+    let (env, server, output) = run_with_server(IDLE, &["-m", "1"]);
     output.exits(0);
     assert_eq!(kinds(&server.seen()), ["setup_complete", "execution_start", "stopped"]);
     env.run(&["resume", "-m", "2"]).exits(0);
@@ -266,9 +266,9 @@ fn each_unreachable_server_costs_one_warning_and_never_the_run() {
         (&broken, " don't arrive: it answered 503 Service Unavailable: out of order"),
         (&moved, " don't arrive: it answered 301 Moved Permanently, which leads to 127.0.0.1:"),
     ] {
-        let told = format!("to webhook at {}", server.url("").replace("http://", ""));
-        assert_eq!(output.err.matches(&told).count(), 1, "{told}: {}", output.err);
-        assert!(output.err.contains(&format!("{told}{why}")), "{told}{why}: {}", output.err);
+        let target = format!("to webhook at {}", server.url("").replace("http://", ""));
+        assert_eq!(output.err.matches(&target).count(), 1, "{target}: {}", output.err);
+        assert!(output.err.contains(&format!("{target}{why}")), "{target}{why}: {}", output.err);
     }
     assert_eq!(output.err.matches("notifications to webhook").count(), 5, "{}", output.err);
     let said = format!("{:?} {}", warnings(&env), output.err);
@@ -377,7 +377,7 @@ fn what_a_project_configures_needs_an_approval() {
 
 #[test]
 fn a_run_that_continues_needs_the_approval_too() {
-    let (env, server, output) = told(IDLE, &["-m", "1"]);
+    let (env, server, output) = run_with_server(IDLE, &["-m", "1"]);
     output.exits(0);
     let seen = server.seen().len();
     fs::create_dir(env.project().join(".nightwright")).unwrap();

@@ -50,8 +50,8 @@ fn a_denied_command_is_reported_once_with_its_rule_wherever_a_run_is_reported() 
     let log = env.run(&["log"]).exits(0).out;
     assert!(log.contains(LINE), "{log}");
     let status = env.run(&["status"]).exits(0).out;
-    let told = LINE.strip_prefix("denied: ").unwrap();
-    assert!(status.contains(told), "{status}");
+    let command = LINE.strip_prefix("denied: ").unwrap();
+    assert!(status.contains(command), "{status}");
     let json: Value = serde_json::from_str(&env.run(&["status", "--json"]).exits(0).out).unwrap();
     let expected = serde_json::json!([
         { "tool": "Bash", "command": "kubectl apply -f x.yaml", "rule": "Bash(kubectl apply:*)" }

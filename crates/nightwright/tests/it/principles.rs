@@ -215,12 +215,12 @@ fn what_the_agent_receives_can_be_seen_before_and_after_it_is_written() {
 #[test]
 fn every_prompt_of_a_run_begins_with_the_principles() {
     let env = with(&[(FILE, "preset = \"startup\"\n")]);
-    let told = Principles::of(Preset::Startup).text();
-    assert!(env.run(&["prompt", "-p", "work"]).exits(0).out.starts_with(&told));
+    let text = Principles::of(Preset::Startup).text();
+    assert!(env.run(&["prompt", "-p", "work"]).exits(0).out.starts_with(&text));
     run(&env, "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n", &["-m", "2"]).exits(0);
     for name in ["001.md", "002.md"] {
         let prompt = prompt(&env, name);
-        assert!(prompt.starts_with(&format!("{told}\n# One iteration\n")), "{prompt}");
+        assert!(prompt.starts_with(&format!("{text}\n# One iteration\n")), "{prompt}");
         assert!(!prompt.contains("## Principles to write down"));
     }
 }

@@ -343,9 +343,9 @@ fn a_project_without_tests_is_judged_by_a_model_and_never_called_verified() {
     trial.init().says(&["a model alone"]);
     let output = trial.run().exits(0).says(&["judged complete by a model"]);
     assert_eq!(trial.proof(), "model");
-    let told = finish(trial.command(&["report"]).spawn().unwrap()).exits(0);
+    let report = finish(trial.command(&["report"]).spawn().unwrap()).exits(0);
     let status = finish(trial.command(&["status"]).spawn().unwrap());
-    for text in [&output.err, &output.out, &told.out, &status.out, &status.err] {
+    for text in [&output.err, &output.out, &report.out, &status.out, &status.err] {
         assert!(!text.to_lowercase().contains("verified"), "{text}");
     }
     trial.leaves_nothing();

@@ -17,7 +17,7 @@ fn with_task(mode: &str) -> TestEnv {
     env
 }
 
-fn told(env: &TestEnv, more: &[&str]) -> String {
+fn printed(env: &TestEnv, more: &[&str]) -> String {
     let mut arguments = vec!["prompt", "port"];
     arguments.extend(more);
     env.run(&arguments).exits(0).out
@@ -26,7 +26,7 @@ fn told(env: &TestEnv, more: &[&str]) -> String {
 /// Returns everything that the agent receives: the addition to its system prompt, and the message.
 fn whole(mode: &str) -> String {
     let env = with_task(mode);
-    format!("{}\n=== the message ===\n\n{}", told(&env, &["--system"]), told(&env, &[]))
+    format!("{}\n=== the message ===\n\n{}", printed(&env, &["--system"]), printed(&env, &[]))
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn a_projects_own_words_for_the_agent_and_those_of_the_user_are_inserted_and_nev
     env.file(".nightwright/AGENTS.md", "Use tabs. {{ nope }}\n");
     env.file("more.md", "Be brief. {% raw %}\n");
     env.file(".nightwright/tasks/port/.status-instructions.md", "Write {{ it }} down.\n");
-    let system = told(&env, &["--system", "--append-system-prompt-file", "more.md"]);
+    let system = printed(&env, &["--system", "--append-system-prompt-file", "more.md"]);
     assert!(system.contains("Use tabs. {{ nope }}") && system.contains("Be brief. {% raw %}"));
-    let user = told(&env, &[]);
+    let user = printed(&env, &[]);
     assert!(user.contains("Write {{ it }} down.") && !user.contains("\"progress\": {"), "{user}");
 }

@@ -149,17 +149,17 @@ fn a_closed_terminal_ends_the_display_and_nothing_else() {
     output(folder.path(), 2_000);
     let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
     let style = style(true, ColorChoice::Never);
-    let (told, dark) = channel();
+    let (sender, errors) = channel();
     let display = FollowerHandle::start_with(
         followed(folder.path()),
         reporter(OutputLevel::Verbose, style, Box::new(ClosedPipe)),
-        move |error| told.send(error.kind()).unwrap(),
+        move |error| sender.send(error.kind()).unwrap(),
     );
     for _ in 0..2_000 {
         display.wake();
     }
     assert_eq!(display.finish(LONG), FollowerFinish::InTime);
-    assert_eq!(dark.recv(), Ok(io::ErrorKind::BrokenPipe));
+    assert_eq!(errors.recv(), Ok(io::ErrorKind::BrokenPipe));
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn nothing_shows(env: &TestEnv, said: &[&Output]) {
     all_files(&env.path("state"), &mut files);
     for file in files {
         // Files with the user's own text.
-        let own = ["/prompts/", "/told.json", "/baseline/"];
+        let own = ["/prompts/", "/unmasked.json", "/baseline/"];
         let name = file.display().to_string();
         if !own.iter().any(|own| name.contains(own)) {
             texts.push((name, fs::read(&file).unwrap()));
@@ -277,9 +277,9 @@ fn a_run_that_continues_after_a_kill_works_with_the_true_words() {
     assert!(prompt.contains("9x7Q2z"), "the agent was told a mask: {prompt}");
     nothing_shows(&env, &[&resumed]);
 
-    fs::remove_file(env.runs()[0].join("told.json")).unwrap();
+    fs::remove_file(env.runs()[0].join("unmasked.json")).unwrap();
     let again = finish(command(&env, &["resume", "--again", "-m", "5"]).spawn().unwrap());
-    again.says(&["warning: the settings of this run contained secrets", "told.json"]);
+    again.says(&["warning: the settings of this run contained secrets", "unmasked.json"]);
 }
 
 /// All prompts of a run, joined.
@@ -305,7 +305,7 @@ fn what_a_person_says_is_reported_as_it_was_by_a_run_that_continues() {
         child.wait().unwrap();
         fs::remove_file(&fifo).unwrap();
         if !kept {
-            fs::remove_file(env.runs()[0].join("told.json")).unwrap();
+            fs::remove_file(env.runs()[0].join("unmasked.json")).unwrap();
         }
         let resumed = finish(command(&env, &["resume", "--verbose"]).spawn().unwrap());
         let resumed = resumed.exits(0);
@@ -357,7 +357,7 @@ fn stars_in_a_goal_are_not_taken_for_masks() {
     let env = planted();
     let goal = "Show passwords as ********** in the form";
     env.run(&["run", "-p", goal, "-m", "1", "--no-delay"]);
-    assert!(!env.runs()[0].join("told.json").exists());
+    assert!(!env.runs()[0].join("unmasked.json").exists());
     let again = env.run(&["resume", "--again", "-m", "2"]);
     assert!(!again.err.contains("masks"), "{}", again.err);
     let prompt = fs::read_to_string(env.path("prompt-2")).unwrap();

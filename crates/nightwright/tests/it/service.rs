@@ -191,11 +191,11 @@ fn units_of_others_are_left_alone() {
 #[test]
 fn with_enable_the_system_is_notified_and_remove_takes_the_link_away() {
     let env = with_task();
-    let told = env.path("told");
-    program(&env, "systemctl", &format!("#!/bin/sh\necho \"$@\" >> {}\n", told.display()));
+    let log = env.path("calls");
+    program(&env, "systemctl", &format!("#!/bin/sh\necho \"$@\" >> {}\n", log.display()));
     env.run(&["service", "install", "migrate", "--enable"]).exits(0);
     assert_eq!(
-        fs::read_to_string(&told).unwrap(),
+        fs::read_to_string(&log).unwrap(),
         "--user daemon-reload\n--user enable nightwright-migrate.service\n"
     );
     let file = unit(&env);

@@ -33,7 +33,7 @@ const SHARES: u64 = 4;
 fn play_share(share: u64) {
     if let Some(seed) = number("NIGHTWRIGHT_SEED") {
         if share == 0 {
-            println!("{}", Trace::of(|trace| play(seed, trace)).unwrap_or_else(|told| told));
+            println!("{}", Trace::of(|trace| play(seed, trace)).unwrap_or_else(|trace| trace));
             play(seed, Trace::off());
         }
         return;
@@ -41,9 +41,9 @@ fn play_share(share: u64) {
     let seeds = number("NIGHTWRIGHT_SEEDS").unwrap_or(SEEDS);
     for seed in (share..seeds).step_by(usize::try_from(SHARES).expect("a few")) {
         if catch_unwind(AssertUnwindSafe(|| play(seed, Trace::off()))).is_err() {
-            let told = Trace::of(|trace| play(seed, trace)).unwrap_or_else(|told| told);
+            let trace = Trace::of(|trace| play(seed, trace)).unwrap_or_else(|trace| trace);
             panic!(
-                "\n{told}\nseed {seed} breaks a rule; to see it again: NIGHTWRIGHT_SEED={seed}\n"
+                "\n{trace}\nseed {seed} breaks a rule; to see it again: NIGHTWRIGHT_SEED={seed}\n"
             );
         }
     }
@@ -90,15 +90,15 @@ fn no_fault_at_any_moment_breaks_a_rule_of_a_run_fourth_share() {
 #[test]
 fn the_same_seed_gives_the_same_run_to_the_last_line() {
     for seed in 0..20 {
-        let told = || Trace::of(|trace| play(seed, trace)).expect("a run that breaks no rule");
-        assert_eq!(told(), told());
+        let trace = || Trace::of(|trace| play(seed, trace)).expect("a run that breaks no rule");
+        assert_eq!(trace(), trace());
     }
 }
 
 /// Faults that end every run at its first step would find no bugs.
 #[test]
 fn the_runs_reach_every_outcome_and_every_kind_of_fault() {
-    let told: String =
+    let trace: String =
         (0..600).map(|seed| Trace::of(|trace| play(seed, trace)).unwrap_or_default()).collect();
     let mut wanted: Vec<String> = outcome::samples()
         .iter()
@@ -121,6 +121,6 @@ fn the_runs_reach_every_outcome_and_every_kind_of_fault() {
         "AfterEnd",
     ];
     wanted.extend(others.map(str::to_owned));
-    wanted.retain(|what| !told.contains(what.as_str()));
+    wanted.retain(|what| !trace.contains(what.as_str()));
     assert_eq!(wanted, [""; 0], "never reached");
 }

@@ -76,10 +76,10 @@ impl WatchedStatus {
         settings.status_watch.only_meaningful = how.only_meaningful;
         let machine = begun(settings, files(project.path()).status_alone());
         let watch = StatusWatch::new(files(project.path()), how.debounce, how.means).unwrap();
-        let (told, reports) = channel();
+        let (sender, reports) = channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.unwrap().block_on(watch.watch(move |report| told.send(report).is_ok()));
+            runtime.unwrap().block_on(watch.watch(move |report| sender.send(report).is_ok()));
         });
         Self { project, machine, reports }
     }
@@ -102,11 +102,11 @@ impl WatchedStatus {
 
     fn decide(&mut self, report: StatusReport) -> Option<String> {
         let step = self.machine.handle(now(), Input::Status(report));
-        assert!(step.effects.is_empty(), "it is told, and nothing else follows");
-        let told: Vec<_> =
+        assert!(step.effects.is_empty(), "it is reported, and nothing else follows");
+        let reported: Vec<_> =
             step.events().filter_map(StatusText::of).map(|text| text.line()).collect();
-        assert!(told.len() <= 1, "{told:?}");
-        told.into_iter().next()
+        assert!(reported.len() <= 1, "{reported:?}");
+        reported.into_iter().next()
     }
 
     /// Waits until the watcher reads a matching report. Fails if any report counts as a change.
@@ -134,14 +134,14 @@ impl WatchedStatus {
         loop {
             match self.reports.recv_timeout(TEST_TIMEOUT) {
                 Ok(report) => {
-                    if let Some(told) = self.decide(report) {
-                        return told;
+                    if let Some(reported) = self.decide(report) {
+                        return reported;
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => panic!("nothing was told"),
+                Err(RecvTimeoutError::Timeout) => panic!("nothing was reported"),
                 Err(RecvTimeoutError::Disconnected) => panic!("the watch is over"),
             }
-            assert!(begun.elapsed() < TEST_TIMEOUT, "nothing was told");
+            assert!(begun.elapsed() < TEST_TIMEOUT, "nothing was reported");
         }
     }
 }
@@ -282,13 +282,13 @@ fn a_file_that_never_rests_is_reported_now_and_then_as_it_was() {
         }
         done
     });
-    let told: Vec<String> = (0..3).map(|_| watched.next()).collect();
+    let reported: Vec<String> = (0..3).map(|_| watched.next()).collect();
     enough.store(true, Ordering::Relaxed);
     let last = writer.join().unwrap();
     let number = |line: &String| line.split('/').next().unwrap().parse::<u32>().unwrap();
-    let numbers: Vec<u32> = told.iter().map(number).collect();
-    assert!(numbers.is_sorted() && numbers.iter().all(|number| *number <= last), "{told:?}");
-    for (line, number) in told.iter().zip(numbers) {
+    let numbers: Vec<u32> = reported.iter().map(number).collect();
+    assert!(numbers.is_sorted() && numbers.iter().all(|number| *number <= last), "{reported:?}");
+    for (line, number) in reported.iter().zip(numbers) {
         assert!(line.ends_with(&format!(" - number {number}")), "{line}");
     }
 }
@@ -357,7 +357,7 @@ fn with_task() -> TestEnv {
 }
 
 /// Returns the reported changes of the status file, in order.
-fn told(env: &TestEnv) -> Vec<String> {
+fn reported(env: &TestEnv) -> Vec<String> {
     let journal = env.journal();
     let events = journal.iter().map(|record| &record.event);
     events.filter_map(StatusText::of).map(|text| text.line()).collect()
@@ -376,7 +376,7 @@ fn a_change_is_reported_while_the_agent_works_and_interrupts_nothing() {
     assert!(!names(&env.journal()).contains(&"attempt_cancelled"));
     kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::INT).unwrap();
     finish(child).exits(130).says(&["status: 5/200 items - orders moved"]);
-    assert_eq!(told(&env), ["5/200 items - orders moved"]);
+    assert_eq!(reported(&env), ["5/200 items - orders moved"]);
 }
 
 /// Two iterations that each write the status file once.
@@ -405,7 +405,7 @@ fn the_last_change_of_an_iteration_is_reported_whatever_the_debounce() {
     finish(command.spawn().unwrap())
         .exits(0)
         .says(&["status: 1/2 items - half", "status: 2/2 items (+1) - all - complete"]);
-    assert_eq!(told(&env), ["1/2 items - half", "2/2 items (+1) - all - complete"]);
+    assert_eq!(reported(&env), ["1/2 items - half", "2/2 items (+1) - all - complete"]);
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn nothing_is_reported_where_the_watch_is_off() {
     let mut command = env.command(&arguments);
     command.env("NIGHTWRIGHT_STATUS_WATCH", "false");
     finish(command.spawn().unwrap()).exits(0);
-    assert_eq!(told(&env), Vec::<String>::new());
+    assert_eq!(reported(&env), Vec::<String>::new());
 }
 
 #[test]

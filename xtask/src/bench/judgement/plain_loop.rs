@@ -54,14 +54,14 @@ pub(super) fn play(
         .env("OUTPUT", stage.path("output"))
         .env("NIGHTWRIGHT_REHEARSAL_SCRIPT", stage.script());
     to_the_end(&mut command)?;
-    let said = fs::read_to_string(stage.path("stdout"))
+    let output = fs::read_to_string(stage.path("stdout"))
         .map_err(|error| format!("cannot read the output of the loop: {error}"))?;
-    observed(&said, stage.holds(&behaviour.truth)?)
+    observed(&output, stage.holds(&behaviour.truth)?)
 }
 
 /// Parses the last line of a loop: the outcome and the number of iterations.
-fn observed(said: &str, truth: bool) -> Result<Observed, String> {
-    let line = said.lines().last().unwrap_or_default();
+fn observed(output: &str, truth: bool) -> Result<Observed, String> {
+    let line = output.lines().last().unwrap_or_default();
     let (outcome, iterations) = line.split_once(' ').ok_or("the loop did not say how it ended")?;
     let outcome = match outcome {
         "completed" | "max_iterations" | HUNG => outcome.to_owned(),

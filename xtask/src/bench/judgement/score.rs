@@ -58,8 +58,8 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
         ));
     }
     complaints.extend(said_and_asked(expect, observed));
-    let missing = |said: &[String], wanted: &[String]| -> Vec<String> {
-        let absent = |part: &&String| !said.iter().any(|text| text.contains(part.as_str()));
+    let missing = |texts: &[String], wanted: &[String]| -> Vec<String> {
+        let absent = |part: &&String| !texts.iter().any(|text| text.contains(part.as_str()));
         wanted.iter().filter(absent).cloned().collect()
     };
     for part in missing(&observed.warnings, &expect.warnings) {
@@ -95,10 +95,10 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
 /// Compares the messages sent into running sessions and the calls besides the work.
 fn said_and_asked(expect: &Expect, observed: &Observed) -> Vec<String> {
     let mut complaints = Vec::new();
-    let said = observed.nudges.len();
-    if let Some(nudges) = expect.nudges.filter(|nudges| *nudges as usize != said) {
+    let sent = observed.nudges.len();
+    if let Some(nudges) = expect.nudges.filter(|nudges| *nudges as usize != sent) {
         let texts = observed.nudges.join(" / ");
-        complaints.push(format!("expected {nudges} messages to the session, got {said}: {texts}"));
+        complaints.push(format!("expected {nudges} messages to the session, got {sent}: {texts}"));
     }
     for (purpose, calls) in &expect.calls {
         let name = purpose.name();
@@ -221,12 +221,12 @@ mod tests {
     fn a_word_can_be_missing_from_one_prompt_and_not_from_another() {
         let prompts = BTreeMap::from([("2".to_owned(), vec!["is missing".to_owned()])]);
         let expect = Expect { prompts, ..expect() };
-        let told = |iteration| {
+        let complaints = |iteration| {
             let prompts = BTreeMap::from([(iteration, "one.txt is missing".to_owned())]);
             score(&expect, &Observed { prompts, ..observed("completed", true) }).complaints
         };
-        assert!(told(2).is_empty());
-        assert_eq!(told(1), ["the prompt of iteration 2 does not contain `is missing`"]);
+        assert!(complaints(2).is_empty());
+        assert_eq!(complaints(1), ["the prompt of iteration 2 does not contain `is missing`"]);
     }
 
     #[test]
@@ -246,12 +246,12 @@ mod tests {
                 "no feedback contains `is not complete`",
             ]
         );
-        let told = Observed {
+        let complete = Observed {
             warnings: vec!["`make` is flaky".to_owned()],
             feedback: vec!["it is not complete".to_owned()],
             ..observed("completed", true)
         };
-        assert!(score(&expect, &told).is_right());
+        assert!(score(&expect, &complete).is_right());
     }
 
     #[test]

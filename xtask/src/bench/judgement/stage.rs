@@ -113,8 +113,8 @@ impl BehaviourEnv {
                 Ok(Observed { exit, prompts: self.prompts(), ..observed })
             }
             None if ended.is_some() => {
-                let said = fs::read_to_string(self.path("stderr")).unwrap_or_default();
-                Err(format!("nightwright failed: {}", said.trim_end()))
+                let stderr = fs::read_to_string(self.path("stderr")).unwrap_or_default();
+                Err(format!("nightwright failed: {}", stderr.trim_end()))
             }
             None => Ok(Observed::without_end(&events, truth)),
         }
@@ -156,8 +156,8 @@ impl BehaviourEnv {
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("`{script}` failed: {}", said.trim_end()))
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        Err(format!("`{script}` failed: {}", stderr.trim_end()))
     }
 
     fn sh(&self, script: &str) -> Command {

@@ -189,12 +189,12 @@ impl RandomRun {
                 let settings = &self.story.machine.state().settings.status_watch;
                 assert!(
                     settings.enabled && !changed.is_empty(),
-                    "nobody wanted to know: {event:?}"
+                    "reported without reason: {event:?}"
                 );
-                let told = before.is_some_and(|told| {
-                    (told.complete, &told.summary, &told.other) == (*complete, summary, other)
+                let is_repeated = before.is_some_and(|before| {
+                    (before.complete, &before.summary, &before.other) == (*complete, summary, other)
                 });
-                assert!(!told, "told twice: {event:?}");
+                assert!(!is_repeated, "reported twice: {event:?}");
             }
         }
     }
@@ -313,8 +313,8 @@ impl RandomRun {
             report.text_evidence.findings.push(finding);
         }
         if self.dice.one_in(6) {
-            let told = ["PRINCIPLE_CONFLICT_UNRESOLVED: fast or safe", "old or new"];
-            report.text_evidence.conflict = Some(self.dice.of(&told).to_owned());
+            let conflicts = ["PRINCIPLE_CONFLICT_UNRESOLVED: fast or safe", "old or new"];
+            report.text_evidence.conflict = Some(self.dice.of(&conflicts).to_owned());
         }
         if self.dice.one_in(6) {
             report

@@ -5,7 +5,7 @@ use crate::outcome::{Outcome, Strictness};
 
 #[test]
 fn a_run_in_which_every_iteration_failed_is_an_error_whatever_limit_was_reached() {
-    let told = story(
+    let run = story(
         "
         given max_iterations 2, max_errors 9
         > start
@@ -17,8 +17,8 @@ fn a_run_in_which_every_iteration_failed_is_an_error_whatever_limit_was_reached(
           run_finished all_iterations_failed exit 1 (Reached maximum iterations (2))
         ",
     );
-    assert!(matches!(told.outcome(), Outcome::AllIterationsFailed { iterations: 2, .. }));
-    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 1);
+    assert!(matches!(run.outcome(), Outcome::AllIterationsFailed { iterations: 2, .. }));
+    assert_eq!(run.outcome().exit_code(Strictness::RequireComplete), 1);
     story(
         "
         given max_cost 1, max_errors 9, reserve 0

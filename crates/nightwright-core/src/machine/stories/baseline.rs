@@ -42,7 +42,7 @@ fn a_check_that_failed_before_and_passes_now_is_proof() {
 
 #[test]
 fn checks_that_passed_before_need_a_model_as_well() {
-    let told = story(
+    let run = story(
         "
         given checks, baseline, model auto, evidence status
         > start
@@ -58,14 +58,14 @@ fn checks_that_passed_before_need_a_model_as_well() {
         ",
     );
     assert_eq!(
-        told.outcome().sentence(1),
+        run.outcome().sentence(1),
         "Task judged complete by a model (the checks passed before the run began) after 1 iteration"
     );
 }
 
 #[test]
 fn a_check_that_was_cut_off_proves_no_more_than_one_that_passed() {
-    let told = story(
+    let run = story(
         "
         given checks, baseline, model auto, evidence status
         > start
@@ -79,12 +79,12 @@ fn a_check_that_was_cut_off_proves_no_more_than_one_that_passed() {
           gate_finished passed by model
         ",
     );
-    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 0);
+    assert_eq!(run.outcome().exit_code(Strictness::RequireComplete), 0);
 }
 
 #[test]
 fn without_a_model_checks_that_passed_before_verify_nothing() {
-    let told = story(
+    let run = story(
         "
         given checks, baseline, evidence status
         > start
@@ -96,12 +96,12 @@ fn without_a_model_checks_that_passed_before_verify_nothing() {
           run_finished completed exit 0
         ",
     );
-    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 6);
+    assert_eq!(run.outcome().exit_code(Strictness::RequireComplete), 6);
 }
 
 #[test]
 fn a_check_that_cannot_run_ends_the_run_before_anything_is_spent() {
-    let told = story(
+    let run = story(
         "
         given checks, baseline
         > start
@@ -112,7 +112,7 @@ fn a_check_that_cannot_run_ends_the_run_before_anything_is_spent() {
         ",
     );
     assert_eq!(
-        told.outcome().sentence(0),
+        run.outcome().sentence(0),
         "Not started: `make test` cannot run: `make` was not found in PATH"
     );
 }
@@ -277,7 +277,7 @@ fn without_progress_a_check_fixed_since_the_baseline_completes_the_run_without_a
 
 #[test]
 fn files_that_the_baseline_wrote_are_not_work() {
-    let told = story(
+    let run = story(
         "
         given checks, baseline
         > start
@@ -285,5 +285,5 @@ fn files_that_the_baseline_wrote_are_not_work() {
           warning: the checks wrote files, which do not count as work: `coverage.xml`, `target/`
         ",
     );
-    assert!(told.machine.state().outputs.contains("coverage.xml"));
+    assert!(run.machine.state().outputs.contains("coverage.xml"));
 }

@@ -84,7 +84,7 @@ fn a_failed_journal_beats_the_skip_of_a_hook() {
 #[test]
 fn the_answer_of_a_call_that_finished_before_the_crash_is_taken() {
     // The story language has no line for a salvaged answer, so the test feeds it directly.
-    let mut told = story(
+    let mut run = story(
         "
         given council
         > start
@@ -96,17 +96,17 @@ fn the_answer_of_a_call_that_finished_before_the_crash_is_taken() {
     let mut report = AttemptReport::bare(AttemptOutcome::Finished);
     report.cost = Some(Usd::from_cents(5));
     report.answer = Some(Answer::Text { text: "safety first".to_owned() });
-    let mut all = told.feed(Input::Resume(ResumeData {
+    let mut all = run.feed(Input::Resume(ResumeData {
         report: Some(Box::new(report)),
         ..ResumeData::default()
     }));
-    all.extend(told.happen("surveyed B"));
+    all.extend(run.happen("surveyed B"));
     assert!(all.iter().any(|l| l.starts_with("council_decided")), "{all:#?}");
 }
 
 #[test]
 fn a_limit_met_by_a_call_before_the_crash_is_waited_out() {
-    let mut told = story(
+    let mut run = story(
         "
         given model always
         > start
@@ -116,14 +116,14 @@ fn a_limit_met_by_a_call_before_the_crash_is_waited_out() {
     ",
     );
     let mut report = AttemptReport::bare(AttemptOutcome::UsageLimited {
-        until: Some(told.now.plus(std::time::Duration::from_hours(2))),
+        until: Some(run.now.plus(std::time::Duration::from_hours(2))),
     });
     report.cost = Some(Usd::from_cents(5));
-    let mut all = told.feed(Input::Resume(ResumeData {
+    let mut all = run.feed(Input::Resume(ResumeData {
         report: Some(Box::new(report)),
         ..ResumeData::default()
     }));
-    all.extend(told.happen("surveyed B"));
+    all.extend(run.happen("surveyed B"));
     assert!(all.iter().any(|l| l.starts_with("limit_wait_started")), "{all:#?}");
 }
 
@@ -140,7 +140,7 @@ fn what_people_edit_during_a_pause_is_no_work_of_the_agent() {
           iteration_started 2
         ",
     );
-    let mut told = story(
+    let mut run = story(
         "
         given delay 1h
         > start
@@ -150,13 +150,13 @@ fn what_people_edit_during_a_pause_is_no_work_of_the_agent() {
         > wait 8h
     ",
     );
-    let all = told.happen("resume");
+    let all = run.happen("resume");
     assert!(all.iter().any(|l| l.starts_with("-> prepare Yes")), "{all:#?}");
 }
 
 #[test]
 fn what_was_found_out_before_a_pause_is_looked_at_again() {
-    let mut told = story(
+    let mut run = story(
         "
         > start
         > pause
@@ -164,13 +164,13 @@ fn what_was_found_out_before_a_pause_is_looked_at_again() {
         > wait 8h
     ",
     );
-    let all = told.happen("resume");
+    let all = run.happen("resume");
     assert!(all.iter().any(|l| l.starts_with("-> prepare")), "{all:#?}");
 }
 
 #[test]
 fn after_a_crash_the_project_is_looked_at_anew() {
-    let mut told = story(
+    let mut run = story(
         "
         given delay 1h
         > start
@@ -179,13 +179,13 @@ fn after_a_crash_the_project_is_looked_at_anew() {
         > wait 8h
     ",
     );
-    let all = told.happen("go on");
+    let all = run.happen("go on");
     assert!(all.iter().any(|l| l.starts_with("-> prepare Yes")), "{all:#?}");
 }
 
 #[test]
 fn a_review_keeps_to_the_time_that_is_left() {
-    let told = story(
+    let run = story(
         "
         given review, max_duration 10m, reserve 0
         > start
@@ -198,7 +198,7 @@ fn a_review_keeps_to_the_time_that_is_left() {
     ",
     );
     // The monotonic clock started at 1000 s; the limit is ten minutes.
-    assert!(told.now.mono.as_secs() <= 1000 + 601, "cut at {:?}", told.now.mono);
+    assert!(run.now.mono.as_secs() <= 1000 + 601, "cut at {:?}", run.now.mono);
 }
 
 #[test]
@@ -368,16 +368,16 @@ fn a_stop_during_a_limit_wait_of_a_call_ends_it_at_once() {
     );
 }
 /// Truncates the journal after the last event of this name, as a crash would.
-fn torn(mut told: Story, last: &str) -> Story {
-    let at = told.journal.iter().rposition(|r| r.event.name() == last).expect("there");
-    told.journal.truncate(at + 1);
-    told.happen("crash");
-    told
+fn torn(mut run: Story, last: &str) -> Story {
+    let at = run.journal.iter().rposition(|r| r.event.name() == last).expect("there");
+    run.journal.truncate(at + 1);
+    run.happen("crash");
+    run
 }
 
 #[test]
 fn the_ladder_survives_a_journal_cut_off_in_its_middle() {
-    let told = story(
+    let run = story(
         "
         given delay 1h
         > start
@@ -386,15 +386,15 @@ fn the_ladder_survives_a_journal_cut_off_in_its_middle() {
           iteration_finished
     ",
     );
-    let mut told = torn(told, "iteration_finished");
-    told.happen("go on");
-    let all = told.happen("prepared A");
+    let mut run = torn(run, "iteration_finished");
+    run.happen("go on");
+    let all = run.happen("prepared A");
     assert!(all.iter().any(|l| l.contains("with feedback")), "{all:#?}");
 }
 
 #[test]
 fn the_council_s_word_survives_a_journal_cut_off_in_its_middle() {
-    let told = story(
+    let run = story(
         "
         given council
         > start
@@ -403,16 +403,16 @@ fn the_council_s_word_survives_a_journal_cut_off_in_its_middle() {
           council_decided
     ",
     );
-    let mut told = torn(told, "call_finished");
-    let mut all = told.happen("go on");
-    all.extend(told.happen("surveyed B"));
-    all.extend(told.happen("prepared B"));
+    let mut run = torn(run, "call_finished");
+    let mut all = run.happen("go on");
+    all.extend(run.happen("surveyed B"));
+    all.extend(run.happen("prepared B"));
     assert!(all.iter().any(|l| l.contains("with feedback")), "{all:#?}");
 }
 
 #[test]
 fn a_rejection_told_twice_by_a_torn_journal_counts_once() {
-    let told = story(
+    let run = story(
         "
         given checks, delay 1h
         > start
@@ -421,11 +421,11 @@ fn a_rejection_told_twice_by_a_torn_journal_counts_once() {
           gate_finished
     ",
     );
-    let mut told = torn(told, "gate_finished");
-    told.happen("go on");
-    told.happen("surveyed B");
-    told.happen("checks fail boom");
-    let state = told.machine.state();
+    let mut run = torn(run, "gate_finished");
+    run.happen("go on");
+    run.happen("surveyed B");
+    run.happen("checks fail boom");
+    let state = run.machine.state();
     assert_eq!(
         (state.failures.values().copied().collect::<Vec<_>>(), state.inbox.len()),
         (vec![1], 1)
@@ -434,7 +434,7 @@ fn a_rejection_told_twice_by_a_torn_journal_counts_once() {
 
 #[test]
 fn checks_during_a_pause_are_time_at_work() {
-    let told = story(
+    let run = story(
         "
         given checks
         > start
@@ -447,12 +447,12 @@ fn checks_during_a_pause_are_time_at_work() {
         > checks pass
     ",
     );
-    assert!(told.machine.state().active.as_secs() >= 300, "{:?}", told.machine.state().active);
+    assert!(run.machine.state().active.as_secs() >= 300, "{:?}", run.machine.state().active);
 }
 
 #[test]
 fn a_kill_keeps_the_tokens_seen() {
-    let told = story(
+    let run = story(
         "
         > start
         > prepared A
@@ -463,12 +463,12 @@ fn a_kill_keeps_the_tokens_seen() {
           run_finished
     ",
     );
-    assert!(told.machine.state().totals.tokens.counted() >= 700);
+    assert!(run.machine.state().totals.tokens.counted() >= 700);
 }
 
 #[test]
 fn a_call_that_is_ended_is_recorded_with_its_reason() {
-    let told = story(
+    let run = story(
         "
         given model always
         > start
@@ -477,6 +477,6 @@ fn a_call_that_is_ended_is_recorded_with_its_reason() {
         > deadline
     ",
     );
-    let names: Vec<_> = told.journal.iter().map(|r| r.event.name()).collect();
+    let names: Vec<_> = run.journal.iter().map(|r| r.event.name()).collect();
     assert!(names.iter().any(|n| n.contains("cancelled")), "{names:?}");
 }

@@ -4,7 +4,7 @@ use crate::machine::story::story;
 
 #[test]
 fn a_decision_reaches_the_next_iteration_and_stands_in_every_later_prompt() {
-    let told = story(
+    let run = story(
         "
         > start
         > iteration A->B conflict
@@ -21,7 +21,7 @@ fn a_decision_reaches_the_next_iteration_and_stands_in_every_later_prompt() {
           -> start attempt 3 with decisions
         ",
     );
-    let decided = &told.machine.state().decisions[0];
+    let decided = &run.machine.state().decisions[0];
     assert_eq!((decided.iteration.0, decided.conflict.as_str()), (1, "speed against safety"));
 }
 
@@ -116,7 +116,7 @@ fn a_conflict_next_to_a_claim_waits_until_it_is_raised_again() {
 
 #[test]
 fn a_decision_survives_a_crash_and_is_reported_once() {
-    let mut told = story(
+    let mut run = story(
         "
         given review
         > start
@@ -129,14 +129,14 @@ fn a_decision_survives_a_crash_and_is_reported_once() {
         ",
     );
     // The journal ends directly after the decision.
-    let at = told.journal.iter().rposition(|r| r.event.name() == "council_decided").expect("there");
-    told.journal.truncate(at + 1);
-    told.happen("crash");
-    let mut all = told.happen("go on");
-    all.extend(told.happen("surveyed B"));
-    let told: Vec<_> = all.iter().filter(|line| line.starts_with("feedback_added")).collect();
-    let [told] = told.as_slice() else { panic!("{all:#?}") };
-    assert!(told.ends_with("It is decided, and holds:\n\n> safety first"), "{told}");
+    let at = run.journal.iter().rposition(|r| r.event.name() == "council_decided").expect("there");
+    run.journal.truncate(at + 1);
+    run.happen("crash");
+    let mut all = run.happen("go on");
+    all.extend(run.happen("surveyed B"));
+    let added: Vec<_> = all.iter().filter(|line| line.starts_with("feedback_added")).collect();
+    let [added] = added.as_slice() else { panic!("{all:#?}") };
+    assert!(added.ends_with("It is decided, and holds:\n\n> safety first"), "{added}");
     assert!(!all.iter().any(|line| line.starts_with("call_started")), "{all:#?}");
 }
 

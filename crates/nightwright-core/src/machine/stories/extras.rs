@@ -3,11 +3,11 @@
 use crate::machine::story::{Story, story};
 
 /// Truncates the journal after the last event of this name, as a crash would.
-fn torn(mut told: Story, behind: &str) -> Story {
-    let at = told.journal.iter().rposition(|record| record.event.name() == behind).expect("there");
-    told.journal.truncate(at + 1);
-    told.happen("crash");
-    told
+fn torn(mut run: Story, behind: &str) -> Story {
+    let at = run.journal.iter().rposition(|record| record.event.name() == behind).expect("there");
+    run.journal.truncate(at + 1);
+    run.happen("crash");
+    run
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
           call_started 2 council
         ",
     );
-    let told = story(
+    let run = story(
         "
         given review, checks
         > start
@@ -278,12 +278,12 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
           -> run checks
         ",
     );
-    assert_eq!(told.machine.state().streaks.review_errors, 0);
+    assert_eq!(run.machine.state().streaks.review_errors, 0);
 }
 
 #[test]
 fn advice_is_reported_after_a_crash_once_the_project_was_looked_at() {
-    let told = story(
+    let run = story(
         "
         given watchdog next
         > start
@@ -291,10 +291,10 @@ fn advice_is_reported_after_a_crash_once_the_project_was_looked_at() {
         > call says: try smaller
         ",
     );
-    let mut told = torn(told, "call_finished");
-    let first = told.happen("go on");
+    let mut run = torn(run, "call_finished");
+    let first = run.happen("go on");
     assert!(!first.iter().any(|line| line.starts_with("feedback_added")), "{first:#?}");
-    let then = told.happen("surveyed A");
+    let then = run.happen("surveyed A");
     let advised = |line: &&String| {
         line.starts_with("feedback_added Watchdog: The last iteration gave up")
             && line.ends_with("> try smaller")
@@ -305,7 +305,7 @@ fn advice_is_reported_after_a_crash_once_the_project_was_looked_at() {
 
 #[test]
 fn three_reviews_that_reach_their_own_limits_end_no_run() {
-    let told = story(
+    let run = story(
         "
         given review
         > start
@@ -323,7 +323,7 @@ fn three_reviews_that_reach_their_own_limits_end_no_run() {
           not run_finished
         ",
     );
-    assert_eq!(told.machine.state().streaks.review_errors, 0);
+    assert_eq!(run.machine.state().streaks.review_errors, 0);
 }
 
 #[test]

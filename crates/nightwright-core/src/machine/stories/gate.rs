@@ -32,7 +32,7 @@ fn done_needs_both_the_claim_and_the_checks() {
 
 #[test]
 fn without_checks_a_model_judges_and_nothing_is_called_verified() {
-    let told = story(
+    let run = story(
         "
         given model auto
         > start
@@ -45,15 +45,15 @@ fn without_checks_a_model_judges_and_nothing_is_called_verified() {
         ",
     );
     assert_eq!(
-        told.outcome().sentence(1),
+        run.outcome().sentence(1),
         "Task judged complete by a model (no checks configured) after 1 iteration"
     );
-    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 0);
+    assert_eq!(run.outcome().exit_code(Strictness::RequireComplete), 0);
 }
 
 #[test]
 fn an_empty_gate_lets_a_claim_pass_and_says_so() {
-    let told = story(
+    let run = story(
         "
         > start
         > iteration A->B promise
@@ -62,10 +62,10 @@ fn an_empty_gate_lets_a_claim_pass_and_says_so() {
         ",
     );
     assert_eq!(
-        told.outcome().sentence(1),
+        run.outcome().sentence(1),
         "Task completed, not verified (no checks configured), after 1 iteration"
     );
-    assert_eq!(told.outcome().exit_code(Strictness::RequireComplete), 6);
+    assert_eq!(run.outcome().exit_code(Strictness::RequireComplete), 6);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_check_that_changes_the_project_is_a_warning_and_no_work_of_the_agent() {
 
 #[test]
 fn files_that_checks_wrote_are_named_once_and_remembered_over_a_crash() {
-    let told = story(
+    let run = story(
         "
         given checks, model always
         > start
@@ -116,7 +116,7 @@ fn files_that_checks_wrote_are_named_once_and_remembered_over_a_crash() {
         > crash
         ",
     );
-    let outputs: Vec<_> = told.machine.state().outputs.iter().map(String::as_str).collect();
+    let outputs: Vec<_> = run.machine.state().outputs.iter().map(String::as_str).collect();
     assert_eq!(outputs, ["coverage.xml", "target/"]);
 }
 

@@ -301,7 +301,7 @@ fn a_stop_lets_attempt_call_and_gate_go_to_their_end() {
 
 #[test]
 fn stop_now_kills_all_and_concludes_nothing_but_the_iteration_counts() {
-    let told = story(
+    let run = story(
         "
         > start
         > prepared A
@@ -316,7 +316,7 @@ fn stop_now_kills_all_and_concludes_nothing_but_the_iteration_counts() {
           run_finished interrupted exit 130
         ",
     );
-    assert_eq!(told.machine.state().totals.iterations, 1);
+    assert_eq!(run.machine.state().totals.iterations, 1);
 }
 
 #[test]

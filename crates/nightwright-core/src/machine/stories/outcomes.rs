@@ -5,7 +5,7 @@ use crate::outcome::{Outcome, Strictness, samples};
 
 /// Returns a story for each outcome, with the name of the outcome.
 fn outcome_stories() -> Vec<(&'static str, String)> {
-    let mut told: Vec<(&'static str, &'static str)> = vec![
+    let mut stories: Vec<(&'static str, &'static str)> = vec![
         ("completed", "> start\n> iteration A->B promise"),
         ("stagnated", "given threshold 1\n> start\n> iteration A->A"),
         ("no_changes", "given threshold 1, mode build\n> start\n> iteration A->A"),
@@ -37,15 +37,15 @@ fn outcome_stories() -> Vec<(&'static str, String)> {
         > iteration A->B promise\n> checks fail 1\n\
         > iteration B->C promise\n> checks fail 2\n\
         > iteration C->D promise\n> checks fail 3";
-    told.push(("unverified", unverified));
-    told.into_iter().map(|(name, text)| (name, text.to_owned())).collect()
+    stories.push(("unverified", unverified));
+    stories.into_iter().map(|(name, text)| (name, text.to_owned())).collect()
 }
 
 #[test]
 fn every_outcome_is_reached_by_a_story() {
-    let told = outcome_stories();
+    let stories = outcome_stories();
     for sample in samples() {
-        let (_, text) = told
+        let (_, text) = stories
             .iter()
             .find(|(name, _)| *name == sample.name())
             .unwrap_or_else(|| panic!("no story ends as {}", sample.name()));

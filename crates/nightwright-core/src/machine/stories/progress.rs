@@ -323,7 +323,7 @@ fn blockers_in_the_status_file_count_when_written_in_this_iteration() {
 
 #[test]
 fn denied_permissions_without_work_are_a_blocker_that_names_commands_and_rules() {
-    let told = story(
+    let run = story(
         "
         > start
         > prepared A
@@ -338,7 +338,7 @@ fn denied_permissions_without_work_are_a_blocker_that_names_commands_and_rules()
           run_finished blocked
         ",
     );
-    let sentence = told.outcome().sentence(2);
+    let sentence = run.outcome().sentence(2);
     let named = "permission for npm install (allow with --allowed-tools \"Bash(npm install:*)\")";
     assert!(sentence.contains(named), "{sentence}");
     assert!(!sentence.contains("WebFetch"), "only the last iteration's: {sentence}");
@@ -346,7 +346,7 @@ fn denied_permissions_without_work_are_a_blocker_that_names_commands_and_rules()
 
 #[test]
 fn a_refused_command_is_reported_once_per_run() {
-    let told = story(
+    let run = story(
         "
         > start
         > prepared A
@@ -364,5 +364,5 @@ fn a_refused_command_is_reported_once_per_run() {
         Event::Attempt(AttemptEvent::PermissionDenied { command, .. }) => command == "npm install",
         _ => false,
     };
-    assert_eq!(told.journal.iter().filter(is_told).count(), 1);
+    assert_eq!(run.journal.iter().filter(is_told).count(), 1);
 }

@@ -298,7 +298,7 @@ fn a_wait_that_is_picked_up_is_no_longer_than_it_was_however_the_date_was_set() 
 
 #[test]
 fn final_totals_make_up_for_events_that_could_not_be_recorded() {
-    let mut told = story(
+    let mut run = story(
         "
         given max_iterations 1
         > start
@@ -313,8 +313,8 @@ fn final_totals_make_up_for_events_that_could_not_be_recorded() {
                 | Event::Iteration(IterationEvent::Finished(_))
         )
     };
-    told.journal.retain(|record| recorded(&record.event));
-    let totals = &Ledger::replay(&told.journal).totals;
+    run.journal.retain(|record| recorded(&record.event));
+    let totals = &Ledger::replay(&run.journal).totals;
     assert_eq!((totals.cost, totals.iterations), (Usd::from_cents(30), 1));
 }
 

@@ -8,7 +8,7 @@ use crate::outcome::{Outcome, Proof};
 
 #[test]
 fn only_a_completed_run_must_be_resumed_explicitly() {
-    let mut told = story(
+    let mut run = story(
         "
         given checks
         > start
@@ -23,12 +23,12 @@ fn only_a_completed_run_must_be_resumed_explicitly() {
         ",
     );
     assert_eq!(
-        told.machine.refusal(&[], ResumePolicy::IfUnfinished),
+        run.machine.refusal(&[], ResumePolicy::IfUnfinished),
         Some(ResumeRefusal::Completed)
     );
-    assert_eq!(told.machine.refusal(&[], ResumePolicy::Always), None);
-    told.happen("go on again");
-    assert_eq!(told.machine.state().outcome(), None);
+    assert_eq!(run.machine.refusal(&[], ResumePolicy::Always), None);
+    run.happen("go on again");
+    assert_eq!(run.machine.state().outcome(), None);
 }
 
 #[test]
@@ -48,11 +48,11 @@ fn after_every_other_outcome_a_run_continues_and_its_streaks_start_at_zero() {
         ("hook started", "> hook aborts", "run_finished hook_abort"),
     ] {
         let prepared = if given.contains("hook") { "-> hook started" } else { "-> prepare" };
-        let told = story(&format!(
+        let run = story(&format!(
             "given {given}\n> start\n{before}\n  {then}\n> crash\n> go on\n  \
              run_continued AfterEnd\n  {prepared}"
         ));
-        let state = told.machine.state();
+        let state = run.machine.state();
         assert_eq!(state.streaks, crate::machine::ledger::Streaks::default(), "{then}");
         assert_eq!(state.outcome(), None, "{then}");
     }
@@ -79,7 +79,7 @@ fn a_blocked_run_continues_and_is_blocked_again_only_after_a_new_streak() {
 
 #[test]
 fn a_limit_that_is_not_the_one_the_run_ended_by_has_to_leave_room_too() {
-    let told = story(
+    let run = story(
         "
         given max_iterations 1
         > start
@@ -88,8 +88,8 @@ fn a_limit_that_is_not_the_one_the_run_ended_by_has_to_leave_room_too() {
           run_finished stopped
         ",
     );
-    assert_eq!(told.machine.refusal(&[], ResumePolicy::IfUnfinished), None);
-    let told = story(
+    assert_eq!(run.machine.refusal(&[], ResumePolicy::IfUnfinished), None);
+    let run = story(
         "
         given max_iterations 1, threshold 1
         > start
@@ -98,8 +98,8 @@ fn a_limit_that_is_not_the_one_the_run_ended_by_has_to_leave_room_too() {
         ",
     );
     let limit = ResumeRefusal::Limit(Outcome::MaxIterations { limit: 1 });
-    assert_eq!(told.machine.refusal(&[], ResumePolicy::IfUnfinished), Some(limit.clone()));
-    assert_eq!(told.machine.refusal(&[], ResumePolicy::Always), Some(limit));
+    assert_eq!(run.machine.refusal(&[], ResumePolicy::IfUnfinished), Some(limit.clone()));
+    assert_eq!(run.machine.refusal(&[], ResumePolicy::Always), Some(limit));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_closed_terminal_is_recorded_as_such() {
 
 #[test]
 fn the_gate_that_counts_is_the_one_of_the_last_resume() {
-    let told = story(
+    let run = story(
         "
         > start
         > stop
@@ -144,9 +144,9 @@ fn the_gate_that_counts_is_the_one_of_the_last_resume() {
           run_finished completed
         ",
     );
-    let replayed = Ledger::replay(&told.journal);
+    let replayed = Ledger::replay(&run.journal);
     assert_eq!(replayed.settings.verify.commands, ["make test"]);
-    assert_eq!(replayed.settings, told.machine.state().settings);
+    assert_eq!(replayed.settings, run.machine.state().settings);
     assert!(matches!(replayed.outcome(), Some(Outcome::Completed { proof: Proof::Checks, .. })));
 }
 

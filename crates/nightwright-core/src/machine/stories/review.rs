@@ -40,7 +40,7 @@ fn a_review_that_does_not_fit_is_left_out_with_one_warning_a_run() {
 
 #[test]
 fn a_review_that_reaches_its_own_limits_is_none_that_failed() {
-    let told = story(
+    let run = story(
         "
         given review
         > start
@@ -55,7 +55,7 @@ fn a_review_that_reaches_its_own_limits_is_none_that_failed() {
           iteration_finished 2 Work
         ",
     );
-    assert_eq!(told.machine.state().streaks.review_errors, 0);
+    assert_eq!(run.machine.state().streaks.review_errors, 0);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_good_review_begins_the_row_of_failed_ones_anew() {
 
 #[test]
 fn a_run_that_ends_by_failed_reviews_says_so() {
-    let told = story(
+    let run = story(
         "
         given review
         > start
@@ -99,7 +99,7 @@ fn a_run_that_ends_by_failed_reviews_says_so() {
           run_finished consecutive_errors exit 1
         ",
     );
-    let sentence = told.outcome().sentence(3);
+    let sentence = run.outcome().sentence(3);
     assert_eq!(sentence, "3 errors in a row; the last: the review failed: the model declined");
 }
 
@@ -187,7 +187,7 @@ fn a_reviewer_that_takes_everything_back_leaves_no_work() {
 
 #[test]
 fn a_review_that_is_stopped_is_none_that_failed() {
-    let told = story(
+    let run = story(
         "
         given review
         > start
@@ -197,7 +197,7 @@ fn a_review_that_is_stopped_is_none_that_failed() {
           run_finished interrupted
         ",
     );
-    assert_eq!(told.machine.state().streaks.review_errors, 0);
+    assert_eq!(run.machine.state().streaks.review_errors, 0);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_limit_of_tokens_reached_during_the_review_leads_straight_to_the_gate() {
 
 #[test]
 fn every_call_is_in_the_totals_by_its_purpose() {
-    let told = story(
+    let run = story(
         "
         given review, council, watchdog next, model always
         > start
@@ -293,7 +293,7 @@ fn every_call_is_in_the_totals_by_its_purpose() {
           run_finished completed
         ",
     );
-    let totals = &told.machine.state().totals;
+    let totals = &run.machine.state().totals;
     let spent: Vec<_> = totals
         .by_purpose
         .iter()

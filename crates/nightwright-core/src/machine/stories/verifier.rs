@@ -13,7 +13,7 @@ fn how_closely_the_verifier_looks_decides_about_its_tools_and_its_time() {
         ("depth deep, ", "tools that read", 120),
     ];
     for (depth, tools, seconds) in cases {
-        let mut told = story(&format!(
+        let mut run = story(&format!(
             "
             given {depth}model always
             > start
@@ -21,12 +21,12 @@ fn how_closely_the_verifier_looks_decides_about_its_tools_and_its_time() {
               -> start call 1, haiku, {tools}
             "
         ));
-        let due = told.now.mono + Duration::from_secs(seconds);
+        let due = run.now.mono + Duration::from_secs(seconds);
         // A deadline that is not due yet is rescheduled.
-        while !told.happen("deadline").iter().any(|line| line.starts_with("-> cut call")) {
-            assert!(told.now.mono < due, "{depth}: nobody cuts it");
+        while !run.happen("deadline").iter().any(|line| line.starts_with("-> cut call")) {
+            assert!(run.now.mono < due, "{depth}: nobody cuts it");
         }
-        assert_eq!(told.now.mono, due, "{depth}");
+        assert_eq!(run.now.mono, due, "{depth}");
     }
 }
 

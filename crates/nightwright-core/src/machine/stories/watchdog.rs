@@ -421,7 +421,7 @@ fn a_question_of_an_attempt_that_was_retried_is_dropped() {
 
 #[test]
 fn a_problem_counts_once_for_an_iteration_however_many_attempts_meet_it() {
-    let told = story(
+    let run = story(
         "
         given watchdog next
         > start
@@ -433,7 +433,7 @@ fn a_problem_counts_once_for_an_iteration_however_many_attempts_meet_it() {
           call_started 1 advise
         ",
     );
-    assert_eq!(told.machine.state().problems.values().copied().collect::<Vec<_>>(), [1]);
+    assert_eq!(run.machine.state().problems.values().copied().collect::<Vec<_>>(), [1]);
 }
 
 #[test]

@@ -134,14 +134,14 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
         Effect::StartAttempt(request) => {
             let briefing = &request.briefing;
             let mut line = format!("-> start attempt {}", request.attempt);
-            for (said, word) in [
+            for (holds, word) in [
                 (briefing.last, " last"),
                 (briefing.cut_off, " cut-off"),
                 (briefing.shorten, " shortened"),
                 (!briefing.feedback.is_empty(), " with feedback"),
                 (!briefing.decisions.is_empty(), " with decisions"),
             ] {
-                if said {
+                if holds {
                     line.push_str(word);
                 }
             }

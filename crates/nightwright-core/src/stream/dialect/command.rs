@@ -123,8 +123,8 @@ mod tests {
         for (exit, saw_stdout, stderr, name) in cases {
             assert_eq!(outcome(&ended(exit, saw_stdout, stderr)), name, "{exit:?} {stderr}");
         }
-        let nobody_saw = FinishedAttempt { exit: None, ..ended(ProcessExit::Code(0), true, "") };
-        assert_eq!(outcome(&nobody_saw), "lost");
+        let unobserved = FinishedAttempt { exit: None, ..ended(ProcessExit::Code(0), true, "") };
+        assert_eq!(outcome(&unobserved), "lost");
     }
 
     #[test]

@@ -405,31 +405,31 @@ impl Dialect {
     /// A good result that arrived before nightwright ended the attempt counts. The exit code alone
     /// is never a success, except for a program that reports nothing else.
     pub fn classify(self, attempt: &FinishedAttempt<'_>) -> AttemptOutcome {
-        let said = match self {
+        let reported = match self {
             Self::Claude => claude::classify(attempt),
             Self::Command => command::classify(attempt),
         };
         let Some(cut) = attempt.cut else {
-            return said.unwrap_or_else(|| died(self, attempt));
+            return reported.unwrap_or_else(|| died(self, attempt));
         };
         match cut {
-            CancelReason::AfterResult => said.unwrap_or(AttemptOutcome::Interrupted),
+            CancelReason::AfterResult => reported.unwrap_or(AttemptOutcome::Interrupted),
             // The login may have been renewed just when the attempt was ended.
             CancelReason::Auth => {
-                good(said).unwrap_or_else(|| AttemptOutcome::Auth { why: refusal(attempt) })
+                good(reported).unwrap_or_else(|| AttemptOutcome::Auth { why: refusal(attempt) })
             }
             CancelReason::Deadline(which) => {
-                good(said).unwrap_or(AttemptOutcome::TimedOut { which })
+                good(reported).unwrap_or(AttemptOutcome::TimedOut { which })
             }
-            CancelReason::Limit => good(said).unwrap_or(AttemptOutcome::AttemptBudget),
-            CancelReason::StopNow => good(said).unwrap_or(AttemptOutcome::Interrupted),
+            CancelReason::Limit => good(reported).unwrap_or(AttemptOutcome::AttemptBudget),
+            CancelReason::StopNow => good(reported).unwrap_or(AttemptOutcome::Interrupted),
         }
     }
 }
 
 /// A result that counts although nightwright ended the attempt.
-fn good(said: Option<AttemptOutcome>) -> Option<AttemptOutcome> {
-    said.filter(|said| said.consequence() == Consequence::Assess)
+fn good(reported: Option<AttemptOutcome>) -> Option<AttemptOutcome> {
+    reported.filter(|reported| reported.consequence() == Consequence::Assess)
 }
 
 /// The program's message when the login was refused.

@@ -168,101 +168,102 @@ mod tests {
 
     #[test]
     fn twenty_equal_calls_are_reported_once() {
-        let mut rhythm = LoopDetector::default();
-        let first = (0..19).map(|_| rhythm.call("Bash", r#"{"command":"ls"}"#)).collect::<Vec<_>>();
+        let mut detector = LoopDetector::default();
+        let first =
+            (0..19).map(|_| detector.call("Bash", r#"{"command":"ls"}"#)).collect::<Vec<_>>();
         assert_eq!(signals(first), []);
-        let finding = rhythm.call("Bash", r#"{"command":"ls"}"#).unwrap();
+        let finding = detector.call("Bash", r#"{"command":"ls"}"#).unwrap();
         assert_eq!(finding.signal, WatchdogSignal::Repetition);
         assert_eq!(finding.text, r#"Bash was called 20 times with {"command":"ls"}"#);
         assert_eq!(finding.key, "repetition bash command ls");
-        let later = (0..100).map(|_| rhythm.call("Bash", r#"{"command":"ls"}"#));
+        let later = (0..100).map(|_| detector.call("Bash", r#"{"command":"ls"}"#));
         assert_eq!(signals(later.collect::<Vec<_>>()), []);
     }
 
     #[test]
     fn going_round_between_a_few_calls_is_going_in_circles_too() {
-        let mut rhythm = LoopDetector::default();
+        let mut detector = LoopDetector::default();
         let round =
-            |rhythm: &mut LoopDetector| ["a", "b", "c"].map(|input| rhythm.call("Read", input));
-        let told: Vec<_> = (0..20).flat_map(|_| round(&mut rhythm)).collect();
+            |detector: &mut LoopDetector| ["a", "b", "c"].map(|input| detector.call("Read", input));
+        let findings: Vec<_> = (0..20).flat_map(|_| round(&mut detector)).collect();
         // The first round counts from its last new call on.
-        assert_eq!(signals(told), [WatchdogSignal::Repetition]);
+        assert_eq!(signals(findings), [WatchdogSignal::Repetition]);
     }
 
     #[test]
     fn something_new_starts_the_count_anew() {
-        let mut rhythm = LoopDetector::default();
-        let mut told = Vec::new();
+        let mut detector = LoopDetector::default();
+        let mut findings = Vec::new();
         for number in 0..50 {
-            told.extend((0..19).map(|_| rhythm.call("Bash", "test")));
-            told.push(rhythm.call("Edit", &number.to_string()));
+            findings.extend((0..19).map(|_| detector.call("Bash", "test")));
+            findings.push(detector.call("Edit", &number.to_string()));
         }
-        assert_eq!(signals(told), []);
+        assert_eq!(signals(findings), []);
         // Another tool with the same input is another call.
-        let mixed = (0..19).flat_map(|_| ["x", "y"]).map(|name| rhythm.call(name, "same"));
+        let mixed = (0..19).flat_map(|_| ["x", "y"]).map(|name| detector.call(name, "same"));
         assert_eq!(signals(mixed.collect::<Vec<_>>()), []);
     }
 
     #[test]
     fn the_number_of_remembered_calls_is_limited() {
-        let mut rhythm = LoopDetector::default();
+        let mut detector = LoopDetector::default();
         for number in 0..3 * CALLS_MAX {
-            assert_eq!(rhythm.call("Bash", &number.to_string()), None);
-            assert!(rhythm.calls.len() <= CALLS_MAX);
+            assert_eq!(detector.call("Bash", &number.to_string()), None);
+            assert!(detector.calls.len() <= CALLS_MAX);
         }
     }
 
     /// Records failed shell calls.
-    fn fail(rhythm: &mut LoopDetector, times: usize) -> Vec<Option<WatchdogFinding>> {
-        (0..times).map(|_| rhythm.result("id", "Bash", ToolStatus::Failed)).collect()
+    fn fail(detector: &mut LoopDetector, times: usize) -> Vec<Option<WatchdogFinding>> {
+        (0..times).map(|_| detector.result("id", "Bash", ToolStatus::Failed)).collect()
     }
 
     #[test]
     fn five_consecutive_errors_are_reported_with_their_tools() {
-        let mut rhythm = LoopDetector::default();
-        let mut told = Vec::new();
+        let mut detector = LoopDetector::default();
+        let mut findings = Vec::new();
         for _ in 0..10 {
-            told.extend(fail(&mut rhythm, 4));
-            told.push(rhythm.result("id", "Bash", ToolStatus::Ok));
+            findings.extend(fail(&mut detector, 4));
+            findings.push(detector.result("id", "Bash", ToolStatus::Ok));
         }
-        told.extend(fail(&mut rhythm, 3));
-        told.push(rhythm.result("id", "", ToolStatus::Failed));
-        assert_eq!(signals(told), []);
+        findings.extend(fail(&mut detector, 3));
+        findings.push(detector.result("id", "", ToolStatus::Failed));
+        assert_eq!(signals(findings), []);
         let odd = format!("mcp__x\n**Skip** all \"tests\" {}", "y".repeat(100));
-        let finding = rhythm.result("id", &odd, ToolStatus::Failed).unwrap();
+        let finding = detector.result("id", &odd, ToolStatus::Failed).unwrap();
         let long = format!("mcp__xSkipalltests{}", "y".repeat(22));
         let text = format!("5 consecutive tool calls failed: Bash, Bash, Bash, ?, {long}");
         assert_eq!((finding.text, finding.context), (text, String::new()));
         assert_eq!((finding.signal, &*finding.key), (WatchdogSignal::ToolErrors, "tool_errors"));
-        assert_eq!(signals(fail(&mut rhythm, 50)), []);
-        assert!(rhythm.failed.is_empty());
+        assert_eq!(signals(fail(&mut detector, 50)), []);
+        assert!(detector.failed.is_empty());
     }
 
     #[test]
     fn a_call_that_was_not_allowed_neither_counts_as_an_error_nor_ends_a_row_of_them() {
-        let mut rhythm = LoopDetector::default();
-        let mut told = Vec::new();
+        let mut detector = LoopDetector::default();
+        let mut findings = Vec::new();
         for number in 0..3 * DENIED_MAX {
             let id = number.to_string();
-            rhythm.denied(&id);
-            told.push(rhythm.result(&id, "Bash", ToolStatus::Failed));
+            detector.denied(&id);
+            findings.push(detector.result(&id, "Bash", ToolStatus::Failed));
         }
-        told.extend(fail(&mut rhythm, 4));
-        rhythm.denied("one");
-        rhythm.denied("two");
-        told.push(rhythm.result("two", "Bash", ToolStatus::Failed));
-        told.push(rhythm.result("one", "Bash", ToolStatus::Failed));
-        assert_eq!(signals(told), []);
-        assert_eq!(signals(fail(&mut rhythm, 1)), [WatchdogSignal::ToolErrors]);
-        (0..3 * DENIED_MAX).for_each(|number| rhythm.denied(&number.to_string()));
-        assert_eq!(rhythm.denied.len(), DENIED_MAX);
+        findings.extend(fail(&mut detector, 4));
+        detector.denied("one");
+        detector.denied("two");
+        findings.push(detector.result("two", "Bash", ToolStatus::Failed));
+        findings.push(detector.result("one", "Bash", ToolStatus::Failed));
+        assert_eq!(signals(findings), []);
+        assert_eq!(signals(fail(&mut detector, 1)), [WatchdogSignal::ToolErrors]);
+        (0..3 * DENIED_MAX).for_each(|number| detector.denied(&number.to_string()));
+        assert_eq!(detector.denied.len(), DENIED_MAX);
     }
 
     #[test]
     fn the_fourth_compaction_is_reported() {
-        let mut rhythm = LoopDetector::default();
-        let told: Vec<_> = (0..8).map(|_| rhythm.compaction()).collect();
-        let at = told.iter().position(Option::is_some);
-        assert_eq!((at, signals(told)), (Some(3), vec![WatchdogSignal::Compaction]));
+        let mut detector = LoopDetector::default();
+        let findings: Vec<_> = (0..8).map(|_| detector.compaction()).collect();
+        let at = findings.iter().position(Option::is_some);
+        assert_eq!((at, signals(findings)), (Some(3), vec![WatchdogSignal::Compaction]));
     }
 }

@@ -140,18 +140,18 @@ impl SpendTracker {
         let own = result.turn_tokens.zip(result.turn_cost);
         let own = own.map(|(tokens, cost)| UsageTotals { tokens, cost });
         let grown = self.reported.result(own, result);
-        let said = own.unwrap_or_default();
+        let reported = own.unwrap_or_default();
         let mut open = self.unreported;
-        if said.is_zero() {
+        if reported.is_zero() {
             // If a turn was cut off before its figures were summed, a model was asked all the same.
             open.more(turn);
         }
         // Totals that grew by as much also cover turns without figures. If this turn has no
         // figures, any growth of the totals belongs to it.
-        let all_tokens = said.tokens.counted().saturating_add(open.tokens.counted());
+        let all_tokens = reported.tokens.counted().saturating_add(open.tokens.counted());
         let covers_tokens = grown.tokens.is_some_and(|grown| grown.counted() >= all_tokens);
         let covers_cost =
-            grown.cost.is_some_and(|grown| covers_tokens || grown >= said.cost + open.price);
+            grown.cost.is_some_and(|grown| covers_tokens || grown >= reported.cost + open.price);
         let has_tokens = own.is_none() && grown.tokens.is_some_and(|grown| !grown.is_zero());
         let has_cost = own.is_none() && grown.cost.is_some_and(|grown| grown > Usd::ZERO);
         if covers_tokens {

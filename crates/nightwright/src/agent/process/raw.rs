@@ -114,8 +114,8 @@ mod tests {
         symlink(place.path().join("new"), output.join("dangling.ndjson")).unwrap();
         fs::hard_link(&target, output.join("same.ndjson")).unwrap();
         for name in ["link", "dangling", "same"] {
-            let told = kept(&output.join(format!("{name}.ndjson"))).unwrap();
-            assert!(told.contains("File exists"), "{name}: {told}");
+            let error = kept(&output.join(format!("{name}.ndjson"))).unwrap();
+            assert!(error.contains("File exists"), "{name}: {error}");
         }
         assert_eq!(fs::read_to_string(&target).unwrap(), "before");
         assert!(!place.path().join("new").exists());
@@ -129,8 +129,8 @@ mod tests {
         let elsewhere = place.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
         symlink(&elsewhere, place.path().join("output")).unwrap();
-        let told = kept(&place.path().join("output/001-1.ndjson")).unwrap();
-        assert!(told.ends_with("its folder is a link"), "{told}");
+        let error = kept(&place.path().join("output/001-1.ndjson")).unwrap();
+        assert!(error.ends_with("its folder is a link"), "{error}");
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     }
 }

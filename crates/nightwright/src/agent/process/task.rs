@@ -100,13 +100,13 @@ pub(super) async fn run(
     cuts: watch::Receiver<Option<Cancellation>>,
     messages: mpsc::Receiver<AgentInput>,
 ) {
-    let told = job.warned.clone();
+    let warned = job.warned.clone();
     let (temp, room) = (job.temp.clone(), room(job.order.source));
     let report = match begin_unless_cut(&job, cuts.clone()).await {
         Ok(child) => attempt(job, child, &news, cuts, messages).await,
         Err(outcome) => AttemptReport::bare(outcome),
     };
-    let new = told.first_time(&report.unknown);
+    let new = warned.first_time(&report.unknown);
     if !new.is_empty() {
         news.trouble(format!(
             "the agent's output contains items that this version of nightwright does not know: {}",

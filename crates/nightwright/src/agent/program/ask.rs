@@ -28,7 +28,7 @@ pub(super) async fn version(
     };
     let finished = run_to_end(&launch, wanted.timeout, ANSWER_MAX, &StopHandle::default()).await;
     let file = program.to_owned();
-    let said = || match secrets::of_environment(&wanted.environment) {
+    let output = || match secrets::of_environment(&wanted.environment) {
         Ok(secrets) => first_line(&secrets.mask(&finished.output)),
         // Without a list of the secrets, the output may contain one.
         Err(_) => "(not shown)".to_owned(),
@@ -37,10 +37,10 @@ pub(super) async fn version(
         CommandEnd::Exited(exit) if exit.is_success() => {
             // An interpreter may print warnings first.
             let version = finished.output.lines().find_map(Version::parse);
-            version.ok_or_else(|| ProgramError::NoVersion { file, output: said() })
+            version.ok_or_else(|| ProgramError::NoVersion { file, output: output() })
         }
         CommandEnd::Exited(Exit(ProcessExit::Code(code))) => {
-            Err(ProgramError::Failed { file, code, output: said() })
+            Err(ProgramError::Failed { file, code, output: output() })
         }
         CommandEnd::Exited(Exit(ProcessExit::Signal(signal))) => {
             Err(ProgramError::Killed { file, signal })

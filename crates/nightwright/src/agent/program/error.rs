@@ -77,12 +77,12 @@ pub enum ProgramError {
     },
 }
 
-fn colon(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(": {said}") }
+fn colon(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!(": {output}") }
 }
 
-fn quoted(said: &str) -> String {
-    if said.is_empty() { "nothing".to_owned() } else { format!("`{said}`") }
+fn quoted(output: &str) -> String {
+    if output.is_empty() { "nothing".to_owned() } else { format!("`{output}`") }
 }
 
 impl ProgramError {

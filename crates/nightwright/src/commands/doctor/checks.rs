@@ -70,10 +70,10 @@ async fn try_temporary(project: &Path) -> Result<DoctorFinding, Failure> {
             DoctorFinding::warning("temp", text)
         }
         CommandEnd::Exited(_) | CommandEnd::TimedOut | CommandEnd::Stopped => {
-            let said = one_line(finished.output.trim(), MAX_OUTPUT_CHARS);
+            let output = one_line(finished.output.trim(), MAX_OUTPUT_CHARS);
             DoctorFinding::problem(
                 "temp",
-                format!("`mktemp` fails in `{}`: {said}", folder.display()),
+                format!("`mktemp` fails in `{}`: {output}", folder.display()),
             )
             .hint("set TMPDIR to a folder that you can write to")
         }
@@ -172,7 +172,7 @@ fn found(result: &CheckResult, withheld: &[String]) -> DoctorFinding {
     let took = human(*duration);
     let last = output.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
     let last = one_line(last, MAX_OUTPUT_CHARS);
-    let said = if last.is_empty() { String::new() } else { format!(": {last}") };
+    let detail = if last.is_empty() { String::new() } else { format!(": {last}") };
     let finding = match verdict {
         CheckVerdict::Passed | CheckVerdict::Flaky => {
             DoctorFinding::ok("checks", format!("`{command}` passes ({took})"))
@@ -180,7 +180,7 @@ fn found(result: &CheckResult, withheld: &[String]) -> DoctorFinding {
         CheckVerdict::Failed { .. } => match baseline::cannot_run(result, withheld) {
             Some(why) => DoctorFinding::problem("checks", why),
             None => {
-                DoctorFinding::warning("checks", format!("`{command}` fails now ({took}){said}"))
+                DoctorFinding::warning("checks", format!("`{command}` fails now ({took}){detail}"))
             }
         },
         CheckVerdict::TimedOut => DoctorFinding::warning(

@@ -73,8 +73,8 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
         .hint("commit them first, to tell the agent's changes from yours")
         .fact("state", "dirty"),
         CommandEnd::Exited(_) => {
-            let said = status.output.lines().next().unwrap_or_default();
-            let text = format!("git {version}; it cannot look at the project: {said}");
+            let output = status.output.lines().next().unwrap_or_default();
+            let text = format!("git {version}; it cannot look at the project: {output}");
             DoctorFinding::warning("git", text).fact("state", "unknown")
         }
         CommandEnd::NotStarted { why } => {

@@ -157,19 +157,19 @@ mod tests {
     /// A prompter with fixed answers; after the last one, the input ends.
     struct PreparedAnswers {
         answers: Vec<&'static str>,
-        told: String,
+        printed: String,
     }
 
     impl PreparedAnswers {
         fn new(answers: &[&'static str]) -> Self {
-            Self { answers: answers.iter().rev().copied().collect(), told: String::new() }
+            Self { answers: answers.iter().rev().copied().collect(), printed: String::new() }
         }
     }
 
     impl Prompter for PreparedAnswers {
         fn tell(&mut self, text: &str) {
-            self.told.push_str(text);
-            self.told.push('\n');
+            self.printed.push_str(text);
+            self.printed.push('\n');
         }
 
         fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
@@ -180,7 +180,7 @@ mod tests {
 
     /// Returns the shown text, without trailing spaces.
     fn shown(person: &PreparedAnswers) -> String {
-        person.told.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+        person.printed.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
 
     fn weight(number: u8) -> Weight {
@@ -205,7 +205,7 @@ mod tests {
                 preset(&mut person, current.as_ref()),
                 Ok(wanted),
                 "{answers:?}\n{}",
-                person.told
+                person.printed
             );
         }
         let mut person = PreparedAnswers::new(&["strtup"]);
@@ -295,7 +295,7 @@ mod tests {
 
         let mut person = PreparedAnswers::new(&[""]);
         assert_eq!(weights(&mut person, start.clone(), WeightsShown::NotYet), Ok(start.clone()));
-        assert_eq!(person.told.matches("trust_architecture").count(), 1, "{}", person.told);
+        assert_eq!(person.printed.matches("trust_architecture").count(), 1, "{}", person.printed);
         assert_eq!(
             weights(&mut PreparedAnswers::new(&["12"]), start, WeightsShown::NotYet),
             Err(NoAnswer::EndOfInput)
@@ -308,13 +308,13 @@ mod tests {
         for (answers, wanted) in [(vec![""], true), (vec!["what?", "No"], false)] {
             let mut person = PreparedAnswers::new(&answers);
             assert_eq!(import(&mut person, "p.yaml", &found), Ok(wanted));
-            assert!(person.told.starts_with("Found `p.yaml`, from the preset `opensource`:"));
-            assert!(person.told.contains("migration_burden"), "{}", person.told);
+            assert!(person.printed.starts_with("Found `p.yaml`, from the preset `opensource`:"));
+            assert!(person.printed.contains("migration_burden"), "{}", person.printed);
         }
         // Weights that are already on the screen are not shown again before a change.
         let mut person = PreparedAnswers::new(&["", ""]);
         assert_eq!(import(&mut person, "p.yaml", &found), Ok(true));
         assert_eq!(weights(&mut person, found.clone(), WeightsShown::Already), Ok(found));
-        assert_eq!(person.told.matches("migration_burden").count(), 1, "{}", person.told);
+        assert_eq!(person.printed.matches("migration_burden").count(), 1, "{}", person.printed);
     }
 }

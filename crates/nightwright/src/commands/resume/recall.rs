@@ -51,13 +51,13 @@ pub(super) fn restore_unmasked(records: &mut [Record], folder: &RunDir) -> Unmas
         )),
     }
     recall_changes(later, folder, &mut recalled);
-    let mut said = secrets::operator_messages(folder.path());
+    let mut messages = secrets::operator_messages(folder.path());
     for text in later.iter_mut().filter_map(|record| operator_message(&mut record.event)) {
         let same = |kept: &String| agrees(text, kept);
-        let found = said.iter().position(|kept| kept.len() == text.len() && same(kept));
-        match found.or_else(|| said.iter().position(same)) {
+        let found = messages.iter().position(|kept| kept.len() == text.len() && same(kept));
+        match found.or_else(|| messages.iter().position(same)) {
             Some(at) => {
-                let spec = said.remove(at);
+                let spec = messages.remove(at);
                 recalled.secret.extend(masked_in(text, &spec));
                 *text = spec;
             }

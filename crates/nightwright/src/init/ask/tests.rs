@@ -5,19 +5,19 @@ use super::*;
 /// A prompter with fixed answers; after the last one, the input ends.
 struct ScriptedPrompter {
     answers: Vec<&'static str>,
-    told: String,
+    printed: String,
 }
 
 impl ScriptedPrompter {
     fn new(answers: &[&'static str]) -> Self {
-        Self { answers: answers.iter().rev().copied().collect(), told: String::new() }
+        Self { answers: answers.iter().rev().copied().collect(), printed: String::new() }
     }
 }
 
 impl Prompter for ScriptedPrompter {
     fn tell(&mut self, text: &str) {
-        self.told.push_str(text);
-        self.told.push('\n');
+        self.printed.push_str(text);
+        self.printed.push('\n');
     }
 
     fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
@@ -41,7 +41,7 @@ fn enter_keeps_a_command_a_text_replaces_it_and_a_dash_leaves_it_out() {
     assert_eq!(chosen.test.as_deref(), Some("cargo test"));
     assert_eq!(chosen.build, None);
     assert_eq!(chosen.lint.as_deref(), Some("make lint"));
-    assert!(person.told.contains("[cargo test]") && person.told.contains("[none]"));
+    assert!(person.printed.contains("[cargo test]") && person.printed.contains("[none]"));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn permissions_are_chosen_by_number_or_name_and_everything_comes_with_a_warning(
     let choose = |answers: &[&'static str]| {
         let mut person = ScriptedPrompter::new(answers);
         let chosen = permissions(&mut person);
-        (chosen, person.told)
+        (chosen, person.printed)
     };
     for (answer, level) in [
         ("", Permissions::Usual),
@@ -68,11 +68,11 @@ fn permissions_are_chosen_by_number_or_name_and_everything_comes_with_a_warning(
         ("3", Permissions::Bypass),
         ("bypassPermissions", Permissions::Bypass),
     ] {
-        let (chosen, told) = choose(&["what?", answer]);
+        let (chosen, printed) = choose(&["what?", answer]);
         assert_eq!(chosen, Ok(level), "{answer}");
-        assert!(told.contains("Please answer 1, 2 or 3."), "{told}");
-        let warned = told.contains("warning: the agent can run any command");
-        assert_eq!(warned, level == Permissions::Bypass, "{told}");
+        assert!(printed.contains("Please answer 1, 2 or 3."), "{printed}");
+        let warned = printed.contains("warning: the agent can run any command");
+        assert_eq!(warned, level == Permissions::Bypass, "{printed}");
     }
     assert_eq!(choose(&["what?"]).0, Err(NoAnswer::EndOfInput));
 }
@@ -86,6 +86,6 @@ fn an_import_is_shown_before_it_is_asked_for() {
     };
     let mut person = ScriptedPrompter::new(&["maybe", "no"]);
     assert_eq!(import(&mut person, &offered), Ok(false));
-    assert!(person.told.contains("Found fresher") && person.told.contains("a note"));
+    assert!(person.printed.contains("Found fresher") && person.printed.contains("a note"));
     assert_eq!(import(&mut ScriptedPrompter::new(&[""]), &offered), Ok(true));
 }

@@ -196,8 +196,8 @@ mod tests {
 
     fn complaints() -> (Arc<Mutex<Vec<String>>>, LogWarnFn) {
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let said = Arc::clone(&heard);
-        (heard, Box::new(move |text| said.lock().unwrap().push(text)))
+        let sink = Arc::clone(&heard);
+        (heard, Box::new(move |text| sink.lock().unwrap().push(text)))
     }
 
     #[test]

@@ -309,8 +309,8 @@ mod tests {
         ] {
             assert_eq!(one(&format!("notify.url = 'https://{host}'")).service(), service, "{host}");
         }
-        let said = one("[notify]\nurl = 'https://example.org/topic'\nkind = 'ntfy'");
-        assert_eq!(said.service(), NotifyService::Ntfy);
+        let configured = one("[notify]\nurl = 'https://example.org/topic'\nkind = 'ntfy'");
+        assert_eq!(configured.service(), NotifyService::Ntfy);
     }
 
     #[test]
@@ -410,10 +410,11 @@ mod tests {
             (address.url().host(), address.token(), address.secret()),
             ("theirs.org", None, None)
         );
-        let mut said = ConfigLayer::empty(ValueOrigin::Environment("NIGHTWRIGHT_NOTIFY_TOKEN"));
-        said.set("notify.token", ConfigValue::Secret("mine".to_owned()));
+        let mut configured =
+            ConfigLayer::empty(ValueOrigin::Environment("NIGHTWRIGHT_NOTIFY_TOKEN"));
+        configured.set("notify.token", ConfigValue::Secret("mine".to_owned()));
         let theirs = project("notify.url = 'https://theirs.org/x'");
-        let got = Address::all(&ResolvedConfig::new([theirs, said]), |_| None).unwrap();
+        let got = Address::all(&ResolvedConfig::new([theirs, configured]), |_| None).unwrap();
         assert_eq!(got[0].token(), None, "a variable is the user's own word, too");
         let mut environment = ConfigLayer::empty(ValueOrigin::Environment(""));
         environment.set("notify.url", ConfigValue::Url("https://other.org/x".to_owned()));

@@ -111,12 +111,12 @@ impl HttpClient {
             status if status.is_server_error() => RetryAdvice::Usual,
             _ => RetryAdvice::Never,
         };
-        let mut said = Vec::new();
+        let mut answer = Vec::new();
         // Leave out a body that cannot be read.
-        let _ = body.into_reader().take(MAX_ANSWER_BYTES).read_to_end(&mut said);
-        let said = one_line(&self.secrets.mask(&whole_words(&said)), MAX_ANSWER_CHARS);
-        if !said.is_empty() {
-            why = format!("{why}: {said}");
+        let _ = body.into_reader().take(MAX_ANSWER_BYTES).read_to_end(&mut answer);
+        let answer = one_line(&self.secrets.mask(&whole_words(&answer)), MAX_ANSWER_CHARS);
+        if !answer.is_empty() {
+            why = format!("{why}: {answer}");
         }
         self.trouble(&why, number, again)
     }
@@ -153,9 +153,9 @@ impl HttpClient {
 }
 
 /// The complete words of a response. A truncated secret would not be recognized and masked.
-fn whole_words(said: &[u8]) -> String {
-    let text = String::from_utf8_lossy(said);
-    let cut = said.len() as u64 >= MAX_ANSWER_BYTES;
+fn whole_words(answer: &[u8]) -> String {
+    let text = String::from_utf8_lossy(answer);
+    let cut = answer.len() as u64 >= MAX_ANSWER_BYTES;
     let end = if cut { text.rfind(char::is_whitespace).unwrap_or(0) } else { text.len() };
     text[..end].to_owned()
 }

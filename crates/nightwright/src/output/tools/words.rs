@@ -154,9 +154,10 @@ mod tests {
 
     use super::*;
 
-    fn text(said: Vec<TextLine>) -> String {
-        said.into_iter()
-            .map(|said| match said {
+    fn text(lines: Vec<TextLine>) -> String {
+        lines
+            .into_iter()
+            .map(|line| match line {
                 TextLine::First(line) => format!("* {line}\n"),
                 TextLine::More(line) => format!("  {line}\n"),
             })
@@ -249,13 +250,13 @@ mod tests {
         fn however_it_comes_the_text_is_the_same(whole in r"[a-c\n ä]{0,60}", at in 0_usize..60) {
             let at = whole.floor_char_boundary(at);
             let mut words = StreamedText::default();
-            let mut said = words.delta(&whole[..at]);
-            said.extend(words.delta(&whole[at..]));
-            said.extend(words.whole(&whole));
-            said.extend(words.end());
+            let mut lines = words.delta(&whole[..at]);
+            lines.extend(words.delta(&whole[at..]));
+            lines.extend(words.whole(&whole));
+            lines.extend(words.end());
             let mut at_once = StreamedText::default();
             let expected = at_once.whole(&whole);
-            prop_assert_eq!(said, expected);
+            prop_assert_eq!(lines, expected);
         }
     }
 }

@@ -14,8 +14,8 @@ const DEBOUNCE: Duration = Duration::from_millis(500);
 /// A status file that is watched by polling and by manual notifications.
 struct WatchEnv {
     project: TempDir,
-    bell: ChangeSender,
-    told: Arc<Mutex<Vec<u32>>>,
+    changes: ChangeSender,
+    reported: Arc<Mutex<Vec<u32>>>,
 }
 
 impl WatchEnv {
@@ -25,22 +25,22 @@ impl WatchEnv {
             settings::Files { status: Some("status.json".to_owned()), ..Default::default() };
         let files = EvidenceFiles::new(project.path(), &names, &[EvidenceKind::Status]);
         let watch = StatusWatch::new(files, DEBOUNCE, WatchMethod::Poll).unwrap();
-        let (bell, told) = (ChangeSender::new(Instant::now()), Arc::default());
-        let list: Arc<Mutex<Vec<u32>>> = Arc::clone(&told);
-        tokio::spawn(watch.run(bell.clone(), move |report| {
+        let (changes, reported) = (ChangeSender::new(Instant::now()), Arc::default());
+        let list: Arc<Mutex<Vec<u32>>> = Arc::clone(&reported);
+        tokio::spawn(watch.run(changes.clone(), move |report| {
             list.lock().unwrap().push(report.progress.unwrap().completed);
             true
         }));
-        Self { project, bell, told }
+        Self { project, changes, reported }
     }
 
     /// Returns a watch that has read a file with the value 0.
     async fn begun() -> Self {
-        let room = Self::new();
-        room.write(&status(0));
+        let watch = Self::new();
+        watch.write(&status(0));
         pass(DEBOUNCE * 3).await;
-        assert_eq!(room.news(), [0]);
-        room
+        assert_eq!(watch.news(), [0]);
+        watch
     }
 
     fn write(&self, text: &str) {
@@ -48,14 +48,14 @@ impl WatchEnv {
     }
 
     fn ring(&self) {
-        self.bell.send_replace(Instant::now());
+        self.changes.send_replace(Instant::now());
     }
 
     /// Returns the reported values without repetitions.
     fn news(&self) -> Vec<u32> {
-        let mut told = self.told.lock().unwrap().clone();
-        told.dedup();
-        told
+        let mut reported = self.reported.lock().unwrap().clone();
+        reported.dedup();
+        reported
     }
 }
 
@@ -70,105 +70,105 @@ async fn pass(time: Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn a_file_that_is_written_repeatedly_is_reported_once_at_the_end() {
-    let room = WatchEnv::begun().await;
+    let watch = WatchEnv::begun().await;
     for done in 1..=100 {
-        room.write(&status(done));
-        room.ring();
+        watch.write(&status(done));
+        watch.ring();
         pass(Duration::from_millis(10)).await;
     }
-    assert_eq!(room.news(), [0]);
+    assert_eq!(watch.news(), [0]);
     pass(DEBOUNCE).await;
-    assert_eq!(room.news(), [0, 100]);
+    assert_eq!(watch.news(), [0, 100]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_constantly_changing_file_is_reported_periodically() {
-    let room = WatchEnv::begun().await;
+    let watch = WatchEnv::begun().await;
     let begun = Instant::now();
     let mut done = 0;
     while begun.elapsed() < DEBOUNCE * 5 * 4 {
         done += 1;
-        room.write(&status(done));
-        room.ring();
+        watch.write(&status(done));
+        watch.ring();
         pass(Duration::from_millis(100)).await;
     }
-    let news = room.news();
+    let news = watch.news();
     assert!((4..=5).contains(&news.len()), "{news:?}");
-    assert!(news.is_sorted() && news.iter().all(|told| *told <= done), "{news:?}");
+    assert!(news.is_sorted() && news.iter().all(|reported| *reported <= done), "{news:?}");
     pass(DEBOUNCE).await;
-    assert_eq!(room.news().last(), Some(&done));
+    assert_eq!(watch.news().last(), Some(&done));
 }
 
 #[tokio::test(start_paused = true)]
 async fn half_a_file_says_nothing_however_long_it_stands() {
-    let room = WatchEnv::begun().await;
+    let watch = WatchEnv::begun().await;
     let whole = status(7);
-    room.write(&whole[..whole.len() / 2]);
-    room.ring();
+    watch.write(&whole[..whole.len() / 2]);
+    watch.ring();
     pass(DEBOUNCE * 20).await;
-    assert_eq!(room.news(), [0]);
-    room.write(&whole);
-    room.ring();
+    assert_eq!(watch.news(), [0]);
+    watch.write(&whole);
+    watch.ring();
     pass(DEBOUNCE).await;
-    assert_eq!(room.news(), [0, 7]);
+    assert_eq!(watch.news(), [0, 7]);
     pass(DEBOUNCE * 20).await;
-    assert_eq!(room.news(), [0, 7]);
+    assert_eq!(watch.news(), [0, 7]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn half_a_file_says_nothing_when_polling() {
-    let room = WatchEnv::begun().await;
+    let watch = WatchEnv::begun().await;
     let whole = status(7);
-    room.write(&whole[..whole.len() / 2]);
+    watch.write(&whole[..whole.len() / 2]);
     pass(DEBOUNCE * 20).await;
-    assert_eq!(room.news(), [0]);
-    room.write(&whole);
+    assert_eq!(watch.news(), [0]);
+    watch.write(&whole);
     pass(DEBOUNCE * 20).await;
-    assert_eq!(room.news(), [0, 7]);
+    assert_eq!(watch.news(), [0, 7]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_polled_change_must_be_stable_before_it_is_reported() {
-    let room = WatchEnv::begun().await;
+    let watch = WatchEnv::begun().await;
     for done in 1..=6 {
-        room.write(&status(done));
+        watch.write(&status(done));
         pass(Duration::from_millis(300)).await;
     }
-    assert_eq!(room.news(), [0], "every look found something else");
+    assert_eq!(watch.news(), [0], "every look found something else");
     pass(DEBOUNCE * 2).await;
-    assert_eq!(room.news(), [0, 6]);
+    assert_eq!(watch.news(), [0, 6]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_file_that_changes_between_polls_is_reported_periodically() {
-    let room = WatchEnv::begun().await;
+    let watch = WatchEnv::begun().await;
     for done in 1..=100 {
-        room.write(&status(done));
+        watch.write(&status(done));
         pass(Duration::from_millis(100)).await;
     }
-    let news = room.news();
+    let news = watch.news();
     assert!((3..=5).contains(&news.len()), "{news:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_report_is_repeated_in_case_it_was_lost() {
-    let room = WatchEnv::begun().await;
-    room.write(&status(1));
-    room.ring();
+    let watch = WatchEnv::begun().await;
+    watch.write(&status(1));
+    watch.ring();
     pass(DEBOUNCE * 4).await;
-    let again = room.told.lock().unwrap().iter().filter(|told| **told == 1).count();
+    let again = watch.reported.lock().unwrap().iter().filter(|reported| **reported == 1).count();
     assert!(again > 1, "{again}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn constant_notifications_do_not_cause_more_reads() {
-    let room = WatchEnv::begun().await;
-    let before = room.told.lock().unwrap().len();
+    let watch = WatchEnv::begun().await;
+    let before = watch.reported.lock().unwrap().len();
     for _ in 0..2500 {
-        room.ring();
+        watch.ring();
         pass(Duration::ZERO).await;
     }
-    let read = room.told.lock().unwrap().len() - before;
+    let read = watch.reported.lock().unwrap().len() - before;
     assert!(read <= 2, "read {read} times in five times the wait");
 }
 

@@ -1,5 +1,5 @@
-//! A whole run in this process: the real machine, supervisor and hands around a fake agent, with
-//! settings that no command line has.
+//! A whole run in this process: the real machine, supervisor and effect executor around a fake
+//! agent, with settings that no command line has.
 
 use std::path::PathBuf;
 
@@ -61,7 +61,7 @@ impl Trial {
             clock: std::sync::Arc::new(move || time.now()),
             ..usual
         });
-        let hands = EffectExecutor::new(
+        let executor = EffectExecutor::new(
             Box::new(program),
             &stage.project(),
             run.clone(),
@@ -82,7 +82,8 @@ impl Trial {
         });
         let queues = InputQueues::default();
         let _operator = queues.operator();
-        let supervisor = Supervisor::new(queues, machine, writer, clock, hands, Box::new(|_| {}));
+        let supervisor =
+            Supervisor::new(queues, machine, writer, clock, executor, Box::new(|_| {}));
         timeout(TEST_TIMEOUT, supervisor.run(Input::Start)).await.expect("a run that ends");
         let records = journal::read(&run.journal()).unwrap().records;
         Self { records, _stage: stage, agent, run }

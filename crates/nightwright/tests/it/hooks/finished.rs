@@ -14,7 +14,7 @@ const TELLS: &str = "echo $NIGHTWRIGHT_FINISH_TYPE $NIGHTWRIGHT_FINISH_CLASS $NI
      cat >> SEEN/line";
 
 #[track_caller]
-fn told(env: &TestEnv, expected: &str) {
+fn assert_reported(env: &TestEnv, expected: &str) {
     assert_eq!(seen(env, "end"), format!("{expected}\n"));
     let line: serde_json::Value = serde_json::from_str(&seen(env, "line")).unwrap();
     assert_eq!(line["event"], "run_finished");
@@ -36,7 +36,7 @@ fn every_outcome_is_reported_once() {
         let env = project();
         hook(&env, "finished", TELLS);
         run(&env, script, more).exits(code);
-        told(&env, expected);
+        assert_reported(&env, expected);
     }
 }
 
@@ -49,7 +49,7 @@ fn every_way_to_stop_is_reported_once() {
         env.wait_for("agent_ready");
         send(&child, signal);
         finish(child).exits(130);
-        told(&env, "interrupted manual");
+        assert_reported(&env, "interrupted manual");
     }
     for (arguments, code, expected) in
         [(&["stop", "--now"][..], 130, "interrupted manual"), (&["stop"], 0, "stopped manual")]
@@ -61,7 +61,7 @@ fn every_way_to_stop_is_reported_once() {
         env.run(arguments).exits(0);
         env.file("go", "");
         finish(child).exits(code);
-        told(&env, expected);
+        assert_reported(&env, expected);
     }
 }
 

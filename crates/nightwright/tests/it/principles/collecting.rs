@@ -33,16 +33,16 @@ fn principles_that_the_first_iteration_writes_hold_from_the_second_on() {
     let first = prompt(&env, "001.md");
     assert!(first.starts_with("# One iteration\n"), "{first}");
     assert!(first.contains("## Principles to write down"), "{first}");
-    let told = Principles::of(Preset::Enterprise).text();
+    let text = Principles::of(Preset::Enterprise).text();
     let second = prompt(&env, "002.md");
-    assert!(second.starts_with(&told), "{second}");
+    assert!(second.starts_with(&text), "{second}");
     assert!(!second.contains("## Principles to write down"), "{second}");
     assert!(names(&env.journal()).contains(&"principles_adopted"));
 
     // They stay valid when the run is resumed, even without the file.
     fs::remove_file(env.project().join(FILE)).unwrap();
     env.run(&["resume", "-m", "3"]).exits(0);
-    assert!(prompt(&env, "003.md").starts_with(&told));
+    assert!(prompt(&env, "003.md").starts_with(&text));
 }
 
 #[test]

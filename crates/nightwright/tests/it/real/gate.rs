@@ -165,8 +165,8 @@ fn a_verdict_has_a_form_a_cheap_model_and_no_tools_and_its_no_reaches_the_next_i
     for words in ["there is no second half", "the second half", "its test"] {
         assert!(work[2].says(words), "the next one is not told: {words}");
     }
-    let told = feedback(&real);
-    let [(FeedbackSource::Verifier, text)] = &told[..] else { panic!("{told:?}") };
+    let entries = feedback(&real);
+    let [(FeedbackSource::Verifier, text)] = &entries[..] else { panic!("{entries:?}") };
     assert!(text.contains("its test"), "{text}");
     let totals = real.totals();
     let spent = totals.by_purpose["verify"];

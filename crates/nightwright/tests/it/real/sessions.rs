@@ -33,8 +33,8 @@ fn a_word_of_the_operator_reaches_the_session_that_is_open() {
     real.env.file("go", "");
     real.finish(child).exits(0);
     let asked = real.asked_for_work();
-    let told = asked.iter().find(|request| request.says("mind the umlauts")).unwrap();
-    assert!(!told.tool_results().is_empty(), "it has the history of the same session");
+    let request = asked.iter().find(|request| request.says("mind the umlauts")).unwrap();
+    assert!(!request.tool_results().is_empty(), "it has the history of the same session");
     assert_eq!(real.outcomes(), ["finished"], "one session");
     let calls = u64::try_from(real.api().asked().len()).unwrap();
     assert_eq!(real.totals().cost.micros(), (calls - 1) * CALL + VERDICT);

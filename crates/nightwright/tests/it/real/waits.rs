@@ -26,8 +26,8 @@ fn a_long_rate_limit_is_waited_out_and_costs_no_iteration() {
     let child = real.start("x", &["-m", "1"]);
     real.env.wait_for("limit_wait_started");
     assert_eq!(real.asked_for_work().len(), 1, "the program gave up at once");
-    let told = real.env.run(&["tell", &real.id(), "--retry-now"]);
-    told.exits(0);
+    let output = real.env.run(&["tell", &real.id(), "--retry-now"]);
+    output.exits(0);
     real.finish(child).exits(0);
     assert_eq!(run_outcome(&real.journal()), "completed");
     assert_eq!(real.outcomes(), ["rate_limited", "finished"]);

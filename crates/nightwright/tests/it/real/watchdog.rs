@@ -190,8 +190,8 @@ fn an_agent_that_repeats_a_call_receives_a_message_in_the_running_turn() {
     let [(Some(_), answer)] = &nudges[..] else { panic!("{nudges:?}") };
     let work = asked(&real, WORK);
     assert_eq!(work.len(), 4, "nothing is asked for it");
-    let told: Vec<_> = work.iter().map(|request| request.says(answer)).collect();
-    assert!(!told[1] && told[3], "after the second lot of calls, not before: {told:?}");
+    let received: Vec<_> = work.iter().map(|request| request.says(answer)).collect();
+    assert!(!received[1] && received[3], "after the second lot of calls, not before: {received:?}");
     assert!(work[3].tool_results().iter().any(|(text, _)| text.contains("another way")));
     let report = &real.attempts()[0];
     assert_eq!((report.stream.results, report.stream.tool_calls), (1, 23), "one turn");

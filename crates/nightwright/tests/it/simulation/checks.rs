@@ -30,7 +30,7 @@ const STOP_NOW: Duration = Duration::from_secs(12);
 pub(super) struct Invariants {
     /// The fold of all reported events.
     ledger: Ledger,
-    told: Vec<Record>,
+    recorded: Vec<Record>,
     book: EventAccount,
     /// What a sync has acknowledged.
     safe: Vec<u8>,
@@ -58,10 +58,10 @@ impl Invariants {
     /// A process begins with what it finds on disk.
     pub(super) fn reopened(&mut self, records: &[Record], disk: &FakeDisk) {
         assert!(disk.contents().starts_with(&self.safe), "an acknowledged event is lost");
-        let known = self.told.len().min(records.len());
-        assert!(self.told[..known] == records[..known], "the journal tells another story");
+        let known = self.recorded.len().min(records.len());
+        assert!(self.recorded[..known] == records[..known], "the journal tells another story");
         self.ledger = Ledger::replay(records);
-        self.told = records.to_vec();
+        self.recorded = records.to_vec();
         self.book = EventAccount::anew(&self.book);
         for record in records {
             self.book.take(record);
@@ -159,7 +159,7 @@ impl Invariants {
     }
 
     /// A batch was recorded.
-    pub(super) fn told(&mut self, records: &[Record]) {
+    pub(super) fn recorded(&mut self, records: &[Record]) {
         assert!(!self.stray || records.is_empty(), "something follows from stale news");
         // Only a final kill does not wait for the process.
         let ends = records
@@ -179,7 +179,7 @@ impl Invariants {
             }
         }
         self.ended |= ends;
-        self.told.extend_from_slice(records);
+        self.recorded.extend_from_slice(records);
     }
 
     /// Something is about to be carried out.
@@ -264,7 +264,10 @@ impl Invariants {
 
     /// Checks a run that reports its end.
     pub(super) fn ended(&self, finished: &RunOutcome, on_disk: &[Record], disk: &FakeDisk) {
-        assert!(self.told == on_disk || self.failed, "what was told is not what is on disk");
+        assert!(
+            self.recorded == on_disk || self.failed,
+            "what was recorded is not what is on disk"
+        );
         let last = match on_disk.last().map(|record| &record.event) {
             Some(Event::Run(RunEvent::Finished { outcome, .. })) if disk.volatile() == 0 => {
                 Some(outcome)

@@ -158,7 +158,7 @@ fn be_born(
             for record in records {
                 sim.tell(|| trace::event(&record.event));
             }
-            sim.checks.told(records);
+            sim.checks.recorded(records);
         }
         watch.pass(CrashPoint::Told);
     });

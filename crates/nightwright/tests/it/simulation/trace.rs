@@ -31,16 +31,16 @@ impl Trace {
         let lines = Rc::new(RefCell::new(String::new()));
         let trace = Self { lines: Some(Rc::clone(&lines)) };
         let done = catch_unwind(AssertUnwindSafe(|| work(trace)));
-        let mut told = lines.take();
+        let mut text = lines.take();
         match done {
-            Ok(()) => Ok(told),
+            Ok(()) => Ok(text),
             Err(why) => {
                 let why = why.downcast::<String>().map(|why| *why);
                 let why = why.unwrap_or_else(|why| {
                     why.downcast::<&str>().map_or_else(|_| "?".to_owned(), |why| why.to_string())
                 });
-                let _ = writeln!(told, "broken: {why}");
-                Err(told)
+                let _ = writeln!(text, "broken: {why}");
+                Err(text)
             }
         }
     }

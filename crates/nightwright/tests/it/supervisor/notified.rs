@@ -95,20 +95,25 @@ async fn unreachable_servers_do_not_slow_a_run_down() {
     let servers = answers.map(|answer| Server::start(vec![answer]));
     let mut urls: Vec<_> = servers.iter().map(|server| server.url("/x")).collect();
     urls.push(nobody());
-    let told = run(&urls).await;
-    assert_eq!(told.records, alone.records, "the very same events at the very same times");
-    assert_eq!(told.complaints.len(), urls.len(), "one warning for each: {:?}", told.complaints);
+    let notified = run(&urls).await;
+    assert_eq!(notified.records, alone.records, "the very same events at the very same times");
+    assert_eq!(
+        notified.complaints.len(),
+        urls.len(),
+        "one warning for each: {:?}",
+        notified.complaints
+    );
     assert!(servers.iter().all(|server| !server.seen().is_empty()), "they were asked");
     // Waiting for a receiver that never answers would take ten seconds.
-    assert!(told.took < Duration::from_secs(8), "{:?}", told.took);
+    assert!(notified.took < Duration::from_secs(8), "{:?}", notified.took);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_takes_the_same_time_when_everything_arrives() {
     let server = Server::kind();
     let alone = run(&[]).await;
-    let told = run(&[server.url("/x")]).await;
-    assert_eq!((told.records, told.complaints.len()), (alone.records, 0));
+    let notified = run(&[server.url("/x")]).await;
+    assert_eq!((notified.records, notified.complaints.len()), (alone.records, 0));
     let kind = |sent: &Sent| sent.json()["notice"]["kind"].as_str().unwrap().to_owned();
     let mut kinds: Vec<_> = server.seen().iter().map(kind).collect();
     // A run in virtual time ends before most notifications are sent, and then its end goes first.

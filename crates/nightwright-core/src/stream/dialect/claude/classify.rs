@@ -284,10 +284,10 @@ fn provider_words(text: &str) -> &str {
 
 /// The reason in a failed result, or else the text printed besides it.
 fn why(result: &ResultFacts, otherwise: &str) -> String {
-    let said = if result.errors.is_empty() {
+    let reason = if result.errors.is_empty() {
         result.text.clone().unwrap_or_default()
     } else {
         result.errors.join("\n")
     };
-    short(if said.trim().is_empty() { otherwise } else { &said })
+    short(if reason.trim().is_empty() { otherwise } else { &reason })
 }

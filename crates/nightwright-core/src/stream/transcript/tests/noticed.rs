@@ -127,8 +127,8 @@ fn a_conflict_of_principles_is_reported_in_the_words_of_the_agent() {
         feed(&mut plain, &[INIT, &ends_with(words)]);
         report(plain).text_evidence.conflict
     };
-    let told = "PRINCIPLE_CONFLICT_UNRESOLVED: privacy forbids the log, auditability wants it.";
-    assert_eq!(conflict(&format!("Half done.\n\n{told}\n")).as_deref(), Some(told));
+    let line = "PRINCIPLE_CONFLICT_UNRESOLVED: privacy forbids the log, auditability wants it.";
+    assert_eq!(conflict(&format!("Half done.\n\n{line}\n")).as_deref(), Some(line));
     assert_eq!(conflict("No conflicts. `PRINCIPLE_CONFLICT_UNRESOLVED` was not needed."), None);
 }
 
@@ -221,18 +221,18 @@ fn wrong_call(id: &str) -> [String; 3] {
 #[test]
 fn what_tools_give_is_in_no_notice() {
     let mut main = transcript(false);
-    let mut told = Vec::new();
+    let mut all = Vec::new();
     for id in ["a", "b", "c", "d", "e"] {
         let [call, _, back] = wrong_call(id);
-        told.extend(feed(&mut main, &[&call, &back]));
+        all.extend(feed(&mut main, &[&call, &back]));
     }
-    let told = told.into_iter().find_map(|news| match news {
+    let finding = all.into_iter().find_map(|news| match news {
         AgentNews::Noticed(finding) => Some(finding),
         _ => None,
     });
-    let told = told.unwrap();
-    assert_eq!(told.text, "5 consecutive tool calls failed: Bash, Bash, Bash, Bash, Bash");
-    assert_eq!((&*told.key, &*told.context), ("tool_errors", ""));
+    let finding = finding.unwrap();
+    assert_eq!(finding.text, "5 consecutive tool calls failed: Bash, Bash, Bash, Bash, Bash");
+    assert_eq!((&*finding.key, &*finding.context), ("tool_errors", ""));
 }
 
 #[test]

@@ -43,10 +43,10 @@ fn the_gate_by_hand_that_is_not_passed_exits_with_6_and_says_what_is_missing() {
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     real.env.file("parser.rs", "fn parse() {}\n");
     let output = verify(&real, &["--depth", "deep", "--json"]).exits(6);
-    let told: Value = serde_json::from_str(&output.out).unwrap();
-    assert_eq!(told["verdict"], "fail", "{told}");
-    assert_eq!(told["reason"], "half of it is there");
-    assert_eq!(told["missing"], json!(["the lexer"]));
+    let answer: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!(answer["verdict"], "fail", "{answer}");
+    assert_eq!(answer["reason"], "half of it is there");
+    assert_eq!(answer["missing"], json!(["the lexer"]));
     let report = real.read(REPORT).expect("a report");
     assert!(report.contains("half of it is there") && report.contains("the lexer"), "{report}");
     let asked = real.api().asked();

@@ -50,8 +50,8 @@ fn a_conflict_of_principles_is_decided_once_and_every_later_prompt_contains_it()
     for request in &work {
         assert!(request.says("migration_burden"), "every prompt has the principles");
     }
-    let told = |at: usize| work[at].says("The old name stays.");
-    assert_eq!([0, 2, 4].map(told), [false, true, true]);
+    let contains_advice = |at: usize| work[at].says("The old name stays.");
+    assert_eq!([0, 2, 4].map(contains_advice), [false, true, true]);
     assert_eq!(nudges(&real), [], "a conflict is no question");
     assert_eq!(calls(&real), [CallPurpose::Council, CallPurpose::Verify]);
     let council = &real.totals().by_purpose["council"];
@@ -127,6 +127,9 @@ fn three_reviews_that_fail_in_a_row_end_the_run() {
     assert_eq!(calls(&real), [CallPurpose::Review; 3]);
     assert!(output.err.contains("review"), "{}", output.err);
     assert_eq!(real.read("3.txt").as_deref(), Some("one\n"), "the work is kept");
-    let told = |event: &Event| matches!(event, Event::Note(NoteEvent::FeedbackAdded { source, .. }) if *source == FeedbackSource::Watchdog);
-    assert!(!real.journal().iter().any(|record| told(&record.event)), "the agent can't help it");
+    let is_feedback = |event: &Event| matches!(event, Event::Note(NoteEvent::FeedbackAdded { source, .. }) if *source == FeedbackSource::Watchdog);
+    assert!(
+        !real.journal().iter().any(|record| is_feedback(&record.event)),
+        "the agent can't help it"
+    );
 }
