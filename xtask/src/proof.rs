@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn unknown_arguments_are_named() {
         for (words, named) in [
             (&[][..], "`kill`"),
             (&["kil"], "`kil`"),

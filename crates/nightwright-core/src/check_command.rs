@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_shell_can_work_out_is_left_to_it() {
+    fn shell_expansions_are_left_to_the_shell() {
         for command in [
             "",
             "$RUNNER test",

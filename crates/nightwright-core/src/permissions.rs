@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_by_name_adds_to_the_rules_of_the_level() {
+    fn allowed_tools_add_to_the_rules_of_the_level() {
         let allowed = ["WebFetch", "Bash(git add:*)"];
         let edits = granted(&settings(Permissions::Edits, &allowed, &[]));
         assert_eq!(edits, ["Bash(git add:*)", "Bash(git commit:*)", "WebFetch"]);

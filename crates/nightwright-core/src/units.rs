@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_of_money_is_refused() {
+    fn an_invalid_amount_of_money_is_refused() {
         for dollars in [-0.01, f64::NAN, f64::INFINITY, 1e300] {
             assert_eq!(Usd::from_dollars(dollars), None, "{dollars}");
         }

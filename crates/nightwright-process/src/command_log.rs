@@ -66,14 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_byte_by_byte() {
+    fn output_within_the_limit_is_kept_byte_for_byte() {
         let bytes: Vec<u8> = (0..HEAD + TAIL).map(|n| u8::try_from(n % 251).unwrap()).collect();
         let chunks = bytes.chunks(60_001).map(<[u8]>::to_vec);
         assert!(kept(chunks) == bytes);
     }
 
     #[test]
-    fn of_more_the_beginning_and_the_end_are_kept_and_the_cut_is_named() {
+    fn longer_output_keeps_its_beginning_and_end_and_names_the_cut() {
         let block = b"0123456789abcdef".repeat(4096);
         let all = kept(std::iter::repeat_n(block.clone(), 100));
         let left_out = 100 * block.len() - HEAD - TAIL;

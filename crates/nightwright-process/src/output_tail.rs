@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_the_end_is_kept_however_it_comes() {
+    fn the_end_of_a_long_text_is_kept_for_any_chunking() {
         for size in [1, 3, 7, 100] {
             let mut tail = OutputTail::new(4);
             for chunk in b"0123456789".chunks(size) {

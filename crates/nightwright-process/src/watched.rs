@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_below_a_program_is_known_after_its_death_and_can_be_ended() {
+    fn descendants_are_known_and_can_be_killed_after_the_programs_death() {
         let mut watched = start("sleep 300 & sleep 300");
         until(|| {
             watched.poll().unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn who_noted_itself_is_known_and_a_later_process_of_its_number_is_not() {
+    fn a_registered_process_is_not_confused_with_a_reused_pid() {
         let note = fs::read_to_string("/proc/self/stat").unwrap();
         let mut family = ProcessFamily::default();
         family.add_noted(&note);

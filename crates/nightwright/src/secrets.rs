@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn where_secrets_can_not_be_looked_for_is_an_error_that_shows_none() {
+    fn an_unreadable_source_of_secrets_is_an_error_that_shows_none() {
         let wishes = SecretSettings {
             patterns: vec!["fine".to_owned(), "(".to_owned()],
             ..SecretSettings::default()
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_is_given_is_secret_when_it_looks_random() {
+    fn random_looking_values_for_the_agent_are_secret() {
         let own =
             [("ANY", "x7f3k9q2m4p8z6w5"), ("COLOR", "light green"), ("A_SECRET", "plain words")];
         assert_eq!(

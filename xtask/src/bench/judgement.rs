@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn unknown_arguments_are_named() {
         for (words, named) in
             [(&["--all"][..], "`--all`"), (&["--file"], "`--file`"), (&["--only", "a", "b"], "`b`")]
         {

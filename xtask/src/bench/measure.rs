@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_rounds_the_middle_one_counts() {
+    fn the_median_of_the_rounds_counts() {
         assert_eq!(median(vec![3, 1, 2]), Some(2));
         assert_eq!(median(Vec::<u8>::new()), None);
     }

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_on_a_screen_is_in_its_picture() {
+    fn the_text_of_a_screen_is_in_its_picture() {
         let mut parser = vt100::Parser::new(4, 30, 0);
         parser.process(b"plain <b>\r\n  \x1b[32mgreen\x1b[0m and \x1b[2mfaint\x1b[0m\r\n");
         parser.process("█░".as_bytes());

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_is_kept_from_the_supervisor() {
+    fn output_modules_may_not_use_the_supervisor() {
         for path in [format!("{SHELL}/{SHOWS}.rs"), format!("{SHELL}/{SHOWS}/inner.rs")] {
             let text = "\nuse crate::runtime::{\n    clock::C,\n    supervisor,\n};";
             let file = File::new(&path, text);

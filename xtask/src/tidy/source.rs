@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_comment_or_literal_is_code_again() {
+    fn text_after_a_comment_or_literal_is_code_again() {
         for text in [
             "// a\nx",
             "/* a /* a */ a */ x",

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn what_a_terminal_would_obey_is_taken_out() {
+fn control_sequences_are_removed() {
     let cases = [
         ("colour", "\u{1b}[1;31mred\u{1b}[0m", "red"),
         ("private mode", "a\u{1b}[?25lb", "ab"),
@@ -46,7 +46,7 @@ fn a_carriage_return_is_a_new_line() {
 }
 
 #[test]
-fn what_is_safe_is_not_copied() {
+fn safe_text_is_not_copied() {
     for text in ["", "plain\n\ttext", "grüße, 世界, 👩‍💻, e\u{301}"] {
         assert!(matches!(display_safe(text), Cow::Borrowed(same) if same == text));
     }
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_plain_stays_as_it_is(text in r"[ -~äöü\n\t]{0,80}") {
+    fn plain_text_is_unchanged(text in r"[ -~äöü\n\t]{0,80}") {
         prop_assert_eq!(display_safe(&text), text.as_str());
     }
 

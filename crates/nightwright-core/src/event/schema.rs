@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_does_not_fit() {
+    fn other_objects_do_not_fit_the_schema() {
         let schema = schema();
         for (name, value) in
             [("event", json!("unheard_of")), ("seq", json!(0)), ("v", json!(2)), ("at", json!(7))]

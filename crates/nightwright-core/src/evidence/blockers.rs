@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_is_code_is_empty_or_is_never_closed_is_none() {
+    fn quoted_empty_and_unclosed_blockers_do_not_count() {
         for message in [
             "```\n<blocker>a</blocker>\n```",
             "> <blocker>a</blocker>",

@@ -243,7 +243,7 @@ fn a_file_without_newlines_is_not_read_into_memory_whole() {
 }
 
 #[test]
-fn what_was_taken_back_after_the_last_good_line_is_forgotten() {
+fn truncated_lines_after_the_last_good_one_are_forgotten() {
     let whole = journal();
     let mut scan = Scan::new();
     let mut count = 0;

@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_written_is_read_to_its_end() {
+    fn any_command_is_parsed_to_its_end() {
         for line in [
             "'",
             "\"",

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_was_noticed_is_named_and_quoted_up_to_a_bound() {
+    fn every_finding_is_named_and_its_quotation_is_truncated() {
         let settings = Settings::default();
         for signal in ALL {
             let long = format!("Which one?{}", " word".repeat(10_000));

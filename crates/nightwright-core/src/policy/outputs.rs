@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_checks_create_or_rewrite_is_output_and_what_they_format_stays_work() {
+    fn files_that_checks_create_or_rewrite_are_output_but_formatted_files_are_work() {
         let touched = touched(&[
             ("coverage.xml", TouchKind::Created),
             ("results.json", TouchKind::Changed),

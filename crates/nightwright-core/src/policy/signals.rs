@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_at_once_is_the_same_event() {
+    fn signals_in_quick_succession_count_as_one() {
         for first in [Interrupt, Terminate] {
             for second in [Interrupt, Terminate, Hangup] {
                 for at in [EARLY, SOON] {

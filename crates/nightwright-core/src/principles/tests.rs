@@ -96,7 +96,7 @@ fn weights_left_out_are_the_presets() {
 }
 
 #[test]
-fn what_is_written_is_read_as_it_was() {
+fn written_principles_are_read_back_unchanged() {
     for preset in Preset::ALL {
         let principles = Principles::of(preset).with("urgency_tiers", weight(10));
         let text = principles.to_toml();
@@ -353,7 +353,7 @@ fn the_marker_stands_only_in_code() {
 }
 
 #[test]
-fn who_is_to_write_principles_is_shown_a_file_that_can_be_read_and_every_name() {
+fn the_example_of_a_principles_file_is_valid_and_complete() {
     let text = request(".nightwright/principles.toml", None);
     assert!(text.contains("`.nightwright/principles.toml`") && text.contains(EXAMPLE));
     let example = Principles::parse_toml(EXAMPLE).unwrap();

@@ -212,7 +212,7 @@ fn decision(iteration: u32, conflict: &str, decision: &str) -> Decision {
 }
 
 #[test]
-fn what_was_decided_stands_behind_the_notes_unless_the_inbox_tells_it() {
+fn decisions_follow_the_notes_unless_they_are_in_the_feedback() {
     let decisions = vec![decision(2, "fast\nor safe", "Safe."), decision(5, "old or new", "New.")];
     let told = feedback(FeedbackSource::Council, &decided_now(&decisions[1]));
     let briefing = Briefing { decisions, feedback: vec![told], ..briefing(6) };
@@ -370,7 +370,7 @@ fn a_reviewer_receives_the_agents_summary() {
 }
 
 #[test]
-fn what_is_special_about_an_iteration_is_said_at_the_end() {
+fn special_instructions_for_an_iteration_come_last() {
     let briefing = Briefing {
         kind: IterationKind::WrapUp,
         cut_off: true,

@@ -355,7 +355,7 @@ mod tests {
     const STRINGS: StringLimits = StringLimits { named: &[("text", 1 << 20)], others: 8 << 10 };
 
     #[test]
-    fn of_a_very_long_string_the_end_is_read_and_little_is_held() {
+    fn the_end_of_a_very_long_string_is_read_with_little_memory() {
         let mut lines = LineSplitter::default().of_json(STRINGS);
         let mut seen = 0;
         for (name, most) in [("text", 1 << 20), ("long", 8 << 10), ("text", 1 << 20)] {

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_clear_verdict_is_none() {
+    fn an_unclear_verdict_is_none() {
         for text in [
             "",
             "yes",

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_is_not_taken_for_one() {
+    fn other_text_is_not_parsed_as_a_version() {
         for line in [
             "",
             " ",

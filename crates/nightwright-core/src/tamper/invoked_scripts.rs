@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_does_not_run_as_a_script_is_not_found() {
+    fn files_that_a_command_does_not_execute_are_not_found() {
         for command in [
             "make check",
             "sh check.sh.bak",
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_added_is_its_own() {
+    fn scripts_that_the_agent_added_are_not_protected() {
         let after = FileSide::Text("exit 0".to_owned());
         let change = FileDiff { path: "check.sh".to_owned(), before: FileSide::Absent, after };
         assert_eq!(finding(&change, &scripts(&["sh check.sh".to_owned()])), None);

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_without_comments() {
+    fn masked_text_has_no_comments() {
         let language = PATTERNS.language("a.js").unwrap().0;
         assert_eq!(mask("a('b//c') // d", language).without_comments, "a('b//c')     ");
     }

@@ -71,7 +71,7 @@ const WEAKENED: [&[TamperCase]; 5] =
     [weakened::ROWS, emptied::ROWS, found::ROWS, checks::CHANGED, configured::CHANGED];
 
 #[test]
-fn of_a_file_that_is_not_known_only_what_a_check_runs_is_found() {
+fn opaque_files_are_found_only_if_a_check_runs_them() {
     let change = |path: &str| FileDiff {
         path: path.to_owned(),
         before: FileSide::Opaque,

@@ -78,7 +78,7 @@ mod tests {
     use crate::validation::answer;
 
     #[test]
-    fn what_was_not_judged_has_failed_and_what_was_not_asked_is_ignored() {
+    fn missing_criteria_have_failed_and_unknown_ones_are_ignored() {
         let text = r#"{"criteria": {"scope": {"verdict": "pass", "reason": " it is there "},
             "beauty": {"verdict": "fail"}, "steps": {"verdict": "perhaps"}, "outcome": 3}}"#;
         let judgement = read(Some(text), "").unwrap();

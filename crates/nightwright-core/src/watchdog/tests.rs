@@ -128,7 +128,7 @@ fn the_words_are_shown_as_they_were_written_and_on_one_line() {
 }
 
 #[test]
-fn what_stands_around_the_words_is_kept_as_it_was_written() {
+fn the_text_around_a_phrase_is_kept_verbatim() {
     let context = |words: &str| analyze(words).unwrap().context;
     let options = "I looked at both.\n\n- Option A keeps `the cache`.\n- Option B drops it.\n\n\
                    Which of the two do you prefer?";

@@ -97,7 +97,7 @@ fn how_long_it_was_silent_before_its_end_is_known() {
 }
 
 #[test]
-fn what_is_killed_before_its_result_is_priced_by_its_messages_and_never_too_low() {
+fn an_attempt_killed_before_its_result_is_priced_by_its_messages_and_never_too_low() {
     let recording = Recording::open("e_partial");
     let lines = recording.lines();
     let (last, before) = lines.split_last().expect("it has lines");

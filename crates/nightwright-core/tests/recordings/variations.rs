@@ -32,7 +32,7 @@ fn apart_from_counters(mut read: ReadRecording) -> (AttemptReport, Vec<AgentNews
 }
 
 #[test]
-fn what_is_only_a_part_has_nothing_that_does_not_come_whole() {
+fn partial_messages_contain_nothing_that_the_whole_ones_lack() {
     let mut parts = 0;
     for name in names() {
         let recording = Recording::open(&name);

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_finished_program_left_running_is_asked_to_leave_and_then_killed() {
+    fn processes_left_by_a_finished_program_get_sigterm_and_then_sigkill() {
         let mut state = GuardState::Watching;
         assert_eq!(state.handle(START, EXIT), [TOLD, GuardAction::Terminate]);
         assert_eq!(state.wake(after(4999)), None);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_on_a_leash_left_running_is_asked_to_leave() {
+    fn processes_left_by_a_program_that_was_left_running_get_sigterm() {
         let mut state = GuardState::Watching;
         state.handle(START, GuardEvent::Asked(GuardRequest::LeaveRunning));
         state.handle(START, GuardEvent::Alone);

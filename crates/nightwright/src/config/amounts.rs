@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused() {
+    fn an_invalid_duration_is_refused() {
         for text in ["", "-1", "-5m", "soon", "nan", "inf", "1e400", "5 parsecs"] {
             assert!(duration(text).is_err(), "{text}");
         }

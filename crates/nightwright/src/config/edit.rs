@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unset_goes_with_the_table_that_it_empties() {
+    fn unsetting_the_last_key_removes_the_table() {
         let text = "delay = 1\n\n[limits]\nmax_cost = 5\n";
         assert_eq!(drop(text, "limits.max_cost").as_deref(), Some("delay = 1\n"));
         assert_eq!(drop(text, "limits.max_tokens"), None);

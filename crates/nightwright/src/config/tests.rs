@@ -88,7 +88,7 @@ fn layers(key: &'static Key, values: [&ConfigValue; 2]) -> Vec<ConfigLayer> {
 }
 
 #[test]
-fn of_every_key_the_later_layer_wins() {
+fn the_later_layer_wins_for_every_key() {
     for key in KEYS.iter().filter(|key| key.name != "mode") {
         let (one, two) = (value(EXAMPLE, key), value(ANOTHER, key));
         assert_ne!(one, two, "{}", key.name);

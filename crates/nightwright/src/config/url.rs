@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_none() {
+    fn an_invalid_address_is_none() {
         for text in [
             "",
             "ntfy.sh/topic",

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_taken_back_when_a_later_file_can_t_be() {
+    fn written_files_are_removed_if_a_later_one_fails() {
         let project = tempfile::tempdir().unwrap();
         fs::write(project.path().join("old"), "mine").unwrap();
         let mut placing = FilePlan::default();

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_t_be_written_is_said_once() {
+    fn a_failed_write_is_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         fs::create_dir_all(path.join("in the way")).unwrap();

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_a_text() {
+    fn invalid_json_is_output_as_text() {
         for (line, text) in [
             (&b"plain words"[..], "plain words"),
             (br#"{"half":"#, r#"{"half":"#),

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_says_beats_the_environment_and_that_the_terminal() {
+    fn options_beat_the_environment_and_the_environment_beats_the_terminal() {
         use ColorChoice::{Always, Auto, Never};
         let term = ("TERM", "xterm");
         assert!(color(Auto, &[term], true));

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_program_for_it_that_is_the_reason() {
+    fn a_missing_inhibitor_program_is_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunId("20261116-183131-0a1b".to_owned());
         let why = program(&run, Some(folder.path().as_os_str())).unwrap_err();

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_together_is_no_key() {
+    fn several_bytes_at_once_are_no_key() {
         for came in ["", "ss", "s\n", "\u{1b}s", "\u{1b}OS", "\u{1b}[1;2R", "git status\n"] {
             assert_eq!(parse_key(came.as_bytes()), None, "{came:?}");
         }

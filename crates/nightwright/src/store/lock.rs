@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crash_left_in_the_file_does_not_matter() {
+    fn leftovers_of_a_crash_in_the_lock_file_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let long = "x".repeat(10_000);

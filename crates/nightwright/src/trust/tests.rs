@@ -140,7 +140,7 @@ fn going_back_to_something_that_was_approved_needs_no_approval() {
 }
 
 #[test]
-fn of_values_that_were_approved_before_the_newest_are_remembered() {
+fn the_newest_approved_values_are_remembered() {
     let item = |text: &str| TrustItem::new("x".to_owned(), text.to_owned(), text.as_bytes());
     let mut approval = Approval::of(&item("0"), None);
     for number in 1..100 {
@@ -151,7 +151,7 @@ fn of_values_that_were_approved_before_the_newest_are_remembered() {
 }
 
 #[test]
-fn what_is_no_plain_file_is_an_item_that_says_so() {
+fn a_special_file_is_an_item_that_says_so() {
     let project = project("");
     let path = project.path();
     let outside = tempfile::tempdir().unwrap();
@@ -191,7 +191,7 @@ fn only_what_is_called_a_secret_is_hidden() {
 }
 
 #[test]
-fn of_a_hook_its_first_lines_are_shown() {
+fn the_first_lines_of_a_hook_are_shown() {
     let project = project("");
     fs::write(project.path().join(HOOKS).join("started"), "#!/bin/sh\na\nb\nc\nd\n").unwrap();
     let shown = &found(project.path())[0].shown;

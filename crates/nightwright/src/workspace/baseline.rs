@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_kept_is_read_again_whatever_its_name() {
+    fn stored_files_are_read_again_under_any_name() {
         let folder = tempfile::tempdir().unwrap();
         let odd = Path::new(OsStr::from_bytes(b"odd \xff\nname"));
         fs::write(folder.path().join(odd), "text").unwrap();

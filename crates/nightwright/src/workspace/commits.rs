@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_hash_is_never_shown_to_git() {
+    fn invalid_hashes_are_never_passed_to_git() {
         for odd in ["--output=x", "HEAD", "", "abc", "-0123456789012345678901234567890123456789"] {
             let error = commits(Path::new("."), None, odd, 5, &Secrets::default()).unwrap_err();
             assert!(error.contains("is not a commit hash"), "{error}");

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_files_some_are_listed_and_all_are_counted() {
+    fn some_of_many_files_are_listed_and_all_are_counted() {
         let many: Vec<_> =
             (0..3000).map(|n| change(&format!("{n:04}"), FileSide::Absent, text("x\n"))).collect();
         let inspection = inspected(&many);

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_huge_file_the_ends_and_the_times_are_its_name() {
+    fn a_huge_file_is_identified_by_its_ends_and_times() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("huge");
         // A sparse file: reading all of it would take hours.

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said_and_not_guessed() {
+    fn an_unknown_git_status_is_reported_and_not_guessed() {
         for output in ["1 .M\0", "x y\0", "1 .M N... 1 2 3 zz yy p\0"] {
             assert!(matches!(status(output.as_bytes()), Err(GitError::Odd(_))), "{output}");
         }

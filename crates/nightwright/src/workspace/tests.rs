@@ -131,7 +131,7 @@ fn a_folder_in_place_of_the_notes_is_an_error_that_names_it() {
 }
 
 #[test]
-fn of_endless_notes_only_the_ends_are_read() {
+fn only_the_ends_of_endless_notes_are_read() {
     let (folder, _) = project();
     let text = format!("BEGIN{}END", "€".repeat(1 << 20));
     fs::write(folder.path().join("NOTES.md"), &text).unwrap();

@@ -109,7 +109,7 @@ fn a_run_continues_with_the_command_it_was_begun_with() {
 }
 
 #[test]
-fn what_can_t_be_run_is_named_before_anything_starts() {
+fn a_program_that_cannot_run_is_named_before_anything_starts() {
     let refusal = |command: &str, code: i32| {
         let env = TestEnv::new();
         env.file("plain.txt", "text");

@@ -222,7 +222,7 @@ fn an_answer_is_not_believed_for_ever_nor_from_the_future() {
 }
 
 #[test]
-fn whatever_is_wrong_with_the_cache_does_no_harm() {
+fn a_damaged_cache_does_no_harm() {
     type Harm = fn(&Path);
     let harms: [(&str, Harm); 6] = [
         ("no JSON", |file| fs::write(file, b"\0\xff{").unwrap()),
@@ -334,7 +334,7 @@ async fn a_version_is_found_behind_the_warnings_of_an_interpreter() {
 }
 
 #[test]
-fn what_is_covered_is_what_was_recorded() {
+fn the_covered_versions_are_those_of_the_recordings() {
     let mut versions = Vec::new();
     for folder in fs::read_dir(recordings()).unwrap() {
         let meta = fs::read_to_string(folder.unwrap().path().join("meta.json")).unwrap();

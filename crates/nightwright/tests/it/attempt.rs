@@ -227,7 +227,7 @@ async fn a_prompt_that_looks_like_a_command_of_the_program_is_not_run_as_one() {
 }
 
 #[tokio::test]
-async fn what_is_left_of_the_group_goes_with_the_attempt() {
+async fn remaining_processes_of_the_group_are_killed_with_the_attempt() {
     let stage = AgentEnv::new();
     // The agent leaves a child that keeps the pipes open.
     let mut agent = stage.shell("cat >/dev/null; sleep 1000 & echo $! >sleeper; exit 5");

@@ -151,7 +151,7 @@ fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_notifi
 }
 
 #[test]
-fn where_nothing_can_keep_it_awake_the_run_continues() {
+fn without_an_inhibitor_the_run_continues() {
     let env = TestEnv::new();
     go(&env);
     let mut command = command(&env, &["-v"]);

@@ -240,7 +240,7 @@ fn files_of_other_editors_can_be_read_and_written() {
 }
 
 #[test]
-fn what_is_no_text_file_is_refused() {
+fn a_binary_configuration_file_is_refused() {
     let env = configured("");
     let file = env.project().join(".nightwright/config.toml");
     fs::write(&file, b"# one\n# \xff\n").unwrap();

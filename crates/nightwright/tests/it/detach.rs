@@ -216,7 +216,7 @@ fn programs_get_one_object_and_the_quiet_get_the_id() {
 }
 
 #[test]
-fn what_goes_wrong_before_is_said_here_and_has_its_exit_code() {
+fn errors_before_the_detach_are_reported_with_their_exit_code() {
     let env = TestEnv::new();
     env.run(&["run", "--detach"]).exits(2).says(&["neither a task nor a goal was given"]);
     env.run(&["run", "-p", "x", "--detach", "--nonsense"]).exits(2).says(&["--nonsense"]);
@@ -246,7 +246,7 @@ fn words_for_the_agent_that_look_like_the_option_stay_words() {
 }
 
 #[test]
-fn what_is_asked_is_asked_on_the_terminal_before_it_is_left() {
+fn questions_are_asked_before_the_terminal_is_left() {
     let detached = DetachedRun { env: TestEnv::new() };
     let env = &detached.env;
     fs::create_dir(env.project().join(".nightwright")).unwrap();
@@ -380,7 +380,7 @@ fn a_run_that_ends_at_once_is_reported_here() {
 }
 
 #[test]
-fn where_the_id_can_t_be_printed_the_run_is_named_all_the_same() {
+fn the_run_is_named_even_if_its_id_cannot_be_printed() {
     let detached = DetachedRun { env: TestEnv::new() };
     let env = &detached.env;
     let script = env.script(HELD);

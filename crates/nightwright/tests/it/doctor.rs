@@ -109,7 +109,7 @@ fn finding(value: &Value, topic: &str) -> Value {
 }
 
 #[test]
-fn where_all_is_well_every_finding_is_one_line() {
+fn without_problems_every_finding_is_one_line() {
     let env = healthy();
     let variables = [("ANTHROPIC_API_KEY", "k"), ("NIGHTWRIGHT_VERIFY_COMMANDS", "make test")];
     let output = doctor(&env, &[], &variables).exits(0);
@@ -131,7 +131,7 @@ fn where_all_is_well_every_finding_is_one_line() {
 }
 
 #[test]
-fn where_nothing_is_there_every_finding_says_what_to_do() {
+fn on_an_empty_system_every_finding_says_what_to_do() {
     let env = TestEnv::new();
     let path = env.path("bin").display().to_string();
     let output = doctor(&env, &[], &[("PATH", &path)]).exits(1);
@@ -454,7 +454,7 @@ fn a_stream_that_has_moved_on_is_used_and_told() {
 }
 
 #[test]
-fn what_a_failed_probe_printed_is_kept_where_it_says() {
+fn the_output_of_a_failed_probe_is_kept_in_the_named_file() {
     let env = printing("Hello!\n", 3);
     let value = json(&doctor(&env, &["--probe", "--json"], &[]).exits(1));
     let probe = finding(&value, "probe");

@@ -88,7 +88,7 @@ fn a_failing_check_names_what_it_did_not_get_and_a_passing_one_does_not() {
 }
 
 #[test]
-fn what_the_project_s_files_mention_and_the_agent_does_not_get_is_named_at_the_start() {
+fn withheld_variables_that_the_project_mentions_are_named_at_the_start() {
     let env = TestEnv::new();
     let said = "This project's files mention";
     let output = run(&env, &["--verify", "true"], &[]).exits(0);

@@ -178,7 +178,7 @@ fn links_out_of_the_project_are_not_followed() {
 }
 
 #[test]
-fn what_is_no_plain_file_or_too_large_is_a_warning() {
+fn a_special_or_too_large_file_is_a_warning() {
     let place = EvidenceEnv::new();
     fs::create_dir(place.project().join(STATUS)).unwrap();
     place.write(TODO, &"- [x] a\n".repeat(1 << 20));
@@ -221,7 +221,7 @@ fn a_plan_of_which_a_part_can_t_be_read_has_no_boxes() {
 }
 
 #[test]
-fn what_an_earlier_run_said_is_moved_into_the_run_folder() {
+fn the_status_file_of_an_earlier_run_is_moved_into_the_run_folder() {
     for text in [
         r#"{"complete": true}"#,
         r#"{"status": "Done"}"#,

@@ -371,7 +371,7 @@ fn a_look_that_git_fails_in_is_walked_and_is_neither_work_nor_the_end_of_git() {
 }
 
 #[test]
-fn what_is_ignored_counts_once_it_is_committed() {
+fn an_ignored_file_counts_once_it_is_committed() {
     let repo = Repo::new();
     let mut workspace = repo.workspace();
     let start = workspace.snapshot();
@@ -403,7 +403,7 @@ fn going_back_and_forth_makes_no_commits() {
 }
 
 #[test]
-fn what_is_staged_ignored_or_of_another_line_s_end_at_the_start_is_no_change() {
+fn staged_and_ignored_files_and_other_line_endings_at_the_start_are_no_change() {
     let repo = Repo::new();
     repo.write(".gitattributes", "*.bat eol=crlf\n").write("x.bat", "one\r\ntwo\r\n");
     repo.commit("lines");

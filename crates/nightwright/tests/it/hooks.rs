@@ -313,7 +313,7 @@ fn any_other_exit_is_a_warning_with_the_last_words_and_the_run_continues() {
 }
 
 #[test]
-fn what_a_hook_changes_is_not_the_agents_work() {
+fn changes_of_a_hook_are_not_the_agents_work() {
     let env = project();
     hook(&env, "iteration_finished", "echo more >> changed.txt");
     run(&env, IDLES, &["-m", "9", "--stagnation-threshold", "2", "--no-detect"]).exits(0);
@@ -374,7 +374,7 @@ fn meddling(env: &TestEnv, with: &str) -> String {
 }
 
 #[test]
-fn what_the_agent_makes_of_the_copies_is_not_run() {
+fn changed_copies_of_hooks_are_not_run() {
     for harm in [
         "printf 'echo evil >> SEEN/ran' >> hooks/iteration_finished",
         "chmod 600 hooks/*",
@@ -421,7 +421,7 @@ end = { result = "Some of it." }
 }
 
 #[test]
-fn what_was_not_approved_is_not_run() {
+fn hooks_without_approval_are_not_run() {
     let env = project();
     hook(&env, "started", "touch SEEN/ran");
     let script = env.script(WORKS);
@@ -436,7 +436,7 @@ fn what_was_not_approved_is_not_run() {
 }
 
 #[test]
-fn what_can_t_be_run_is_named_once_at_the_start() {
+fn a_hook_that_cannot_run_is_named_once_at_the_start() {
     let env = project();
     file(&env, "started", "#!/bin/sh\ntouch SEEN/ran\n", 0o644);
     file(&env, "iteration-finished", "#!/bin/sh\ntouch SEEN/ran\n", 0o755);

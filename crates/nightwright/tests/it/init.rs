@@ -340,7 +340,7 @@ fn used() -> TestEnv {
 }
 
 #[test]
-fn what_other_tools_left_is_imported_and_stays_where_it_is() {
+fn files_of_other_tools_are_imported_and_stay_in_place() {
     let env = used();
     let before: Vec<_> = tree(&env.project())
         .into_iter()
@@ -395,7 +395,7 @@ fn what_other_tools_left_is_imported_and_stays_where_it_is() {
 }
 
 #[test]
-fn what_was_imported_is_named_and_not_imported_again() {
+fn imported_files_are_named_and_not_imported_again() {
     let env = with(&[(".ralph/PROMPT.md", "Work."), (".ralph/fix_plan.md", "- [ ] one\n")]);
     env.run(&["init", "--yes"]).exits(0).says(&["Next:\n  nightwright run ralph   "]);
     let before = tree(&env.project());

@@ -71,7 +71,7 @@ fn how_the_process_ended_decides_where_the_stream_does_not() {
 }
 
 #[test]
-fn what_was_printed_on_standard_error_tells_of_a_bad_start() {
+fn standard_error_explains_a_bad_start() {
     let env = TestEnv::new();
     let (empty, errors) = (stream(&env, &[]), env.path("stderr.txt"));
     fs::write(&errors, "error: unknown option '--frobnicate'\n").unwrap();
@@ -89,7 +89,7 @@ fn what_was_printed_on_standard_error_tells_of_a_bad_start() {
 }
 
 #[test]
-fn what_a_killed_agent_did_not_live_to_report_is_an_estimate_or_unknown() {
+fn unreported_costs_of_a_killed_agent_are_estimated_or_unknown() {
     let killed = inspected(&[INIT, BASH], &["--signal", "9"]);
     assert_eq!((&killed["cost_usd"], &killed["cost_estimated"]), (&json!(0.000_525), &json!(true)));
     let killed = inspected(&[INIT], &["--signal", "9"]);
@@ -151,7 +151,7 @@ fn a_dash_is_standard_input() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_with_its_name() {
+fn an_unreadable_file_is_named() {
     let env = TestEnv::new();
     let path = stream(&env, &[INIT]);
     let project = env.project().display().to_string();

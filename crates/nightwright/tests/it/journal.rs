@@ -84,7 +84,7 @@ fn reopened(disk: &FakeDisk) -> (Journal, JournalWriter<FakeFile>) {
 }
 
 #[test]
-fn what_was_recorded_is_read_again_and_continues() {
+fn a_recorded_journal_is_read_again_and_continues() {
     let everything: Vec<_> = event::samples().into_iter().map(record).collect();
     let JournalOnDisk { path, _folder } = on_disk(&everything);
     let count = everything.len() as u64;
@@ -149,7 +149,7 @@ fn a_missing_line_is_damage() {
 }
 
 #[test]
-fn what_a_newer_nightwright_wrote_is_refused_with_the_way_out_and_never_cut() {
+fn a_newer_journal_is_refused_with_a_hint_and_never_truncated() {
     let common = "\"seq\":2,\"at\":\"2026-11-15T23:40:33Z\",\"active_ms\":1,\"run\":\"r\"";
     for (members, expected) in [
         (format!("{{\"v\":2,{common},\"event\":\"warning\""), "has version 2"),
@@ -286,7 +286,7 @@ fn play(disk: &FakeDisk) -> (Vec<Record>, usize) {
 }
 
 #[test]
-fn whatever_fails_and_wherever_it_crashes_the_journal_is_valid_and_keeps_its_word() {
+fn after_any_fault_or_crash_the_journal_is_valid_and_complete() {
     let operations = [Operation::Append, Operation::Sync];
     let faults = [Fault::NoSpace, Fault::Io, Fault::Short(1), Fault::Short(200)];
     for operation in operations {

@@ -10,7 +10,7 @@ use nightwright::store::lock::peek;
 use nightwright_core::units::RunId;
 
 #[test]
-fn of_many_racing_starts_one_wins_and_the_others_learn_who() {
+fn one_of_many_racing_starts_wins_and_the_others_learn_which() {
     const RACERS: usize = 50;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");

@@ -17,7 +17,7 @@ fn starts() -> usize {
 }
 
 #[test]
-fn of_two_hundred_simultaneous_starts_one_wins_and_the_others_name_it() {
+fn one_of_two_hundred_simultaneous_starts_wins_and_the_others_name_it() {
     let env = TestEnv::new();
     let script = env.script(HANGING);
     let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];

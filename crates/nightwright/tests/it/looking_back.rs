@@ -384,7 +384,7 @@ fn the_last_of_two_runs_of_the_same_second_is_the_one_that_began_later() {
 }
 
 #[test]
-fn what_the_next_iteration_receives_can_be_had_as_an_object() {
+fn the_next_prompt_can_be_printed_as_json() {
     let env = TestEnv::new();
     let object = env.run(&["prompt", "-p", "Do it all.", "-m", "2", "--json"]).exits(0).out;
     let page: Value = serde_json::from_str(&object).unwrap();

@@ -190,7 +190,7 @@ fn a_goal_is_reached_by_a_promise_and_handed_over_by_notes() {
 }
 
 #[test]
-fn what_an_earlier_run_said_of_the_task_counts_nothing_in_this_one() {
+fn the_status_of_an_earlier_run_does_not_count() {
     let env = with_task("iterative");
     env.file(".nightwright/tasks/port/.status.json", "{\"complete\": true}");
     let status = env.project().join(".nightwright/tasks/port/.status.json");

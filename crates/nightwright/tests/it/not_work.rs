@@ -52,7 +52,7 @@ fn always(steps: &str, count: usize) -> String {
 }
 
 #[test]
-fn what_a_run_prints_into_the_project_is_no_work() {
+fn output_of_a_run_in_the_project_is_no_work() {
     for with_git in [true, false] {
         let env = if with_git { repository() } else { TestEnv::new() };
         let script = env.script(&always(r#"{ say = "Let me look." }"#, 9));
@@ -119,7 +119,7 @@ fn the_gate_does_not_see_what_the_run_prints_also_after_a_resumption() {
 }
 
 #[test]
-fn what_a_check_writes_is_no_work_and_is_named() {
+fn files_written_by_a_check_are_no_work_and_are_named() {
     let env = repository();
     let check = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; \
                  echo \"{ \\\"run\\\": $n }\" > results.json; false";

@@ -217,7 +217,7 @@ fn a_run_that_continues_tells_its_next_end_and_not_its_past() {
 }
 
 #[test]
-fn what_fails_at_first_is_tried_again_under_the_same_key() {
+fn a_failed_request_is_retried_with_the_same_key() {
     let env = TestEnv::new();
     let server = Server::start(vec![
         ServerAnswer::With(500, "", "try later"),
@@ -279,7 +279,7 @@ fn each_unreachable_server_costs_one_warning_and_never_the_run() {
 }
 
 #[test]
-fn what_a_server_repeats_of_its_address_is_masked_before_it_is_cut() {
+fn a_repeated_address_is_masked_before_it_is_cut() {
     for (path, answer) in [
         ("/topic-of-mine", "no such topic: topic-of-mine"),
         ("/hooks/topic-of-mine", "Cannot POST /hooks/topic-of-mine: no topic-of-mine"),
@@ -352,7 +352,7 @@ fn mistakes_are_reported_before_a_run_begins() {
 }
 
 #[test]
-fn what_a_project_configures_needs_an_approval() {
+fn project_configuration_needs_an_approval() {
     let (env, server) = (TestEnv::new(), Server::kind());
     fs::create_dir(env.project().join(".nightwright")).unwrap();
     env.file(

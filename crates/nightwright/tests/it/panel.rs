@@ -223,7 +223,7 @@ fn the_key_s_stops_after_the_iteration_however_often_it_is_pressed() {
 }
 
 #[test]
-fn what_is_pasted_or_typed_for_the_shell_and_keys_that_send_more_than_one_byte_stop_nothing() {
+fn pasted_text_and_multibyte_keys_stop_nothing() {
     let env = TestEnv::new();
     let ahead = |command: &str| format!("until [ -e typed ]; do sleep 0.02; done; {command}");
     let terminal = typed(&env, HELD, ahead);

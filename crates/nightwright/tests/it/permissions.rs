@@ -255,7 +255,7 @@ fn the_check_is_not_offered_to_a_run_that_has_no_use_for_it() {
 }
 
 #[test]
-fn whatever_makes_a_run_refuse_comes_before_the_questions() {
+fn refusals_come_before_the_questions() {
     let env = TestEnv::new();
     let screen = typed(&env, "run no-such-task").shows("exit=");
     assert!(screen.contains("Task not found"), "{screen}");

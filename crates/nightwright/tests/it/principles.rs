@@ -133,7 +133,7 @@ fn without_a_terminal_the_file_of_another_tool_is_taken_unless_something_else_wa
 }
 
 #[test]
-fn what_is_wrong_is_named_and_writes_nothing() {
+fn invalid_input_is_named_and_writes_nothing() {
     let env = with(&[
         (FOREIGN, "layer0:\n  auditability: 99\n"),
         ("bad.toml", "[development]\nspeed_corectness = 3\n"),
@@ -176,7 +176,7 @@ fn a_link_out_of_the_project_is_not_followed() {
 }
 
 #[test]
-fn what_the_agent_receives_can_be_seen_before_and_after_it_is_written() {
+fn the_text_for_the_agent_can_be_shown_before_and_after_writing() {
     let env = TestEnv::new();
     env.run(&["principles", "--show"]).exits(1).says(&["there are no principles here"]);
     let before = env.run(&["principles", "--show", "--preset", "startup"]).exits(0).out;
@@ -306,7 +306,7 @@ fn a_usual_place_of_the_user_is_no_promise_that_a_file_is_there() {
 }
 
 #[test]
-fn where_there_shall_be_no_principles_none_are_written() {
+fn with_principles_disabled_none_are_written() {
     for (whose, back) in [
         (&[][..], "nightwright config unset principles.file"),
         (&["--user"], "nightwright config unset --user principles.file"),
@@ -337,7 +337,7 @@ fn an_unwritable_path_is_reported_before_the_first_question() {
 }
 
 #[test]
-fn what_is_nightwrights_own_is_never_written_over() {
+fn files_of_nightwright_are_never_overwritten() {
     let env = with_task();
     env.run(&["config", "set", "delay", "1s"]).exits(0);
     symlink(".nightwright", env.project().join("link")).unwrap();
@@ -364,7 +364,7 @@ fn what_is_nightwrights_own_is_never_written_over() {
 }
 
 #[test]
-fn who_only_judges_needs_no_principles() {
+fn a_verification_needs_no_principles() {
     let env = with(&[(".nightwright/config.toml", "principles.collect = true\n")]);
     env.run(&["new", "t"]).exits(0);
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Work.\n").file(FILE, "broken");

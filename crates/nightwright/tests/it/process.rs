@@ -55,7 +55,7 @@ async fn a_command_finds_its_input_closed() {
 }
 
 #[tokio::test]
-async fn of_a_flood_the_end_is_kept() {
+async fn the_end_of_a_flood_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let command = "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end";
     let finished = run(&folder, command, TEST_TIMEOUT, &StopHandle::default()).await;
@@ -93,7 +93,7 @@ async fn a_command_can_be_stopped_from_elsewhere() {
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_running_is_ended_and_not_waited_for() {
+async fn processes_left_by_a_command_are_killed_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let command = "sleep 1000 & echo $! >sleeper; echo done";
     let finished = run(&folder, command, TEST_TIMEOUT, &StopHandle::default()).await;

@@ -115,7 +115,7 @@ fn the_agents_words_come_before_the_end_of_its_attempt() {
 }
 
 #[test]
-fn what_follows_from_the_agents_words_is_shown_below_them() {
+fn events_caused_by_a_message_are_shown_below_it() {
     let folder = tempfile::tempdir().unwrap();
     let paper = SharedBuffer::default();
     output(folder.path(), 1);

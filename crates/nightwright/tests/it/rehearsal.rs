@@ -245,7 +245,7 @@ async fn the_log_of_a_rehearsal_is_private() {
 }
 
 #[tokio::test]
-async fn what_was_asked_is_never_written_through_a_link() {
+async fn the_log_of_a_rehearsal_is_never_written_through_a_link() {
     let stage = AgentEnv::with_script("");
     let target = stage.project().join("target");
     symlink(&target, stage.log()).unwrap();
@@ -324,7 +324,7 @@ async fn an_answer_to_a_further_message_can_do_something() {
 }
 
 #[tokio::test]
-async fn what_is_done_several_times_is_done_so_often() {
+async fn repeated_steps_are_played_that_many_times() {
     let stage = AgentEnv::with_script(
         r#"[[attempt]]
         steps = [

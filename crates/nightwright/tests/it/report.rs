@@ -206,7 +206,7 @@ fn progress_has_no_symbols_where_the_locale_has_none() {
 }
 
 #[test]
-fn what_the_agent_wrote_is_not_spelled_in_letters() {
+fn text_of_the_agent_is_not_transliterated() {
     let paper = SharedBuffer::default();
     let style = style(false, ColorChoice::Never).with_width(Some(60));
     let mut reporter = reporter(OutputLevel::Verbose, style, Box::new(paper.clone()));
@@ -394,7 +394,7 @@ fn colour_adds_nothing_that_the_words_do_not_say() {
 }
 
 #[test]
-fn what_the_agent_wrote_can_not_steer_the_terminal() {
+fn text_of_the_agent_cannot_control_the_terminal() {
     let paper = SharedBuffer::default();
     let mut reporter =
         reporter(OutputLevel::Verbose, style(true, ColorChoice::Never), Box::new(paper.clone()));

@@ -116,7 +116,7 @@ fn no_text_in_the_page_runs_code_or_sends_requests() {
 }
 
 #[test]
-fn what_got_into_the_page_all_the_same_is_stopped_by_its_policy() {
+fn injected_content_is_stopped_by_the_content_security_policy() {
     let env = TestEnv::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();

@@ -290,7 +290,7 @@ fn prompts(env: &TestEnv) -> String {
 }
 
 #[test]
-fn what_a_person_says_is_reported_as_it_was_by_a_run_that_continues() {
+fn a_resumed_run_reports_operator_messages_unmasked() {
     let words = format!("say {SECRET} twice");
     for kept in [true, false] {
         let env = planted();
@@ -365,7 +365,7 @@ fn stars_in_a_goal_are_not_taken_for_masks() {
 }
 
 #[test]
-fn what_the_user_calls_secret_is_masked_and_a_bad_pattern_is_named() {
+fn configured_secrets_are_masked_and_a_bad_pattern_is_named() {
     let env = TestEnv::new();
     let script = env.script(
         "[[attempt]]\nsteps = [{ say = \"see ticket-4711 at first-street-9\" }]\n\

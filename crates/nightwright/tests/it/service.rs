@@ -61,7 +61,7 @@ fn unit(env: &TestEnv) -> PathBuf {
 }
 
 #[test]
-fn what_a_shutdown_or_a_power_failure_cut_off_continues() {
+fn runs_cut_off_by_a_shutdown_or_power_failure_continue() {
     for (how, code) in [(Signal::TERM, Some(130)), (Signal::KILL, None)] {
         let env = with_task();
         let mut child = at_work(&env);
@@ -79,7 +79,7 @@ fn what_a_shutdown_or_a_power_failure_cut_off_continues() {
 }
 
 #[test]
-fn what_a_person_stopped_stays_so() {
+fn a_run_stopped_by_the_operator_stays_stopped() {
     for stop in [Some(&["stop", "--now"][..]), None] {
         let env = with_task();
         let child = at_work(&env);
@@ -103,7 +103,7 @@ fn what_a_person_stopped_stays_so() {
 }
 
 #[test]
-fn what_was_paused_waits_for_who_paused_it() {
+fn a_paused_run_waits_for_the_operator() {
     let env = with_task();
     let child = at_work(&env);
     env.run(&["pause"]).exits(0);

@@ -139,7 +139,7 @@ fn json_has_nothing_in_it_that_a_terminal_obeys() {
 }
 
 #[test]
-fn where_the_locale_is_not_utf8_a_cut_is_shown_in_its_letters() {
+fn without_utf8_a_cut_is_shown_in_ascii() {
     let env = TestEnv::new();
     let script = env.script("[[attempt]]\nend = { result = 'Nothing.' }\n");
     let goal = "much to do ".repeat(40);

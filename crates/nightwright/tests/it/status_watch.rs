@@ -317,7 +317,7 @@ fn a_folder_that_is_replaced_is_watched_like_the_one_before() {
 }
 
 #[test]
-fn where_the_system_has_no_news_looking_finds_every_change() {
+fn without_notifications_polling_finds_every_change() {
     let how = WatchOptions { means: WatchMethod::Poll, ..WatchOptions::default() };
     let mut watched = WatchedStatus::saying(&status(1, "before"), &how);
     for done in 2..4 {

@@ -372,7 +372,7 @@ async fn a_journal_that_fails_at_the_very_word_to_end_an_attempt_ends_it_all_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_led_to_the_end_is_recorded_with_it_in_the_space_set_aside() {
+async fn the_cause_of_the_end_is_recorded_in_the_reserved_space() {
     let stage = SupervisorEnv::new();
     let (play, _) = ScriptedEffects::new(vec![finishes(true)], &["one"]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);

@@ -100,7 +100,7 @@ fn a_malicious_repository_does_nothing_before_it_is_approved() {
 }
 
 #[test]
-fn what_was_not_approved_can_be_left_out_and_the_run_says_so() {
+fn unapproved_settings_can_be_left_out_with_a_message() {
     let env = malicious();
     rehearse(&env, &["run", "t", "--ignore-untrusted"]).exits(0).says(&[
         "Not used, because you have not approved it",
@@ -154,7 +154,7 @@ fn approved_it_takes_effect_until_it_changes() {
 }
 
 #[test]
-fn what_the_user_sets_is_approved_by_that_and_nothing_next_to_it() {
+fn setting_a_value_approves_that_value_only() {
     let env = TestEnv::new();
     fs::create_dir_all(env.project().join(".nightwright")).unwrap();
     env.file(".nightwright/config.toml", "agent.args = [\"--evil\"]\n");
@@ -221,7 +221,7 @@ fn links_out_of_the_project_are_refused_wherever_they_are() {
 }
 
 #[test]
-fn what_changed_is_shown_next_to_what_was_approved() {
+fn changes_are_shown_next_to_the_approved_values() {
     let env = TestEnv::new();
     fs::create_dir_all(env.project().join(".nightwright/hooks")).unwrap();
     env.file(".nightwright/config.toml", "verify.commands = [\"make test\"]\n")

@@ -162,7 +162,7 @@ fn a_blocked_pipe_does_not_hold_up_the_run() {
 }
 
 #[test]
-fn what_does_not_fit_on_the_disk_is_no_secret() {
+fn events_that_cannot_be_written_cause_a_warning() {
     let scene = FakeAgentEnv::new("init; until_told go; result done");
     let mut command = scene.command(&["-m", "1", "--output", "json"]);
     command.stdout(File::options().write(true).open("/dev/full").unwrap());

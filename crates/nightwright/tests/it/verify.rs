@@ -194,7 +194,7 @@ fn how_closely_it_looks_decides_about_tools_model_and_turns() {
 }
 
 #[test]
-fn where_nothing_can_verify_it_says_what_to_set() {
+fn without_a_verifier_the_error_names_the_setting() {
     let env = without_model();
     env.run(&["verify", "a"]).exits(2).says(&["nothing to verify with", "`verify.commands`"]);
     assert!(env.runs().is_empty());
@@ -202,7 +202,7 @@ fn where_nothing_can_verify_it_says_what_to_set() {
 }
 
 #[test]
-fn what_cant_be_paid_is_not_asked_again() {
+fn an_unaffordable_verdict_is_not_requested_again() {
     let env = with_task("");
     let script = "[[verify]]\nverdict = \"unreadable\"\nreason = \"Hard to say.\"\n";
     let said = object(&rehearse(&env, script, &["--json", "--max-cost", "0.01"]).exits(3));
@@ -268,7 +268,7 @@ fn judging_can_be_interrupted() {
 }
 
 #[test]
-fn what_comes_to_no_answer_leaves_the_last_report_as_it_is() {
+fn a_verification_without_an_answer_keeps_the_last_report() {
     let env = without_model();
     env.file(REPORT, "# a: verified\n\nas it was\n");
     let child = env.start(&["verify", "a", "--json", "--verify", "sleep 100"]);
@@ -304,7 +304,7 @@ fn hostile_words_are_no_markup_in_the_report() {
 }
 
 #[test]
-fn what_the_agent_makes_of_the_checks_takes_no_effect_in_its_run() {
+fn changes_of_the_agent_to_the_checks_take_no_effect_in_its_run() {
     let env = with_task("verify.commands = [\"test -f real\"]\nverify.model = \"off\"\n");
     let script = env.script(
         "[[attempt]]\n\

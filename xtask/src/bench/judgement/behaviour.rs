@@ -358,7 +358,7 @@ says = "Done."
     }
 
     #[test]
-    fn what_is_wrong_names_the_file_the_key_and_what_is_allowed() {
+    fn errors_name_the_file_the_key_and_the_allowed_values() {
         for (from, to, parts) in [
             ("mode = \"prompt\"", "mode = \"promt\"", &["`promt`", "`iterative`"][..]),
             ("\"completed\"", "\"complete\"", &["`complete`", "`stagnated`"]),

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_an_error() {
+    fn a_line_that_is_no_event_is_an_error() {
         assert!(Observed::of_events("panicked at", true).is_err());
     }
 }

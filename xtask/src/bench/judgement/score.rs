@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_as_expected_is_right() {
+    fn the_expected_outcome_is_right() {
         let score = score(&expect(), &observed("completed", true));
         assert_eq!(score, Score { oracle: 2, ..Score::default() });
         assert!(score.is_right());

@@ -40,7 +40,7 @@ fn a_box_follows_a_list_marker() {
 }
 
 #[test]
-fn what_is_in_a_box_says_whether_it_is_done() {
+fn the_content_of_a_box_shows_whether_it_is_done() {
     check(&[
         ("- [~] begun", (1, 0)),
         ("- [-] put off", (1, 0)),

@@ -73,7 +73,7 @@ fn complete_is_what_complete_or_status_says() {
 }
 
 #[test]
-fn where_fields_contradict_each_other_it_is_not_complete_and_said_so() {
+fn contradicting_fields_mean_not_complete_and_are_reported() {
     for text in [
         r#"{"complete": false, "status": "done"}"#,
         r#"{"complete": true, "status": "in progress"}"#,
@@ -227,7 +227,7 @@ fn the_phase_may_be_called_the_current_task() {
 }
 
 #[test]
-fn what_is_no_status_file_says_what_is_wrong_and_where() {
+fn an_invalid_status_file_is_reported_with_the_position() {
     for (bytes, why) in [
         (&b""[..], "it is empty"),
         (b"\xEF\xBB\xBF \n", "it is empty"),

@@ -128,7 +128,7 @@ fn a_limit_met_by_a_call_before_the_crash_is_waited_out() {
 }
 
 #[test]
-fn what_people_edit_during_a_pause_is_no_work_of_the_agent() {
+fn edits_during_a_pause_are_no_work_of_the_agent() {
     story(
         "
         given threshold 1
@@ -155,7 +155,7 @@ fn what_people_edit_during_a_pause_is_no_work_of_the_agent() {
 }
 
 #[test]
-fn what_was_found_out_before_a_pause_is_looked_at_again() {
+fn observations_before_a_pause_are_repeated() {
     let mut run = story(
         "
         > start

@@ -71,7 +71,7 @@ fn a_status_file_written_earlier_in_this_run_still_claims() {
 }
 
 #[test]
-fn what_is_noticed_in_mid_turn_is_recorded_once_and_answered_afterwards() {
+fn a_finding_during_a_turn_is_recorded_once_and_answered_afterwards() {
     story(
         "
         given watchdog next

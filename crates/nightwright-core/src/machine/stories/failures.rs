@@ -138,7 +138,7 @@ fn max_errors_of_one_stops_at_the_first() {
 }
 
 #[test]
-fn what_no_attempt_can_survive_ends_the_run_at_once() {
+fn permanent_failures_end_the_run_at_once() {
     for (failure, outcome) in [
         ("auth", "auth"),
         ("billing", "auth"),

@@ -19,7 +19,7 @@ fn after_an_iteration_its_hook_is_run_and_waited_for() {
 }
 
 #[test]
-fn what_a_hook_changed_is_looked_at_anew_and_is_not_the_agent_s_work() {
+fn changes_of_a_hook_are_surveyed_and_are_not_the_agents_work() {
     story(
         "
         given max_iterations 3

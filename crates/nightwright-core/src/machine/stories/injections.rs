@@ -267,7 +267,7 @@ fn decisions(heard: &DecodedStream) -> Vec<String> {
 }
 
 #[test]
-fn what_others_say_changes_neither_the_report_nor_a_decision() {
+fn texts_of_others_change_neither_the_report_nor_a_decision() {
     let last = last_words();
     for death in [ProcessExit::Code(0), ProcessExit::Signal(9)] {
         for (place, line) in PLACES {
@@ -292,7 +292,7 @@ fn the_streams_of_this_table_would_be_judged_by_a_promise_of_the_agent_itself() 
 }
 
 #[test]
-fn what_is_quoted_in_the_last_message_claims_nothing() {
+fn quotations_in_the_last_message_claim_nothing() {
     let line = with(PLACES[0].1, "x");
     for (place, open, close) in QUOTED {
         let last = |words: &str| format!("{}{open}{words}{close}", last_words());

@@ -65,7 +65,7 @@ fn an_attempt_without_a_cost_is_charged_an_estimate_and_never_nothing() {
 }
 
 #[test]
-fn what_was_seen_of_an_attempt_is_charged_in_full_whatever_it_was_allowed() {
+fn observed_costs_are_charged_in_full_even_beyond_the_cap() {
     story(
         "
         given max_cost 2, reserve 0
@@ -79,7 +79,7 @@ fn what_was_seen_of_an_attempt_is_charged_in_full_whatever_it_was_allowed() {
 }
 
 #[test]
-fn what_never_got_to_work_is_charged_only_what_was_seen_of_it() {
+fn an_attempt_that_never_worked_is_charged_only_observed_costs() {
     for (seen, cost) in [
         ("auth", "$0.00"),
         ("billing", "$0.00"),

@@ -149,7 +149,7 @@ fn a_limit_met_by_a_review_is_waited_out_and_it_is_made_again_on_what_is_there_t
 }
 
 #[test]
-fn what_a_reviewer_changes_is_work_of_the_iteration_and_what_the_gate_judges() {
+fn changes_of_a_reviewer_are_work_of_the_iteration_and_go_to_the_gate() {
     story(
         "
         given review, checks

@@ -37,7 +37,7 @@ fn a_pending_message_keeps_the_input_open_and_holds_back_answers() {
 }
 
 #[test]
-fn what_a_person_said_into_a_session_that_fails_reaches_the_next_attempt() {
+fn an_operator_message_to_a_failing_session_reaches_the_next_attempt() {
     story(
         "
         > start
@@ -61,7 +61,7 @@ fn what_a_person_said_into_a_session_that_fails_reaches_the_next_attempt() {
 }
 
 #[test]
-fn what_a_person_said_into_an_iteration_that_fails_reaches_the_next_iteration() {
+fn an_operator_message_to_a_failing_iteration_reaches_the_next_one() {
     story(
         "
         > start
@@ -78,7 +78,7 @@ fn what_a_person_said_into_an_iteration_that_fails_reaches_the_next_iteration() 
 }
 
 #[test]
-fn what_a_person_said_into_a_session_that_is_lost_reaches_the_next_attempt() {
+fn an_operator_message_to_a_lost_session_reaches_the_next_attempt() {
     story(
         "
         > start
@@ -112,7 +112,7 @@ fn an_operator_message_that_the_agent_received_is_not_repeated() {
 }
 
 #[test]
-fn what_a_person_said_too_late_reaches_the_next_iteration() {
+fn a_late_operator_message_reaches_the_next_iteration() {
     story(
         "
         > start
@@ -134,7 +134,7 @@ fn what_a_person_said_too_late_reaches_the_next_iteration() {
 }
 
 #[test]
-fn what_never_got_there_is_known_by_what_did_and_not_by_how_much_was_sent() {
+fn undelivered_messages_are_found_by_acknowledgements_not_by_counts() {
     story(
         "
         > start

@@ -76,7 +76,7 @@ fn a_time_alone_is_reported_where_every_change_is_wanted() {
 }
 
 #[test]
-fn what_the_file_said_before_the_run_is_no_change() {
+fn the_content_before_the_run_is_no_change() {
     story(
         r#"
         > start

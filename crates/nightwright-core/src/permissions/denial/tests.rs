@@ -35,7 +35,7 @@ fn a_command_is_named_with_the_rule_that_allows_it() {
 }
 
 #[test]
-fn of_several_commands_only_those_are_named_that_were_refused() {
+fn only_the_refused_ones_of_several_commands_are_named() {
     let why = format!("{PARTS} part requires approval: npm test 2>&1");
     let expected = pairs(&[("npm test 2>&1", "Bash(npm test:*)")]);
     assert_eq!(rules("cd web && npm test 2>&1 | tail -5", &why, &[]), expected);
@@ -91,7 +91,7 @@ fn a_path_outside_the_project_is_allowed_by_a_rule_for_the_path() {
 }
 
 #[test]
-fn what_the_program_cannot_look_through_is_allowed_word_for_word_or_with_everything() {
+fn opaque_commands_need_an_exact_rule_or_a_general_one() {
     let rows = [
         ("echo $(pwd)", "A nested command in this command can't be checked before it runs", false),
         ("source a && b", "'source' evaluates arguments as shell code", false),
@@ -132,7 +132,7 @@ fn a_rule_that_would_not_survive_being_shown_is_not_offered() {
 }
 
 #[test]
-fn where_no_rule_helps_none_is_named() {
+fn no_rule_is_suggested_if_none_helps() {
     for why in [
         "Dangerous rm operation detected: '/x'\n\nThis command would remove a critical system \
          directory. This requires explicit approval and cannot be auto-allowed by permission rules.",

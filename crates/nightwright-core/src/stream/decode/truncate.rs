@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_is_not_held() {
+    fn truncated_text_is_not_kept_in_memory() {
         for side in [KeptEnd::Beginning, KeptEnd::End] {
             let mut strings = StringTruncator::new(KEPT, side);
             let mut line = Vec::new();
@@ -458,7 +458,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_json_does_no_harm(
+        fn invalid_json_does_no_harm(
             line in proptest::collection::vec(
                 prop_oneof![Just(b'"'), Just(b'\\'), Just(b'u'), any::<u8>()], 0..200),
             chunk in 1_usize..40,

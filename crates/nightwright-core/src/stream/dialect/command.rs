@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_says_its_cost_is_priced_by_its_time_and_never_at_nothing() {
+    fn an_unreported_cost_is_estimated_by_time_and_never_zero() {
         let price = |time| Dialect::Command.price_of_time(time);
         assert_eq!(price(Duration::from_millis(1)), Some(Usd::from_cents(1)));
         assert_eq!(price(Duration::from_mins(1)), Some(Usd::from_cents(30)));

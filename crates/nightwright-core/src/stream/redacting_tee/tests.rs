@@ -126,7 +126,7 @@ fn no_line_in_between_takes_a_secret_apart() {
 }
 
 #[test]
-fn what_waits_goes_out_at_the_end_of_the_turn_of_the_message_or_when_too_much_waits_behind_it() {
+fn held_text_is_released_at_the_end_or_when_too_much_waits() {
     let begun = text(None, "no end of line");
     let result = "{\"type\":\"result\"}\n".to_owned();
     let other = "{\"type\":\"user\"}\n".to_owned();
@@ -221,7 +221,7 @@ fn names_in_json_that_the_agent_speaks_are_masked() {
 }
 
 #[test]
-fn what_is_gone_takes_no_memory() {
+fn released_lines_take_no_memory() {
     let mut tee = RedactingTee::new(Dialect::Claude, secrets());
     let line = text(None, "x\ny");
     for _ in 0..100_000 {
@@ -246,7 +246,7 @@ fn those_who_write_at_the_same_time_do_not_hide_each_others_secrets() {
 }
 
 #[test]
-fn what_comes_whole_later_is_not_kept_in_pieces() {
+fn partial_texts_that_arrive_whole_later_are_masked_entirely() {
     let thinking = delta(None, &json!({ "type": "thinking_delta", "thinking": "horse-é" }));
     let input = json!({ "type": "input_json_delta", "partial_json": "{\"a\": \"9x7" });
     let printed = thinking + &delta(None, &input);
@@ -309,7 +309,7 @@ fn the_rest_of_a_piece_is_masked_and_what_ends_or_is_too_much_goes_out() {
 
 proptest! {
     #[test]
-    fn however_it_is_cut_no_secret_is_left(
+    fn no_chunking_leaves_a_secret(
         cuts in prop::collection::vec(0..70_usize, 0..12), size in 1..400_usize,
     ) {
         let whole = format!("It is {SECRET} and\n{SECRET}{SECRET}\nso {SECRET}.");

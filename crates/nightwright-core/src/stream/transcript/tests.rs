@@ -178,7 +178,7 @@ fn an_agent_that_dies_over_an_answer_has_not_finished() {
 }
 
 #[test]
-fn what_was_said_into_a_session_is_known_when_its_output_is_read_later() {
+fn messages_to_a_session_are_recognized_in_its_stored_output() {
     let outcome = |lines: &[&str]| {
         let mut late = transcript(false);
         late.nudge_noted();
@@ -213,7 +213,7 @@ fn calls_errors_and_results_are_counted() {
 }
 
 #[test]
-fn what_no_version_prints_is_counted_and_named_once() {
+fn unknown_items_are_counted_and_named_once() {
     let new = [r#"{"type":"mood","value":1}"#, r#"{"type":"system","subtype":"mood"}"#];
     let result = RESULT.replace("\"num_turns\"", "\"vibes\":1,\"num_turns\"");
     let mut transcript = transcript(false);
@@ -283,7 +283,7 @@ fn cost_is_the_sum_over_the_turns() {
 }
 
 #[test]
-fn what_came_after_the_last_result_is_priced_and_added() {
+fn usage_after_the_last_result_is_priced_and_added() {
     let mut transcript = transcript(false);
     feed(&mut transcript, &[INIT, START, END, RESULT, INIT, START, END, START]);
     let report = report(transcript);
@@ -369,7 +369,7 @@ fn a_total_cost_is_all_even_if_the_tokens_were_not_said() {
 }
 
 #[test]
-fn what_is_repeated_beyond_what_was_said_is_not_counted() {
+fn acknowledgements_beyond_the_sent_messages_are_not_counted() {
     let many = ECHO.replace(r#"{"type":"text","text":"x"}"#, r#"{"type":"text","text":"x"},7,8,9"#);
     let mut live = transcript(true);
     feed(&mut live, &[INIT, &many, START]);
@@ -413,7 +413,7 @@ fn an_error_explains_the_turn_it_came_in_and_no_other() {
 }
 
 #[test]
-fn what_worked_without_saying_that_it_was_ready_is_not_free() {
+fn work_without_a_ready_message_is_not_free() {
     let priced = |lines: &[&str]| {
         let mut plain = transcript(false);
         feed(&mut plain, lines);
@@ -435,7 +435,7 @@ fn the_calls_of_a_sub_agent_end_with_it() {
 }
 
 #[test]
-fn what_an_earlier_session_cost_is_not_charged_again() {
+fn the_cost_of_an_earlier_session_is_not_charged_again() {
     let (first, second) = (figured(0, Some(10), Some(90)), figured(1, Some(20), Some(110)));
     assert_eq!(charged(&[INIT, &first]), (Some(10), 10));
     assert_eq!(charged(&[INIT, &first, &second]), (Some(30), 30));

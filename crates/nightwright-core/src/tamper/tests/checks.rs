@@ -8,7 +8,7 @@ fn a_changed_definition_of_the_checks_is_found() {
 }
 
 #[test]
-fn what_decides_nothing_about_the_checks_is_not_found() {
+fn settings_without_effect_on_the_checks_are_not_found() {
     check(HARMLESS);
 }
 

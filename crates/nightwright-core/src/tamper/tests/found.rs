@@ -4,7 +4,7 @@
 use super::{TamperCase, check};
 
 #[test]
-fn what_is_easily_overlooked_is_found() {
+fn inconspicuous_changes_are_found() {
     check(ROWS);
 }
 

@@ -3,7 +3,7 @@
 use super::{TamperCase, check};
 
 #[test]
-fn what_weakens_nothing_is_not_found() {
+fn harmless_changes_are_not_found() {
     check(ROWS);
 }
 

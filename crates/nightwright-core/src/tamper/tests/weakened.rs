@@ -3,7 +3,7 @@
 use super::{TamperCase, check};
 
 #[test]
-fn what_weakens_the_tests_is_found() {
+fn weakened_tests_are_found() {
     check(ROWS);
 }
 

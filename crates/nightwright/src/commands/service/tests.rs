@@ -86,7 +86,7 @@ fn a_command_that_fails_is_an_error() {
 }
 
 #[test]
-fn what_would_begin_another_line_is_refused() {
+fn line_breaks_are_refused() {
     for path in ["/a\nExecStart=/bin/evil", "/a\tb", "/a\\", "/a "] {
         let error = plain("the project", Path::new(path)).unwrap_err();
         assert!(error.message.starts_with("the project is `/a"), "{}", error.message);
@@ -118,7 +118,7 @@ fn units_are_in_the_configuration_folder_of_systemd() {
 }
 
 #[test]
-fn what_only_this_shell_has_is_named_and_the_rest_is_not() {
+fn only_variables_that_the_service_lacks_are_named() {
     let ours = ["PATH", "HOME", "LC_ALL", "ANTHROPIC_API_KEY", "MY_TOKEN", "OTHER", "TERM"];
     let names = missing_of(ours.map(OsString::from), &["MY_*".to_owned()]);
     assert_eq!(names, ["ANTHROPIC_API_KEY", "MY_TOKEN"]);

@@ -76,7 +76,7 @@ fn all_mistakes_of_a_file_are_shown_at_once() {
 }
 
 #[test]
-fn what_is_no_toml_is_shown_where_it_begins() {
+fn invalid_toml_is_shown_with_its_position() {
     assert_snapshot!(mistakes("[limits\nmax_cost = 5\n"), @r#"
     unclosed table
      --> .nightwright/config.toml:1:8

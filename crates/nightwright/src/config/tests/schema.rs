@@ -103,7 +103,7 @@ fn every_default_fits_the_schema() {
 }
 
 #[test]
-fn what_the_program_refuses_does_not_fit_the_schema_either() {
+fn values_that_the_program_refuses_do_not_fit_the_schema_either() {
     for text in [
         "unknown = 1",
         "[limits]\nmax_iteration = 1",

@@ -45,7 +45,7 @@ fn enter_keeps_a_command_a_text_replaces_it_and_a_dash_leaves_it_out() {
 }
 
 #[test]
-fn what_an_arrow_key_leaves_behind_is_no_command() {
+fn escape_sequences_of_arrow_keys_are_no_command() {
     let mut person = ScriptedPrompter::new(&["\u{1b}[A", "make test", "", ""]);
     let chosen = commands(&mut person, cargo()).unwrap();
     assert_eq!(chosen.test.as_deref(), Some("make test"));

@@ -266,7 +266,7 @@ fn only_targets_that_a_makefile_has_are_named() {
 }
 
 #[test]
-fn of_several_kinds_the_first_that_has_tests_is_the_main_one() {
+fn the_first_kind_with_tests_is_the_main_one() {
     hold(&[
         (&[], "generic: - | - | -", 0),
         (&[("README.md", ""), ("main.c", "")], "generic: - | - | -", 0),

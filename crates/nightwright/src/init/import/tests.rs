@@ -296,7 +296,7 @@ fn any_name_can_be_made_a_name_of_a_task() {
 }
 
 #[test]
-fn what_a_shell_would_have_to_work_out_is_not_guessed() {
+fn shell_expansions_are_not_guessed() {
     for (line, value) in [
         ("A=1", Ok("1")),
         ("A='x y'", Ok("x y")),

@@ -78,7 +78,7 @@ fn the_whole_configuration_of_a_cargo_project() {
 }
 
 #[test]
-fn what_is_shown_as_a_default_is_the_default() {
+fn the_shown_default_is_the_default() {
     let all: toml::Table =
         toml::from_str(&in_force(&config_text(&ConfigChoices::default()))).unwrap();
     let settings = nightwright_core::settings::Settings::default();
@@ -113,7 +113,7 @@ fn what_is_shown_as_a_default_is_the_default() {
 }
 
 #[test]
-fn what_git_leaves_out_is_added_to_what_is_there() {
+fn entries_are_added_to_an_existing_gitignore() {
     let tasks = "tasks/*/.status.json\ntasks/*/.state.json*\ntasks/*/feedback.md\ntasks/*/.stop\n";
     let all = format!("archive/\nlogs/\n{tasks}");
     assert_eq!(ignore_text(None).unwrap(), all);

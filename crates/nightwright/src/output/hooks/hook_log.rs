@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_move_a_cursor_is_not_kept() {
+    fn cursor_movements_are_not_kept() {
         let folder = tempfile::tempdir().unwrap();
         append(folder.path(), "finished", "exited with 3", "a\u{1b}[2Jb").unwrap();
         let text = std::fs::read_to_string(folder.path().join(LOG)).unwrap();

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_the_buffer_is_written_in_pieces_of_ten_kilobytes() {
+    fn buffered_text_is_written_in_pieces_of_ten_kilobytes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.log");
         let mut out = LogOutput::new(complaints().1).file(&path);

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_on_the_way_has_to_be_allowed() {
+    fn unencrypted_addresses_must_be_allowed() {
         let error = all(&[project("notify.url = 'http://10.0.0.1/topic-of-mine'")]).unwrap_err();
         assert!(error.contains("`notify.url` of 10.0.0.1 (project (project.toml))"), "{error}");
         assert!(error.contains("allow_http") && !error.contains("topic-of-mine"), "{error}");
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_have_no_effect_is_an_error() {
+    fn keys_without_effect_are_an_error() {
         let slack = "[notify]\nurl = 'https://hooks.slack.com/services/x'\n";
         for (text, wanted) in [
             (

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_between_characters() {
+    fn a_long_text_is_cut_between_characters() {
         assert_eq!(cut("abc", 3, |_| 1), "abc");
         assert_eq!(cut("abcd", 3, |_| 1), "ab…");
         assert_eq!(cut("ööö", 5, char::len_utf8), "ö…");

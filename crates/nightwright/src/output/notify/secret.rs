@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_may_repeat_of_its_address_is_known_by_itself() {
+    fn secret_parts_of_an_address_are_recognized_alone() {
         let parts = |text: &str| {
             let url = Url::parse(text).unwrap();
             parts(&url).into_iter().map(str::to_owned).collect::<Vec<_>>()

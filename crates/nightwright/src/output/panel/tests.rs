@@ -298,7 +298,7 @@ fn without_utf8_there_are_only_letters_in_it() {
 }
 
 #[test]
-fn what_is_too_long_for_any_line_is_cut_in_letters_of_the_locale() {
+fn overlong_lines_are_cut_in_characters_of_the_locale() {
     let tool = tools::title("Bash", &format!(r#"{{"command":"{}"}}"#, "x".repeat(2_000)));
     let doing = PanelActivity { last: Some(&tool), ..busy() };
     let panel = long().panel(doing, 500, &style(false, ColorChoice::Never));

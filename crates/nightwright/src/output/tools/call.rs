@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_is_for_is_cut_before_its_timeout() {
+    fn the_description_of_a_call_is_cut_before_its_timeout() {
         let about = "a description that is quite long indeed and goes on for a while more";
         let bash = format!(r#"{{"command":"ls","description":"{about}","timeout":120000}}"#);
         assert_eq!(

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_goes_and_comes_is_shown_in_full() {
+    fn context_removed_and_added_lines_are_shown_in_full() {
         let cases = [
             ("a", "b", "- a\n+ b\n"),
             ("a\nb\nc", "a\nB\nc", "  a\n- b\n+ B\n  c\n"),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_gave_is_a_text_whatever_its_shape() {
+    fn any_shape_of_tool_output_becomes_text() {
         let cases = [
             (r#""a\nb""#, "a\nb"),
             (r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#, "a\nb"),

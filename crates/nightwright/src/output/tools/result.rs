@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_well_is_shown_from_its_beginning() {
+    fn successful_output_is_shown_from_its_beginning() {
         let cases = [
             ("Read", "1\talpha\n2\tbeta\n3\t", "ok, 2 lines\n│ 1  alpha\n│ 2  beta\n"),
             ("Read", "     9→a\n    10→\tb", "ok, 2 lines\n│  9  a\n│ 10  \tb\n"),
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_search_found_is_all_there() {
+    fn search_results_are_shown_in_full() {
         let content = r#"{"pattern":"x","output_mode":"content"}"#;
         let files = r#"{"pattern":"x"}"#;
         let cases = [

@@ -308,7 +308,7 @@ fn any_input() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_is_said_the_page_has_whole_safe_lines(
+    fn any_messages_become_whole_safe_lines(
         name in prop_oneof![
             Just("Read"), Just("Edit"), Just("MultiEdit"), Just("Write"), Just("Bash"),
             Just("Grep"), Just("Glob"), Just("Task"), Just("TodoWrite"), Just("\u{1b}[2J\n"),

@@ -247,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_it_comes_the_text_is_the_same(whole in r"[a-c\n ä]{0,60}", at in 0_usize..60) {
+        fn the_text_is_the_same_for_any_chunking(whole in r"[a-c\n ä]{0,60}", at in 0_usize..60) {
             let at = whole.floor_char_boundary(at);
             let mut words = StreamedText::default();
             let mut lines = words.delta(&whole[..at]);

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_rests_is_not_waited_for_for_ever() {
+    fn the_wait_for_quiet_has_a_limit() {
         let start = Instant::now();
         let mut quiet = Debounce::after(start, DEBOUNCE);
         for at in (0..10_000).step_by(100) {

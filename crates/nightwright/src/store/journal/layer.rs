@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_after_a_cut_is_at_the_new_end() {
+    fn appends_after_a_truncation_go_to_the_new_end() {
         let (_folder, mut file) = file();
         file.append(b"whole\nhal").unwrap();
         file.truncate(6).unwrap();

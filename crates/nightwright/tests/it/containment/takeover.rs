@@ -181,7 +181,7 @@ fn the_next_run_kills_unguarded_processes_and_nothing_else() {
 }
 
 #[test]
-fn what_wiped_its_mark_is_ended_by_the_next_run_where_there_are_groups() {
+fn with_cgroups_the_next_run_kills_unmarked_processes_too() {
     if groups_folder().is_none() {
         skipped("orphans without a mark: no control groups can be made here");
         return;

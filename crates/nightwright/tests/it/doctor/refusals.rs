@@ -37,7 +37,7 @@ fn a_configuration_that_cannot_be_used_is_a_problem() {
 }
 
 #[test]
-fn what_was_not_approved_is_a_problem_until_it_is_approved() {
+fn missing_approvals_are_a_problem_until_they_are_given() {
     let env = configured("verify.commands = [\"true\"]\n");
     refusal(&env);
     let output = doctor(&env, &["--json"], &[]).exits(1);

@@ -40,7 +40,7 @@ fn a_variable_that_cannot_be_read_is_explained_by_the_hint() {
 }
 
 #[test]
-fn what_is_not_approved_is_approved_by_the_hint() {
+fn the_hint_gives_the_missing_approval() {
     let run = ["run", "-p", "x", "-m", "1", "--dry-run"];
     let in_a_run = "look at it and approve it: nightwright trust; for this run only: --yes; to \
                     leave it out: --ignore-untrusted";

@@ -123,7 +123,7 @@ fn thousands_of_changes_and_large_ones_have_a_bound() {
 }
 
 #[test]
-fn what_there_is_no_room_for_is_a_finding_and_what_is_new_takes_no_room_from_it() {
+fn files_beyond_the_limit_are_a_finding_and_new_files_do_not_use_it_up() {
     let repo = Repo::new();
     for n in 0..2100 {
         repo.write(&format!("many/{n:04}"), "x\n");

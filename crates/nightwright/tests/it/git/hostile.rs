@@ -105,7 +105,7 @@ const DEEDS: [(&str, Attack); 16] = [
 ];
 
 #[test]
-fn whatever_the_agent_says_to_git_no_program_is_run_and_a_removed_test_is_seen() {
+fn no_git_configuration_runs_a_program_or_hides_a_removed_test() {
     for (name, deed) in DEEDS {
         let repo = repository();
         let mut workspace = begun(&repo);
@@ -133,7 +133,7 @@ fn whatever_the_agent_says_to_git_no_program_is_run_and_a_removed_test_is_seen()
 }
 
 #[test]
-fn what_was_there_before_the_run_is_not_run_either_and_hides_nothing() {
+fn git_configuration_from_before_the_run_is_not_executed_either() {
     let repo = repository();
     repo.write(".gitattributes", "* filter=evil diff=evil\n");
     git(&repo.root(), &["add", "--all"]);

@@ -80,7 +80,7 @@ fn a_commit_of_what_was_left_is_work_and_going_back_and_forth_is_not() {
 }
 
 #[test]
-fn what_was_not_committed_at_the_start_is_no_work_of_the_run() {
+fn uncommitted_changes_at_the_start_are_no_work_of_the_run() {
     let env = repository();
     env.file("a.txt", "mine\n").file("also.txt", "mine\n");
     rehearse(&env, &["true"], "6").exits(0);
@@ -91,7 +91,7 @@ fn what_was_not_committed_at_the_start_is_no_work_of_the_run() {
 }
 
 #[test]
-fn what_the_agent_writes_into_any_configuration_of_git_s_is_never_run() {
+fn commands_that_the_agent_writes_into_git_configuration_never_run() {
     let env = repository();
     let evil = env.path("bin/evil");
     fs::write(&evil, "#!/bin/sh\ntouch \"${0%/*}/ran\"\ncat\n").unwrap();

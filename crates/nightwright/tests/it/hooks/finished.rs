@@ -112,7 +112,7 @@ end = { result = "Some of it." }
 }
 
 #[test]
-fn whatever_the_agent_does_to_the_journal_the_end_is_reported() {
+fn the_end_is_reported_even_if_the_agent_damages_the_journal() {
     for harm in ["rm", "truncate -s 0", "sed -i s/run_started/run_stopped/", "chmod 0"] {
         let env = project();
         hook(&env, "finished", &format!("echo $NIGHTWRIGHT_MODE > SEEN/mode; {TELLS}"));
@@ -133,7 +133,7 @@ fn whatever_the_agent_does_to_the_journal_the_end_is_reported() {
 }
 
 #[test]
-fn what_goes_wrong_after_the_end_is_said_at_every_level_and_kept() {
+fn failures_after_the_end_are_reported_at_every_level_and_kept() {
     let beginnings = ["#!/bin/sh\necho oh; exit 3\n", "#!/nonexistent/shell\n"];
     let words = ["exited with 3: oh", "cannot be started"];
     for (beginning, words) in beginnings.into_iter().zip(words) {

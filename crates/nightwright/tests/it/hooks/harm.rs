@@ -35,7 +35,7 @@ fn a_link_in_the_place_of_the_log_of_hooks_is_not_followed() {
 }
 
 #[test]
-fn whatever_lies_in_the_place_of_a_system_prompt_gives_way_to_it() {
+fn a_file_in_the_place_of_a_system_prompt_is_replaced() {
     for harm in
         ["mkfifo $run/prompts/002-1.system.md", "ln -s OUTSIDE $run/prompts/002-1.system.md"]
     {

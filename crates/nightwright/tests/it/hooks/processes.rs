@@ -14,7 +14,7 @@ fn end_server(env: &TestEnv) {
 }
 
 #[test]
-fn what_a_hook_does_not_read_blocks_nothing() {
+fn unread_input_of_a_hook_blocks_nothing() {
     let env = project();
     hook(&env, "next_iteration", "wc -c > SEEN/size");
     // A hook that never reads, with a child that keeps its input open: the input exceeds a pipe.

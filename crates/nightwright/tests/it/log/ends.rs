@@ -87,7 +87,7 @@ fn words_that_come_whole_are_in_the_log_once() {
 }
 
 #[test]
-fn however_much_was_said_in_pieces_the_log_has_its_end() {
+fn the_log_has_the_end_of_long_partial_messages() {
     let mut said: Vec<_> = (0..60_000).map(|line| delta(&format!("line {line}\\n"))).collect();
     said.push(delta("the end of it"));
     let words = words(&said);

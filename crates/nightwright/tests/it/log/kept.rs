@@ -73,7 +73,7 @@ fn a_disk_that_is_full_ends_the_copy_with_one_warning_and_not_the_run() {
 }
 
 #[test]
-fn what_is_heavy_of_old_runs_goes_and_their_history_stays() {
+fn large_files_of_old_runs_are_deleted_and_their_history_stays() {
     let env = TestEnv::new();
     let script = env.script(SHORT);
     let mut runs: Vec<PathBuf> = Vec::new();
@@ -190,7 +190,7 @@ fn a_damaged_journal_is_named_and_what_there_is_is_printed() {
 }
 
 #[test]
-fn what_is_no_plain_file_in_place_of_an_output_is_not_waited_for() {
+fn a_special_file_in_place_of_an_output_does_not_block() {
     let env = TestEnv::new();
     let step = "steps = [{ write = 'a.txt', text = 'a' }]";
     let script = env.script(&format!("[[attempt]]\n{step}\nend = {{ result = 'x' }}"));

@@ -79,7 +79,7 @@ fn nothing_survives_the_death_of_the_supervisor_and_the_run_can_be_resumed() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_does_not_survive_the_attempt() {
+fn processes_left_by_a_tool_do_not_survive_the_attempt() {
     let leaves = "nohup sleep 1005 > /dev/null 2>&1 & (setsid sleep 1006 > /dev/null 2>&1 &); \
                   touch started";
     let scenario = Scenario::of(vec![bash(leaves), say("It runs in the background.")]);

@@ -150,7 +150,7 @@ fn a_second_question_within_a_minute_goes_to_an_advisor_whose_steps_are_in_the_n
 }
 
 #[test]
-fn where_only_the_next_prompt_may_answer_a_question_ends_the_session() {
+fn without_live_answers_a_question_ends_the_session() {
     let scenario = |project: &Path| {
         believed(vec![say(QUESTION), write(project, "left.txt", "left\n"), claim()])
             .with(ADVISOR, vec![say("Both are right. Take left.txt.")])

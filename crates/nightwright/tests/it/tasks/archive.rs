@@ -146,7 +146,7 @@ fn a_task_is_kept_when_its_replacement_cannot_be_restored() {
 }
 
 #[test]
-fn what_could_not_be_restored_is_not_archived() {
+fn files_that_could_not_be_restored_are_not_archived() {
     let env = with_task();
     let task = env.project().join(".nightwright/tasks/a");
     symlink("../../../secret", task.join("out")).unwrap();

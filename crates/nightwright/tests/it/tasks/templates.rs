@@ -63,7 +63,7 @@ fn the_projects_template_wins_over_the_users() {
 }
 
 #[test]
-fn what_can_not_be_a_template_is_refused() {
+fn an_invalid_template_is_refused() {
     let env = TestEnv::new();
     env.run(&["new", "a"]).exits(0);
     env.run(&["task", "template", "save", "a"]).exits(2).says(&["has no instructions to keep"]);

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_anything_is_left_alone() {
+    fn any_other_line_is_left_to_the_general_parser() {
         let fine = line("a", ",\"parent_tool_use_id\":null}");
         assert!(fast_delta(fine.as_bytes()).is_some());
         for odd in [

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_relied_on_is_unknown() {
+    fn an_unreliable_time_is_unknown() {
         for text in [
             "resets 10:05pm (Europe/Atlantis)",
             "resets 10:05pm (PST)",

@@ -69,7 +69,7 @@ fn fields_of_another_kind_than_expected_cost_only_themselves() {
 }
 
 #[test]
-fn what_is_unknown_is_something_that_was_said() {
+fn unknown_messages_are_decoded_as_such() {
     assert_eq!(said(r#"{"type":"brand_new","message":[[[]]]}"#), ["(brand_new?)"]);
     assert_eq!(said(r#"{"type":"system","subtype":"mood"}"#), ["(system/mood?)"]);
     assert_eq!(said(r#"{"type":"keep_alive"}"#), ["(keep_alive)"]);

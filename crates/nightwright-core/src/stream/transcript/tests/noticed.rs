@@ -69,7 +69,7 @@ fn the_same_words_at_the_end_of_a_turn_and_of_the_attempt_have_the_same_key() {
 }
 
 #[test]
-fn what_is_answered_in_another_way_is_neither_a_question_nor_a_surrender() {
+fn a_question_next_to_a_claim_blocker_or_conflict_is_no_finding() {
     let question = "Should I also remove the old module?";
     for beside in [
         "<promise>COMPLETE</promise>",
@@ -219,7 +219,7 @@ fn wrong_call(id: &str) -> [String; 3] {
 }
 
 #[test]
-fn what_tools_give_is_in_no_notice() {
+fn findings_contain_no_tool_output() {
     let mut main = transcript(false);
     let mut all = Vec::new();
     for id in ["a", "b", "c", "d", "e"] {
