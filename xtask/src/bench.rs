@@ -4,9 +4,9 @@
 //! measured in the same minute, in alternating rounds; the median counts. The judgement benchmark
 //! counts outcomes instead of seconds.
 
+mod bench_env;
 mod decode;
 mod fingerprint;
-mod hermit;
 pub(crate) mod judgement;
 mod look;
 mod material;

@@ -103,7 +103,7 @@ impl Event {
     }
 
     /// Whether the running attempt or call can send nothing more after this event.
-    pub fn ends_talk(&self) -> bool {
+    pub fn ends_agent_output(&self) -> bool {
         matches!(
             self,
             Self::Attempt(AttemptEvent::Finished { .. })

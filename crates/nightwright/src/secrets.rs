@@ -72,20 +72,20 @@ pub fn of_config(resolved: &ResolvedConfig) -> Result<Secrets, Failure> {
 
 /// The same, plus known secrets from other sources.
 pub fn of_config_and(resolved: &ResolvedConfig, known: &[String]) -> Result<Secrets, Failure> {
-    let wishes = SecretSettings::of(resolved);
+    let settings = SecretSettings::of(resolved);
     let own = resolved.environment_of_agent();
-    let mut values = values(env::vars_os(), &own, &wishes);
+    let mut values = values(env::vars_os(), &own, &settings);
     values.extend(known.iter().map(|value| value.clone().into_bytes()));
-    Secrets::new(values, &wishes.patterns).map_err(|bad| unusable(&bad, &wishes))
+    Secrets::new(values, &settings.patterns).map_err(|bad| unusable(&bad, &settings))
 }
 
 /// Returns the secrets to mask when the configuration is shown. If a pattern is invalid, it is
 /// ignored and the rest is still masked, so that the user can see and fix it.
 pub fn to_show(resolved: &ResolvedConfig) -> Secrets {
     of_config(resolved).unwrap_or_else(|_| {
-        let wishes = SecretSettings { patterns: Vec::new(), ..SecretSettings::of(resolved) };
+        let settings = SecretSettings { patterns: Vec::new(), ..SecretSettings::of(resolved) };
         let own = resolved.environment_of_agent();
-        collect(env::vars_os(), &own, &wishes).unwrap_or_default()
+        collect(env::vars_os(), &own, &settings).unwrap_or_default()
     })
 }
 
@@ -105,16 +105,16 @@ pub fn of_environment(given: &[(OsString, OsString)]) -> Result<Secrets, Failure
     let own = other
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
         .collect();
-    let wishes = SecretSettings::default();
-    collect(ours, &own, &wishes).map_err(|bad| unusable(&bad, &wishes))
+    let settings = SecretSettings::default();
+    collect(ours, &own, &settings).map_err(|bad| unusable(&bad, &settings))
 }
 
 /// If secrets cannot be masked, nothing starts: partial masks would suggest that there are no
 /// others.
-fn unusable(bad: &RedactionError, wishes: &SecretSettings) -> Failure {
+fn unusable(bad: &RedactionError, settings: &SecretSettings) -> Failure {
     match bad {
         RedactionError::Pattern { index, why } => {
-            let pattern = wishes.patterns.get(*index).map_or("", String::as_str);
+            let pattern = settings.patterns.get(*index).map_or("", String::as_str);
             Failure::usage(format!("`{PATTERNS}` has an invalid pattern: `{pattern}`: {why}"))
                 .hint("use a regular expression that matches at least one character")
         }
@@ -128,18 +128,19 @@ fn unusable(bad: &RedactionError, wishes: &SecretSettings) -> Failure {
 pub fn collect(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own: &BTreeMap<String, String>,
-    wishes: &SecretSettings,
+    settings: &SecretSettings,
 ) -> Result<Secrets, RedactionError> {
-    Secrets::new(values(ours, own, wishes), &wishes.patterns)
+    Secrets::new(values(ours, own, settings), &settings.patterns)
 }
 
 fn values(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own: &BTreeMap<String, String>,
-    wishes: &SecretSettings,
+    settings: &SecretSettings,
 ) -> Vec<Vec<u8>> {
-    let is_secret = |name: &str| is_secret_name(name) || wishes.name(name);
-    let mut values: Vec<_> = wishes.values.iter().map(|value| value.clone().into_bytes()).collect();
+    let is_secret = |name: &str| is_secret_name(name) || settings.name(name);
+    let mut values: Vec<_> =
+        settings.values.iter().map(|value| value.clone().into_bytes()).collect();
     for (name, value) in ours {
         if is_secret(&name.to_string_lossy()) {
             // Bytes, because a value need not be valid UTF-8.
@@ -164,9 +165,9 @@ mod tests {
             .to_vec()
     }
 
-    fn masked(own: &[(&str, &str)], wishes: &SecretSettings, text: &str) -> String {
+    fn masked(own: &[(&str, &str)], settings: &SecretSettings, text: &str) -> String {
         let own = own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        collect(ours(), &own.collect(), wishes).unwrap().mask(text).into_owned()
+        collect(ours(), &own.collect(), settings).unwrap().mask(text).into_owned()
     }
 
     #[test]
@@ -176,19 +177,19 @@ mod tests {
             masked(&[], &SecretSettings::default(), text),
             "************* second-value third-value"
         );
-        let wishes =
+        let settings =
             SecretSettings { variables: vec!["MY_*".to_owned()], ..SecretSettings::default() };
-        assert_eq!(masked(&[], &wishes, text), "************* second-value ***********");
+        assert_eq!(masked(&[], &settings, text), "************* second-value ***********");
     }
 
     #[test]
     fn an_unreadable_source_of_secrets_is_an_error_that_shows_none() {
-        let wishes = SecretSettings {
+        let settings = SecretSettings {
             patterns: vec!["fine".to_owned(), "(".to_owned()],
             ..SecretSettings::default()
         };
-        let bad = collect(ours(), &BTreeMap::new(), &wishes).unwrap_err();
-        let failure = unusable(&bad, &wishes);
+        let bad = collect(ours(), &BTreeMap::new(), &settings).unwrap_err();
+        let failure = unusable(&bad, &settings);
         assert!(failure.message.contains("an invalid pattern: `(`: unclosed group"), "{failure:?}");
         let values = RedactionError::Values { why: "too many".to_owned() };
         let failure = unusable(&values, &SecretSettings::default());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::hermit::BenchEnv;
+use super::bench_env::BenchEnv;
 use super::material::{self, Extra};
 use crate::program::{self, cargo};
 

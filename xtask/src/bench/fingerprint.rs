@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::hermit::BenchEnv;
+use super::bench_env::BenchEnv;
 use crate::program::{self, cargo};
 
 /// The number of files per folder.

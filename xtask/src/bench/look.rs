@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::hermit::BenchEnv;
+use super::bench_env::BenchEnv;
 use super::measure::{measure, median};
 use crate::program::{self, built, cargo};
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::hermit::BenchEnv;
+use super::bench_env::BenchEnv;
 use super::material::{self, Extra, MEGABYTE};
 use super::measure::{Taken, measure, median};
 use crate::program::{self, cargo};

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_is_said_last_and_in_a_notification_with_a_sign() {
+    fn complete_comes_last_and_with_a_sign_in_notifications() {
         let done = StatusText { complete: true, ..text(60, Some(25), "all moved") };
         assert_eq!(done.line(), "60/60 items (+25) - all moved - complete");
         assert_eq!(done.notification(), "60/60 items (+25) - all moved - \u{2705} Complete!");

@@ -151,7 +151,7 @@ fn a_summary_is_one_line_of_whole_words() {
 }
 
 /// The evidence in the words of a successful attempt that printed these lines.
-fn heard(lines: &[&str]) -> TextEvidence {
+fn evidence_of(lines: &[&str]) -> TextEvidence {
     let mut transcript = Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &Completion::default(),
@@ -199,7 +199,7 @@ fn only_the_final_message_of_the_main_agent_promises() {
         ("a message without any end", &[INIT, CALL, EARLIER], false),
     ];
     for (what, lines, promise) in table {
-        assert_eq!(heard(lines).promise, *promise, "{what}");
+        assert_eq!(evidence_of(lines).promise, *promise, "{what}");
     }
 }
 

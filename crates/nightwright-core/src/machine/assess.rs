@@ -281,7 +281,7 @@ impl Machine {
     /// Starts a review after an iteration that did work. Returns true if the run has to wait for
     /// it.
     fn review(&mut self) -> bool {
-        let Some(wish) = self.ledger.settings.extras.review.clone() else {
+        let Some(instruction) = self.ledger.settings.extras.review.clone() else {
             return false;
         };
         let made = self.current().calls_done.contains(&CallPurpose::Review);
@@ -291,7 +291,7 @@ impl Machine {
         let report = self.current().report.as_ref();
         let question = prompt::review_question(ReviewInput {
             settings: &self.ledger.settings,
-            instruction: &wish,
+            instruction: &instruction,
             summary: report.map_or("", |report| report.text_evidence.summary.as_str()),
         });
         let asked = self.extra_call(CallPurpose::Review, question, self.review_cost());

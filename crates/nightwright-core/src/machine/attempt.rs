@@ -395,8 +395,8 @@ impl Machine {
             }
             return self.advance();
         }
-        let leash = self.ledger.settings.limits.max_wait;
-        match waiting::plan(self.ledger.wait_streak, until, leash, self.now, self.ledger.seed) {
+        let max_wait = self.ledger.settings.limits.max_wait;
+        match waiting::plan(self.ledger.wait_streak, until, max_wait, self.now, self.ledger.seed) {
             WaitPlan::Wait { retry_at, wait, dated } => {
                 self.record(WaitEvent::Started { limit, until, retry_at, wait });
                 self.wait_until(if dated { Alarm::At(retry_at) } else { Alarm::After(wait) });

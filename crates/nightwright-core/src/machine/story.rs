@@ -47,10 +47,10 @@ pub(super) fn story(text: &str) -> Story {
         .filter(|line| !line.is_empty())
         .partition(|line| line.starts_with("given "));
     for line in given {
-        for wish in line.trim_start_matches("given ").split(", ") {
-            match wish.strip_prefix("agent ") {
+        for setting in line.trim_start_matches("given ").split(", ") {
+            match setting.strip_prefix("agent ") {
                 Some(name) => name.clone_into(&mut agent.name),
-                None => given::apply(&mut settings, wish),
+                None => given::apply(&mut settings, setting),
             }
         }
     }
@@ -82,15 +82,15 @@ fn check(line: &str, decisions: &[String], place: usize) -> Option<usize> {
         return decisions.is_empty().then_some(0);
     }
     if let Some(forbidden) = line.strip_prefix("not ") {
-        let found = decisions.iter().any(|decision| is_told(decision, forbidden));
+        let found = decisions.iter().any(|decision| matches_line(decision, forbidden));
         return (!found).then_some(place);
     }
-    let found = decisions[place..].iter().position(|decision| is_told(decision, line))?;
+    let found = decisions[place..].iter().position(|decision| matches_line(decision, line))?;
     Some(place + found + 1)
 }
 
 /// Whether a decision begins like this line and contains the parts after each `…`, in order.
-fn is_told(decision: &str, line: &str) -> bool {
+fn matches_line(decision: &str, line: &str) -> bool {
     let mut parts = line.split('…').map(str::trim);
     let Some(mut rest) = parts.next().and_then(|first| decision.strip_prefix(first)) else {
         return false;

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn several_problems_are_all_told_and_the_advice_comes_last() {
+    fn several_problems_are_all_listed_before_the_advice() {
         let settings = Settings::default();
         let noticed = [
             (notice(WatchdogSignal::Repetition, "Bash: ls"), EscalationStep::Answer),

@@ -44,28 +44,28 @@ const MIN_WAIT: Duration = Duration::from_secs(5);
 /// Plans the next wait. A reset time is ignored if it passed long ago, or if it follows a wrong one
 /// and is past or near. The wait is then a back-off of 5, 10, 20, 30, 30, … minutes.
 pub fn plan(
-    row: WaitStreak,
+    streak: WaitStreak,
     until: Option<Timestamp>,
-    leash: Duration,
+    max_wait: Duration,
     now: Now,
     seed: u64,
 ) -> WaitPlan {
     let over = |until: Timestamp| now.wall.duration_since(until);
     let dated = until
         .filter(|until| {
-            !over(*until).is_positive() || (row.rounds == 0 && over(*until) < JUST_ENDED)
+            !over(*until).is_positive() || (streak.rounds == 0 && over(*until) < JUST_ENDED)
         })
         .map(|until| now.until(until).max(MIN_WAIT))
         // A reset time that was wrong once may always be a moment ahead.
-        .filter(|wait| row.rounds == 0 || *wait >= back_off(row.rounds));
-    let wait = dated.unwrap_or_else(|| back_off(row.rounds));
-    if row.waited.saturating_add(wait) > leash {
+        .filter(|wait| streak.rounds == 0 || *wait >= back_off(streak.rounds));
+    let wait = dated.unwrap_or_else(|| back_off(streak.rounds));
+    if streak.waited.saturating_add(wait) > max_wait {
         return WaitPlan::TooLong;
     }
     let late = match dated {
         Some(wait) => {
             let most = u64::try_from(SPREAD.min(wait / 4).as_millis()).unwrap_or(0);
-            Duration::from_millis(dice(seed, u64::from(row.rounds), most + 1))
+            Duration::from_millis(dice(seed, u64::from(streak.rounds), most + 1))
         }
         None => Duration::ZERO,
     };
@@ -86,14 +86,14 @@ fn back_off(rounds: u32) -> Duration {
 mod tests {
     use super::*;
 
-    const LEASH: Duration = Duration::from_hours(12);
+    const MAX_WAIT: Duration = Duration::from_hours(12);
 
     fn now() -> Now {
         Now { wall: Timestamp::from_second(1_800_000_000).unwrap(), mono: Duration::ZERO }
     }
 
-    fn minutes(row: WaitStreak, until: Option<Timestamp>) -> Option<u64> {
-        match plan(row, until, LEASH, now(), 3) {
+    fn minutes(streak: WaitStreak, until: Option<Timestamp>) -> Option<u64> {
+        match plan(streak, until, MAX_WAIT, now(), 3) {
             WaitPlan::Wait { wait, .. } => Some(wait.as_secs() / 60),
             WaitPlan::TooLong => None,
         }
@@ -104,7 +104,7 @@ mod tests {
         let until = now().plus(Duration::from_hours(2));
         for seed in 0..100 {
             let WaitPlan::Wait { wait, dated: true, .. } =
-                plan(WaitStreak::default(), Some(until), LEASH, now(), seed)
+                plan(WaitStreak::default(), Some(until), MAX_WAIT, now(), seed)
             else {
                 panic!("no dated wait")
             };
@@ -117,7 +117,7 @@ mod tests {
         let until = now().plus(Duration::from_secs(20));
         for seed in 0..100 {
             let WaitPlan::Wait { wait, .. } =
-                plan(WaitStreak::default(), Some(until), LEASH, now(), seed)
+                plan(WaitStreak::default(), Some(until), MAX_WAIT, now(), seed)
             else {
                 panic!("no wait")
             };
@@ -159,13 +159,13 @@ mod tests {
     }
 
     #[test]
-    fn an_end_beyond_the_leash_is_too_long() {
-        assert_eq!(minutes(WaitStreak::default(), Some(now().plus(LEASH + SPREAD))), None);
+    fn a_reset_beyond_the_maximum_wait_is_too_long() {
+        assert_eq!(minutes(WaitStreak::default(), Some(now().plus(MAX_WAIT + SPREAD))), None);
     }
 
     #[test]
-    fn waits_in_a_row_share_one_leash() {
-        let row = WaitStreak { rounds: 9, waited: Duration::from_mins(12 * 60 - 29) };
-        assert_eq!(minutes(row, None), None);
+    fn consecutive_waits_share_one_limit() {
+        let streak = WaitStreak { rounds: 9, waited: Duration::from_mins(12 * 60 - 29) };
+        assert_eq!(minutes(streak, None), None);
     }
 }

@@ -199,7 +199,7 @@ fn the_oldest_of_a_full_inbox_is_left_out_by_name() {
 }
 
 #[test]
-fn an_entry_longer_than_the_whole_inbox_is_still_told_in_part() {
+fn an_entry_longer_than_the_inbox_is_truncated() {
     let entry = feedback(FeedbackSource::Human, &format!("HEAD{}TAIL", "x".repeat(INBOX_MAX)));
     let briefing = Briefing { feedback: vec![entry], ..briefing(2) };
     let user = composed(&settings(), &briefing, None).user;

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unchanged_configuration_offers_nothing_whatever_the_command_line_said() {
+    fn an_unchanged_configuration_offers_nothing_despite_options() {
         let configured = pinned().configured;
         let mut settings = pinned();
         settings.agent.allowed_tools.push("C".to_owned());

@@ -5,7 +5,7 @@ use super::*;
 const CORPUS: &str = include_str!("corpus.txt");
 
 /// The minimum detection rate for messages with a finding, in percent.
-const HEARD: usize = 95;
+const MIN_DETECTED: usize = 95;
 
 /// The lines of the corpus: the expected finding and the message.
 fn corpus() -> impl Iterator<Item = (&'static str, String)> {
@@ -17,7 +17,7 @@ fn corpus() -> impl Iterator<Item = (&'static str, String)> {
 }
 
 /// The finding in a message.
-fn heard(words: &str) -> &'static str {
+fn detected(words: &str) -> &'static str {
     let words = words.trim_end();
     if conflict(words, &prose::own_lines(words)).is_some() {
         return "conflict";
@@ -34,17 +34,17 @@ fn heard(words: &str) -> &'static str {
 fn only_questions_and_surrenders_of_the_corpus_are_detected() {
     let (mut missed, mut all, mut wrong) = (Vec::new(), 0, Vec::new());
     for (signal, words) in corpus() {
-        let heard = heard(&words);
+        let detected = detected(&words);
         all += usize::from(signal != "none");
-        if heard == signal {
+        if detected == signal {
             continue;
         }
-        let line = format!("{signal} heard as {heard}: {}", words.replace('\n', "\\n"));
-        if heard == "none" { missed.push(line) } else { wrong.push(line) }
+        let line = format!("{signal} detected as {detected}: {}", words.replace('\n', "\\n"));
+        if detected == "none" { missed.push(line) } else { wrong.push(line) }
     }
     assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), missed.join("\n"));
     let hit = (all - missed.len()) * 100;
-    assert!(hit >= all * HEARD, "{} of {all} missed:\n{}", missed.len(), missed.join("\n"));
+    assert!(hit >= all * MIN_DETECTED, "{} of {all} missed:\n{}", missed.len(), missed.join("\n"));
 }
 
 #[test]

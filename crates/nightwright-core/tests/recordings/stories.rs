@@ -37,7 +37,7 @@ fn the_program_is_ready_once_however_many_turns_it_takes() {
 }
 
 #[test]
-fn windows_of_the_quota_are_reported_when_they_are_said_to_be_used() {
+fn quota_windows_are_reported_when_they_are_used() {
     let quotas = |name| -> Vec<_> {
         let news = read(name).news.into_iter();
         news.filter_map(|news| match news {

@@ -132,7 +132,7 @@ mod tests {
 
     const START: Duration = Duration::from_secs(100);
     const EXIT: GuardEvent = GuardEvent::Died(ProcessExit::Code(0));
-    const TOLD: GuardAction = GuardAction::Send(GuardMessage::Died(ProcessExit::Code(0)));
+    const DIED: GuardAction = GuardAction::Send(GuardMessage::Died(ProcessExit::Code(0)));
 
     fn after(millis: u64) -> Duration {
         START + Duration::from_millis(millis)
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn processes_left_by_a_finished_program_get_sigterm_and_then_sigkill() {
         let mut state = GuardState::Watching;
-        assert_eq!(state.handle(START, EXIT), [TOLD, GuardAction::Terminate]);
+        assert_eq!(state.handle(START, EXIT), [DIED, GuardAction::Terminate]);
         assert_eq!(state.wake(after(4999)), None);
         assert_eq!(state.wake(after(5000)), Some(GuardAction::Kill));
         assert_eq!(state.wake(after(5049)), None);
@@ -213,7 +213,7 @@ mod tests {
         let mut state = GuardState::Watching;
         state.handle(START, GuardEvent::Asked(GuardRequest::LeaveRunning));
         state.handle(START, GuardEvent::Alone);
-        assert_eq!(state.handle(after(10), EXIT), [TOLD, GuardAction::Terminate]);
+        assert_eq!(state.handle(after(10), EXIT), [DIED, GuardAction::Terminate]);
     }
 
     #[test]

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_requests_arrive_as_they_were_said() {
+    fn messages_and_requests_arrive_unchanged() {
         for word in [
             GuardMessage::Started,
             GuardMessage::NotStarted { errno: 2 },

@@ -144,7 +144,7 @@ impl AgentProgram {
             // A judge or adviser may change nothing, and gets none of the user's options for the
             // work. A reviewer makes changes, so it gets the same options as the worker.
             let works = matches!(order.purpose, None | Some(CallPurpose::Review));
-            let wishes = LaunchOptions {
+            let for_work = LaunchOptions {
                 max_turns: model.max_turns,
                 permissions: agent.permissions,
                 allowed_tools: &granted,
@@ -158,7 +158,7 @@ impl AgentProgram {
                 // through settings of the project.
                 sources = vec![USER_SETTINGS.to_owned()];
             }
-            let ask = if works { wishes } else { question(order) };
+            let ask = if works { for_work } else { question(order) };
             let json_schema = match order.shape {
                 AnswerFormat::Words => None,
                 AnswerFormat::Verdict => Some(verdict::SCHEMA),

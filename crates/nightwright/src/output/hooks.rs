@@ -98,11 +98,11 @@ impl HookRunner {
 
     /// Runs a hook and waits for its end.
     pub async fn run(&self, hook: Hook) -> HookAnswer {
-        let mut leashed = match self.begin(hook, None).await {
-            Ok(leashed) => leashed,
+        let mut process = match self.begin(hook, None).await {
+            Ok(process) => process,
             Err(why) => return HookAnswer::Failed { why },
         };
-        let (ended, output) = self.wait(&mut leashed).await;
+        let (ended, output) = self.wait(&mut process).await;
         self.keep(hook, failure(&ended, self.timeout()), &output);
         answer(hook, &ended, self.timeout(), &output)
     }
@@ -114,16 +114,16 @@ impl HookRunner {
         unrecorded: UnrecordedOutcome,
         leave: impl Future<Output = ()>,
     ) -> Result<(), HookError> {
-        let mut leashed = self.begin(Hook::Finished, Some(unrecorded)).await?;
+        let mut process = self.begin(Hook::Finished, Some(unrecorded)).await?;
         let done = tokio::select! {
             biased;
-            done = self.wait(&mut leashed) => Some(done),
+            done = self.wait(&mut process) => Some(done),
             () = leave => None,
         };
         let Some((ended, output)) = done else {
             // The hook may still use its temporary files.
             self.setup.temp.keep();
-            leashed.leave_running();
+            process.leave_running();
             self.keep(Hook::Finished, Some("was not waited for".to_owned()), "");
             return Ok(());
         };
@@ -201,8 +201,8 @@ impl HookRunner {
         Ok(hook_input)
     }
 
-    async fn wait(&self, leashed: &mut HookProcess) -> (CommandEnd, String) {
-        leashed.run(self.timeout(), MAX_OUTPUT_BYTES, &self.setup.secrets).await
+    async fn wait(&self, process: &mut HookProcess) -> (CommandEnd, String) {
+        process.run(self.timeout(), MAX_OUTPUT_BYTES, &self.setup.secrets).await
     }
 
     fn timeout(&self) -> Duration {

@@ -335,7 +335,7 @@ impl Reporter for LogReporter {
             return Ok(());
         }
         self.begin(line)?;
-        if line.record.event.ends_talk() {
+        if line.record.event.ends_agent_output() {
             self.end_text()?;
         }
         self.view.record(&line.record);

@@ -46,7 +46,7 @@ impl Reporter for VerboseReporter {
 
     fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
         let event = &line.record.event;
-        if event.ends_talk() {
+        if event.ends_agent_output() {
             self.end()?;
         }
         let before = self.progress.written();

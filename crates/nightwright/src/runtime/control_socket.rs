@@ -29,7 +29,7 @@ const MAX_SOCKET_PATH: usize = 107;
 
 /// A request to an active run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "wish", rename_all = "snake_case")]
+#[serde(tag = "request", rename_all = "snake_case")]
 pub enum ControlRequest {
     /// Stop, now or at a later point.
     Stop { when: StopWhen },

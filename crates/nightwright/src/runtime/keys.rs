@@ -171,8 +171,8 @@ impl KeyTerminal {
                 continue;
             }
             let Ok(came) = self.together() else { return };
-            if let Some(wish) = parse_key(&came)
-                && operator.blocking_send(wish).is_err()
+            if let Some(control) = parse_key(&came)
+                && operator.blocking_send(control).is_err()
             {
                 return;
             }

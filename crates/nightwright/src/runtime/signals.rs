@@ -121,8 +121,8 @@ impl Signals {
     /// Passes signals on until the receiver is closed.
     pub async fn forward(mut self, operator: mpsc::Sender<Control>) {
         loop {
-            let wish = self.next_control().await;
-            if operator.send(wish).await.is_err() {
+            let control = self.next_control().await;
+            if operator.send(control).await.is_err() {
                 return;
             }
         }

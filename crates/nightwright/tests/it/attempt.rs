@@ -95,7 +95,7 @@ on_both! {
     a_cut_ends_a_stubborn_one_after_its_grace: cut_with_grace,
     a_second_cut_takes_away_grace: second_cut,
     a_cut_without_grace_ends_it_at_once: cut_without_grace,
-    the_prompt_is_heard_whole: prompt_heard,
+    the_whole_prompt_is_received: prompt_received,
     a_failed_start_is_news: failed_start,
     dropping_ends_it_in_silence: dropped,
 }
@@ -142,7 +142,7 @@ async fn cut_without_grace(house: &mut dyn AgentKind) {
     assert!(begin.elapsed() < Duration::from_secs(5), "it waited: {:?}", begin.elapsed());
 }
 
-async fn prompt_heard(house: &mut dyn AgentKind) {
+async fn prompt_received(house: &mut dyn AgentKind) {
     let mut agent = house.agent(Behaviour::Finishes);
     let user = format!("First line\n{}last line", "x".repeat(300_000));
     let prompt = Prompt { system: "Be brief.".to_owned(), user };

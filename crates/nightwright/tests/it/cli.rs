@@ -234,7 +234,7 @@ fn without_the_agent_program_nothing_is_started() {
 }
 
 #[test]
-fn an_agent_program_that_talks_nonsense_is_named() {
+fn an_agent_program_with_invalid_output_is_named() {
     let env = TestEnv::new();
     let claude = env.path("bin/claude");
     fs::write(&claude, "#!/bin/sh\necho what do you mean >&2\nexit 3\n").unwrap();

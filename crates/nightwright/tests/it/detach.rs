@@ -67,7 +67,7 @@ impl DetachedRun {
     #[track_caller]
     fn ends(&self) -> &'static str {
         self.env.wait_for("run_finished");
-        nobody_is_left(&self.env);
+        assert_no_process_is_left(&self.env);
         run_outcome(&self.env.journal())
     }
 }
@@ -105,7 +105,7 @@ fn eventually(what: &str, fact: impl Fn() -> bool) {
 
 /// Checks that no process is left: the run, its guards, its agent.
 #[track_caller]
-fn nobody_is_left(env: &TestEnv) {
+fn assert_no_process_is_left(env: &TestEnv) {
     eventually("nobody is left", || belonging_to(env).is_empty());
     for run in env.runs() {
         assert!(tree_lock::is_free(&run.join("tree.lock"), TEST_TIMEOUT).unwrap());
@@ -230,7 +230,7 @@ fn errors_before_the_detach_are_reported_with_their_exit_code() {
     output.exits(0);
     let second = ["-C", ".", "run", "-p", "x", "-m", "1", "--dry-run", "--detach"];
     detached.env.run(&second).exits(1).says(&["is in use by run"]);
-    nobody_is_left(&env);
+    assert_no_process_is_left(&env);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn ctrl_c_before_it_has_begun_ends_it_all() {
     terminal.types(&["C-c"]);
     terminal.shows("exit=130");
     drop(terminal);
-    nobody_is_left(&env);
+    assert_no_process_is_left(&env);
     assert!(env.runs().is_empty(), "{:?}", env.runs());
 }
 
@@ -290,7 +290,7 @@ fn a_kill_before_the_start_leaves_nothing_behind() {
     eventually("the program was asked", || env.path("home/asked").exists());
     child.kill().unwrap();
     child.wait().unwrap();
-    nobody_is_left(&env);
+    assert_no_process_is_left(&env);
     assert!(env.runs().is_empty(), "{:?}", env.runs());
 }
 
@@ -331,7 +331,7 @@ fn a_detached_run_ends_if_its_parent_dies_before_the_report() {
     assert_eq!(run_outcome(&env.journal()), "interrupted");
     let complaints = fs::read_to_string(env.runs()[0].join("detached.err")).unwrap();
     assert!(complaints.contains("the run cannot leave its terminal, and ends"), "{complaints}");
-    nobody_is_left(&env);
+    assert_no_process_is_left(&env);
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn a_run_that_ends_at_once_is_reported_here() {
         } else {
             assert_eq!(output.err, "");
         }
-        nobody_is_left(&env);
+        assert_no_process_is_left(&env);
     }
 }
 

@@ -326,7 +326,7 @@ fn a_repository_made_around_files_hides_nothing() {
 }
 
 #[test]
-fn git_that_fails_is_said_once_and_the_project_is_walked() {
+fn a_failing_git_is_reported_once_and_the_files_are_walked() {
     let repo = Repo::new();
     fs::write(repo.root().join(".git/HEAD"), "nonsense").unwrap();
     let mut workspace = repo.workspace();

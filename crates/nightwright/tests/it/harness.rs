@@ -164,7 +164,7 @@ impl TestEnv {
 }
 
 /// Waits long enough that the next signal counts as a second one.
-pub(crate) fn grow_impatient() {
+pub(crate) fn wait_past_debounce() {
     std::thread::sleep(ONE_EVENT);
 }
 

@@ -424,7 +424,7 @@ fn every_next_command_of_a_run_whose_process_is_gone_works_as_printed() {
 }
 
 #[test]
-fn an_error_is_said_even_if_everything_else_is_quiet() {
+fn errors_are_shown_at_every_level() {
     let env = TestEnv::new();
     let check = ["--verify", "no-such-program-here", "-q"];
     let output = env.rehearse(&script(""), "9", &check).exits(2);

@@ -117,7 +117,7 @@ fn send(child: &Child, signal: Signal) {
 }
 
 #[test]
-fn all_of_them_are_run_in_their_order_and_told_by_the_journal() {
+fn all_hooks_run_in_order_with_events_of_the_journal() {
     let env = project();
     for name in ["started", "next_iteration", "iteration_finished", "finished", "blocked"] {
         hook(&env, name, "printf '%s ' $NIGHTWRIGHT_HOOK >> SEEN/all; cat >> SEEN/all");

@@ -326,7 +326,7 @@ fn the_commits_of_a_run_are_listed_by_their_subjects() {
 #[test]
 fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
     const VARIABLE: &str = "hunter2-of-the-environment";
-    const TOLD: &str = "hunter3-that-the-run-was-told";
+    const OPERATOR_SECRET: &str = "hunter3-that-the-run-was-told";
     let env = TestEnv::new();
     let project = env.project();
     git(&project, &["init", "--quiet"]);
@@ -335,16 +335,16 @@ fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
     let long = format!("{}{VARIABLE}", "x".repeat(190));
     commit(&project, &long);
     let token = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-    let to = commit(&project, &format!("log in with {VARIABLE}, {TOLD} and {token}"));
+    let to = commit(&project, &format!("log in with {VARIABLE}, {OPERATOR_SECRET} and {token}"));
     let run = SampleRun::new("a", 2, noon());
     let folder = made_up(&env, &run);
     let mut records = run.records();
     between(&mut records, &from, &to);
     if let Event::Run(RunEvent::Started(started)) = &mut records[0].event {
-        started.settings.goal = format!("Use {TOLD}.");
+        started.settings.goal = format!("Use {OPERATOR_SECRET}.");
         started.settings.masked = true;
         secrets::save_settings(folder.path(), &started.settings).unwrap();
-        started.settings.goal = format!("Use {}.", "*".repeat(TOLD.len()));
+        started.settings.goal = format!("Use {}.", "*".repeat(OPERATOR_SECRET.len()));
     }
     write(&folder, &records);
     for format in ["--markdown", "--html", "--json"] {

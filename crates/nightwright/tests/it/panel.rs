@@ -98,7 +98,7 @@ fn the_panel_stands_below_the_lines_while_the_run_continues_and_is_gone_after_it
 }
 
 #[test]
-fn an_agent_that_talks_is_not_called_silent_before_its_line_is_whole() {
+fn an_agent_with_partial_output_is_not_silent() {
     let env = TestEnv::new();
     let piece = r#"{"type":"stream_event","session_id":"s","parent_tool_use_id":null,"event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}}"#;
     let init = r#"{"type":"system","subtype":"init","session_id":"s","model":"claude-x","tools":["Bash"],"mcp_servers":[],"permissionMode":"default","cwd":"/","apiKeySource":"none","slash_commands":[],"claude_code_version":"2.1.210"}"#;

@@ -177,12 +177,12 @@ impl RealEnv {
     /// Waits for the end of a run and of all processes that it started.
     fn finish(&self, child: Child) -> Output {
         let output = finish(child);
-        self.nobody_is_alive();
+        self.assert_no_process_is_alive();
         output
     }
 
     /// Fails if a process of the agent is still alive after a while.
-    fn nobody_is_alive(&self) {
+    fn assert_no_process_is_alive(&self) {
         let begun = Instant::now();
         loop {
             let alive = self.alive();

@@ -66,7 +66,7 @@ pub(crate) fn recording(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn verbose_shows_what_the_agent_said_and_did() {
+fn verbose_shows_messages_and_tool_calls() {
     for name in RECORDINGS {
         let text = shown(&recording(name), OutputLevel::Verbose, style(true, ColorChoice::Never));
         insta::assert_snapshot!(name, text);

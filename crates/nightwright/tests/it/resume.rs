@@ -175,7 +175,7 @@ fn an_ended_run_says_so_and_continues_with_more_room() {
 }
 
 #[test]
-fn a_torn_last_line_is_cut_off_and_told() {
+fn a_torn_last_line_is_truncated_and_reported() {
     let env = TestEnv::new();
     let script = env.script(STORY);
     let mut child = env.start(&[

@@ -83,7 +83,7 @@ fn without_settings_the_root_of_the_repository_is_the_project() {
 }
 
 #[test]
-fn in_the_root_itself_or_with_a_name_nothing_is_said() {
+fn in_the_root_or_with_a_name_there_is_no_message() {
     let env = TestEnv::new();
     repository(&env, "project");
     folders(&env, &["project/a"]);

@@ -229,7 +229,7 @@ fn a_text_of_the_projects_own_mode_that_names_what_is_not_there_is_refused() {
 }
 
 #[test]
-fn another_agent_can_t_be_talked_with_and_that_is_said() {
+fn task_setup_with_another_agent_is_refused_with_a_reason() {
     let env = with_agent("exit 0");
     env.run(&["config", "set", "agent.command", "my-agent"]).exits(0);
     env.run(&["task", "setup", "t"]).exits(2).says(&[

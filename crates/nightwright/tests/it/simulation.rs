@@ -11,9 +11,9 @@ mod checks;
 mod dice;
 mod faults;
 mod lives;
+mod random_inputs;
 mod sim;
 mod trace;
-mod wishes;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

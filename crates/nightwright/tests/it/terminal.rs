@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{TestEnv, grow_impatient, takes_less_than};
+use super::harness::{TestEnv, takes_less_than, wait_past_debounce};
 use super::stage::NIGHTWRIGHT;
 
 /// The timeout of a test; only a failing test takes this long.
@@ -116,7 +116,7 @@ fn interrupted(key: &str, presses: usize, script: &str) -> Duration {
     for _ in 1..presses {
         terminal.types(&[key]);
         env.wait_for("stop_requested");
-        grow_impatient();
+        wait_past_debounce();
     }
     terminal.types(&[key]);
     let screen = terminal.shows("exit=130");

@@ -57,7 +57,7 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
             "expected the completion to be {should}verified, but it was {is}verified"
         ));
     }
-    complaints.extend(said_and_asked(expect, observed));
+    complaints.extend(messages_and_calls(expect, observed));
     let missing = |texts: &[String], wanted: &[String]| -> Vec<String> {
         let absent = |part: &&String| !texts.iter().any(|text| text.contains(part.as_str()));
         wanted.iter().filter(absent).cloned().collect()
@@ -93,7 +93,7 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
 }
 
 /// Compares the messages sent into running sessions and the calls besides the work.
-fn said_and_asked(expect: &Expect, observed: &Observed) -> Vec<String> {
+fn messages_and_calls(expect: &Expect, observed: &Observed) -> Vec<String> {
     let mut complaints = Vec::new();
     let sent = observed.nudges.len();
     if let Some(nudges) = expect.nudges.filter(|nudges| *nudges as usize != sent) {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn said(text: &str) -> StatusReport {
+fn report(text: &str) -> StatusReport {
     read(text.as_bytes()).unwrap_or_else(|why| panic!("{text}: {why}")).report
 }
 
@@ -68,7 +68,7 @@ fn complete_is_what_complete_or_status_says() {
         ("  \n\t{\"complete\":true}\u{a0}", true),
         (r#"{"\u0063omplete": true}"#, true),
     ] {
-        assert_eq!(said(text).complete, complete, "{text}");
+        assert_eq!(report(text).complete, complete, "{text}");
     }
 }
 
@@ -132,10 +132,10 @@ fn failed_has_the_words_that_say_why() {
         (r#"{"status": "failed", "summary": "  "}"#, "the status file says so"),
         (r#"{"status": "error", "complete": false}"#, "the status file says so"),
     ] {
-        assert_eq!(said(text).failed.as_deref(), Some(why), "{text}");
+        assert_eq!(report(text).failed.as_deref(), Some(why), "{text}");
     }
-    assert_eq!(said(r#"{"complete": false, "error": "a test"}"#).failed, None);
-    assert_eq!(said(r#"{"complete": false, "summary": "failed"}"#).failed, None);
+    assert_eq!(report(r#"{"complete": false, "error": "a test"}"#).failed, None);
+    assert_eq!(report(r#"{"complete": false, "summary": "failed"}"#).failed, None);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn progress_is_counted_however_it_is_written() {
         (r#""progress": {"completed": true, "total": [1]}"#, None),
     ] {
         let text = format!(r#"{{"complete": false, {fields}}}"#);
-        let found = said(&text).progress.map(|progress| (progress.completed, progress.total));
+        let found = report(&text).progress.map(|progress| (progress.completed, progress.total));
         assert_eq!(found, progress, "{text}");
     }
 }
@@ -182,7 +182,7 @@ fn a_field_of_a_wrong_kind_is_ignored_with_a_warning() {
         ),
     ] {
         let text = format!(r#"{{"complete": true, {field}}}"#);
-        assert!(said(&text).complete, "{text}");
+        assert!(report(&text).complete, "{text}");
         assert_eq!(warnings(&text), [warning], "{text}");
     }
     assert_eq!(
@@ -207,18 +207,19 @@ fn blockers_are_read_from_whatever_they_are_written_as() {
         (r#""status": "blocked", "summary": "s", "blockers": ["a key"]"#, &["a key"]),
     ] {
         let text = format!(r#"{{"complete": false, {fields}}}"#);
-        let found: Vec<_> = said(&text).blockers.into_iter().map(|blocker| blocker.text).collect();
+        let found: Vec<_> =
+            report(&text).blockers.into_iter().map(|blocker| blocker.text).collect();
         assert_eq!(found, blockers, "{text}");
     }
     let many: Vec<_> = (0..100).map(|number| format!("\"key {number}\"")).collect();
     let text = format!(r#"{{"complete": false, "blockers": [{}]}}"#, many.join(","));
-    assert_eq!(said(&text).blockers.len(), BLOCKERS_MAX);
+    assert_eq!(report(&text).blockers.len(), BLOCKERS_MAX);
     assert_eq!(warnings(&text).len(), 1);
 }
 
 #[test]
 fn the_phase_may_be_called_the_current_task() {
-    let phase = |text| said(text).phase;
+    let phase = |text| report(text).phase;
     assert_eq!(phase(r#"{"complete": false, "current_task": "b"}"#).as_deref(), Some("b"));
     let both = r#"{"complete": false, "phase": "a", "current_task": "b"}"#;
     assert_eq!(phase(both).as_deref(), Some("a"));
@@ -286,7 +287,7 @@ fn a_file_made_to_break_the_reader_does_not() {
     }
     assert_eq!(invalid(&vec![b' '; MAX_STATUS_BYTES + 1]), "it is larger than 1048576 bytes");
     let long = format!(r#"{{"complete": true, "summary": "{}"}}"#, "ä".repeat(100_000));
-    assert_eq!(said(&long).summary.chars().count(), TEXT_MAX + 1);
+    assert_eq!(report(&long).summary.chars().count(), TEXT_MAX + 1);
 }
 
 proptest! {

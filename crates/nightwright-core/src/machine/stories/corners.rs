@@ -7,7 +7,7 @@ use crate::stream::report::{Answer, AttemptReport};
 use crate::units::Usd;
 
 #[test]
-fn retry_now_does_not_use_up_the_leash() {
+fn retry_now_does_not_use_up_the_maximum_wait() {
     story(
         "
         > start

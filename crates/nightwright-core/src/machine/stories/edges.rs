@@ -107,7 +107,7 @@ fn a_wall_clock_that_jumps_fires_no_deadline() {
 }
 
 #[test]
-fn a_quota_wait_beyond_the_leash_ends_the_run() {
+fn a_quota_wait_beyond_the_maximum_ends_the_run() {
     story(
         "
         given quota 50, max_wait 30m

@@ -124,7 +124,7 @@ fn a_model_alone_can_judge_where_there_is_no_check() {
 }
 
 #[test]
-fn nothing_to_show_and_nothing_said_is_not_judged() {
+fn without_changes_and_statements_there_is_no_gate() {
     story(
         "
         given checks, model auto, threshold 1

@@ -3,7 +3,7 @@
 use crate::machine::story::story;
 
 #[test]
-fn after_an_error_nothing_is_said_and_the_input_is_closed() {
+fn after_an_error_no_message_is_sent_and_the_input_is_closed() {
     story(
         "
         > start

@@ -78,7 +78,7 @@ fn a_refusal_after_a_dated_wait_backs_off() {
 }
 
 #[test]
-fn an_end_beyond_the_leash_ends_the_run_at_once() {
+fn a_reset_beyond_the_maximum_wait_ends_the_run_at_once() {
     story(
         "
         given max_wait 12h
@@ -93,7 +93,7 @@ fn an_end_beyond_the_leash_ends_the_run_at_once() {
 }
 
 #[test]
-fn waits_in_a_row_share_one_leash() {
+fn consecutive_waits_share_one_limit() {
     story(
         "
         given max_wait 20m

@@ -338,7 +338,7 @@ fn a_limit_met_by_the_advisor_is_waited_out_and_it_is_asked_again() {
 }
 
 #[test]
-fn several_problems_are_all_told_and_the_advisor_is_asked_once() {
+fn several_problems_are_all_reported_with_one_call_for_advice() {
     story(
         "
         given watchdog next

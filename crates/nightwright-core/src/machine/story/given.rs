@@ -11,8 +11,8 @@ use crate::settings::{
 use crate::units::Usd;
 
 /// Applies the setting of one `given` line.
-pub(super) fn apply(settings: &mut Settings, wish: &str) {
-    let words: Vec<&str> = wish.split_whitespace().collect();
+pub(super) fn apply(settings: &mut Settings, setting: &str) {
+    let words: Vec<&str> = setting.split_whitespace().collect();
     let limits = &mut settings.limits;
     match words.as_slice() {
         ["max_iterations", n] => limits.max_iterations = Some(n.parse().expect("a number")),
@@ -65,7 +65,7 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
         ["hook", "blocked"] => settings.hooks.blocked = true,
         ["ask", "for", model] => settings.model.name = Some((*model).to_owned()),
         ["escalate", model] => settings.model.escalate = Some((*model).to_owned()),
-        _ => panic!("no story can be given `{wish}`"),
+        _ => panic!("no story can be given `{setting}`"),
     }
 }
 

@@ -462,7 +462,7 @@ fn salvage(words: &[&str], machine: &Machine, now: Now) -> ResumeData {
         }
         ["with", rest @ ..] => {
             let mut settings = machine.state().settings.clone();
-            rest.join(" ").split(", ").for_each(|wish| apply(&mut settings, wish));
+            rest.join(" ").split(", ").for_each(|setting| apply(&mut settings, setting));
             let changes = SettingChange::between(&machine.state().settings, &settings);
             resume_data.changes =
                 changes.into_iter().map(|change| (ChangeSource::Operator, change)).collect();

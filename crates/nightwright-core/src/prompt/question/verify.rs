@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_that_passed_before_are_said_to_prove_nothing() {
+    fn checks_that_passed_before_are_reported_as_no_proof() {
         let settings = settings(Depth::Standard);
         let checks = [check(CheckVerdict::Passed, "")];
         let ask = |unchecked| {

@@ -363,7 +363,7 @@ fn a_later_turn_that_was_broken_off_is_not_free_either() {
 }
 
 #[test]
-fn a_total_cost_is_all_even_if_the_tokens_were_not_said() {
+fn a_total_cost_is_complete_without_tokens() {
     let result = r#"{"type":"result","subtype":"success","total_cost_usd":0.3}"#;
     assert_eq!(charged(&[INIT, START, END, result]), (Some(30), 1000));
 }

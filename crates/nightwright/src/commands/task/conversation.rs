@@ -130,7 +130,7 @@ impl Conversation {
             setting_sources: &self.task.settings.agent.sources,
             ..LaunchOptions::default()
         };
-        Ok(claude::talk_arguments(&ask, &opening).into_iter().map(OsString::from).collect())
+        Ok(claude::conversation_arguments(&ask, &opening).into_iter().map(OsString::from).collect())
     }
 
     /// Prints the result of the conversation.

@@ -76,7 +76,7 @@ impl OutputStreams {
             return Ok(());
         }
         self.poll(reporter)?;
-        match self.open.take_if(|_| event.ends_talk()) {
+        match self.open.take_if(|_| event.ends_agent_output()) {
             Some(mut stream) => stream.finish(self.dialect, reporter),
             None => Ok(()),
         }

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn one_and_several_of_different_layers_are_all_told_and_each_once() {
+    fn addresses_of_all_layers_are_used_once_each() {
         let mine =
             user("[[notify]]\nurl = 'https://ntfy.sh/a'\n[[notify]]\nurl = 'https://b.org/b'");
         let theirs = project("notify.url = 'https://c.org/c'");

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn several_blocks_may_be_said_before_the_first_comes_whole() {
+    fn several_blocks_may_begin_before_the_first_is_complete() {
         let mut words = StreamedText::default();
         assert_eq!(text(words.delta("one\nmore")), "* one\n");
         assert_eq!(text(words.end_of_block()), "  more\n");

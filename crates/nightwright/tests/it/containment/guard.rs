@@ -44,7 +44,7 @@ fn an_agent_that_kills_its_guard_has_crashed_and_the_run_continues_without_it() 
 }
 
 #[tokio::test]
-async fn an_agent_that_kills_its_guard_before_that_has_said_a_word_is_ended_too() {
+async fn an_agent_that_kills_its_guard_at_once_is_killed_too() {
     let rehearsed = FakeAttempt::new();
     let mut agent = rehearsed.playing("kill -KILL $PPID; note $$; sleep 300");
     // The two race: now one is first, now the other.

@@ -7,7 +7,7 @@ use nightwright_core::event::{AttemptEvent, Event, OperatorEvent, StopSource};
 use rustix::process::Signal;
 
 use crate::fake_agent::{FakeAgentEnv, send};
-use crate::harness::{finish, grow_impatient, names, run_outcome, takes_less_than};
+use crate::harness::{finish, names, run_outcome, takes_less_than, wait_past_debounce};
 
 /// All kinds of processes are running, and all of them ignore SIGTERM.
 const STUBBORN: &str = "trap '' TERM; init; tool; family; sleep 300";
@@ -47,7 +47,7 @@ fn a_second_signal_kills_everything_at_once() {
         let asked = Instant::now();
         send(&child, Signal::TERM);
         scene.env.wait_for("stop_requested");
-        grow_impatient();
+        wait_past_debounce();
         send(&child, Signal::TERM);
         finish(child).exits(130);
         let took = asked.elapsed();

@@ -10,7 +10,7 @@ fn arguments(line: &str) -> String {
 }
 
 /// Pastes a command that talks with the agent, in a terminal.
-fn talk(env: &TestEnv, line: &str) {
+fn converse(env: &TestEnv, line: &str) {
     let terminal = Terminal::run(env, &env.line(&arguments(line)));
     terminal.shows("exit=0");
 }
@@ -120,7 +120,7 @@ fn instructions_that_are_missing_are_set_up_by_the_hint() {
     ] {
         let env = with_agent(WRITES);
         let output = env.elsewhere(arguments).exits(2);
-        talk(&env, &env.command_of(&output, hint));
+        converse(&env, &env.command_of(&output, hint));
         assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\n");
     }
 }
@@ -130,7 +130,7 @@ fn instructions_that_are_there_are_edited_by_the_hint() {
     let env = with_agent("echo more >> $task/INSTRUCTIONS.md");
     env.ready_task("t");
     let output = env.elsewhere(&["task", "setup", "t"]).exits(2);
-    talk(&env, &env.command_of(&output, "edit them: nightwright task edit {name}"));
+    converse(&env, &env.command_of(&output, "edit them: nightwright task edit {name}"));
     assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\nmore\n");
 }
 
@@ -153,7 +153,7 @@ fn a_conversation_that_changed_nothing_is_repeated_by_the_hint() {
         // A terminal is for one command: the second time is in another project.
         let env = with_agent("echo more >> $task/INSTRUCTIONS.md");
         prepare(&env);
-        talk(&env, &line);
+        converse(&env, &line);
         assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), format!("{before}more\n"));
     }
 }

@@ -93,7 +93,7 @@ fn an_agent_that_falls_silent_is_given_up_and_its_words_are_kept() {
 }
 
 #[test]
-fn an_agent_that_talks_for_ever_is_given_up() {
+fn an_agent_with_endless_output_is_killed() {
     // Asked to leave, it says to the end what it has begun.
     let words = "trap over=1 TERM; note $$; init; until [ $over ]; do says on; sleep 0.05; done";
     let (_, which) = given_up(words, "--timeout");

@@ -1,7 +1,7 @@
 //! The hook `finished`: notified of every outcome, once.
 
 use super::*;
-use crate::harness::grow_impatient;
+use crate::harness::wait_past_debounce;
 
 /// Waits until the test lets it continue.
 const WAITS: &str = r#"
@@ -83,7 +83,7 @@ fn a_second_signal_leaves_the_hook_running_for_a_limited_time() {
     env.wait_for("agent_ready");
     send(&child, Signal::INT);
     wait_for(&env, "pid");
-    grow_impatient();
+    wait_past_debounce();
     send(&child, Signal::INT);
     finish(child).exits(130);
     assert!(lives(&env, "pid"), "it was not left running");
@@ -103,7 +103,7 @@ end = { result = "Some of it." }
     env.wait_for("agent_ready");
     send(&child, Signal::INT);
     env.wait_for("stop_requested");
-    grow_impatient();
+    wait_past_debounce();
     send(&child, Signal::INT);
     finish(child).exits(130);
     wait_for(&env, "line");

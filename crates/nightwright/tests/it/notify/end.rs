@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nightwright::output::notify::FINAL_TIMEOUT;
 
 use super::*;
-use crate::harness::{grow_impatient, takes_less_than};
+use crate::harness::{takes_less_than, wait_past_debounce};
 
 #[test]
 fn how_it_ended_does_not_wait_for_what_is_stuck_before_it() {
@@ -67,7 +67,7 @@ fn a_second_signal_does_not_wait_for_a_hanging_server() {
         let asked = Instant::now();
         send(&child, Signal::INT);
         env.wait_for("run_finished");
-        grow_impatient();
+        wait_past_debounce();
         send(&child, Signal::INT);
         finish(child).exits(130);
         let took = asked.elapsed();

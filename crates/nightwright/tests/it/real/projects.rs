@@ -45,7 +45,7 @@ fn completes(
     run(&["init", "--yes"]).exits(0).says(&[project.check]);
     let goal = ["run", "-p", "make the tests pass", "-m", "3", "--no-delay"];
     let output = run(&goal).exits(0).says(&["verified"]);
-    real.nobody_is_alive();
+    real.assert_no_process_is_alive();
     assert_eq!(proof(&real.outcome()), "checks", "{}", output.err);
     let asked = real.asked_for_work();
     let results = asked.last().unwrap().tool_results();

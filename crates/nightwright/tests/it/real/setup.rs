@@ -70,7 +70,7 @@ fn a_conversation_in_a_terminal_ends_with_instructions() {
     assert_eq!(real.read(INSTRUCTIONS).as_deref(), Some("# Goal\nAll tests pass.\n"));
     real.env.terminal_is_as_before();
     drop(terminal);
-    real.nobody_is_alive();
+    real.assert_no_process_is_alive();
     let asked = real.api().asked();
     assert!(asked[0].says("Let's write the instructions of the task t."));
     let system = asked[0].system().concat();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::{RealEnv, believed, claim};
-use crate::harness::{grow_impatient, run_outcome};
+use crate::harness::{run_outcome, wait_past_debounce};
 use crate::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, say};
 
 /// A command with processes that are hard to kill: children in the background, in separate
@@ -32,7 +32,7 @@ fn a_second_ctrl_c_kills_at_once_and_leaves_no_process() {
     interrupted_by(|real, child| {
         kill_process_group(pid(child), Signal::INT).unwrap();
         real.env.wait_for("stop_requested");
-        grow_impatient();
+        wait_past_debounce();
         kill_process_group(pid(child), Signal::INT).unwrap();
     });
 }
@@ -71,7 +71,7 @@ fn nothing_survives_the_death_of_the_supervisor_and_the_run_can_be_resumed() {
     in_the_command(&real);
     kill_process(pid(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
-    real.nobody_is_alive();
+    real.assert_no_process_is_alive();
     real.finish(real.command(&["resume"]).spawn().unwrap()).exits(0);
     assert_eq!(run_outcome(&real.journal()), "completed");
     assert_eq!(real.outcomes(), ["lost", "finished"]);

@@ -75,7 +75,7 @@ fn place<'a>(conversation: &'a [(&str, String)], words: &str) -> (usize, &'a str
 }
 
 /// The model ends its turn with these words, and continues in the same session after the answer.
-fn goes_on_after(words: &'static str, signal: WatchdogSignal) {
+fn continues_after(words: &'static str, signal: WatchdogSignal) {
     let scenario =
         |project: &Path| believed(vec![say(words), write(project, "left.txt", "left\n"), claim()]);
     let Some(real) = RealEnv::begin_in(scenario) else { return };
@@ -108,13 +108,13 @@ fn goes_on_after(words: &'static str, signal: WatchdogSignal) {
 
 #[test]
 fn a_question_is_answered_in_its_own_session_and_the_work_continues_there() {
-    goes_on_after(QUESTION, WatchdogSignal::Asking);
+    continues_after(QUESTION, WatchdogSignal::Asking);
 }
 
 #[test]
 fn a_surrender_is_answered_in_its_own_session_and_the_work_continues_there() {
     let words = "The check fails whatever I do. I give up: I am unable to complete this task.";
-    goes_on_after(words, WatchdogSignal::GivingUp);
+    continues_after(words, WatchdogSignal::GivingUp);
 }
 
 #[test]

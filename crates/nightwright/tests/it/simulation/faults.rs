@@ -12,8 +12,8 @@ use nightwright_core::stream::report::{AgentNews, AttemptReport, Pulse};
 use nightwright_core::units::{AttemptId, CallId, Fingerprint, Tokens, Usd};
 
 use super::dice::Dice;
+use super::random_inputs;
 use super::sim::{SharedSim, Sim};
-use super::wishes;
 use crate::fake_disk::{FakeDisk, FakeFile, Fault, Operation};
 
 /// A simulated crash of the process: it unwinds to the caller, and only the disk remains.
@@ -98,7 +98,7 @@ impl Sim {
     /// Something goes wrong, or not.
     pub(super) fn mischief(&mut self) {
         if self.dice.one_in(self.rates.operator) {
-            let control = wishes::control(&mut self.dice);
+            let control = random_inputs::control(&mut self.dice);
             self.tell(|| format!("the operator wants {control:?}"));
             self.command(control);
         }

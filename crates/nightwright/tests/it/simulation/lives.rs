@@ -19,9 +19,9 @@ use nightwright_core::units::RunId;
 use tokio::time::sleep;
 
 use super::faults::{CrashPoint, CrashResult, CrashingFile, SimulatedCrash};
+use super::random_inputs;
 use super::sim::{SharedSim, Sim};
 use super::trace;
-use super::wishes;
 use super::world::SimEffects;
 
 /// Once nothing misbehaves any more, a run ends within the longest leash, as much again, and however
@@ -200,7 +200,7 @@ impl Sim {
         let wanted = !self.calm && self.dice.one_in(4);
         let mut settings = machine.state().settings.clone();
         if wanted {
-            settings.limits = wishes::limits(&mut self.dice, &self.settings);
+            settings.limits = random_inputs::limits(&mut self.dice, &self.settings);
         }
         let changes = SettingChange::between(&machine.state().settings, &settings)
             .into_iter()

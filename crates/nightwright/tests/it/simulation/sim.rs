@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use super::checks::Invariants;
 use super::dice::Dice;
 use super::faults::{self, CrashPoint, FaultRates};
+use super::random_inputs;
 use super::trace::{self, Trace};
-use super::wishes;
 use super::world::SimProject;
 use crate::fake_disk::FakeDisk;
 
@@ -72,7 +72,7 @@ impl Sim {
     pub(super) fn new(seed: u64, trace: Trace) -> SharedSim {
         let mut dice = Dice::new(seed);
         let rates = FaultRates::of(&mut dice);
-        let settings = wishes::settings(&mut dice);
+        let settings = random_inputs::settings(&mut dice);
         let patience = dice.of(&[10, 60, 200, 500]);
         let start = Timestamp::from_second(1_800_000_000).expect("a date");
         let sim = Self {

@@ -92,7 +92,7 @@ pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
 }
 
 /// The arguments for an interactive session at a terminal, which begins with `opening`.
-pub fn talk_arguments(ask: &LaunchOptions<'_>, opening: &str) -> Vec<String> {
+pub fn conversation_arguments(ask: &LaunchOptions<'_>, opening: &str) -> Vec<String> {
     let mut arguments = ArgumentList(Vec::new());
     arguments.with("--permission-mode", Some("acceptEdits"));
     arguments.with("--model", ask.model);

@@ -20,7 +20,7 @@ mod version;
 pub use classify::classify;
 pub use command::{
     ENVIRONMENT, ENVIRONMENT_DEFAULTS, OUTPUT_TOKENS, PASSED_ON, PROMPT_MAX, TEMP_VARIABLES,
-    arguments, message_line, prompt_text, talk_arguments,
+    arguments, conversation_arguments, message_line, prompt_text,
 };
 pub use decode::{decode, is_only_a_part, subject_of};
 pub use deltas::{ends_turn, streamed};

@@ -12,7 +12,7 @@ use crate::stream::outcome::{AttemptOutcome, ProcessExit, Suspicion};
 use crate::units::Tokens;
 
 /// A short form of the messages in a line.
-fn said(line: &str) -> Vec<String> {
+fn decoded(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     decode(line.as_bytes(), &mut |message| {
         let owner = match &message.owner {
@@ -42,20 +42,20 @@ fn a_line_with_several_blocks_says_several_things() {
         {"type":"text","text":"a"},{"type":"thinking"},7,
         {"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls \u0041"}},{"type":"new"}]}}"#;
     let expected = ["t0: a", "t0: Thinking", r#"t0: Bash t1 {"command":"ls \u0041"}"#, "t0: (new)"];
-    assert_eq!(said(line), expected);
+    assert_eq!(decoded(line), expected);
     let line = r#"{"type":"user","message":{"content":[
         {"type":"tool_result","tool_use_id":"t1","content":"x","is_error":true},
         {"type":"tool_result","tool_use_id":"t2","content":[1]}]}}"#;
-    assert_eq!(said(line), [r#"t1 Failed "x""#, "t2 Ok [1]"]);
+    assert_eq!(decoded(line), [r#"t1 Failed "x""#, "t2 Ok [1]"]);
 }
 
 #[test]
 fn fields_of_another_kind_than_expected_cost_only_themselves() {
     let line = r#"{"type":"assistant","message":"no object","parent_tool_use_id":7}"#;
-    assert!(said(line).is_empty());
+    assert!(decoded(line).is_empty());
     let line =
         r#"{"type":"system","subtype":"permission_denied","tool_name":"Bash","message":"m"}"#;
-    assert_eq!(said(line), [r#"Denied { tool: "Bash", id: "", why: "m" }"#]);
+    assert_eq!(decoded(line), [r#"Denied { tool: "Bash", id: "", why: "m" }"#]);
     let line = r#"{"type":"result","subtype":"success","is_error":"?","num_turns":"many","errors":{},
         "modelUsage":[],"total_cost_usd":-1,"permission_denials":[3],"result":null}"#;
     let mut seen = None;
@@ -70,17 +70,17 @@ fn fields_of_another_kind_than_expected_cost_only_themselves() {
 
 #[test]
 fn unknown_messages_are_decoded_as_such() {
-    assert_eq!(said(r#"{"type":"brand_new","message":[[[]]]}"#), ["(brand_new?)"]);
-    assert_eq!(said(r#"{"type":"system","subtype":"mood"}"#), ["(system/mood?)"]);
-    assert_eq!(said(r#"{"type":"keep_alive"}"#), ["(keep_alive)"]);
-    assert_eq!(said(r#"{"type":"system","subtype":"status"}"#), ["(status)"]);
+    assert_eq!(decoded(r#"{"type":"brand_new","message":[[[]]]}"#), ["(brand_new?)"]);
+    assert_eq!(decoded(r#"{"type":"system","subtype":"mood"}"#), ["(system/mood?)"]);
+    assert_eq!(decoded(r#"{"type":"keep_alive"}"#), ["(keep_alive)"]);
+    assert_eq!(decoded(r#"{"type":"system","subtype":"status"}"#), ["(status)"]);
     let vcs = r#"{"type":"system","subtype":"vcs_state_changed"}"#;
-    assert_eq!(said(vcs), ["(vcs_state_changed)"]);
+    assert_eq!(decoded(vcs), ["(vcs_state_changed)"]);
     assert_eq!(
-        said(r#"{"subtype":"x","type":"stream_event","event":{"type":"ping"}}"#),
+        decoded(r#"{"subtype":"x","type":"stream_event","event":{"type":"ping"}}"#),
         ["(ping)"]
     );
-    assert_eq!(said(r#"{"type":"stream_event"}"#), ["()"]);
+    assert_eq!(decoded(r#"{"type":"stream_event"}"#), ["()"]);
 }
 
 #[test]
@@ -105,9 +105,9 @@ fn fields_of_a_result_that_no_version_had_are_named() {
 fn an_echo_of_the_input_is_not_a_message_of_the_agent() {
     let line = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":[
         {"type":"text","text":"second\n"},{"type":"text","text":"third"}]}}"#;
-    assert_eq!(said(line), ["Acknowledged { messages: 2 }"]);
+    assert_eq!(decoded(line), ["Acknowledged { messages: 2 }"]);
     let line = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":"first"}}"#;
-    assert_eq!(said(line), ["Acknowledged { messages: 1 }"]);
+    assert_eq!(decoded(line), ["Acknowledged { messages: 1 }"]);
 }
 
 #[test]
