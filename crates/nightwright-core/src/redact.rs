@@ -6,10 +6,10 @@
 //! positions stay the same: valid JSON stays valid, and a file keeps its length.
 //!
 //! ```text
-//!   values ──▶ literal ─┐  normalize: the same without colours
-//!   table  ──▶ tokens  ─┼─▶ find: where in these bytes ─▶ stream: line by line
-//!   config ──▶ read    ─┘                                   │
-//!                                    json: only in its texts, key_block: over many lines
+//!   values ──▶ encodings ──▶ needles ─┐  normalize: the same without colours
+//!   table  ──▶ token_formats ─────────┼─▶ find: where in these bytes ─▶ stream: line by line
+//!   config ──▶ read ──────────────────┘                                   │
+//!                                      json: only in its texts, key_block: over many lines
 //! ```
 //!
 //! In a line of JSON only texts are masked, never numbers or punctuation. In a program's own lines
@@ -17,11 +17,12 @@
 //!
 //! Matches never span lines, except private keys, which need state.
 
+mod encodings;
 mod escapes;
 mod find;
 mod json;
 mod key_block;
-mod literal;
+mod needles;
 mod normalize;
 mod parts;
 mod patterns;
@@ -45,8 +46,9 @@ pub use record::{agrees, has_masks, masked_in};
 pub use stream::StreamMasker;
 pub use values::{is_secret_name, looks_random};
 
+use encodings::encodings;
 use find::Finder;
-use literal::Literals;
+use needles::Needles;
 
 /// The maximum size of a compiled pattern, in bytes.
 const SIZE: usize = 64 << 20;
@@ -61,7 +63,7 @@ pub struct Secrets {
 
 impl Default for Secrets {
     fn default() -> Self {
-        Self { finder: Arc::new(Finder::new(Literals::default(), Vec::new())) }
+        Self { finder: Arc::new(Finder::new(Needles::new([]), Vec::new())) }
     }
 }
 
@@ -72,22 +74,13 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// The reason why secrets cannot be searched for. Nothing may be shown then.
+/// A pattern that is invalid or too large. Nothing may be shown then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RedactionError {
-    /// A pattern is invalid or too large.
-    #[error("pattern {} can't be used: {why}", index + 1)]
-    Pattern {
-        /// The index of the pattern, from 0.
-        index: usize,
-        why: String,
-    },
-    /// There are too many values, or they are too long.
-    #[error("the values of secret variables cannot be looked for: {why}")]
-    Values {
-        /// The reason given by the search library.
-        why: String,
-    },
+#[error("pattern {} can't be used: {why}", index + 1)]
+pub struct PatternError {
+    /// The index of the pattern, from 0.
+    pub index: usize,
+    pub why: String,
 }
 
 impl Secrets {
@@ -98,17 +91,14 @@ impl Secrets {
     pub fn new<V: AsRef<[u8]>, P: AsRef<str>>(
         values: impl IntoIterator<Item = V>,
         patterns: impl IntoIterator<Item = P>,
-    ) -> Result<Self, RedactionError> {
+    ) -> Result<Self, PatternError> {
         let extra = patterns
             .into_iter()
             .enumerate()
-            .map(|(index, text)| {
-                pattern(text.as_ref()).map_err(|why| RedactionError::Pattern { index, why })
-            })
+            .map(|(index, text)| pattern(text.as_ref()).map_err(|why| PatternError { index, why }))
             .collect::<Result<Vec<_>, _>>()?;
-        let literals =
-            Literals::new(&values::usable(values)).map_err(|why| RedactionError::Values { why })?;
-        Ok(Self { finder: Arc::new(Finder::new(literals, extra)) })
+        let needles = Needles::new(encodings(&values::usable(values)));
+        Ok(Self { finder: Arc::new(Finder::new(needles, extra)) })
     }
 
     /// The same values and patterns without the common formats. A text is then masked only if its
@@ -168,7 +158,7 @@ impl Secrets {
 
     /// Whether masking would change this text. A search for it in masked output would find nothing.
     pub fn hides(&self, text: &str) -> bool {
-        self.is_in(text)
+        matches!(self.mask(text), Cow::Owned(_))
     }
 
     /// The names of the common formats.
@@ -180,11 +170,6 @@ impl Secrets {
     pub(crate) fn are_in(&self, lines: &[u8]) -> bool {
         // The user's patterns match decoded texts, so the raw lines are not enough.
         self.finder.has_extra() || !self.finder.find(lines, 0).is_empty()
-    }
-
-    /// Whether the text contains a secret.
-    pub fn is_in(&self, text: &str) -> bool {
-        matches!(self.mask(text), Cow::Owned(_))
     }
 }
 

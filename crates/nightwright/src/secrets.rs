@@ -10,7 +10,7 @@ use std::env;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
-use nightwright_core::redact::{RedactionError, Secrets, is_secret_name, looks_random};
+use nightwright_core::redact::{PatternError, Secrets, is_secret_name, looks_random};
 
 use crate::config::{self, ConfigFile, ConfigValue, ResolvedConfig};
 use crate::error::Failure;
@@ -111,16 +111,10 @@ pub fn of_environment(given: &[(OsString, OsString)]) -> Result<Secrets, Failure
 
 /// If secrets cannot be masked, nothing starts: partial masks would suggest that there are no
 /// others.
-fn unusable(bad: &RedactionError, settings: &SecretSettings) -> Failure {
-    match bad {
-        RedactionError::Pattern { index, why } => {
-            let pattern = settings.patterns.get(*index).map_or("", String::as_str);
-            Failure::usage(format!("`{PATTERNS}` has an invalid pattern: `{pattern}`: {why}"))
-                .hint("use a regular expression that matches at least one character")
-        }
-        RedactionError::Values { .. } => Failure::trouble(bad.to_string())
-            .hint("unset some of them: nightwright starts nothing while it cannot mask secrets"),
-    }
+fn unusable(bad: &PatternError, settings: &SecretSettings) -> Failure {
+    let pattern = settings.patterns.get(bad.index).map_or("", String::as_str);
+    Failure::usage(format!("`{PATTERNS}` has an invalid pattern: `{pattern}`: {}", bad.why))
+        .hint("use a regular expression that matches at least one character")
 }
 
 /// Collects the secrets: variables of `ours` with a secret name, and the agent's variables (`own`),
@@ -129,7 +123,7 @@ pub fn collect(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own: &BTreeMap<String, String>,
     settings: &SecretSettings,
-) -> Result<Secrets, RedactionError> {
+) -> Result<Secrets, PatternError> {
     Secrets::new(values(ours, own, settings), &settings.patterns)
 }
 
@@ -191,9 +185,6 @@ mod tests {
         let bad = collect(ours(), &BTreeMap::new(), &settings).unwrap_err();
         let failure = unusable(&bad, &settings);
         assert!(failure.message.contains("an invalid pattern: `(`: unclosed group"), "{failure:?}");
-        let values = RedactionError::Values { why: "too many".to_owned() };
-        let failure = unusable(&values, &SecretSettings::default());
-        assert!(failure.message.ends_with("cannot be looked for: too many"), "{failure:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 use serde::de::IgnoredAny;
 
 use super::escapes::keep_whole;
-use super::literal::Literals;
+use super::needles::Needles;
 use super::normalize::normalized_lines;
 use super::patterns::MatchRule;
 use super::read::LEVELS;
@@ -15,7 +15,7 @@ use super::token_formats::find_tokens;
 
 /// All values and patterns to search for.
 pub(super) struct Finder {
-    literals: Arc<Literals>,
+    needles: Arc<Needles>,
     extra: Vec<Regex>,
     forms: FormMatching,
 }
@@ -71,13 +71,13 @@ impl SecretMatches {
 }
 
 impl Finder {
-    pub(super) fn new(literals: Literals, extra: Vec<Regex>) -> Self {
-        Self { literals: Arc::new(literals), extra, forms: FormMatching::Count }
+    pub(super) fn new(needles: Needles, extra: Vec<Regex>) -> Self {
+        Self { needles: Arc::new(needles), extra, forms: FormMatching::Count }
     }
 
     pub(super) fn without_forms(&self) -> Self {
-        let Self { literals, extra, forms: _ } = self;
-        Self { literals: Arc::clone(literals), extra: extra.clone(), forms: FormMatching::DoNot }
+        let Self { needles, extra, forms: _ } = self;
+        Self { needles: Arc::clone(needles), extra: extra.clone(), forms: FormMatching::DoNot }
     }
 
     /// Whether the user has configured patterns.
@@ -112,7 +112,7 @@ impl Finder {
         found: &mut SecretMatches,
     ) {
         let SecretMatches { hits, key_blocks } = found;
-        self.literals.find(bytes, from, |span| {
+        self.needles.find(bytes, from, |span| {
             hits.push(SecretMatch { whole: span.clone(), span, by: MatchSource::Us });
         });
         if self.forms == FormMatching::Count {

@@ -15,14 +15,24 @@ const ESCAPE: u8 = 0x1b;
 const WRITTEN: [&[u8]; 2] = [b"u001b", b"u001B"];
 
 /// Texts that make a second search necessary, besides the escape character itself.
-static SUSPECTS: LazyLock<[Finder<'static>; 3]> =
-    LazyLock::new(|| [&b"u001b["[..], b"u001B[", br"\/"].map(Finder::new));
+static SUSPECTS: LazyLock<[Finder<'static>; 2]> =
+    LazyLock::new(|| [&b"u001"[..], br"\/"].map(Finder::new));
 
-/// A line without colours and with plain slashes, and the original position of each byte.
+/// Bytes that were taken from others, and the original position of each.
 pub(super) struct Normalized {
     pub(super) bytes: Vec<u8>,
-    /// The original position of each byte, and of the end.
-    pub(super) from: Vec<usize>,
+    /// The bytes in runs that have the same distance from their original positions. The last run
+    /// is the end.
+    runs: Vec<Run>,
+}
+
+/// Bytes that follow each other in both texts.
+#[derive(Clone, Copy)]
+struct Run {
+    /// The position of the first byte.
+    start: usize,
+    /// The position of this byte in the original text.
+    original: usize,
 }
 
 /// Calls `each` for every line that changes by normalization.
@@ -45,39 +55,53 @@ fn is_suspect(bytes: &[u8]) -> bool {
 }
 
 impl Normalized {
-    /// Normalizes a line; `None` if it stays the same.
+    /// Normalizes a line: removes colours, and the backslashes before slashes. `None` if the line
+    /// stays the same.
     pub(super) fn of(bytes: &[u8], line: Range<usize>) -> Option<Self> {
         if !is_suspect(&bytes[line.clone()]) {
             return None;
         }
-        let mut normalized = Self { bytes: Vec::with_capacity(line.len()), from: Vec::new() };
+        let mut normalized = Self::with_capacity(line.len());
         let mut at = line.start;
         while at < line.end {
             let rest = &bytes[at..line.end];
             let plain = memchr2(ESCAPE, b'\\', rest).unwrap_or(rest.len());
-            normalized.keep(bytes, at..at + plain);
-            at += plain;
+            let run = rest[plain..].iter().take_while(|byte| **byte == b'\\').count();
             let rest = &rest[plain..];
-            let run = rest.iter().take_while(|byte| **byte == b'\\').count();
             if let Some(length) = colour(rest, run) {
-                at += length;
+                normalized.keep(&bytes[at..at + plain], at);
+                at += plain + length;
             } else if run > 0 && rest.get(run) == Some(&b'/') {
-                normalized.bytes.push(b'/');
-                normalized.from.push(at);
-                at += run + 1;
+                normalized.keep(&bytes[at..at + plain], at);
+                normalized.keep(b"/", at + plain);
+                at += plain + run + 1;
             } else {
-                let length = rest.len().min(run + 1);
-                normalized.keep(bytes, at..at + length);
+                let length = plain + rest.len().min(run + 1);
+                normalized.keep(&bytes[at..at + length], at);
                 at += length;
             }
         }
-        normalized.from.push(line.end);
-        (normalized.bytes.len() < line.len()).then_some(normalized)
+        (normalized.bytes.len() < line.len()).then(|| normalized.ending(line.end))
     }
 
-    fn keep(&mut self, bytes: &[u8], range: Range<usize>) {
-        self.bytes.extend_from_slice(&bytes[range.clone()]);
-        self.from.extend(range);
+    pub(super) fn with_capacity(capacity: usize) -> Self {
+        Self { bytes: Vec::with_capacity(capacity), runs: Vec::new() }
+    }
+
+    /// Appends bytes that follow each other from this original position on.
+    pub(super) fn keep(&mut self, bytes: &[u8], original: usize) {
+        let start = self.bytes.len();
+        let is_next = |last: &Run| last.original + (start - last.start) == original;
+        if !bytes.is_empty() && !self.runs.last().is_some_and(is_next) {
+            self.runs.push(Run { start, original });
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The same with its end, which stands for this original position.
+    pub(super) fn ending(mut self, original: usize) -> Self {
+        self.runs.push(Run { start: self.bytes.len(), original });
+        self
     }
 
     /// Maps a match back to its original position.
@@ -87,12 +111,16 @@ impl Normalized {
 
     /// Maps a span back to its original position.
     pub(super) fn origin(&self, span: &Range<usize>) -> Range<usize> {
-        self.from[span.start]..self.from[span.end]
+        let origin = |at: usize| {
+            let run = self.runs[self.runs.partition_point(|run| run.start <= at) - 1];
+            run.original + (at - run.start)
+        };
+        origin(span.start)..origin(span.end)
     }
 
     /// Whether something was removed before this byte.
     pub(super) fn is_seam(&self, at: usize) -> bool {
-        at > 0 && self.from[at] != self.from[at - 1] + 1
+        at > 0 && self.runs.binary_search_by_key(&at, |run| run.start).is_ok()
     }
 }
 

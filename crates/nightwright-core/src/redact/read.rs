@@ -89,28 +89,23 @@ pub(crate) fn text_of(inside: &[u8]) -> String {
 
 /// Decodes a JSON text, with the original position of each byte.
 fn read(bytes: &[u8], text: Range<usize>) -> Normalized {
-    let mut read = Normalized {
-        bytes: Vec::with_capacity(text.len()),
-        from: Vec::with_capacity(text.len() + 1),
-    };
+    let mut read = Normalized::with_capacity(text.len());
     let mut at = text.start;
     while at < text.end {
         let rest = &bytes[at..text.end];
         let plain = memchr(b'\\', rest).unwrap_or(rest.len());
-        read.bytes.extend_from_slice(&rest[..plain]);
-        read.from.extend(at..at + plain);
+        read.keep(&rest[..plain], at);
         at += plain;
         if at < text.end {
             let (character, length) = escaped(&bytes[at..text.end]);
-            let mut buffer = [0; 4];
-            let written = character.encode_utf8(&mut buffer).as_bytes();
-            read.bytes.extend_from_slice(written);
-            read.from.extend(written.iter().map(|_| at));
+            // Each byte of the character stands for the whole escape.
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                read.keep(&[byte], at);
+            }
             at += length;
         }
     }
-    read.from.push(text.end);
-    read
+    read.ending(text.end)
 }
 
 /// The character of an escape, and the length of the escape. An invalid escape is a backslash.

@@ -1,4 +1,5 @@
 mod blocks;
+mod known;
 mod names;
 mod rules;
 mod wanted;
@@ -136,7 +137,7 @@ fn patterns_of_the_user_are_used_and_leave_json_valid() {
 #[test]
 fn a_pattern_that_can_not_be_used_is_named() {
     let bad = |pattern: &str| Secrets::new([""; 0], ["fine1", pattern]).unwrap_err();
-    assert!(matches!(bad("("), RedactionError::Pattern { index: 1, .. }));
+    assert_eq!(bad("(").index, 1);
     assert_eq!(bad("a*").to_string(), "pattern 2 can't be used: it matches where there is nothing");
     assert!(bad("(").to_string().contains("unclosed group"), "{}", bad("("));
 }
@@ -354,7 +355,7 @@ fn long_and_many_and_odd_values_are_all_found() {
         let signs = masked.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
         assert_eq!(signs, 0, "{}", String::from_utf8_lossy(&masked));
     }
-    assert!(secrets.is_in(r#"a pa\"ss/wo-9x7Q2z b"#) && secrets.is_in("caf\u{fffd}-secret-value"));
+    assert!(secrets.hides(r#"a pa\"ss/wo-9x7Q2z b"#) && secrets.hides("caf\u{fffd}-secret-value"));
 }
 
 fn noise() -> impl Strategy<Value = String> {

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use aho_corasick::Input;
+
 use super::escapes::{end_of_escape_around, ends_escape};
-use super::patterns::{ALL, EACH, LeftBoundary, MatchRule, PATTERNS, TokenTail};
+use super::patterns::{EACH, LeftBoundary, MatchRule, PATTERNS, STARTS, TokenFormat, TokenTail};
 
 /// A token that was found.
 pub(super) struct TokenMatch {
@@ -12,6 +14,16 @@ pub(super) struct TokenMatch {
     /// The part of the match that is secret.
     pub(super) span: Range<usize>,
     pub(super) proof: MatchRule,
+}
+
+/// The beginning of a token.
+struct Beginning {
+    /// The index of its format.
+    number: usize,
+    /// The end of the match of its pattern.
+    end: usize,
+    /// The part of the match that is secret.
+    secret: Range<usize>,
 }
 
 /// A run of token characters. Many beginnings may match inside it, so it is scanned once for all of
@@ -58,20 +70,17 @@ pub(super) fn find_tokens(
 ) {
     let mut runs: Vec<Option<CharRun>> = Vec::new();
     let mut at = from;
-    while let Some(found) = ALL.find_at(bytes, at) {
-        let (start, end) = (found.start(), found.end());
+    while let Some(found) = STARTS.find(Input::new(bytes).span(at..bytes.len())) {
+        let start = found.start();
         at = start + 1;
         let is_free = is_free(bytes, start) || seam(start);
-        if !is_free && !may_follow_anything(&bytes[start..end]) {
+        let Some(Beginning { number, end, secret }) = beginning(&bytes[start..], is_free) else {
             continue;
-        }
-        let Some((number, group)) = which(&bytes[start..end]) else { continue };
+        };
         let pattern = &PATTERNS[number];
-        if pattern.front == LeftBoundary::NoWord && !is_free {
-            continue;
-        }
-        let first = start + group.start;
-        let known_end = start + group.end;
+        let end = start + end;
+        let first = start + secret.start;
+        let known_end = start + secret.end;
         let (mut last, mut has_digit) = (known_end, false);
         if !matches!(pattern.rest, TokenTail::Nothing) {
             runs.resize(PATTERNS.len(), None);
@@ -158,19 +167,19 @@ fn last_at(bytes: &[u8], at: usize) -> usize {
     near[..length].iter().rposition(|byte| *byte == b'@').map_or(at, |last| at + last)
 }
 
-/// The index of the matching pattern, and the range of its group.
-fn which(found: &[u8]) -> Option<(usize, Range<usize>)> {
-    EACH.iter().enumerate().find_map(|(number, regex)| {
+/// The beginning of the format that matches at the start of these bytes.
+fn beginning(bytes: &[u8], is_free: bool) -> Option<Beginning> {
+    let may_be = |pattern: &TokenFormat| {
+        (is_free || pattern.front == LeftBoundary::Any)
+            && pattern.starts.iter().any(|start| bytes.starts_with(start.as_bytes()))
+    };
+    let patterns = PATTERNS.iter().enumerate().filter(|(_, pattern)| may_be(pattern));
+    patterns.map(|(number, _)| number).find_map(|number| {
         // Groups are slow, so they are captured only after a match.
-        regex.find(found)?;
-        let group = regex.captures(found)?.get(1)?.range();
-        Some((number, group))
+        let end = EACH[number].find(bytes)?.end();
+        let group = EACH[number].captures(&bytes[..end])?.get(1).map(|group| group.range());
+        Some(Beginning { number, end, secret: group.unwrap_or(0..end) })
     })
-}
-
-/// Whether the match belongs to a format that any character may precede.
-fn may_follow_anything(found: &[u8]) -> bool {
-    [&b"hooks"[..], b"discord", b"://", b"-----"].iter().any(|begin| found.starts_with(begin))
 }
 
 /// Whether a word could start here.

@@ -245,10 +245,11 @@ impl RedactingTee {
             }
             StreamedPart::Unread { at } => {
                 // One star per byte between the quotes: the line keeps its length.
-                let stars = "*".repeat(at.len().saturating_sub(2));
-                self.held.push(&with(line, at, &stars), look, None);
+                self.held.push(line, look, None)[at.start + 1..at.end - 1].fill(b'*');
             }
-            StreamedPart::Aside => self.held.push(line, look, None),
+            StreamedPart::Aside => {
+                self.held.push(line, look, None);
+            }
             StreamedPart::Ends { speaker, index } => {
                 self.texts.end(&speaker, index);
                 self.held.push(line, look, None);

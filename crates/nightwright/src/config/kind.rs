@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nightwright_core::policy::limits::MIN_COST;
-use nightwright_core::redact::{RedactionError, Secrets};
+use nightwright_core::redact::Secrets;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -479,10 +479,7 @@ fn variables(table: &DeTable<'_>) -> Result<ConfigValue, SpanError> {
 
 /// Describes the mistake in a pattern, if there is one.
 fn wrong_pattern(text: &str) -> Option<String> {
-    match Secrets::new([""; 0], [text]) {
-        Ok(_) => None,
-        Err(RedactionError::Pattern { why, .. } | RedactionError::Values { why }) => Some(why),
-    }
+    Secrets::new([""; 0], [text]).err().map(|error| error.why)
 }
 
 fn is_variable(name: &str) -> bool {

@@ -63,16 +63,24 @@ impl LineQueue {
         self.behind
     }
 
-    pub(super) fn push(&mut self, line: &[u8], look: ScanResult, piece: Option<HeldDelta>) {
+    /// Appends a line, and returns it.
+    pub(super) fn push(
+        &mut self,
+        line: &[u8],
+        look: ScanResult,
+        piece: Option<HeldDelta>,
+    ) -> &mut [u8] {
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(line);
         if let (None, ScanResult::Clean, Some(last)) = (&piece, look, self.parts.back_mut())
             && last.piece.is_none()
             && last.look == ScanResult::Clean
         {
             last.length += line.len();
-            return;
+        } else {
+            self.parts.push_back(QueuedLines { length: line.len(), look, piece });
         }
-        self.parts.push_back(QueuedLines { length: line.len(), look, piece });
+        &mut self.bytes[start..]
     }
 
     /// Appends bytes that are already masked.

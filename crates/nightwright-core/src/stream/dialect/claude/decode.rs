@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::fast_path::{FastDelta, fast_delta};
+use super::deltas::may_be_part;
+use super::fast_path::{FastDelta, TEXT, fast_delta};
 use super::known;
 use super::lenient::{LenientMap, LenientNumber, LenientObject, LenientText, names};
 use super::lines::{
-    ClaudeLine, ContentBlock, ModelUsage, PartialLine, RateLimitInfo, RateLimitWindow, StreamEvent,
-    ToolInput, Usage,
+    ClaudeLine, ContentBlock, ModelUsage, PartialLine, RateLimitInfo, RateLimitWindow, StreamDelta,
+    StreamEvent, ToolInput, Usage,
 };
 use crate::stream::message::{
     AgentMessage, BadLine, DeniedCall, ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts,
@@ -54,9 +55,8 @@ const MILLISECONDS: u64 = 100_000_000_000;
 /// Decodes one line. A line with several blocks yields several messages.
 pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
     let bytes = line;
-    if let Some(FastDelta { text, .. }) = fast_delta(bytes) {
-        let kind = MessageKind::Text { text, part: TextPart::Delta };
-        each(AgentMessage { owner: Owner::Main, kind });
+    if let Some(FastDelta { kind, text, .. }) = fast_delta(bytes) {
+        each(AgentMessage { owner: Owner::Main, kind: delta(Cow::Borrowed(kind), text) });
         return Ok(());
     }
     if let Some(piece) = piece(bytes) {
@@ -105,7 +105,7 @@ pub fn is_only_a_part(line: &[u8]) -> bool {
 /// Parses a short line as a piece of a message, as nine of ten lines are. They lack most fields,
 /// and the full structure would cost more than parsing them.
 fn piece(line: &[u8]) -> Option<PartialLine<'_>> {
-    if line.len() > PIECE_MAX {
+    if line.len() > PIECE_MAX || !may_be_part(line) {
         return None;
     }
     read(line).ok().filter(|piece: &PartialLine<'_>| piece.kind.0 == "stream_event")
@@ -217,15 +217,19 @@ fn streamed(event: StreamEvent<'_>) -> MessageKind<'_> {
             MessageKind::Usage { when: UsageAt::End, id, model, tokens }
         }
         "content_block_delta" => {
-            let delta = event.delta.0.unwrap_or_default();
-            match &*delta.kind.0 {
-                "text_delta" => MessageKind::Text { text: delta.text.0, part: TextPart::Delta },
-                "thinking_delta" => MessageKind::Thinking,
-                _ => MessageKind::Other { kind: delta.kind.0 },
-            }
+            let StreamDelta { kind, text } = event.delta.0.unwrap_or_default();
+            delta(kind.0, text.0)
         }
         "content_block_stop" => MessageKind::Text { text: Cow::Borrowed(""), part: TextPart::End },
         _ => MessageKind::Other { kind: event.kind.0 },
+    }
+}
+
+fn delta<'a>(kind: Cow<'a, str>, text: Cow<'a, str>) -> MessageKind<'a> {
+    match &*kind {
+        TEXT => MessageKind::Text { text, part: TextPart::Delta },
+        "thinking_delta" => MessageKind::Thinking,
+        _ => MessageKind::Other { kind },
     }
 }
 

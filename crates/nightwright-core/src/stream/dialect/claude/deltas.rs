@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::decode::read;
-use super::fast_path::{FastDelta, fast_delta};
+use super::fast_path::{FastDelta, TEXT, fast_delta};
 use super::lenient::{LenientObject, LenientText};
 use crate::redact::text_of;
 use crate::stream::redacting_tee::{StreamedPart, TextDelta};
@@ -55,10 +55,16 @@ struct DeltaBody<'a> {
 /// The part of a streamed message in a line; `None` for any other line. A line without the name is
 /// not parsed.
 pub fn streamed(line: &[u8]) -> Option<StreamedPart<'_>> {
-    if let Some(FastDelta { index, at, text }) = fast_delta(line) {
-        return Some(StreamedPart::Text(TextDelta { speaker: Cow::Borrowed(""), index, at, text }));
+    if let Some(FastDelta { kind, index, at, text }) = fast_delta(line) {
+        let speaker = Cow::Borrowed("");
+        return Some(match kind {
+            TEXT => StreamedPart::Text(TextDelta { speaker, index, at, text }),
+            _ => StreamedPart::Unread { at },
+        });
     }
-    NAME.find(line)?;
+    if !may_be_part(line) {
+        return None;
+    }
     let read: DeltaLine<'_> = read(line).ok()?;
     if read.kind.0 != "stream_event" {
         return None;
@@ -90,6 +96,11 @@ pub fn streamed(line: &[u8]) -> Option<StreamedPart<'_>> {
         "message_start" | "message_stop" => StreamedPart::Ends { speaker, index: None },
         _ => StreamedPart::Aside,
     })
+}
+
+/// Whether the line may be a piece of a message. Parsing it costs much more.
+pub(super) fn may_be_part(line: &[u8]) -> bool {
+    NAME.find(line).is_some()
 }
 
 /// A part that is repeated later as a whole.

@@ -1,5 +1,5 @@
-//! Fast path for text deltas, the most frequent lines, in exactly the form that the program prints.
-//! Any other line is parsed in full.
+//! Fast path for deltas, the most frequent lines, in exactly the form that the program prints. Any
+//! other line is parsed in full.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,17 +10,26 @@ use super::lenient::LenientText;
 
 /// The line up to the index of the text.
 const HEAD: &[u8] = br#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
-/// The part between the index and the characters.
-const DELTA: &[u8] = br#","delta":{"type":"text_delta","text":"#;
+/// The part between the index and the kind of the delta.
+const DELTA: &[u8] = br#","delta":{"type":""#;
+/// The kinds of deltas, and the part between the kind and the characters.
+const KINDS: [(&str, &[u8]); 3] = [
+    (TEXT, br#"","text":"#),
+    ("thinking_delta", br#"","thinking":"#),
+    ("input_json_delta", br#"","partial_json":"#),
+];
+/// The kind of deltas of an answer.
+pub(super) const TEXT: &str = "text_delta";
 /// The part after the characters, for a message of the main agent and not of a sub-agent.
 const SESSION: &[u8] = br#"}},"session_id":"#;
 const PARENT: &[u8] = br#","parent_tool_use_id":null"#;
 /// The maximum length of the rest, which is never longer in practice.
 const TAIL_MAX: usize = 256;
 
-/// Some characters of the main agent's answer.
+/// Some characters of the main agent's answer, thoughts or tool input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FastDelta<'a> {
+    pub(super) kind: &'static str,
     /// The index of the text within its message.
     pub(super) index: &'a str,
     /// The position of the characters in the line, as a JSON string.
@@ -35,6 +44,9 @@ pub(super) fn fast_delta(line: &[u8]) -> Option<FastDelta<'_>> {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let index = str::from_utf8(&rest[..digits]).ok().filter(|index| !index.is_empty())?;
     let rest = rest[digits..].strip_prefix(DELTA)?;
+    let (kind, rest) = KINDS.iter().find_map(|(kind, next)| {
+        Some((kind, rest.strip_prefix(kind.as_bytes())?.strip_prefix(*next)?))
+    })?;
     let start = line.len() - rest.len();
     let (string, rest) = rest.split_at(string(rest)?);
     let rest = rest.strip_prefix(SESSION)?;
@@ -46,7 +58,7 @@ pub(super) fn fast_delta(line: &[u8]) -> Option<FastDelta<'_>> {
         Some(_) => serde_json::from_slice::<LenientText<'_>>(string).ok()?.0,
         None => Cow::Borrowed(str::from_utf8(inside).ok()?),
     };
-    Some(FastDelta { index, at, text })
+    Some(FastDelta { kind, index, at, text })
 }
 
 /// The length of the string at the start, including its quotes.
@@ -113,12 +125,27 @@ mod tests {
     }
 
     #[test]
+    fn thoughts_and_tool_inputs_are_found_as_well() {
+        let line = line("a", ",\"parent_tool_use_id\":null}");
+        for (kind, name) in [
+            ("text_delta", "text"),
+            ("thinking_delta", "thinking"),
+            ("input_json_delta", "partial_json"),
+        ] {
+            let line = line.replace("text_delta", kind).replace("\"text\"", &format!("\"{name}\""));
+            let read = fast_delta(line.as_bytes()).unwrap();
+            assert_eq!((read.kind, &*read.text, &line[read.at]), (kind, "a", "\"a\""));
+        }
+    }
+
+    #[test]
     fn any_other_line_is_left_to_the_general_parser() {
         let fine = line("a", ",\"parent_tool_use_id\":null}");
         assert!(fast_delta(fine.as_bytes()).is_some());
         for odd in [
             fine.replace("null", "\"t\""),
             fine.replace("text_delta", "thinking_delta"),
+            fine.replace("text_delta", "signature_delta"),
             fine.replace(":12,", ":\"12\","),
             fine.replace(":12,", ":,"),
             fine.replace("\"a\"", "\"\\ud83d\""),

@@ -1,14 +1,9 @@
 //! Known values, in the encodings that programs use: verbatim, escaped for JSON or nested JSON,
 //! encoded for a URL, and in base64.
-//!
-//! Each encoding is a needle. The heads of all needles are searched for at once; the rest of a
-//! needle is compared only after its head matched.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
@@ -19,8 +14,6 @@ use super::values::MIN_SECRET_LEN;
 const LONG: usize = 128;
 /// The length of a piece, in bytes.
 const PIECE: usize = 64;
-/// The maximum length of a head. Longer heads take more memory without better results.
-const MAX_HEAD_LEN: usize = 12;
 /// The maximum number of nested JSON encodings of a value.
 const LEVELS: usize = 4;
 
@@ -54,55 +47,15 @@ const STYLES: [JsonStyle; 6] = [
 const URL_STYLES: [(&[u8], &str); 5] =
     [(b"-._~", "%20"), (b"-._~/", "%20"), (b"-._~!'()*", "%20"), (b"-._*", "+"), (b"-._~", "+")];
 
-/// All known values, prepared for the search.
-#[derive(Default)]
-pub(super) struct Literals {
-    /// The heads of all needles; none is a prefix of another.
-    heads: Option<AhoCorasick>,
-    /// The needles of each head.
-    needles: Vec<Vec<Vec<u8>>>,
-}
-
-impl Literals {
-    /// Prepares these values; the error says why they cannot be searched for.
-    pub(super) fn new(values: &[Vec<u8>]) -> Result<Self, String> {
-        let mut all = BTreeSet::new();
-        for piece in values.iter().flat_map(|value| pieces(value)) {
-            spellings(piece, &mut all);
-        }
-        let mut heads: Vec<Vec<u8>> = Vec::new();
-        let mut needles: Vec<Vec<Vec<u8>>> = Vec::new();
-        // Matches never span lines.
-        for needle in all.into_iter().filter(|needle| !needle.contains(&b'\n')) {
-            match (heads.last(), needles.last_mut()) {
-                (Some(head), Some(those)) if needle.starts_with(head) => those.push(needle),
-                _ => {
-                    heads.push(needle[..needle.len().min(MAX_HEAD_LEN)].to_vec());
-                    needles.push(vec![needle]);
-                }
-            }
-        }
-        if heads.is_empty() {
-            return Ok(Self::default());
-        }
-        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(&heads);
-        Ok(Self { heads: Some(built.map_err(|error| error.to_string())?), needles })
+/// The encodings of these values. Those with line ends are left out, because matches never span
+/// lines.
+pub(super) fn encodings(values: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
+    let mut all = BTreeSet::new();
+    for piece in values.iter().flat_map(|value| pieces(value)) {
+        add_encodings(piece, &mut all);
     }
-
-    /// Reports all matches from `from` on. Matches may overlap.
-    pub(super) fn find(&self, bytes: &[u8], from: usize, mut each: impl FnMut(Range<usize>)) {
-        let Some(heads) = &self.heads else { return };
-        let mut at = from;
-        while let Some(head) = heads.find(Input::new(bytes).span(at..bytes.len())) {
-            let start = head.start();
-            let needles = &self.needles[head.pattern().as_usize()];
-            let found = needles.iter().filter(|needle| bytes[start..].starts_with(needle));
-            if let Some(length) = found.map(Vec::len).max() {
-                each(start..start + length);
-            }
-            at = start + 1;
-        }
-    }
+    all.retain(|encoding| !encoding.contains(&b'\n'));
+    all
 }
 
 /// Splits a value into pieces that can be searched for, without the punctuation around it, which
@@ -125,7 +78,7 @@ fn pieces(value: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Adds every encoding of a value. Invalid UTF-8 becomes a replacement character in JSON.
-fn spellings(value: &[u8], all: &mut BTreeSet<Vec<u8>>) {
+fn add_encodings(value: &[u8], all: &mut BTreeSet<Vec<u8>>) {
     all.insert(value.to_vec());
     let text = String::from_utf8_lossy(value);
     all.insert(text.as_bytes().to_vec());
