@@ -98,11 +98,11 @@ impl HookRunner {
 
     /// Runs a hook and waits for its end.
     pub async fn run(&self, hook: Hook) -> HookAnswer {
-        let mut leashed = match self.begin(hook, None).await {
-            Ok(leashed) => leashed,
+        let mut process = match self.begin(hook, None).await {
+            Ok(process) => process,
             Err(why) => return HookAnswer::Failed { why },
         };
-        let (ended, output) = self.wait(&mut leashed).await;
+        let (ended, output) = self.wait(&mut process).await;
         self.keep(hook, failure(&ended, self.timeout()), &output);
         answer(hook, &ended, self.timeout(), &output)
     }
@@ -114,16 +114,16 @@ impl HookRunner {
         unrecorded: UnrecordedOutcome,
         leave: impl Future<Output = ()>,
     ) -> Result<(), HookError> {
-        let mut leashed = self.begin(Hook::Finished, Some(unrecorded)).await?;
+        let mut process = self.begin(Hook::Finished, Some(unrecorded)).await?;
         let done = tokio::select! {
             biased;
-            done = self.wait(&mut leashed) => Some(done),
+            done = self.wait(&mut process) => Some(done),
             () = leave => None,
         };
         let Some((ended, output)) = done else {
             // The hook may still use its temporary files.
             self.setup.temp.keep();
-            leashed.leave_running();
+            process.leave_running();
             self.keep(Hook::Finished, Some("was not waited for".to_owned()), "");
             return Ok(());
         };
@@ -164,7 +164,7 @@ impl HookRunner {
         hook: Hook,
         unrecorded: Option<UnrecordedOutcome>,
     ) -> Result<(Launch, Vec<u8>), HookError> {
-        let told = self.input(unrecorded)?;
+        let hook_input = self.input(unrecorded)?;
         let ready = self.setup.pinned.ready(self.setup.folder.path(), hook)?;
         if ready.put_back {
             (self.setup.complain)(format!(
@@ -177,7 +177,7 @@ impl HookRunner {
             let path = self.setup.temp.path().display();
             format!("cannot create a temporary folder in `{path}`: {error}")
         })?;
-        let mut environment = self.environment(hook, &told);
+        let mut environment = self.environment(hook, &hook_input);
         environment::set_temp(&mut environment, Dialect::Command, &room);
         let launch = Launch {
             program: ready.path,
@@ -186,44 +186,44 @@ impl HookRunner {
             directory: self.setup.project.clone(),
             containment: self.setup.containment.clone(),
         };
-        Ok((launch, told.input(hook)))
+        Ok((launch, hook_input.input(hook)))
     }
 
     /// Reads the journal. With `unrecorded`, a hook gets its input even if the journal is unreadable.
     fn input(&self, unrecorded: Option<UnrecordedOutcome>) -> Result<HookInput, HookError> {
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = journal.read();
+        let hook_input = journal.read();
         let Some(UnrecordedOutcome { record }) = unrecorded else {
-            return told.map_err(|error| format!("the journal cannot be read: {error}"));
+            return hook_input.map_err(|error| format!("the journal cannot be read: {error}"));
         };
-        let mut told = told.unwrap_or_else(|_| journal.known());
-        told.close(record, self.setup.folder.id());
-        Ok(told)
+        let mut hook_input = hook_input.unwrap_or_else(|_| journal.known());
+        hook_input.close(record, self.setup.folder.id());
+        Ok(hook_input)
     }
 
-    async fn wait(&self, leashed: &mut HookProcess) -> (CommandEnd, String) {
-        leashed.run(self.timeout(), MAX_OUTPUT_BYTES, &self.setup.secrets).await
+    async fn wait(&self, process: &mut HookProcess) -> (CommandEnd, String) {
+        process.run(self.timeout(), MAX_OUTPUT_BYTES, &self.setup.secrets).await
     }
 
     fn timeout(&self) -> Duration {
         self.setup.settings.hooks.timeout
     }
 
-    fn environment(&self, hook: Hook, told: &HookInput) -> Vec<(OsString, OsString)> {
+    fn environment(&self, hook: Hook, hook_input: &HookInput) -> Vec<(OsString, OsString)> {
         let mut all = self.setup.environment.clone();
         let mut set = |name: &str, value: &OsStr| {
             all.retain(|(there, _)| there != name);
             all.push((name.into(), value.to_owned()));
         };
         let log = self.setup.folder.logs().pop().unwrap_or_default();
-        let plan = told.plan().map(|plan| self.setup.project.join(plan)).unwrap_or_default();
+        let plan = hook_input.plan().map(|plan| self.setup.project.join(plan)).unwrap_or_default();
         set("NIGHTWRIGHT_HOOK", hook.name().as_ref());
         set("NIGHTWRIGHT_RUN_ID", self.setup.folder.id().0.as_ref());
         set("NIGHTWRIGHT_PROJECT_DIR", self.setup.project.as_os_str());
         set("NIGHTWRIGHT_LOG_FILE", log.as_os_str());
         set("NIGHTWRIGHT_PLAN_FILE", plan.as_os_str());
         set("NIGHTWRIGHT_DRY_RUN", if self.setup.rehearsal { "1" } else { "" }.as_ref());
-        for (name, value) in told.facts(hook) {
+        for (name, value) in hook_input.facts(hook) {
             set(&["NIGHTWRIGHT_", name].concat(), value.as_ref());
         }
         all.retain(|(name, _)| name != MARK);
