@@ -39,6 +39,7 @@ pub use self::samples::samples;
 pub use self::schema::schema;
 pub use self::status::{StatusFacts, StatusField, StatusText};
 pub use self::wait::{WaitEnd, WaitEvent, WaitKind};
+use crate::stream::outcome::AttemptOutcome;
 use crate::stream::report::AttemptReport;
 use crate::units::Usd;
 
@@ -83,6 +84,7 @@ pub struct Charge<'a> {
     pub cost: Usd,
     /// Whether the agent reported `cost` or nightwright estimated it.
     pub figure: CostSource,
+    pub duration: Duration,
     /// The outcome, and everything parsed from the output.
     pub report: &'a AttemptReport,
 }
@@ -90,16 +92,17 @@ pub struct Charge<'a> {
 impl Event {
     /// Returns the charge if this event ends an attempt or a call.
     pub fn charge(&self) -> Option<Charge<'_>> {
-        let (purpose, cost, figure, report) = match self {
-            Self::Attempt(AttemptEvent::Finished { cost, figure, report, .. }) => {
-                (Totals::WORK, cost, figure, report)
+        let (purpose, cost, figure, duration, report) = match self {
+            Self::Attempt(AttemptEvent::Finished { cost, figure, duration, report, .. }) => {
+                (Totals::WORK, cost, figure, duration, report)
             }
-            Self::Call(CallEvent::Finished { purpose, cost, figure, report, .. }) => {
-                (purpose.name(), cost, figure, report)
+            Self::Call(CallEvent::Finished { purpose, cost, figure, duration, report, .. }) => {
+                (purpose.name(), cost, figure, duration, report)
             }
             _ => return None,
         };
-        Some(Charge { purpose, cost: *cost, figure: *figure, report })
+        let (cost, figure, duration) = (*cost, *figure, *duration);
+        Some(Charge { purpose, cost, figure, duration, report })
     }
 
     /// Whether the running attempt or call can send nothing more after this event.
@@ -114,13 +117,20 @@ impl Event {
     }
 }
 
+impl Charge<'_> {
+    /// Returns the duration, or `None` if the end was not observed.
+    pub fn observed_duration(&self) -> Option<Duration> {
+        (self.report.outcome != AttemptOutcome::Lost).then_some(self.duration)
+    }
+}
+
 impl Totals {
     /// The purpose of attempts in [`Totals::by_purpose`].
     pub const WORK: &'static str = "work";
 
     /// Adds the charge of an attempt or a call.
     pub fn add(&mut self, charge: Charge<'_>) {
-        let Charge { purpose, cost, figure, report } = charge;
+        let Charge { purpose, cost, figure, report, .. } = charge;
         self.cost += cost;
         match figure {
             CostSource::Reported => {}

@@ -231,30 +231,27 @@ impl Notification {
 
 /// Derives notifications from the lines of a journal.
 #[derive(Clone, Debug, Default)]
-pub struct NotificationFold {
+pub struct NotificationBuilder {
     view: RunView,
     /// The run and the sequence number of the last line.
     last: Option<(RunId, u64)>,
-    /// Whether an iteration has started.
-    begun: bool,
-    /// Whether this process has reported the outcome.
-    ended: bool,
+    /// Whether this process has reported the outcome. The outcome of an earlier process does not
+    /// count: a resumed run ends again, and that outcome may fail to be recorded.
+    outcome_sent: bool,
 }
 
-impl NotificationFold {
+impl NotificationBuilder {
     /// Processes a line that an earlier process has already reported.
     pub fn past(&mut self, line: &JournalLine) {
-        self.note(line);
+        self.record(line);
     }
 
     /// Processes a new line and returns the notifications it causes.
     pub fn of(&mut self, line: &JournalLine) -> Vec<Notification> {
-        let first = !self.begun;
-        self.note(line);
-        // An outcome from an earlier process does not count: a resumed run ends again, and that
-        // outcome may fail to be recorded.
-        self.ended |= matches!(line.record.event, Event::Run(RunEvent::Finished { .. }));
-        let kinds = Self::kinds(&line.record.event, first);
+        let first = self.view.iteration.is_none();
+        self.record(line);
+        let kinds = kinds(&line.record.event, first);
+        self.outcome_sent |= kinds.iter().any(|kind| kind.reports_outcome());
         kinds.into_iter().map(|kind| self.notification(kind, line)).collect()
     }
 
@@ -265,10 +262,10 @@ impl NotificationFold {
         finished: run_view::FinalOutcome,
         at: Timestamp,
     ) -> Option<Notification> {
-        if self.ended {
+        if self.outcome_sent {
             return None;
         }
-        self.ended = true;
+        self.outcome_sent = true;
         let kind = NotificationKind::of_outcome(&finished.outcome);
         self.view.finished = Some(finished);
         // A run that never started has nothing to report.
@@ -277,54 +274,52 @@ impl NotificationFold {
         Some(Notification { kind, run, seq: last + 1, at, title, text })
     }
 
-    fn note(&mut self, line: &JournalLine) {
+    fn record(&mut self, line: &JournalLine) {
         self.view.record(&line.record);
         self.last = Some((line.run.clone(), line.seq));
-        let event = &line.record.event;
-        self.begun |= matches!(event, Event::Iteration(IterationEvent::Started { .. }));
-    }
-
-    /// The kinds of notification that an event causes; `first` = no iteration has started before
-    /// it.
-    fn kinds(event: &Event, first: bool) -> Vec<NotificationKind> {
-        match event {
-            Event::Run(RunEvent::Started(_)) => vec![NotificationKind::SetupComplete],
-            Event::Run(RunEvent::Finished { outcome, .. }) => {
-                vec![NotificationKind::of_outcome(outcome)]
-            }
-            Event::Iteration(IterationEvent::Started { .. }) if first => {
-                vec![NotificationKind::ExecutionStart]
-            }
-            Event::Iteration(IterationEvent::Finished(finished)) => {
-                let number = finished.iteration.0;
-                let milestone = number > 0 && number.is_multiple_of(MILESTONE);
-                let more = milestone.then_some(NotificationKind::IterationMilestone);
-                [NotificationKind::Iteration].into_iter().chain(more).collect()
-            }
-            Event::Wait(WaitEvent::Started { .. }) => vec![NotificationKind::LimitWait],
-            Event::Gate(GateEvent::Finished { result }) => match result {
-                GateResult::Rejected { .. } | GateResult::Inconclusive { .. } => {
-                    vec![NotificationKind::VerificationFailed]
-                }
-                // The outcome that follows is reported instead.
-                GateResult::Passed { .. } | GateResult::Unaffordable { .. } => Vec::new(),
-            },
-            Event::Note(NoteEvent::StatusChanged { .. }) => vec![NotificationKind::StatusUpdate],
-            Event::Note(NoteEvent::BlockerReported { .. }) => vec![NotificationKind::Blocked],
-            Event::Run(_)
-            | Event::Iteration(_)
-            | Event::Attempt(_)
-            | Event::Call(_)
-            | Event::Wait(_)
-            | Event::Gate(_)
-            | Event::Operator(_)
-            | Event::Note(_) => Vec::new(),
-        }
     }
 
     fn notification(&self, kind: NotificationKind, line: &JournalLine) -> Notification {
         let (title, text) = self.title_and_text(kind, &line.run, Some(&line.record.event));
         let (run, seq, at) = (line.run.clone(), line.seq, line.record.at);
         Notification { kind, run, seq, at, title, text }
+    }
+}
+
+/// The kinds of notification that an event causes. `first` says that no iteration has started
+/// before it.
+fn kinds(event: &Event, first: bool) -> Vec<NotificationKind> {
+    match event {
+        Event::Run(RunEvent::Started(_)) => vec![NotificationKind::SetupComplete],
+        Event::Run(RunEvent::Finished { outcome, .. }) => {
+            vec![NotificationKind::of_outcome(outcome)]
+        }
+        Event::Iteration(IterationEvent::Started { .. }) if first => {
+            vec![NotificationKind::ExecutionStart]
+        }
+        Event::Iteration(IterationEvent::Finished(finished)) => {
+            let number = finished.iteration.0;
+            let milestone = number > 0 && number.is_multiple_of(MILESTONE);
+            let more = milestone.then_some(NotificationKind::IterationMilestone);
+            [NotificationKind::Iteration].into_iter().chain(more).collect()
+        }
+        Event::Wait(WaitEvent::Started { .. }) => vec![NotificationKind::LimitWait],
+        Event::Gate(GateEvent::Finished { result }) => match result {
+            GateResult::Rejected { .. } | GateResult::Inconclusive { .. } => {
+                vec![NotificationKind::VerificationFailed]
+            }
+            // The outcome that follows is reported instead.
+            GateResult::Passed { .. } | GateResult::Unaffordable { .. } => Vec::new(),
+        },
+        Event::Note(NoteEvent::StatusChanged { .. }) => vec![NotificationKind::StatusUpdate],
+        Event::Note(NoteEvent::BlockerReported { .. }) => vec![NotificationKind::Blocked],
+        Event::Run(_)
+        | Event::Iteration(_)
+        | Event::Attempt(_)
+        | Event::Call(_)
+        | Event::Wait(_)
+        | Event::Gate(_)
+        | Event::Operator(_)
+        | Event::Note(_) => Vec::new(),
     }
 }

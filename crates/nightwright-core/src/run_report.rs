@@ -1,15 +1,14 @@
 //! The report of a run: its settings, the work and cost of each iteration, and the claims and their
 //! results.
 //!
-//! A [`RunReportBuilder`] folds a journal of any length into a [`RunReport`] in one pass, with
-//! bounded memory per iteration. [`RunReport::markdown`] and [`RunReport::html`] format it; its
-//! JSON is a third form.
+//! [`RunReport::of`] builds it from a [`RunView`](crate::run_view::RunView) with a history.
+//! [`RunReport::markdown`] and [`RunReport::html`] format it; its JSON is a third form.
 //!
 //! All external text in a report is safe to show and truncated, with a note of the omitted length.
 //! Each page format escapes it by its own rules.
 
+mod build;
 mod chart;
-mod fold;
 mod html;
 mod markdown;
 mod parts;
@@ -29,7 +28,7 @@ use crate::settings::{EvidenceKind, Limits};
 use crate::units::{RunId, Tokens, Usd, millis};
 
 pub use crate::run_view::Liveness as State;
-pub use fold::{ReportContext, RunReportBuilder, UnreadableJournal};
+pub use build::{ReportContext, UnreadableJournal};
 pub use parts::{
     AttemptSummary, CallSummary, CheckSummary, ClaimOutcome, ClaimSummary, Commit, CommitList,
     Note, NoteKind, RunPaths, SpanKind, TimelineSpan,
@@ -112,9 +111,9 @@ pub enum ReportStatus {
     NotVerified,
     /// The run ended without completion.
     NotDone,
-    GoingOn,
+    Running,
     /// Not ended, and no process controls the run.
-    Gone,
+    Crashed,
     /// A rehearsal that has ended; no real work was done, whatever its outcome.
     Rehearsed,
     /// Unknown, because the journal cannot be read to its end.
@@ -203,7 +202,7 @@ pub struct IterationReport {
 #[serde(rename_all = "snake_case")]
 pub enum IterationStatus {
     /// The gate accepted its claim.
-    Believed,
+    Accepted,
     /// The gate rejected its claim.
     Rejected,
     /// The iteration moved the project forward.
@@ -213,7 +212,7 @@ pub enum IterationStatus {
     Idle,
     Failed,
     Interrupted,
-    GoingOn,
+    Running,
 }
 
 /// The cost per accepted change: the cost of the whole run divided by its commits. Without commits,
@@ -255,15 +254,17 @@ impl RunReport {
 
     /// The title of the page.
     fn title(&self) -> String {
-        let told = self.parameters.as_ref();
-        let name = told.and_then(|told| told.task.clone().or_else(|| first_line(&told.goal)));
+        let parameters = self.parameters.as_ref();
+        let name = parameters.and_then(|parameters| {
+            parameters.task.clone().or_else(|| first_line(&parameters.goal))
+        });
         let name = name.unwrap_or_else(|| format!("run {}", self.run));
         if self.is_only_judgement() { format!("Judgement of {name}") } else { name }
     }
 
     /// Whether the run only executed the gate, without any work.
     fn is_only_judgement(&self) -> bool {
-        self.parameters.as_ref().is_some_and(|told| told.only_gate)
+        self.parameters.as_ref().is_some_and(|parameters| parameters.only_gate)
     }
 
     /// Formats a time of the run, with the day if the run spans several days.

@@ -4,9 +4,13 @@
 //! The view makes no decisions, and no decision depends on it. A view of a partial journal is
 //! correct for that part, because totals come from the attempts and calls, not from the final
 //! event.
+//!
+//! The live state is bounded: a run of 10,000 iterations takes no more memory than one of ten. A
+//! report needs more, and builds its view with [`RunView::with_history`].
 
 mod estimate;
 mod fold;
+pub(crate) mod history;
 mod liveness;
 mod next;
 mod summary;
@@ -25,12 +29,15 @@ use crate::event::{
 use crate::input::{Changes, CheckResult, TamperFinding, TaskProgress};
 use crate::outcome::Outcome;
 use crate::permissions::denial::DeniedCommand;
-use crate::settings::{EvidenceKind, Limits, Scope};
+use crate::principles::Principles;
+use crate::settings::{EvidenceKind, Limits, Scope, Settings};
+use crate::stream::outcome::AttemptOutcome;
 use crate::stream::report::Blocker;
 use crate::units::{AttemptId, Iteration};
 
 pub use estimate::Estimate;
 use estimate::FirstProgress;
+use history::History;
 pub use liveness::{JournalBreak, Liveness};
 pub use next::{NextStep, shell_word};
 pub use summary::{PurposeSpend, Summary, Verification};
@@ -46,6 +53,9 @@ const RECENT: usize = 5;
 /// Maximum number of blockers kept. Each is reported once per run.
 const MAX_BLOCKERS: usize = 100;
 
+/// Maximum number of warnings whose text is kept.
+const RECENT_WARNINGS: usize = 5;
+
 /// The state of a run, folded from its events for display.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunView {
@@ -60,6 +70,12 @@ pub struct RunView {
     pub iteration: Option<CurrentIteration>,
     /// The result of the last iteration that ended.
     pub last: Option<IterationFinished>,
+    /// The outcome of the last attempt that ended.
+    pub last_attempt: Option<AttemptOutcome>,
+    /// The last commit that an iteration began or ended with.
+    pub head: Option<String>,
+    /// The principles that apply now.
+    pub principles: Option<Principles>,
     /// Durations of the last few iterations, newest last. Failed and interrupted iterations are
     /// left out, because they do not predict the next one.
     pub recent: VecDeque<Duration>,
@@ -75,6 +91,8 @@ pub struct RunView {
     pub idle: u32,
     /// Number of warnings, including failed hooks.
     pub warnings: u32,
+    /// The last few of these warnings, newest last.
+    pub recent_warnings: VecDeque<String>,
     /// The pending request to stop, if any.
     pub stop: Option<StopWhen>,
     /// Whether the operator paused the run, so that nothing new starts.
@@ -97,6 +115,7 @@ pub struct RunView {
     pub since: Option<Timestamp>,
     doing: Activity,
     beginning: Option<FirstProgress>,
+    pub(crate) history: Option<Box<History>>,
 }
 
 /// The facts about a run that screens always show.
@@ -117,6 +136,8 @@ pub struct RunFacts {
     /// The plan or TODO of the run.
     pub list_file: Option<String>,
     pub project: String,
+    /// The commit at which the run began, with git.
+    pub git_head: Option<String>,
     /// Number of consecutive idle iterations that end the run; 0 means never.
     pub idle_limit: u32,
 }
@@ -128,12 +149,6 @@ pub struct CurrentIteration {
     pub kind: IterationKind,
     pub attempts: u32,
     pub started_at: Timestamp,
-}
-
-impl CurrentIteration {
-    fn new(number: Iteration, kind: IterationKind, started_at: Timestamp) -> Self {
-        Self { number, kind, attempts: 0, started_at }
-    }
 }
 
 /// The current activity of a run.
@@ -173,10 +188,11 @@ pub enum Activity {
 }
 
 /// A completion claim and its result.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GateView {
     /// The iteration that made the claim.
     pub iteration: Iteration,
+    pub at: Timestamp,
     /// The evidence of the claim.
     pub claim: Vec<EvidenceKind>,
     /// The checks to run; empty if there are none, or before they start.
@@ -200,22 +216,6 @@ pub struct GateView {
 }
 
 impl GateView {
-    fn new(iteration: Iteration, claim: &[EvidenceKind]) -> Self {
-        Self {
-            iteration,
-            claim: claim.to_vec(),
-            commands: Vec::new(),
-            checks: Vec::new(),
-            inspected: false,
-            findings: Vec::new(),
-            changes: Changes::default(),
-            verdict: None,
-            reason: String::new(),
-            missing: Vec::new(),
-            result: None,
-        }
-    }
-
     /// Returns the first check that did not pass, if any.
     pub fn failed_check(&self) -> Option<&CheckResult> {
         self.checks.iter().find(|check| !check.verdict.is_pass())
@@ -229,12 +229,6 @@ pub struct FinalOutcome {
     pub note: Option<String>,
 }
 
-impl FinalOutcome {
-    fn new(outcome: &Outcome, note: Option<&str>) -> Self {
-        Self { outcome: outcome.clone(), note: note.map(str::to_owned) }
-    }
-}
-
 impl RunView {
     /// Builds the view of a journal or of its beginning.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
@@ -242,6 +236,18 @@ impl RunView {
         for record in records {
             view.record(record);
         }
+        view
+    }
+
+    /// Returns an empty view that also keeps the history of the run, for a report.
+    pub fn with_history() -> Self {
+        Self { history: Some(Box::default()), ..Self::default() }
+    }
+
+    /// Returns what is known about a run before its first event.
+    pub fn before_start(settings: &Settings) -> Self {
+        let mut view = Self::default();
+        view.configured(settings, &AgentFacts::default(), "", None);
         view
     }
 
@@ -293,10 +299,14 @@ impl RunView {
 
     /// Updates the view with one event.
     pub fn record(&mut self, record: &Record) {
-        let before = self.activity();
+        let (before, activity) = (self.at, self.activity());
         self.fold(record);
-        if self.since.is_none() || self.activity() != before {
+        if self.since.is_none() || self.activity() != activity {
             self.since = Some(record.at);
+        }
+        if let Some(mut history) = self.history.take() {
+            history.record(record, before, self);
+            self.history = Some(history);
         }
     }
 }

@@ -19,9 +19,9 @@ use crate::units::{Fingerprint, Iteration, Usd};
 /// A journal built line by line, one minute apart.
 #[derive(Default)]
 struct NotificationStory {
-    notices: NotificationFold,
+    notices: NotificationBuilder,
     seq: u64,
-    told: Vec<Notification>,
+    sent: Vec<Notification>,
 }
 
 impl NotificationStory {
@@ -35,7 +35,7 @@ impl NotificationStory {
 
     fn then(mut self, event: impl Into<Event>) -> Self {
         let line = self.line(event.into());
-        self.told.extend(self.notices.of(&line));
+        self.sent.extend(self.notices.of(&line));
         self
     }
 
@@ -50,11 +50,11 @@ impl NotificationStory {
     }
 
     fn kinds(&self) -> Vec<&'static str> {
-        self.told.iter().map(|notification| notification.kind.name()).collect()
+        self.sent.iter().map(|notification| notification.kind.name()).collect()
     }
 
     fn last(&self) -> (&str, &str) {
-        let notification = self.told.last().expect("something was told");
+        let notification = self.sent.last().expect("something was told");
         (&notification.title, &notification.text)
     }
 }
@@ -132,18 +132,18 @@ fn a_run_sends_notifications_from_setup_to_outcome() {
         .then(iteration(2))
         .then(ended(Outcome::completed(Proof::Checks)));
     assert_eq!(story.kinds(), ["setup_complete", "execution_start", "iteration", "completion"]);
-    let seqs: Vec<_> = story.told.iter().map(|notification| notification.seq).collect();
+    let seqs: Vec<_> = story.sent.iter().map(|notification| notification.seq).collect();
     assert_eq!(seqs, [1, 2, 3, 5]);
-    assert_eq!(story.told[0].title, "migrate-api: ready to start");
+    assert_eq!(story.sent[0].title, "migrate-api: ready to start");
     assert_eq!(
-        story.told[0].text,
+        story.sent[0].text,
         "Run 20261116-2200-abcd in /srv/shop\nMode loop, at most 30 iterations, $5.00\n\
          Agent claude 2.1.37"
     );
-    let (title, text) = (&story.told[2].title, &story.told[2].text);
+    let (title, text) = (&story.sent[2].title, &story.sent[2].text);
     assert_eq!(title, "migrate-api: iteration 1");
     assert_eq!(text, "4 files, 2 commits, $0.42, 6m 12s\n35/60 items\nThe parser reads dates.");
-    assert_eq!(story.told[3].id(), "20261116-2200-abcd-5-completion");
+    assert_eq!(story.sent[3].id(), "20261116-2200-abcd-5-completion");
     assert_eq!(
         story.last(),
         (
@@ -168,7 +168,7 @@ fn every_outcome_sends_exactly_one_notification_about_it() {
     for outcome in outcome::samples() {
         let story = NotificationStory::begun().then(iteration(1)).then(ended(outcome.clone()));
         let outcomes: Vec<_> =
-            story.told.iter().filter(|notification| notification.kind.reports_outcome()).collect();
+            story.sent.iter().filter(|notification| notification.kind.reports_outcome()).collect();
         let [notification] = outcomes[..] else { panic!("{outcome}: {outcomes:?}") };
         assert_eq!(notification.kind, wanted(&outcome), "{outcome}");
         assert!(
@@ -197,7 +197,7 @@ fn an_outcome_that_could_not_be_recorded_is_sent_once() {
     );
     assert_eq!(story.notices.outcome(finished.clone(), Timestamp::UNIX_EPOCH), None);
     assert_eq!(
-        NotificationFold::default().outcome(finished, Timestamp::UNIX_EPOCH),
+        NotificationBuilder::default().outcome(finished, Timestamp::UNIX_EPOCH),
         None,
         "it never began"
     );
@@ -245,7 +245,7 @@ fn a_resumed_run_sends_its_next_outcome_too() {
         .then(ended(Outcome::completed(Proof::None)));
     assert_eq!(story.kinds(), ["setup_complete", "execution_start", "stopped", "completion"]);
     assert_eq!(story.last().0, "migrate-api: completed, not verified");
-    assert_ne!(story.told[2].id(), story.told[3].id());
+    assert_ne!(story.sent[2].id(), story.sent[3].id());
 
     // An earlier process recorded the first outcome, and the next one cannot be recorded.
     let mut story =
@@ -262,7 +262,7 @@ fn every_tenth_iteration_is_a_milestone() {
         story = story.then(iteration(number)).then(done(number, IterationResult::Done));
     }
     let milestones: Vec<_> = story
-        .told
+        .sent
         .iter()
         .filter(|notification| notification.kind == NotificationKind::IterationMilestone)
         .map(|notification| notification.title.as_str())
@@ -312,7 +312,7 @@ fn waits_blockers_and_rejected_claims_are_sent() {
             blocker: Blocker { key: "k".to_owned(), text: "the\npassword".to_owned() },
         });
     assert_eq!(story.kinds(), ["setup_complete", "limit_wait", "blocked"]);
-    assert_eq!(story.told[1].text, "Usage limit: waiting until 1970-01-01 05:00 UTC (4h 00m)");
+    assert_eq!(story.sent[1].text, "Usage limit: waiting until 1970-01-01 05:00 UTC (4h 00m)");
     assert!(story.last().1.starts_with("It needs: the password\n"), "{}", story.last().1);
 
     let gate = |result| NotificationStory::begun().then(GateEvent::Finished { result });
@@ -339,7 +339,7 @@ fn a_rehearsal_is_called_one_everywhere() {
         .then(ended(Outcome::Stopped));
     assert!(
         story
-            .told
+            .sent
             .iter()
             .all(|notification| notification.title.starts_with("[rehearsal] migrate-api: "))
     );
@@ -353,7 +353,7 @@ fn no_text_of_an_agent_makes_a_notice_long_or_unsafe() {
     let story = NotificationStory::begun()
         .then(NoteEvent::BlockerReported { blocker: Blocker { key: String::new(), text: endless } })
         .then(RunEvent::Finished { outcome: needs, note, totals: Totals::default() });
-    for notification in &story.told {
+    for notification in &story.sent {
         assert!(notification.text.chars().count() <= MAX_TEXT_CHARS, "{notification:?}");
         assert!(
             notification.title.chars().count() <= 120 && !notification.title.contains('\n'),
@@ -370,7 +370,7 @@ fn every_sample_event_can_be_processed() {
     for event in samples().into_iter().rev().chain(samples()) {
         story = story.then(event);
     }
-    let kinds: BTreeSet<_> = story.told.iter().map(|notification| notification.kind).collect();
+    let kinds: BTreeSet<_> = story.sent.iter().map(|notification| notification.kind).collect();
     // The samples have other iteration numbers, and one outcome.
     for kind in [
         NotificationKind::SetupComplete,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{NotificationFold, NotificationKind};
+use super::{NotificationBuilder, NotificationKind};
 use crate::display::{display_safe, one_line};
 use crate::event::{
     Event, GateEvent, GateResult, IterationEvent, IterationFinished, IterationKind,
@@ -24,7 +24,7 @@ const MAX_MISSING: usize = 5;
 /// The maximum length of a text, in characters: it has to fit on a phone.
 pub(super) const MAX_TEXT_CHARS: usize = 1_800;
 
-impl NotificationFold {
+impl NotificationBuilder {
     pub(super) fn title_and_text(
         &self,
         kind: NotificationKind,

@@ -112,14 +112,14 @@ pub(super) fn page(report: &RunReport) -> String {
 /// The CSS class for the status of an iteration.
 pub(super) fn status_class(fate: IterationStatus) -> &'static str {
     match fate {
-        IterationStatus::Believed => "believed",
+        IterationStatus::Accepted => "believed",
         IterationStatus::Rejected => "rejected",
         IterationStatus::Work => "work",
         IterationStatus::Excused => "excused",
         IterationStatus::Idle => "idle",
         IterationStatus::Failed => "failed",
         IterationStatus::Interrupted => "interrupted",
-        IterationStatus::GoingOn => "going",
+        IterationStatus::Running => "going",
     }
 }
 
@@ -133,8 +133,8 @@ fn tone(verdict: ReportStatus) -> (&'static str, &'static str) {
         ReportStatus::Verified => ("good", CHECK),
         ReportStatus::Judged | ReportStatus::NotVerified => ("mixed", DASH),
         ReportStatus::NotDone => ("bad", CROSS),
-        ReportStatus::GoingOn => ("live", DOTS),
-        ReportStatus::Gone => ("bad", CROSS),
+        ReportStatus::Running => ("live", DOTS),
+        ReportStatus::Crashed => ("bad", CROSS),
         ReportStatus::Rehearsed | ReportStatus::Unknown => ("mixed", DASH),
     }
 }

@@ -37,8 +37,8 @@ pub(super) fn headline(report: &RunReport) -> &'static str {
         (ReportStatus::NotVerified, _) => "Completed, not verified",
         (ReportStatus::NotDone, false) => "Not done",
         (ReportStatus::NotDone, true) => "Not verified",
-        (ReportStatus::GoingOn, _) => "Still running",
-        (ReportStatus::Gone, _) => "Broken off",
+        (ReportStatus::Running, _) => "Still running",
+        (ReportStatus::Crashed, _) => "Broken off",
         (ReportStatus::Rehearsed, _) => "Only a rehearsal",
         (ReportStatus::Unknown, _) => "Not known",
     }
@@ -50,7 +50,7 @@ pub(super) fn banners(report: &RunReport) -> Vec<&'static str> {
                      nothing about the work.";
     let preliminary = match report.state {
         State::Running => Some("The run is still in progress."),
-        State::Gone => Some("The process of the run is gone, and it has not ended."),
+        State::Crashed => Some("The process of the run is gone, and it has not ended."),
         State::Ended | State::Unknown => None,
     };
     report.is_rehearsal.then_some(rehearsal).into_iter().chain(preliminary).collect()
@@ -58,14 +58,14 @@ pub(super) fn banners(report: &RunReport) -> Vec<&'static str> {
 
 pub(super) fn iteration_status(fate: IterationStatus) -> &'static str {
     match fate {
-        IterationStatus::Believed => "claim believed",
+        IterationStatus::Accepted => "claim believed",
         IterationStatus::Rejected => "claim rejected",
         IterationStatus::Work => "work",
         IterationStatus::Excused => "no change, excused",
         IterationStatus::Idle => "no change",
         IterationStatus::Failed => "failed",
         IterationStatus::Interrupted => "broken off",
-        IterationStatus::GoingOn => "in progress",
+        IterationStatus::Running => "in progress",
     }
 }
 

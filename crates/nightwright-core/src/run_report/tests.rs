@@ -13,6 +13,7 @@ use self::sample_run::SampleRun;
 use super::*;
 use crate::event::{Event, IterationEvent, IterationResult, NoteEvent, Record, RunEvent, samples};
 use crate::outcome::Outcome;
+use crate::run_view::RunView;
 use std::time::Duration;
 
 const START: &str = "2026-11-15T23:34:12Z";
@@ -22,15 +23,17 @@ fn sample(iterations: u32) -> SampleRun {
 }
 
 fn told(records: &[Record], is_live: bool) -> RunReport {
-    let mut builder = RunReportBuilder::new(RunId("20261115-233412-7f3a".to_owned()));
-    for record in records {
-        builder.record(record);
-    }
     let now = records.last().map_or(Timestamp::UNIX_EPOCH, |record| record.at);
-    builder.finish(
-        ReportContext { is_live, now: now + Duration::from_mins(1) },
-        UnreadableJournal::default(),
-    )
+    let context = ReportContext { is_live, now: now + Duration::from_mins(1) };
+    report_of(records, context, UnreadableJournal::default())
+}
+
+fn report_of(records: &[Record], context: ReportContext, unread: UnreadableJournal) -> RunReport {
+    let mut view = RunView::with_history();
+    for record in records {
+        view.record(record);
+    }
+    RunReport::of(RunId("20261115-233412-7f3a".to_owned()), view, context, unread)
 }
 
 /// Counts the occurrences of a text in a page.
@@ -72,7 +75,7 @@ fn what_the_iterations_cost_adds_up_to_what_the_run_cost() {
 fn a_rejected_claim_keeps_its_reason_and_what_is_missing() {
     let report = told(&sample(6).records(), false);
     let fates: Vec<_> = report.iterations.iter().map(|iteration| iteration.status).collect();
-    assert_eq!(fates[4..], [IterationStatus::Rejected, IterationStatus::Believed]);
+    assert_eq!(fates[4..], [IterationStatus::Rejected, IterationStatus::Accepted]);
     let claim = &report.iterations[4].claims[0];
     assert_eq!(claim.judgement, ClaimOutcome::Rejected);
     assert_eq!(claim.missing, ["src/webhooks.rs uses `old::Router` in two places"]);
@@ -116,11 +119,11 @@ fn a_live_run_and_an_interrupted_one_are_distinguished() {
     let records = sample(6).records();
     let half = &records[..8];
     let live = told(half, true);
-    assert_eq!((live.state, live.verdict), (State::Running, ReportStatus::GoingOn));
-    assert_eq!(live.iterations.last().unwrap().status, IterationStatus::GoingOn);
+    assert_eq!((live.state, live.verdict), (State::Running, ReportStatus::Running));
+    assert_eq!(live.iterations.last().unwrap().status, IterationStatus::Running);
     assert!(live.html().contains("The run is still in progress"));
     let gone = told(half, false);
-    assert_eq!((gone.state, gone.verdict), (State::Gone, ReportStatus::Gone));
+    assert_eq!((gone.state, gone.verdict), (State::Crashed, ReportStatus::Crashed));
     assert_eq!(gone.iterations.last().unwrap().status, IterationStatus::Interrupted);
     assert!(gone.markdown().contains("The process of the run is gone"));
 }

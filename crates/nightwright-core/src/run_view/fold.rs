@@ -4,15 +4,18 @@ use jiff::Timestamp;
 
 use super::estimate::FirstProgress;
 use super::{
-    Activity, CurrentIteration, FinalOutcome, GateView, MAX_BLOCKERS, RECENT, RunFacts, RunView,
+    Activity, CurrentIteration, FinalOutcome, GateView, MAX_BLOCKERS, RECENT, RECENT_WARNINGS,
+    RunFacts, RunView,
 };
 use crate::event::{
-    AttemptEvent, CallEvent, Continuation, Event, GateEvent, IterationEvent, IterationFinished,
-    IterationResult, NoteEvent, OperatorEvent, Progress, Record, RunEvent, RunStarted, WaitEvent,
+    AgentFacts, AttemptEvent, CallEvent, Continuation, Event, GateEvent, IterationEvent,
+    IterationFinished, IterationResult, NoteEvent, OperatorEvent, Progress, Record, RunEvent,
+    RunStarted, WaitEvent,
 };
-use crate::input::{CheckPurpose, TaskProgress};
+use crate::input::{CheckPurpose, TaskProgress, WorkspaceMark};
 use crate::permissions::denial::DeniedCommand;
-use crate::settings::SettingChange;
+use crate::phrases;
+use crate::settings::{SettingChange, Settings};
 use crate::stream::report::Blocker;
 
 impl RunView {
@@ -28,8 +31,11 @@ impl RunView {
             Event::Attempt(event) => self.fold_attempt(event),
             Event::Call(event) => self.fold_call(event),
             Event::Wait(event) => self.fold_wait(event),
-            Event::Gate(event) => self.fold_gate(event),
+            Event::Gate(event) => self.fold_gate(event, record.at),
             Event::Operator(event) => self.fold_operator(event),
+            Event::Note(NoteEvent::HookFailed { .. } | NoteEvent::Warning { .. }) => {
+                self.warned(phrases::event(&record.event, false).unwrap_or_default());
+            }
             Event::Note(event) => self.fold_note(event),
         }
     }
@@ -40,16 +46,20 @@ impl RunView {
             RunEvent::Continued { why } => self.run_continued(*why),
             RunEvent::Finished { outcome, note, .. } => {
                 self.doing = Activity::Ended;
-                self.finished = Some(FinalOutcome::new(outcome, note.as_deref()));
+                let (outcome, note) = (outcome.clone(), note.clone());
+                self.finished = Some(FinalOutcome { outcome, note });
             }
         }
     }
 
     fn fold_iteration(&mut self, event: &IterationEvent, at: Timestamp) {
         match event {
-            IterationEvent::Started { iteration, kind, .. } => {
+            IterationEvent::Started { iteration, kind, start, .. } => {
                 self.doing = Activity::Starting;
-                self.iteration = Some(CurrentIteration::new(*iteration, *kind, at));
+                self.seen(Some(start));
+                let (number, kind) = (*iteration, *kind);
+                self.iteration =
+                    Some(CurrentIteration { number, kind, attempts: 0, started_at: at });
             }
             IterationEvent::Skipped { .. } => self.doing = Activity::Between,
             IterationEvent::Finished(finished) => {
@@ -68,7 +78,10 @@ impl RunView {
                     current.attempts = current.attempts.saturating_add(1);
                 }
             }
-            AttemptEvent::Finished { .. } => self.doing = Activity::Checking,
+            AttemptEvent::Finished { report, .. } => {
+                self.doing = Activity::Checking;
+                self.last_attempt = Some(report.outcome.clone());
+            }
             AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
                 let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
                 self.denied.push(DeniedCommand { tool, command, rule });
@@ -103,11 +116,12 @@ impl RunView {
         }
     }
 
-    fn fold_gate(&mut self, event: &GateEvent) {
+    fn fold_gate(&mut self, event: &GateEvent, at: Timestamp) {
         match event {
             GateEvent::Started { iteration, claim } => {
                 self.doing = Activity::Checking;
-                self.gate = Some(GateView::new(*iteration, claim));
+                let (iteration, claim) = (*iteration, claim.clone());
+                self.gate = Some(GateView { iteration, at, claim, ..GateView::default() });
             }
             GateEvent::ChecksStarted { purpose, commands } => {
                 self.doing = Activity::Checking;
@@ -153,11 +167,19 @@ impl RunView {
         match event {
             NoteEvent::StatusChanged { progress, .. } => self.progressed(*progress),
             NoteEvent::BlockerReported { blocker } => self.blocker_reported(blocker),
-            NoteEvent::HookFailed { .. } | NoteEvent::Warning { .. } => {
-                self.warnings = self.warnings.saturating_add(1);
+            NoteEvent::PrinciplesAdopted { principles } => {
+                self.principles = Some(principles.clone());
             }
             _ => {}
         }
+    }
+
+    fn warned(&mut self, text: String) {
+        self.warnings = self.warnings.saturating_add(1);
+        if self.recent_warnings.len() >= RECENT_WARNINGS {
+            self.recent_warnings.pop_front();
+        }
+        self.recent_warnings.push_back(text);
     }
 
     fn progressed(&mut self, progress: Option<TaskProgress>) {
@@ -177,10 +199,21 @@ impl RunView {
     }
 
     fn run_started(&mut self, started: &RunStarted, at: Timestamp) {
-        let RunStarted { settings, agent, project, .. } = started;
+        let RunStarted { settings, agent, project, git_head, .. } = started;
         self.doing = Activity::Starting;
         self.started_at = Some(at);
+        self.configured(settings, agent, project, git_head.as_deref());
+    }
+
+    pub(super) fn configured(
+        &mut self,
+        settings: &Settings,
+        agent: &AgentFacts,
+        project: &str,
+        git_head: Option<&str>,
+    ) {
         self.limits = settings.limits.clone();
+        self.principles.clone_from(&settings.principles);
         self.allowed.clone_from(&settings.agent.allowed_tools);
         self.facts = Some(RunFacts {
             task: settings.task.clone(),
@@ -191,9 +224,16 @@ impl RunView {
             agent_command: settings.agent.command.clone(),
             notes_file: settings.notes_file.clone(),
             list_file: settings.files.list.clone(),
-            project: project.clone(),
+            project: project.to_owned(),
+            git_head: git_head.map(str::to_owned),
             idle_limit: settings.progress.threshold,
         });
+    }
+
+    fn seen(&mut self, mark: Option<&WorkspaceMark>) {
+        if let Some(head) = mark.and_then(|mark| mark.head.as_ref()) {
+            self.head = Some(head.clone());
+        }
     }
 
     /// Resets the activities that the earlier process left unfinished, because they start again.
@@ -253,6 +293,7 @@ impl RunView {
             }
         }
         self.progressed(finished.task);
+        self.seen(finished.end.as_ref());
         match finished.result {
             IterationResult::Done => {
                 self.recent.push_back(finished.duration);

@@ -12,7 +12,7 @@ pub enum Liveness {
     /// A process controls the run.
     Running,
     /// No process controls the run, and it has not ended.
-    Gone,
+    Crashed,
     Ended,
     /// No process controls the run, and the journal does not show whether it has ended.
     Unknown,
@@ -57,7 +57,7 @@ impl Liveness {
             // The run may have continued after an outcome that precedes the break.
             (_, false, Some(_)) => Self::Unknown,
             (Some(_), _, None) => Self::Ended,
-            (None, false, None) => Self::Gone,
+            (None, false, None) => Self::Crashed,
         }
     }
 }
@@ -67,10 +67,10 @@ impl RunView {
     pub fn steps(
         &self,
         run: &RunId,
-        conduct: Liveness,
+        liveness: Liveness,
         unread: Option<JournalBreak>,
     ) -> Vec<NextStep> {
-        match (conduct, unread) {
+        match (liveness, unread) {
             (Liveness::Running, _) if self.activity() == Activity::Paused || self.paused => {
                 vec![NextStep::command("end the pause", format!("nightwright resume {run}"))]
             }
@@ -97,8 +97,8 @@ impl RunView {
                     "the run cannot be resumed: review the changes, then start a new one",
                 ),
             ],
-            (Liveness::Gone, None) if self.is_only_the_gate() => self.summary(run).next,
-            (Liveness::Gone, None) => vec![NextStep::command(
+            (Liveness::Crashed, None) if self.is_only_the_gate() => self.summary(run).next,
+            (Liveness::Crashed, None) => vec![NextStep::command(
                 "its process is gone: continue",
                 format!("nightwright resume {run}"),
             )],

@@ -378,6 +378,29 @@ fn warnings_and_blockers_are_kept() {
 }
 
 #[test]
+fn ten_thousand_iterations_take_no_more_memory_than_ten() {
+    let size = |iterations| {
+        let mut story = ViewStory::begun();
+        for number in 1..=iterations {
+            let rejected = GateResult::Rejected { why: "no".to_owned(), failure: None };
+            story = story
+                .iteration(number)
+                .attempt(number)
+                .attempt_ends(number, 10, AttemptOutcome::Finished)
+                .then(NoteEvent::Warning { text: format!("warning {number:05}") })
+                .claims()
+                .check(CheckVerdict::TimedOut)
+                .gate(rejected)
+                .done(number, Progress::Work, 9);
+        }
+        format!("{:?}", story.view).len()
+    };
+    // Only the numbers get longer.
+    let (few, many) = (size(10), size(10_000));
+    assert!(many < few + 100, "{few} characters, then {many}");
+}
+
+#[test]
 fn a_view_of_a_journal_is_that_of_its_events_one_by_one() {
     let text = "x".to_owned();
     let event = Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Human, text });

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use nightwright_core::display::display_safe;
-use nightwright_core::event::{AttemptEvent, CallEvent, Event, IterationEvent, RunEvent};
-use nightwright_core::units::Iteration;
+use nightwright_core::event::Record;
+use nightwright_core::run_view::RunView;
 
 use super::context::{RunSelector, advise, eprint_safe};
 use super::select_run::{SelectedRun, damaged};
 use crate::error::Failure;
 use crate::files::open_regular;
-use crate::store::journal::{JournalTail, RunDir, attempt_label, call_label};
+use crate::store::journal::{JournalTail, RunDir, output_label};
 use crate::store::lock;
 
 /// How often to check for new data while following.
@@ -97,7 +97,7 @@ fn conclude(
         None if !printer.any => return nothing(found, printer),
         None => {}
     }
-    if !printer.ended && !printer.alive {
+    if printer.view.finished.is_none() && !printer.alive {
         advise(&format!(
             "the process of run {run} is gone, and the run has not ended; to continue it: \
              nightwright resume {run}"
@@ -156,15 +156,12 @@ struct LogPrinter<'a> {
     tail: Option<JournalTail>,
     /// The output files of all attempts and calls so far.
     outputs: Vec<PathBuf>,
-    iteration: Iteration,
-    attempts: u32,
+    view: RunView,
     /// The index of the file that is being printed, and the position in it.
     current: usize,
     offset: u64,
     /// Whether anything was printed.
     any: bool,
-    /// Whether the journal contains the end of the run.
-    ended: bool,
     /// The damage of the journal, if any.
     damaged: Option<Failure>,
     /// Whether a process is executing the run.
@@ -183,12 +180,10 @@ impl<'a> LogPrinter<'a> {
             what,
             tail: None,
             outputs: Vec::new(),
-            iteration: Iteration(0),
-            attempts: 0,
+            view: RunView::default(),
             current: 0,
             offset: 0,
             any: false,
-            ended: false,
             damaged: None,
             alive: false,
             terminal: io::stdout().is_terminal(),
@@ -215,7 +210,7 @@ impl<'a> LogPrinter<'a> {
             }
             io::stdout().flush()?;
             let since = end.get_or_insert_with(Instant::now);
-            if !self.ended {
+            if self.view.finished.is_none() {
                 *since = Instant::now();
             }
             if !follow || !self.alive || since.elapsed() > LOG_TIMEOUT {
@@ -234,7 +229,7 @@ impl<'a> LogPrinter<'a> {
         let Some(mut tail) = tail else { return Ok(()) };
         let mut printed = Ok(());
         let read = tail.poll_raw(|line, raw| {
-            self.record(&line.record.event);
+            self.record(&line.record);
             if self.what == LogSource::Events && printed.is_ok() {
                 printed = self.bytes(raw).and_then(|()| self.bytes(b"\n"));
             }
@@ -251,24 +246,11 @@ impl<'a> LogPrinter<'a> {
         Ok(())
     }
 
-    fn record(&mut self, event: &Event) {
-        if let Event::Iteration(IterationEvent::Started { iteration, .. }) = event {
-            self.iteration = *iteration;
-            self.attempts = 0;
-        } else if let Event::Attempt(AttemptEvent::Started { .. }) = event {
-            self.attempts += 1;
-            self.output(&attempt_label(self.iteration.0, self.attempts));
-        } else if let Event::Call(CallEvent::Started { call, purpose, .. }) = event {
-            self.output(&call_label(self.iteration.0, *purpose, *call));
-        } else if let Event::Run(RunEvent::Finished { .. }) = event {
-            self.ended = true;
-        } else if let Event::Run(RunEvent::Continued { .. }) = event {
-            self.ended = false;
+    fn record(&mut self, record: &Record) {
+        self.view.record(record);
+        if let Some(label) = output_label(&self.view, &record.event) {
+            self.outputs.push(self.folder.output().join(format!("{label}.ndjson")));
         }
-    }
-
-    fn output(&mut self, label: &str) {
-        self.outputs.push(self.folder.output().join(format!("{label}.ndjson")));
     }
 
     /// Adds output files, by name, that a damaged journal does not mention.

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use jiff::Timestamp;
-use nightwright_core::run_report::{Commit, ReportContext, RunPaths, RunReport, RunReportBuilder};
+use nightwright_core::run_report::{Commit, ReportContext, RunPaths, RunReport};
+use nightwright_core::run_view::RunView;
 
 use super::context::{RunSelector, eprint_safe, json, print};
 use super::masks::{self, MaskedJournalTexts};
@@ -51,11 +52,11 @@ it is divided by the iterations that made progress or whose claim was accepted.
 
 Fields of the --json object (times are in UTC, costs in US dollars, unknown values are null, and \
 long texts are truncated with a note):
-  run, state        id of the run; running, ended, gone (its process is gone, but the run has not
+  run, state        id of the run; running, ended, crashed (not running, and the run has not
                     ended) or unknown (not running, and its journal cannot be read to its end)
   is_rehearsal      whether the agent was a script (--dry-run): nothing was spent, and every cost
                     comes from the script
-  verdict           verified, judged (by a model), not_verified, not_done, going_on, gone, rehearsed
+  verdict           verified, judged (by a model), not_verified, not_done, running, crashed, rehearsed
                     (ended, but only a rehearsal) or unknown (unreadable journal)
   outcome, proof, sentence, note, verification
                     name of the outcome, what a completed run rests on (checks, model or none), the
@@ -77,9 +78,9 @@ long texts are truncated with a note):
   iterations        each {number, kind, status, why, started_at, ended_at, duration_ms, cost_usd,
                     estimated_usd, tokens, files_changed, commits, work_progress, progress, phase,
                     claim, attempts, attempt_count, calls, claims, blockers, notes, left_off,
-                    summary}; number is 0 for a verification without work; status is believed,
+                    summary}; number is 0 for a verification without work; status is accepted,
                     rejected, work, excused (no change, for an accepted reason), idle, failed,
-                    interrupted or going_on
+                    interrupted or running
     attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, figure, tokens,
                     turns, tool_calls, tool_errors}; duration_ms is null if the end was not recorded
     attempt_count   number of attempts
@@ -120,14 +121,14 @@ pub(super) fn report(options: &ReportArgs) -> Result<ExitCode, Failure> {
     if let Some(file) = file {
         check(file)?;
     }
-    let chronicle = chronicle(&options.selector.find()?)?;
-    for text in &chronicle.missing {
+    let report = build(&options.selector.find()?)?;
+    for text in &report.missing {
         eprint_safe(&format!("warning: {text}"));
     }
     let text = match format {
-        ReportFormat::Markdown => chronicle.markdown(),
-        ReportFormat::Html => chronicle.html(),
-        ReportFormat::Json => json(&chronicle)?,
+        ReportFormat::Markdown => report.markdown(),
+        ReportFormat::Html => report.html(),
+        ReportFormat::Json => json(&report)?,
     };
     let text = text.trim_end();
     match file {
@@ -138,7 +139,7 @@ pub(super) fn report(options: &ReportArgs) -> Result<ExitCode, Failure> {
                 .map_err(|error| Failure::because(&error))?;
             eprint_safe(&format!(
                 "wrote the report of run {} into `{}`",
-                chronicle.run,
+                report.run,
                 file.display()
             ));
         }
@@ -182,16 +183,16 @@ fn check(file: &Path) -> Result<(), Failure> {
 }
 
 /// Returns the report of a run, as far as its journal can be read.
-fn chronicle(found: &SelectedRun) -> Result<RunReport, Failure> {
+fn build(found: &SelectedRun) -> Result<RunReport, Failure> {
     let folder = &found.folder;
-    let mut builder = RunReportBuilder::new(folder.id().clone());
+    let mut view = RunView::with_history();
     let mut masked = MaskedJournalTexts::default();
     let unread = found.walk(|record| {
         masked.record(&record.event);
-        builder.record(&record);
+        view.record(&record);
     })?;
     let context = ReportContext { is_live: found.owner.is_some(), now: Timestamp::now() };
-    let mut report = builder.finish(context, unread);
+    let mut report = RunReport::of(folder.id().clone(), view, context, unread);
     for step in &mut report.next {
         *step = from_here(step).into_owned();
     }

@@ -10,9 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use jiff::Timestamp;
 use nightwright_core::display::display_safe;
-use nightwright_core::event::{
-    AgentFacts, Event, IterationFinished, IterationResult, NoteEvent, StopWhen,
-};
+use nightwright_core::event::{AgentFacts, IterationFinished, IterationResult, StopWhen};
 use nightwright_core::outcome::Proof;
 use nightwright_core::permissions::denial::DeniedCommand;
 use nightwright_core::phrases;
@@ -29,7 +27,7 @@ use crate::output;
 use crate::paste::steps_from_here;
 use crate::store::journal::{RunDir, attempt_label};
 
-/// Maximum number of blockers and of warnings that are shown; the last ones count.
+/// Maximum number of blockers that are shown; the last ones count.
 const MAX_LISTED: usize = 5;
 
 #[derive(Clone, Debug, Args)]
@@ -50,7 +48,7 @@ pub(super) struct StatusArgs {
 const AFTER_HELP: &str = "\
 Fields of the --json object (times are in UTC, unknown values are null):
   run               id of the run
-  state             running, ended, gone (its process is gone, but the run has not ended) or unknown
+  state             running, ended, crashed (not running, and it has not ended) or unknown
                     (not running, and its journal cannot be read to its end)
   is_rehearsal      whether the agent is a script (--dry-run): nothing is spent, and every cost is
                     the script's
@@ -231,32 +229,18 @@ struct OutcomeStatus {
     note: Option<String>,
 }
 
-/// Data collected directly from the events.
-#[derive(Debug, Default)]
-struct StatusFold {
-    view: RunView,
-    /// The last few warnings.
-    warnings: Vec<String>,
-}
-
 pub(super) fn status(options: &StatusArgs) -> Result<ExitCode, Failure> {
     if options.all {
         return all::all(options);
     }
     let found = options.selector.find()?;
-    let mut fold = StatusFold::default();
-    let unread = found.walk(|record| {
-        fold.warnings.extend(warning(&record.event));
-        if fold.warnings.len() > MAX_LISTED {
-            fold.warnings.remove(0);
-        }
-        fold.view.record(&record);
-    })?;
+    let mut view = RunView::default();
+    let unread = found.walk(|record| view.record(&record))?;
     for text in &unread.missing {
         eprint_safe(&format!("warning: {text}"));
     }
     let now = Timestamp::now();
-    let page = page(&found, fold, unread, now);
+    let page = page(&found, &view, unread, now);
     if options.json {
         print_json(&page)?;
     } else {
@@ -267,14 +251,13 @@ pub(super) fn status(options: &StatusArgs) -> Result<ExitCode, Failure> {
 
 fn page(
     found: &SelectedRun,
-    fold: StatusFold,
+    view: &RunView,
     unread: UnreadableJournal,
     now: Timestamp,
 ) -> StatusPage {
     let SelectedRun { folder, owner, .. } = found;
-    let StatusFold { view, warnings } = fold;
     let UnreadableJournal { missing, from } = unread;
-    let state = Liveness::of(&view, owner.is_some(), from);
+    let state = Liveness::of(view, owner.is_some(), from);
     // Time does not advance for a run without a process.
     let now = if state == Liveness::Running { now } else { view.at.unwrap_or(now) };
     let Estimate { elapsed, mean, iterations_left, estimated_end, idle_limit, .. } =
@@ -292,7 +275,7 @@ fn page(
         mode: facts.map(|facts| facts.mode.clone()),
         project: facts.map(|facts| facts.project.clone()),
         agent: facts.map(|facts| agent(&facts.agent)),
-        doing: ActivityStatus { last: last_activity(&view, folder, state), ..doing(&view) },
+        doing: ActivityStatus { last: last_activity(view, folder, state), ..doing(view) },
         iteration: view.iteration.map(|current| CurrentIterationStatus {
             number: current.number.0,
             attempts: current.attempts,
@@ -304,7 +287,7 @@ fn page(
         progress: view
             .progress
             .map(|items| ProgressStatus { completed: items.completed, total: items.total }),
-        spent: spent(&view, elapsed, now),
+        spent: spent(view, elapsed, now),
         mean_ms: mean.as_ref().map(Duration::as_millis),
         estimated_end: estimated_end.filter(|_| state == Liveness::Running),
         idle: view.idle,
@@ -315,10 +298,10 @@ fn page(
         more_blockers: u32::try_from(hidden).unwrap_or(u32::MAX).saturating_add(view.more_blockers),
         blockers,
         warnings: view.warnings,
-        last_warnings: warnings,
+        last_warnings: view.recent_warnings.iter().cloned().collect(),
         last_iteration: view.last.as_ref().map(last_iteration),
         // If the journal is damaged, an outcome before the damage need not be the last.
-        outcome: outcome(&view).filter(|_| state == Liveness::Ended),
+        outcome: outcome(view).filter(|_| state == Liveness::Ended),
         started_at: view.started_at,
         last_at: view.at,
         places: places(folder),
@@ -370,13 +353,6 @@ fn agent(facts: &AgentFacts) -> AgentStatus {
 
 fn last(mut texts: Vec<String>) -> Vec<String> {
     texts.split_off(texts.len().saturating_sub(MAX_LISTED))
-}
-
-fn warning(event: &Event) -> Option<String> {
-    if let Event::Note(NoteEvent::HookFailed { hook, why }) = event {
-        return Some(format!("the hook `{hook}` failed: {why}"));
-    }
-    if let Event::Note(NoteEvent::Warning { text }) = event { Some(text.clone()) } else { None }
 }
 
 fn last_iteration(finished: &IterationFinished) -> LastIterationStatus {

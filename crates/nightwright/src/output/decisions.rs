@@ -5,8 +5,9 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use nightwright_core::event::{Event, NoteEvent, Record, RunEvent};
+use nightwright_core::event::{Event, NoteEvent, Record};
 use nightwright_core::principles::Principles;
+use nightwright_core::run_view::RunView;
 use nightwright_core::units::Iteration;
 use serde::Serialize;
 
@@ -30,7 +31,7 @@ struct DecisionLine<'a> {
 #[derive(Debug)]
 pub struct DecisionLog {
     path: PathBuf,
-    principles: Option<Principles>,
+    view: RunView,
     lines: String,
     /// Whether a write has failed. Only the first failure is reported.
     failed: bool,
@@ -43,7 +44,8 @@ impl DecisionLog {
     /// decision.
     pub fn of(path: PathBuf, past: &[Record]) -> Self {
         let lines = String::new();
-        let mut decisions = Self { path, principles: None, lines, failed: false, complaint: None };
+        let view = RunView::default();
+        let mut decisions = Self { path, view, lines, failed: false, complaint: None };
         decisions.take(past);
         decisions
     }
@@ -58,7 +60,8 @@ impl DecisionLog {
     fn take(&mut self, records: &[Record]) {
         let known = self.lines.len();
         for record in records {
-            self.fold(record);
+            self.view.record(record);
+            self.add(record);
         }
         if self.lines.len() == known {
             return;
@@ -71,12 +74,8 @@ impl DecisionLog {
         }
     }
 
-    fn fold(&mut self, record: &Record) {
-        if let Event::Run(RunEvent::Started(started)) = &record.event {
-            self.principles.clone_from(&started.settings.principles);
-        } else if let Event::Note(NoteEvent::PrinciplesAdopted { principles }) = &record.event {
-            self.principles = Some(principles.clone());
-        } else if let Event::Note(NoteEvent::CouncilDecided { iteration, conflict, decision }) =
+    fn add(&mut self, record: &Record) {
+        if let Event::Note(NoteEvent::CouncilDecided { iteration, conflict, decision }) =
             &record.event
         {
             let decided = DecisionLine {
@@ -84,7 +83,7 @@ impl DecisionLog {
                 iteration: *iteration,
                 conflict,
                 decision,
-                principles: self.principles.as_ref(),
+                principles: self.view.principles.as_ref(),
             };
             let line = serde_json::to_string(&decided)
                 .expect("strings and numbers have no trouble becoming JSON");

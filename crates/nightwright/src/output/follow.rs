@@ -265,7 +265,7 @@ impl Follower {
 
     fn show_event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
         if line.seq <= self.followed.after {
-            self.streams.past(&line.record.event);
+            self.streams.past(&line.record);
             self.reporter.past(line);
             return Ok(());
         }
@@ -273,7 +273,7 @@ impl Follower {
         // disk.
         self.streams.before(&line.record.event, self.reporter.as_mut())?;
         self.reporter.event(line, raw)?;
-        self.streams.after(&line.record.event);
+        self.streams.after(&line.record);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Notifications: which messages a run sends to services such as ntfy and Slack, and how.
 //!
 //! ```text
-//!   journal.jsonl ── follower ──▶ notices ──┬─▶ queue ─▶ thread ─▶ https://ntfy.sh/...
+//!   journal.jsonl ── follower ──▶ notifications ──┬─▶ queue ─▶ thread ─▶ https://ntfy.sh/...
 //!                                           └─▶ queue ─▶ thread ─▶ https://hooks.slack.com/...
 //! ```
 //!
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use nightwright_core::event::{Event, NoteEvent};
 use nightwright_core::journal::JournalLine;
-use nightwright_core::notification::{Notification, NotificationFold};
+use nightwright_core::notification::{Notification, NotificationBuilder};
 use nightwright_core::redact::Secrets;
 use nightwright_core::run_view::FinalOutcome;
 use nightwright_core::stream::message::AgentMessage;
@@ -51,7 +51,7 @@ pub type NotifyWarnFn = Arc<dyn Fn(String) + Send + Sync>;
 #[derive(Debug)]
 pub struct Notifier {
     display: FollowerHandle,
-    desk: Arc<Mutex<NotifierState>>,
+    state: Arc<Mutex<NotifierState>>,
 }
 
 impl Notifier {
@@ -69,14 +69,14 @@ impl Notifier {
             NotificationSender::start(address.clone(), secrets.clone(), complain)
         };
         let senders = addresses.iter().map(start).collect();
-        let (notices, secrets) = (NotificationFold::default(), secrets.clone());
-        let state = NotifierState { notices, secrets, senders, warned: Vec::new() };
+        let (notifications, secrets) = (NotificationBuilder::default(), secrets.clone());
+        let state = NotifierState { notifications, secrets, senders, warned: Vec::new() };
         let state = Arc::new(Mutex::new(state));
         let display = FollowerHandle::start(
             followed,
-            Box::new(NotificationReporter { desk: Arc::clone(&state) }),
+            Box::new(NotificationReporter { state: Arc::clone(&state) }),
         );
-        Some(Self { display, desk: state })
+        Some(Self { display, state })
     }
 
     /// Returns a function that announces new journal lines. Never blocks.
@@ -87,7 +87,7 @@ impl Notifier {
     /// Stops warnings at the end of the journal. [`PendingNotifications::wait`] returns later
     /// failures.
     pub fn stop_warnings(&self) {
-        for sender in &lock(&self.desk).senders {
+        for sender in &lock(&self.state).senders {
             sender.stop_warnings();
         }
     }
@@ -99,8 +99,8 @@ impl Notifier {
         let until = Instant::now() + FINAL_TIMEOUT;
         // If the follower did not get to the outcome in time, it is sent below.
         let _ = self.display.finish(FINAL_TIMEOUT);
-        let mut state = lock(&self.desk);
-        if let Some(notification) = state.notices.outcome(finished, Timestamp::now()) {
+        let mut state = lock(&self.state);
+        if let Some(notification) = state.notifications.outcome(finished, Timestamp::now()) {
             state.send(notification, None);
         }
         let (senders, warned) =
@@ -154,7 +154,7 @@ pub fn test(addresses: &[Address], run: RunId, secrets: &Secrets) -> Vec<TestDel
 
 /// The state shared between the follower and [`Notifier::close`].
 struct NotifierState {
-    notices: NotificationFold,
+    notifications: NotificationBuilder,
     secrets: Secrets,
     senders: Vec<NotificationSender>,
     /// The notification warnings that the journal contains.
@@ -176,7 +176,7 @@ impl NotifierState {
 
 impl std::fmt::Debug for NotifierState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("senders", &self.senders).finish_non_exhaustive()
+        f.debug_struct("NotifierState").field("senders", &self.senders).finish_non_exhaustive()
     }
 }
 
@@ -187,22 +187,22 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Passes the events of the journal to the senders.
 struct NotificationReporter {
-    desk: Arc<Mutex<NotifierState>>,
+    state: Arc<Mutex<NotifierState>>,
 }
 
 impl Reporter for NotificationReporter {
     fn past(&mut self, line: &JournalLine) {
-        lock(&self.desk).notices.past(line);
+        lock(&self.state).notifications.past(line);
     }
 
     fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
-        let mut state = lock(&self.desk);
+        let mut state = lock(&self.state);
         if let Event::Note(NoteEvent::Warning { text }) = &line.record.event
             && sender::is_ours(text)
         {
             state.warned.push(text.clone());
         }
-        for notification in state.notices.of(line) {
+        for notification in state.notifications.of(line) {
             state.send(notification, Some(raw));
         }
         Ok(())

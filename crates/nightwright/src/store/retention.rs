@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::{Event, RunEvent};
-use nightwright_core::settings::Scope;
+use nightwright_core::run_view::RunView;
 use nightwright_core::units::RunId;
 
 use super::journal::error::StoreFileError;
@@ -116,18 +115,12 @@ fn weigh(bytes: u64, run: &RunDir) -> PrunableRun {
 
 /// Returns the end of a run that no process has resumed.
 fn end(run: &RunDir) -> Option<PruneState> {
-    let journal = super::journal::read(&run.journal()).ok()?;
-    let last = journal.records.last()?;
-    let ended =
-        journal.torn.is_none() && matches!(last.event, Event::Run(RunEvent::Finished { .. }));
+    let mut view = RunView::default();
+    let torn = super::journal::walk(&run.journal(), |record| view.record(&record)).ok()?;
     let free = super::lock::is_free(&run.lock()) && super::lock::is_free(&run.tree_lock());
-    let purpose = match journal.records.first().map(|first| &first.event) {
-        Some(Event::Run(RunEvent::Started(started))) if started.settings.scope == Scope::Gate => {
-            RunPurpose::Judge
-        }
-        Some(_) | None => RunPurpose::Work,
-    };
-    (ended && free).then_some(PruneState::Ended { at: last.at, purpose })
+    let ended = view.finished.is_some() && torn.is_none() && free;
+    let purpose = if view.is_only_the_gate() { RunPurpose::Judge } else { RunPurpose::Work };
+    view.at.filter(|_| ended).map(|at| PruneState::Ended { at, purpose })
 }
 
 /// Returns the large parts of a run: the folders to empty, and the files to remove.

@@ -18,8 +18,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright_core::event::CallPurpose;
+use nightwright_core::event::{AttemptEvent, CallEvent, CallPurpose, Event};
 use nightwright_core::hook::Hook;
+use nightwright_core::run_view::RunView;
 use nightwright_core::units::{CallId, RunId};
 use ring::digest::{SHA256, digest};
 
@@ -310,6 +311,20 @@ pub fn attempt_label(iteration: u32, number: u32) -> String {
 /// Returns the base name of a call's files in the run folder.
 pub fn call_label(iteration: u32, purpose: CallPurpose, call: CallId) -> String {
     format!("{iteration:03}-{}-{call}", purpose.name())
+}
+
+/// Returns the base name of the output that begins with an event; `None` if none does. The view
+/// already includes the event.
+pub fn output_label(view: &RunView, event: &Event) -> Option<String> {
+    let (iteration, number) =
+        view.iteration.map_or((0, 1), |current| (current.number.0, current.attempts));
+    match event {
+        Event::Attempt(AttemptEvent::Started { .. }) => Some(attempt_label(iteration, number)),
+        Event::Call(CallEvent::Started { call, purpose, .. }) => {
+            Some(call_label(iteration, *purpose, *call))
+        }
+        _ => None,
+    }
 }
 
 const RUNS: &str = "runs";

@@ -79,7 +79,7 @@ fn a_run_that_was_killed_says_so_and_how_to_continue() {
         "{text}"
     );
     let page = object(&env);
-    assert_eq!((&page["state"], &page["pid"]), (&"gone".into(), &Value::Null));
+    assert_eq!((&page["state"], &page["pid"]), (&"crashed".into(), &Value::Null));
     assert_eq!(page["outcome"], Value::Null);
 }
 

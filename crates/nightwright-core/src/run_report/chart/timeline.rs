@@ -199,11 +199,11 @@ fn bands(report: &RunReport, scale: TimeScale, end: Timestamp) -> Vec<TimelineMa
 fn is_trouble(fate: IterationStatus) -> bool {
     match fate {
         IterationStatus::Failed | IterationStatus::Rejected | IterationStatus::Interrupted => true,
-        IterationStatus::Believed
+        IterationStatus::Accepted
         | IterationStatus::Work
         | IterationStatus::Excused
         | IterationStatus::Idle
-        | IterationStatus::GoingOn => false,
+        | IterationStatus::Running => false,
     }
 }
 

@@ -153,7 +153,7 @@ fn processes(out: &mut String, iteration: &IterationReport) {
 /// Returns the outcome and the duration of a process. If its end was not observed, the duration is
 /// unknown, not zero.
 fn end(fate: IterationStatus, sentence: &str, duration: Option<Duration>) -> (&str, String) {
-    let is_running = fate == IterationStatus::GoingOn && sentence.is_empty();
+    let is_running = fate == IterationStatus::Running && sentence.is_empty();
     let took = match duration {
         Some(duration) => human(duration),
         None if is_running => phrases::NOTHING.to_owned(),

@@ -75,7 +75,7 @@ fn text(rows: &[RunRow]) -> String {
         let rehearsal = if row.is_rehearsal { " (rehearsal)" } else { "" };
         let result = row.sentence.as_deref().unwrap_or(match row.state {
             Liveness::Running => "running",
-            Liveness::Gone => "crashed: its process is gone",
+            Liveness::Crashed => "crashed: its process is gone",
             Liveness::Ended => "ended",
             Liveness::Unknown => "unknown: its journal cannot be read to its end",
         });

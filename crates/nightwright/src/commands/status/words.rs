@@ -105,7 +105,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
             format!("ended: {}{note}{at}", style.one_line(&end.sentence, MAX_TEXT_CHARS))
         }
         (None, Liveness::Unknown) => "not known: its journal cannot be read to its end".to_owned(),
-        (None, Liveness::Gone) => {
+        (None, Liveness::Crashed) => {
             let at = page.last_at.map(|at| format!(", last event {}", when(at, now)));
             format!("its process is gone, and it has not ended{}", at.unwrap_or_default())
         }

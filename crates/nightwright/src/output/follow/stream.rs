@@ -5,15 +5,15 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
-use nightwright_core::event::{AttemptEvent, CallEvent, Event, IterationEvent, RunEvent};
+use nightwright_core::event::{AttemptEvent, CallEvent, Event, Record};
+use nightwright_core::run_view::RunView;
 use nightwright_core::stream::decode::{LineSplitter, StreamLine};
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPart};
-use nightwright_core::units::Iteration;
 
 use crate::files::open_regular;
 use crate::output::{Reporter, ReporterInput, Speaker};
-use crate::store::journal::{attempt_label, call_label};
+use crate::store::journal::output_label;
 
 /// The number of bytes at the end of an output that are read again for incomplete messages.
 const MAX_REREAD_BYTES: u64 = 4 << 20;
@@ -26,9 +26,7 @@ const CHUNK: usize = 128 << 10;
 pub(super) struct OutputStreams {
     folder: PathBuf,
     dialect: Dialect,
-    iteration: Iteration,
-    /// The number of its attempts so far.
-    attempts: u32,
+    view: RunView,
     open: Option<OutputStream>,
 }
 
@@ -47,13 +45,7 @@ struct OutputStream {
 
 impl OutputStreams {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self {
-            folder,
-            dialect: Dialect::default(),
-            iteration: Iteration(0),
-            attempts: 0,
-            open: None,
-        }
+        Self { folder, dialect: Dialect::default(), view: RunView::default(), open: None }
     }
 
     /// Whether any attempt or call is running.
@@ -63,8 +55,8 @@ impl OutputStreams {
 
     /// Takes an event of an earlier process. The output of attempts and calls from then is not
     /// shown.
-    pub(super) fn past(&mut self, event: &Event) {
-        self.after(event);
+    pub(super) fn past(&mut self, record: &Record) {
+        self.after(record);
         self.open = None;
     }
 
@@ -83,19 +75,17 @@ impl OutputStreams {
     }
 
     /// Opens the streams that begin with an event.
-    pub(super) fn after(&mut self, event: &Event) {
-        if let Event::Run(RunEvent::Started(started)) = event {
-            self.dialect = Dialect::of_agent(&started.agent.name);
-        } else if let Event::Iteration(IterationEvent::Started { iteration, .. }) = event {
-            self.iteration = *iteration;
-            self.attempts = 0;
-        } else if let Event::Attempt(AttemptEvent::Started { attempt, .. }) = event {
-            self.attempts += 1;
-            let label = attempt_label(self.iteration.0, self.attempts);
-            self.begin(Speaker::Attempt(*attempt), &label);
-        } else if let Event::Call(CallEvent::Started { call, purpose, .. }) = event {
-            let label = call_label(self.iteration.0, *purpose, *call);
-            self.begin(Speaker::Call(*call, *purpose), &label);
+    pub(super) fn after(&mut self, record: &Record) {
+        self.view.record(record);
+        let agent = self.view.facts.as_ref().map(|facts| &facts.agent);
+        self.dialect = agent.map(|agent| Dialect::of_agent(&agent.name)).unwrap_or_default();
+        let speaker = match &record.event {
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => Speaker::Attempt(*attempt),
+            Event::Call(CallEvent::Started { call, purpose, .. }) => Speaker::Call(*call, *purpose),
+            _ => return,
+        };
+        if let Some(label) = output_label(&self.view, &record.event) {
+            self.begin(speaker, &label);
         }
     }
 

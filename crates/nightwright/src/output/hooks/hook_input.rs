@@ -1,18 +1,14 @@
 //! The input of hooks: journal lines on standard input, and facts in environment variables.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use jiff::Timestamp;
-use nightwright_core::event::{
-    AttemptEvent, Event, IterationEvent, IterationFinished, NoteEvent, OperatorEvent, Record,
-    RunEvent, Totals,
-};
+use nightwright_core::event::{Event, IterationEvent, NoteEvent, Record, RunEvent};
 use nightwright_core::hook::{FinishClass, Hook};
 use nightwright_core::journal::{self, JournalLine};
 use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::redact::Secrets;
-use nightwright_core::settings::{SettingChange, Settings};
+use nightwright_core::run_view::RunView;
+use nightwright_core::settings::Settings;
 use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
 use nightwright_core::units::RunId;
 
@@ -21,7 +17,7 @@ use crate::store::journal::{JournalError, JournalTail};
 /// The sequence number of a line that is not in the journal.
 const UNNUMBERED: u64 = 0;
 
-/// The part of the journal that hooks receive.
+/// What hooks receive: some lines of the journal, and facts from the view of the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HookInput {
     /// Complete journal lines, each with its newline.
@@ -33,33 +29,7 @@ pub(super) struct HookInput {
     /// The number of the last line from an earlier process. A recorded outcome up to this line does
     /// not count: the resumed run will have another.
     after: u64,
-    facts: HookFacts,
-}
-
-#[derive(Clone, Debug, Default)]
-struct HookFacts {
-    started_at: Option<Timestamp>,
-    task: String,
-    mode: String,
-    plan: Option<String>,
-    max_iterations: Option<u32>,
-    head: Option<String>,
-    /// The exit code of the last attempt.
-    exit_code: Option<i32>,
-    last: Option<LastIteration>,
-    /// The totals of the whole run, with the two fields below.
-    iterations: u32,
-    commits: u32,
-    cost: nightwright_core::units::Usd,
-    outcome: Option<Outcome>,
-}
-
-/// The figures of the last finished iteration.
-#[derive(Clone, Copy, Debug)]
-struct LastIteration {
-    number: u32,
-    commits: u32,
-    duration: Duration,
+    view: RunView,
 }
 
 /// Reads the journal incrementally.
@@ -83,14 +53,14 @@ impl HookJournalReader {
     /// Reads the new lines and returns the input up to now.
     pub(super) fn read(&mut self) -> Result<HookInput, JournalError> {
         if let Some(mut tail) = self.tail.take() {
-            tail.poll_raw(|line, raw| self.current.take(line, raw))?;
+            tail.poll_raw(|line, raw| self.current.take(&line, raw))?;
             self.tail = Some(tail);
         } else {
             // After an error, start again at the first line.
             let mut tail = JournalTail::open(&self.journal)?;
-            let mut told = self.first.clone();
-            tail.poll_raw(|line, raw| told.take(line, raw))?;
-            (self.tail, self.current) = (Some(tail), told);
+            let mut input = self.first.clone();
+            tail.poll_raw(|line, raw| input.take(&line, raw))?;
+            (self.tail, self.current) = (Some(tail), input);
         }
         Ok(self.current.clone())
     }
@@ -104,15 +74,9 @@ impl HookJournalReader {
 impl HookInput {
     /// Returns the input before the first journal line.
     pub(super) fn before(settings: &Settings, secrets: &Secrets, after: u64) -> Self {
-        let mask = |text: &str| secrets.mask(text).into_owned();
-        let facts = HookFacts {
-            task: settings.task.as_deref().map(mask).unwrap_or_default(),
-            mode: settings.mode.clone(),
-            plan: settings.files.list.clone(),
-            max_iterations: settings.limits.max_iterations,
-            ..HookFacts::default()
-        };
-        Self { after, facts, ..Self::default() }
+        let task = settings.task.as_deref().map(|task| secrets.mask(task).into_owned());
+        let view = RunView::before_start(&Settings { task, ..settings.clone() });
+        Self { after, view, ..Self::default() }
     }
 
     /// Adds the record of the run's end, unless the journal already contains it.
@@ -124,47 +88,24 @@ impl HookInput {
         // This line is not in the journal, so it has no number there.
         journal::encode(&mut line, UNNUMBERED, run, &record);
         let raw = line.strip_suffix(b"\n").unwrap_or(&line);
-        self.take(JournalLine { seq: UNNUMBERED, run: run.clone(), record }, raw);
+        self.take(&JournalLine { seq: UNNUMBERED, run: run.clone(), record }, raw);
     }
 
-    fn take(&mut self, line: JournalLine, raw: &[u8]) {
-        let facts = &mut self.facts;
+    fn take(&mut self, line: &JournalLine, raw: &[u8]) {
+        self.view.record(&line.record);
         let whole = || [raw, b"\n"].concat();
-        if let Some(charge) = line.record.event.charge() {
-            facts.cost += charge.cost;
-        }
-        match line.record.event {
-            Event::Run(RunEvent::Started(started)) => {
-                self.started = whole();
-                facts.started_at = Some(line.record.at);
-                facts.head = started.git_head;
-                facts.task = started.settings.task.unwrap_or_default();
-                facts.mode = started.settings.mode;
-                facts.plan = started.settings.files.list;
-                facts.max_iterations = started.settings.limits.max_iterations;
-            }
+        match &line.record.event {
+            Event::Run(RunEvent::Started(_)) => self.started = whole(),
             // A resumed run has not ended.
-            Event::Run(RunEvent::Continued { .. }) => {
-                self.finished.clear();
-                facts.outcome = None;
-            }
-            Event::Run(RunEvent::Finished { outcome, totals, .. }) => {
+            Event::Run(RunEvent::Continued { .. }) => self.finished.clear(),
+            Event::Run(RunEvent::Finished { totals, .. }) => {
                 let is_past = line.seq != UNNUMBERED && line.seq <= self.after;
                 self.finished = if is_past { Vec::new() } else { whole() };
-                facts.ended(Some(outcome).filter(|_| !is_past), &totals);
+                // Earlier events may be missing if the journal could not be written.
+                self.view.totals.clone_from(totals);
             }
             Event::Iteration(IterationEvent::Started { .. }) => self.blockers.clear(),
-            Event::Iteration(IterationEvent::Finished(finished)) => {
-                self.iteration = whole();
-                facts.iteration_finished(*finished);
-            }
-            Event::Attempt(AttemptEvent::Finished { report, .. }) => {
-                facts.exit_code = Some(exit_code(&report.outcome));
-            }
-            Event::Operator(OperatorEvent::SettingsChanged {
-                change: SettingChange::MaxIterations { new, .. },
-                ..
-            }) => facts.max_iterations = new,
+            Event::Iteration(IterationEvent::Finished(_)) => self.iteration = whole(),
             Event::Note(NoteEvent::BlockerReported { .. }) => self.blockers.extend(whole()),
             Event::Iteration(_)
             | Event::Attempt(_)
@@ -189,60 +130,42 @@ impl HookInput {
 
     /// The checklist of the run, relative to the project.
     pub(super) fn plan(&self) -> Option<&str> {
-        self.facts.plan.as_deref()
+        self.view.facts.as_ref()?.list_file.as_deref()
     }
 
     /// The facts by name. Unknown values are empty.
     pub(super) fn facts(&self, hook: Hook) -> Vec<(&'static str, String)> {
-        let facts = &self.facts;
-        let last = facts.last.as_ref();
+        let RunView { facts, totals, last, .. } = &self.view;
+        let (facts, last) = (facts.as_ref(), last.as_ref());
         let iteration = match hook {
             Hook::Started => 0,
-            Hook::NextIteration => facts.iterations + 1,
+            Hook::NextIteration => totals.iterations + 1,
             Hook::IterationFinished | Hook::Blocked | Hook::Finished => {
-                last.map_or(0, |last| last.number)
+                last.map_or(0, |last| last.iteration.0)
             }
         };
+        let head = self.view.head.as_ref().or(facts.and_then(|facts| facts.git_head.as_ref()));
         // Only the `finished` hook receives an outcome. An earlier outcome of a resumed run does
         // not count.
-        let outcome = facts.outcome.as_ref().filter(|_| hook == Hook::Finished);
+        let finished = self.view.finished.as_ref().filter(|_| hook == Hook::Finished);
+        let outcome = finished.map(|finished| &finished.outcome);
         vec![
-            ("TASK", facts.task.clone()),
-            ("MODE", facts.mode.clone()),
+            ("TASK", shown(facts.and_then(|facts| facts.task.as_ref()))),
+            ("MODE", shown(facts.map(|facts| &facts.mode))),
             ("ITERATION", iteration.to_string()),
-            ("MAX_ITERATIONS", shown(facts.max_iterations)),
-            ("LAST_EXIT_CODE", shown(facts.exit_code)),
+            ("MAX_ITERATIONS", shown(self.view.limits.max_iterations)),
+            ("LAST_EXIT_CODE", shown(self.view.last_attempt.as_ref().map(exit_code))),
             ("LAST_DURATION", shown(last.map(|last| last.duration.as_secs()))),
             ("COMMITS_MADE", shown(last.map(|last| last.commits))),
-            ("TOTAL_COMMITS", facts.commits.to_string()),
-            ("TOTAL_ITERATIONS", facts.iterations.to_string()),
-            ("TOTAL_COST", format!("{:.4}", facts.cost.dollars())),
-            ("LAST_COMMIT_SHA", facts.head.clone().unwrap_or_default()),
-            ("STARTED_AT", shown(facts.started_at)),
+            ("TOTAL_COMMITS", totals.commits.to_string()),
+            ("TOTAL_ITERATIONS", totals.iterations.to_string()),
+            ("TOTAL_COST", format!("{:.4}", totals.cost.dollars())),
+            ("LAST_COMMIT_SHA", shown(head)),
+            ("STARTED_AT", shown(self.view.started_at)),
             ("FINISH_TYPE", shown(outcome.map(Outcome::name))),
             ("PROOF", shown(outcome.and_then(Outcome::proof).map(Proof::name))),
             ("FINISH_CLASS", shown(outcome.map(|outcome| FinishClass::of(outcome).name()))),
         ]
-    }
-}
-
-impl HookFacts {
-    fn iteration_finished(&mut self, finished: IterationFinished) {
-        let IterationFinished { iteration, commits, duration, end, .. } = finished;
-        self.last = Some(LastIteration { number: iteration.0, commits, duration });
-        self.iterations = self.iterations.max(iteration.0);
-        self.commits = self.commits.saturating_add(commits);
-        if let Some(head) = end.and_then(|end| end.head) {
-            self.head = Some(head);
-        }
-    }
-
-    /// Takes over the totals, because events may be missing if the journal could not be written.
-    fn ended(&mut self, outcome: Option<Outcome>, totals: &Totals) {
-        self.iterations = totals.iterations;
-        self.commits = totals.commits;
-        self.cost = totals.cost;
-        self.outcome = outcome;
     }
 }
 
@@ -263,6 +186,10 @@ fn exit_code(outcome: &AttemptOutcome) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use nightwright_core::event::Totals;
     use nightwright_core::outcome::samples;
 
     use super::*;
@@ -278,13 +205,14 @@ mod tests {
         let run = RunId("20261118-010203-0a1b".to_owned());
         let mut outcomes = samples().into_iter();
         let (earlier, now) = (outcomes.next().unwrap(), outcomes.next_back().unwrap());
-        let mut told = HookInput { after: 8, ..HookInput::default() };
-        told.take(JournalLine { seq: 8, run: run.clone(), record: ended(earlier) }, b"{}");
-        assert!(told.input(Hook::Finished).is_empty());
+        let mut input = HookInput { after: 8, ..HookInput::default() };
+        input.take(&JournalLine { seq: 8, run: run.clone(), record: ended(earlier) }, b"{}");
+        assert!(input.input(Hook::Finished).is_empty());
         // The end of a run whose journal could no longer be written.
-        told.close(ended(now.clone()), &run);
-        assert_eq!(told.facts.outcome.as_ref(), Some(&now));
-        let line: serde_json::Value = serde_json::from_slice(&told.input(Hook::Finished)).unwrap();
+        input.close(ended(now.clone()), &run);
+        let finished = input.view.finished.as_ref().unwrap();
+        assert_eq!(finished.outcome, now);
+        let line: serde_json::Value = serde_json::from_slice(&input.input(Hook::Finished)).unwrap();
         assert_eq!((&line["seq"], &line["reason"]), (&0.into(), &now.name().into()));
     }
 
@@ -292,12 +220,12 @@ mod tests {
     fn a_recorded_outcome_is_passed_on_unchanged() {
         let run = RunId("20261118-010203-0a1b".to_owned());
         let outcome = samples().remove(0);
-        let mut told = HookInput { after: 8, ..HookInput::default() };
-        told.take(
-            JournalLine { seq: 9, run: run.clone(), record: ended(outcome.clone()) },
+        let mut input = HookInput { after: 8, ..HookInput::default() };
+        input.take(
+            &JournalLine { seq: 9, run: run.clone(), record: ended(outcome.clone()) },
             b"{\"a\":1}",
         );
-        told.close(ended(outcome), &run);
-        assert_eq!(told.input(Hook::Finished), b"{\"a\":1}\n");
+        input.close(ended(outcome), &run);
+        assert_eq!(input.input(Hook::Finished), b"{\"a\":1}\n");
     }
 }

@@ -37,7 +37,7 @@ pub mod tail;
 pub mod writer;
 
 pub use crate::store::lock::{Lock, LockError, LockHeld, LockOwner};
-pub use crate::store::run_dir::{RunDir, RunDirError, attempt_label, call_label};
+pub use crate::store::run_dir::{RunDir, RunDirError, attempt_label, call_label, output_label};
 pub use error::{JournalError, RecordingFailure, RecordingStep, StoreFileError};
 pub use layer::{DiskFile, FileLayer};
 pub use private::create_file;

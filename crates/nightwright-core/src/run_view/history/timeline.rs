@@ -1,41 +1,78 @@
-//! Time spans of a run, from the events that begin and end them.
+//! The timeline of a run: activities that took time, from the events that begin and end them.
 
 use jiff::Timestamp;
+use serde::Serialize;
 
-use super::MAX_LINE_CHARS;
 use crate::event::{
     AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, OperatorEvent, RunEvent, WaitEvent,
 };
 use crate::input::CheckPurpose;
 use crate::phrases;
-use crate::run_report::parts::{SpanKind, TimelineSpan};
-use crate::run_report::text::cut;
 use crate::stream::outcome::Consequence;
-use crate::units::human;
+use crate::units::{Iteration, human};
 
 /// Maximum number of spans per iteration. Further spans are only counted.
 const MAX_SPANS_PER_ITERATION: u32 = 60;
 
-/// The spans recorded so far.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Spans {
-    over: Vec<TimelineSpan>,
+/// An activity that took time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TimelineSpan {
+    pub kind: SpanKind,
+    /// The iteration of the activity; `None` before the first iteration.
+    pub iteration: Option<u32>,
+    pub start: Timestamp,
+    /// The end of the activity. If the end is unknown, the last known time.
+    pub end: Timestamp,
+    /// Whether the activity failed.
+    pub trouble: bool,
+    /// A short description of the activity.
+    pub text: String,
+}
+
+/// The kind of activity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpanKind {
+    Attempt,
+    /// The checks of the gate or before the first iteration.
+    Checks,
+    /// A model call, for example for a verdict.
+    Call,
+    /// A wait for a limit to end.
+    Wait,
+    /// A delay before the next attempt.
+    Retry,
+    /// A pause requested by the operator.
+    Pause,
+    /// No process controlled the run.
+    Away,
+    /// The process died at an unknown time within this span. Until then its activity continued;
+    /// afterwards no process controlled the run.
+    Unknown,
+}
+
+/// The activities of a run so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Timeline {
+    ended: Vec<TimelineSpan>,
     /// The unfinished spans, each with the number of its attempt or call.
     open: Vec<(Option<u32>, TimelineSpan)>,
     iteration: Option<u32>,
+    /// Number of spans that began in this iteration.
     in_iteration: u32,
     left_off: u32,
 }
 
-impl Spans {
-    /// Updates the spans with an event. `before` is the time of the previous event.
+impl Timeline {
+    /// Updates the timeline with an event. `before` is the time of the previous event.
     pub(super) fn record(
         &mut self,
         at: Timestamp,
         before: Option<Timestamp>,
-        iteration: Option<u32>,
+        iteration: Option<Iteration>,
         event: &Event,
     ) {
+        let iteration = iteration.map(|number| number.0);
         if self.iteration != iteration {
             self.iteration = iteration;
             self.in_iteration = 0;
@@ -112,12 +149,12 @@ impl Spans {
 
     /// Returns all spans, ordered by start, and the number of spans left off. Unfinished spans end
     /// at the last known time.
-    pub(super) fn finish(mut self, last: Option<Timestamp>) -> (Vec<TimelineSpan>, u32) {
+    pub(crate) fn finish(mut self, last: Option<Timestamp>) -> (Vec<TimelineSpan>, u32) {
         if let Some(last) = last {
             self.end_all(last);
         }
-        self.over.sort_by_key(|span| span.start);
-        (self.over, self.left_off)
+        self.ended.sort_by_key(|span| span.start);
+        (self.ended, self.left_off)
     }
 
     fn begin(&mut self, kind: SpanKind, number: Option<u32>, at: Timestamp, text: &str) {
@@ -126,14 +163,14 @@ impl Spans {
             self.left_off = self.left_off.saturating_add(1);
             return;
         }
-        let (iteration, text) = (self.iteration, cut(text, MAX_LINE_CHARS));
+        let (iteration, text) = (self.iteration, text.to_owned());
         let span = TimelineSpan { kind, iteration, start: at, end: at, trouble: false, text };
         self.open.push((number, span));
     }
 
     fn end(&mut self, kind: SpanKind, number: Option<u32>, at: Timestamp) {
         if let Some(span) = self.take(kind, number) {
-            self.put(TimelineSpan { end: at.max(span.start), ..span });
+            self.ended.push(TimelineSpan { end: at.max(span.start), ..span });
         }
     }
 
@@ -146,8 +183,8 @@ impl Spans {
         trouble: bool,
     ) {
         if let Some(span) = self.take(kind, number) {
-            let text = cut(text, MAX_LINE_CHARS);
-            self.put(TimelineSpan { end: at.max(span.start), text, trouble, ..span });
+            let (end, text) = (at.max(span.start), text.to_owned());
+            self.ended.push(TimelineSpan { end, trouble, text, ..span });
         }
     }
 
@@ -165,15 +202,15 @@ impl Spans {
             None => (SpanKind::Away, "no process"),
         };
         for (_, span) in rest {
-            self.put(TimelineSpan { end: before.max(span.start), trouble: true, ..span });
+            self.ended.push(TimelineSpan { end: before.max(span.start), trouble: true, ..span });
         }
         let (iteration, end, text) = (self.iteration, at.max(before), text.to_owned());
-        self.put(TimelineSpan { kind, iteration, start: before, end, trouble: true, text });
+        self.ended.push(TimelineSpan { kind, iteration, start: before, end, trouble: true, text });
     }
 
     fn end_all(&mut self, at: Timestamp) {
         for (_, span) in std::mem::take(&mut self.open) {
-            self.put(TimelineSpan { end: at.max(span.start), ..span });
+            self.ended.push(TimelineSpan { end: at.max(span.start), ..span });
         }
     }
 
@@ -182,10 +219,6 @@ impl Spans {
             span.kind == kind && (number.is_none() || *known == number)
         })?;
         Some(self.open.remove(place).1)
-    }
-
-    fn put(&mut self, span: TimelineSpan) {
-        self.over.push(span);
     }
 }
 
