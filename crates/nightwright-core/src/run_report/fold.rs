@@ -15,7 +15,6 @@ use super::{
     AcceptedUnit, AcceptedWork, ClaimSummary, CommitList, IterationReport, IterationStatus, Note,
     NoteKind, ReportStatus, RunParameters, RunReport, State,
 };
-use crate::baseline;
 use crate::event::{
     AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, Record, RunEvent,
     RunStarted, Totals,
@@ -23,6 +22,7 @@ use crate::event::{
 use crate::input::{CheckPurpose, CheckResult, WorkspaceMark};
 use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::DeniedCommand;
+use crate::phrases;
 use crate::run_view::{JournalBreak, RunView};
 use crate::settings::Scope;
 use crate::units::RunId;
@@ -280,7 +280,7 @@ impl RunReportBuilder {
 
     fn baseline_taken(&mut self, at: Timestamp, results: &[CheckResult]) {
         for result in results {
-            let short = baseline::in_short(result);
+            let short = phrases::check_before(result);
             let text = format!("`{}` before the first iteration: {short}", result.command);
             self.note(at, NoteKind::Baseline, &text);
         }

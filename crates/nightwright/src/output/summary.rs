@@ -69,7 +69,7 @@ fn verified(summary: &Summary) -> Option<String> {
     let told =
         summary.note.is_some() || matches!(summary.outcome, Some(Outcome::Unverified { .. }));
     match &summary.verification {
-        Verification::NotBelieved { .. } if told => None,
+        Verification::NotAccepted { .. } if told => None,
         verification => verification.sentence(),
     }
 }

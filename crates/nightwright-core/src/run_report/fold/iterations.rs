@@ -5,13 +5,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{MAX_LINE_CHARS, MAX_PER_ITERATION, MAX_TEXT_CHARS, beyond, first, keep};
-use crate::baseline;
 use crate::event::{
     CallPurpose, CostSource, GateResult, IterationFinished, IterationKind, IterationResult,
     Progress, VerdictKind,
 };
 use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, TamperFinding};
 use crate::outcome::Proof;
+use crate::phrases;
 use crate::run_report::parts::{
     AttemptSummary, CallSummary, CheckSummary, ClaimOutcome, ClaimSummary,
 };
@@ -268,7 +268,7 @@ fn check(result: &CheckResult, baseline: &[CheckResult]) -> CheckSummary {
         output: if verdict.is_pass() { String::new() } else { tail(output, MAX_TEXT_CHARS) },
         verdict,
         tests: *tests,
-        before: before.map(baseline::in_short),
+        before: before.map(phrases::check_before),
         duration: *duration,
     }
 }
