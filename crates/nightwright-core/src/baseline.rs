@@ -209,18 +209,6 @@ pub fn sentence(result: &CheckResult) -> String {
     }
 }
 
-/// The result in a few words, without the command.
-pub fn in_short(result: &CheckResult) -> String {
-    match (status(result), result.tests) {
-        (BaselineStatus::Passes, _) => "passed".to_owned(),
-        (BaselineStatus::Fails, Some(tests)) if tests.failed > 0 => {
-            format!("{} of {} tests failed", tests.failed, tests.total)
-        }
-        (BaselineStatus::Fails, _) => "failed".to_owned(),
-        (BaselineStatus::Unknown, _) => "unknown".to_owned(),
-    }
-}
-
 fn installer(command: &str) -> Option<&'static str> {
     let first = first_program(command)?.name;
     INSTALLERS.iter().find(|(program, _)| *program == first).map(|(_, install)| *install)

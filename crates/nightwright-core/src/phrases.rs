@@ -4,17 +4,29 @@
 //! Unless documented otherwise, a phrase starts in lower case and has no full stop. It fits into a
 //! line, after a label and into a sentence.
 
+mod check;
+mod claim;
 mod event;
+mod iteration;
 mod outcome;
+mod rehearsal;
 
 use std::time::Duration;
 
+pub use self::check::{check, check_before, check_verdict, check_with_tests};
+pub use self::claim::{
+    NO_BUDGET_FOR_VERDICT, accepted, claim_outcome, claimed_by, evidence, gate_result, verdict,
+};
 pub use self::event::{event, stop_requested};
-pub use self::outcome::{headline, reached_limit};
-use crate::event::{CallPurpose, IterationFinished, Progress, WaitEnd, WaitKind};
-use crate::input::TaskProgress;
+pub use self::iteration::{
+    changes, figures, iteration, iteration_of_kind, iteration_status, remaining,
+};
+pub use self::outcome::{headline, reached_limit, report_status};
+pub use self::rehearsal::{NOTHING_SPENT, REHEARSAL, rehearsed_cost};
+use crate::event::{CallPurpose, WaitEnd, WaitKind};
 use crate::outcome::count;
-use crate::settings::{EvidenceKind, Limits};
+use crate::permissions::denial::DeniedCommand;
+use crate::settings::Limits;
 use crate::stream::outcome::{CancelReason, Deadline};
 use crate::stream::report::WatchdogSignal;
 use crate::units::{Usd, human};
@@ -67,19 +79,9 @@ pub fn call(purpose: CallPurpose) -> &'static str {
     }
 }
 
-/// The source of a claim.
-pub fn evidence(kind: EvidenceKind) -> &'static str {
-    match kind {
-        EvidenceKind::Status => "the status file",
-        EvidenceKind::Todo => "the to-do list",
-        EvidenceKind::Plan => "the plan",
-        EvidenceKind::Planned => "the plan that was written",
-        EvidenceKind::Promise => "the completion marker",
-        EvidenceKind::Signal => "the completion signal",
-        EvidenceKind::EndPhrase => "the end phrase",
-        EvidenceKind::NoProgress => "nightwright, before a run ends for lack of progress",
-        EvidenceKind::Asked => "the user",
-    }
+/// A denied command, and how to allow it: `make (allow with --allowed-tools "Bash(make:*)")`.
+pub fn denied(refused: &DeniedCommand) -> String {
+    format!("{} ({})", refused.what(), refused.advice())
 }
 
 /// The watchdog's finding, as a short description.
@@ -104,36 +106,6 @@ pub fn cancel_reason(why: CancelReason) -> &'static str {
         CancelReason::Limit => "it used up its share of the limits",
         CancelReason::Auth => "its login was refused",
         CancelReason::StopNow => "the run stops now",
-    }
-}
-
-/// The figures of an iteration: `4 files, 2 commits, $0.42, 6m 12s`. Zero values are omitted.
-/// `rehearsed` follows the amount.
-pub fn figures(finished: &IterationFinished, rehearsed: &str) -> String {
-    let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
-    let unchanged = *files_changed == 0 && *commits == 0;
-    let unchanged = match finished.progress {
-        Progress::Excused => unchanged.then_some("no changes, but the agent reports work"),
-        // The changes are neither files nor commits, but checkboxes.
-        Progress::Work => None,
-        Progress::Idle | Progress::Uncounted => unchanged.then_some("no changes"),
-    };
-    let parts = [
-        unchanged.map(str::to_owned),
-        (*files_changed > 0).then(|| count(*files_changed, "file")),
-        (*commits > 0).then(|| count(*commits, "commit")),
-        (*cost > Usd::ZERO).then(|| format!("{cost}{rehearsed}")),
-        Some(human(*duration)),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-/// Progress with the remaining items: `35/60 (25 items remaining)`.
-pub fn remaining(items: TaskProgress) -> String {
-    let TaskProgress { completed, total } = items;
-    match total.saturating_sub(completed) {
-        0 => format!("{completed}/{total}"),
-        left => format!("{completed}/{total} ({} remaining)", count(left, "item")),
     }
 }
 

@@ -9,10 +9,9 @@
 
 mod build;
 mod chart;
-mod html;
-mod markdown;
+mod format;
+mod page;
 mod parts;
-mod phrases;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -27,6 +26,7 @@ use crate::permissions::denial::DeniedCommand;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{RunId, Tokens, Usd, millis};
 
+use self::page::PageFormat;
 pub use crate::run_view::Liveness as State;
 pub use build::{ReportContext, UnreadableJournal};
 pub use parts::{
@@ -237,12 +237,12 @@ pub enum AcceptedUnit {
 impl RunReport {
     /// Formats the report as a Markdown page, for a pull request or an email.
     pub fn markdown(&self) -> String {
-        markdown::page(self)
+        page::page(self, PageFormat::Markdown)
     }
 
     /// Formats the report as a self-contained HTML page without scripts.
     pub fn html(&self) -> String {
-        html::page(self)
+        page::page(self, PageFormat::Html)
     }
 
     /// The range of the run's commits: the commit at its start, if any, and the last one seen.
@@ -251,41 +251,6 @@ impl RunReport {
         let CommitList { from, to, .. } = &self.commits;
         to.as_deref().map(|to| (from.as_deref(), to))
     }
-
-    /// The title of the page.
-    fn title(&self) -> String {
-        let parameters = self.parameters.as_ref();
-        let name = parameters.and_then(|parameters| {
-            parameters.task.clone().or_else(|| first_line(&parameters.goal))
-        });
-        let name = name.unwrap_or_else(|| format!("run {}", self.run));
-        if self.is_only_judgement() { format!("Judgement of {name}") } else { name }
-    }
-
-    /// Whether the run only executed the gate, without any work.
-    fn is_only_judgement(&self) -> bool {
-        self.parameters.as_ref().is_some_and(|parameters| parameters.only_gate)
-    }
-
-    /// Formats a time of the run, with the day if the run spans several days.
-    fn clock(&self, at: Timestamp) -> String {
-        let day = |at: Timestamp| at.strftime("%F").to_string();
-        let days = [self.started_at, self.last_at, Some(at)].into_iter().flatten().map(day);
-        let first = day(at);
-        if days.into_iter().all(|day| day == first) {
-            phrases::clock(at)
-        } else {
-            phrases::day_and_clock(at)
-        }
-    }
-
-    /// Iterates over all claims, each with the number of its iteration.
-    fn claims(&self) -> impl Iterator<Item = (u32, &ClaimSummary)> {
-        let of = |iteration: &'_ IterationReport| iteration.number;
-        self.iterations.iter().flat_map(move |iteration| {
-            iteration.claims.iter().map(move |claim| (of(iteration), claim))
-        })
-    }
 }
 
 impl IterationReport {
@@ -293,9 +258,4 @@ impl IterationReport {
     pub fn retries(&self) -> u32 {
         self.attempt_count.saturating_sub(1)
     }
-}
-
-fn first_line(text: &str) -> Option<String> {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    line.map(|line| crate::display::one_line(line, 120))
 }

@@ -10,14 +10,12 @@ use crate::event::{
     CallPurpose, Event, FeedbackSource, GateEvent, GateResult, IterationResult, StopWhen,
     VerdictKind,
 };
-use crate::input::{
-    CheckPurpose, CheckReport, CheckResult, CheckVerdict, Inspection, Survey, TamperFinding,
-};
+use crate::input::{CheckPurpose, CheckReport, CheckVerdict, Inspection, Survey, TamperFinding};
 use crate::outcome::Proof;
+use crate::phrases;
 use crate::policy::limits;
 use crate::prompt::{self, VerificationCase};
 use crate::settings::{EvidenceKind, Tamper, VerdictMode};
-use crate::stream::outcome::ProcessExit;
 use crate::stream::report::{Answer, AttemptReport, Verdict};
 use crate::units::Ticket;
 
@@ -199,9 +197,10 @@ impl Machine {
             self.warn_once(warning);
         }
         if let Some(failed) = failed {
-            let text = format!("{}. Its last lines:\n{}", failure(&failed), failed.output.trim());
+            let text =
+                format!("{}. Its last lines:\n{}", phrases::check(&failed), failed.output.trim());
             let key = digest(&[&fingerprint.0, &failed.command, &failed.output]);
-            self.reject(FeedbackSource::Checks, &text, failure(&failed), Some(key));
+            self.reject(FeedbackSource::Checks, &text, phrases::check(&failed), Some(key));
         }
         self.advance();
     }
@@ -341,23 +340,6 @@ pub(super) fn named(files: &[String]) -> String {
     match files.len() - shown.len() {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
-/// Returns a short description of how a check failed.
-pub(super) fn failure(result: &CheckResult) -> String {
-    let command = &result.command;
-    match &result.verdict {
-        CheckVerdict::Failed { how: ProcessExit::Code(code) } => {
-            format!("`{command}` failed (exit {code})")
-        }
-        CheckVerdict::Failed { how: ProcessExit::Signal(signal) } => {
-            format!("`{command}` was killed by signal {signal}")
-        }
-        CheckVerdict::TimedOut => format!("`{command}` took too long"),
-        CheckVerdict::NotStarted { why } => format!("`{command}` could not be started: {why}"),
-        CheckVerdict::Interrupted => format!("`{command}` was interrupted"),
-        CheckVerdict::Passed | CheckVerdict::Flaky => format!("`{command}` passed"),
     }
 }
 

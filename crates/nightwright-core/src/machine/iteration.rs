@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::gate::failure;
 use super::ledger::{Current, LastIteration, Phase};
 use super::{IterationSetup, Machine, PendingKind};
 use crate::effect::{Alarm, Effect, Needed};
@@ -13,6 +12,7 @@ use crate::event::{
 use crate::hook::Hook;
 use crate::input::{Checklist, Prepared, TimerKey};
 use crate::outcome::{Outcome, Proof};
+use crate::phrases;
 use crate::policy::limits::{self, Budget, Consumed};
 use crate::policy::{progress, retry};
 use crate::prompt;
@@ -323,7 +323,11 @@ impl Machine {
         let gate = gate.as_ref().filter(|_| finished.claim == [EvidenceKind::NoProgress])?;
         let results = checks.iter().map(|result| {
             let command = &result.command;
-            if result.verdict.is_pass() { format!("`{command}` passes") } else { failure(result) }
+            if result.verdict.is_pass() {
+                format!("`{command}` passes")
+            } else {
+                phrases::check(result)
+            }
         });
         let commands = &self.ledger.settings.verify.commands;
         let not_run = commands.iter().skip(checks.len()).map(|c| format!("`{c}` was not run"));
@@ -333,9 +337,8 @@ impl Machine {
             GateResult::Rejected { why, .. } if checks_pass => {
                 parts.push(format!("not complete: {why}"));
             }
-            GateResult::Inconclusive { why } => parts.push(format!("not verified: {why}")),
-            GateResult::Unaffordable { .. } => {
-                parts.push("not verified: the limits leave no room to ask a model".to_owned());
+            GateResult::Inconclusive { .. } | GateResult::Unaffordable { .. } => {
+                parts.push(phrases::gate_result(gate));
             }
             GateResult::Rejected { .. } | GateResult::Passed { .. } => {}
         }
@@ -471,10 +474,6 @@ impl Machine {
 
 /// Returns the result of the last claim, for a run that ends at a limit.
 fn claim_note(gate: Option<&GateResult>) -> Option<String> {
-    match gate? {
-        GateResult::Rejected { why, .. } => Some(format!("claimed, rejected: {why}")),
-        GateResult::Inconclusive { why } => Some(format!("claimed, not verified: {why}")),
-        GateResult::Unaffordable { .. } => Some("claimed, not verified".to_owned()),
-        GateResult::Passed { .. } => None,
-    }
+    let result = gate.filter(|result| !matches!(result, GateResult::Passed { .. }))?;
+    Some(format!("claimed, {}", phrases::gate_result(result)))
 }

@@ -320,7 +320,7 @@ fn waits_blockers_and_rejected_claims_are_sent() {
     let rejected = gate(GateResult::Rejected { why: why.clone(), failure: None });
     assert_eq!(rejected.kinds(), ["setup_complete", "verification_failed"]);
     // The text must not say that the run continues: this may have been the last iteration.
-    assert_eq!(rejected.last().1, "Claimed complete, but rejected: `cargo test` failed");
+    assert_eq!(rejected.last().1, "Rejected: `cargo test` failed");
     let inconclusive = gate(GateResult::Inconclusive { why });
     assert_eq!(inconclusive.kinds(), ["setup_complete", "verification_failed"]);
     for silent in [

@@ -55,7 +55,7 @@ impl NotificationBuilder {
                 ("blocked".to_owned(), text)
             }
             Some(Event::Gate(GateEvent::Finished { result })) => {
-                ("verification failed".to_owned(), self.not_believed(result))
+                ("verification failed".to_owned(), self.not_accepted(result))
             }
             // The outcome, recorded or not.
             Some(_) | None => self.end(run),
@@ -90,12 +90,8 @@ impl NotificationBuilder {
         (what, lines.join("\n"))
     }
 
-    fn not_believed(&self, result: &GateResult) -> String {
-        let why = match result {
-            GateResult::Rejected { why, .. } | GateResult::Inconclusive { why } => quote(why),
-            GateResult::Passed { .. } | GateResult::Unaffordable { .. } => String::new(),
-        };
-        let mut lines = vec![format!("Claimed complete, but rejected: {why}")];
+    fn not_accepted(&self, result: &GateResult) -> String {
+        let mut lines = vec![quote(&capitalized(&phrases::gate_result(result)))];
         let missing = self.view.gate.iter().flat_map(|gate| &gate.missing);
         // Whether the run continues is left to the next notification: this iteration may be the
         // last.

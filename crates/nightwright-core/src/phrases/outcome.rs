@@ -1,7 +1,9 @@
 //! Phrases for outcomes: a sentence, a short headline, and the limit that was reached.
 
 use crate::outcome::{Outcome, OutcomeClass, Proof, ReachedLimit, Unchecked, count};
+use crate::phrases::claim::completion;
 use crate::phrases::thousands;
+use crate::run_report::ReportStatus;
 use crate::units::human;
 
 impl Outcome {
@@ -68,11 +70,7 @@ fn completed(proof: Proof, unchecked: Option<Unchecked>, iterations: u32) -> Str
 /// A short headline for an outcome.
 pub fn headline(outcome: &Outcome) -> &'static str {
     match outcome.class() {
-        OutcomeClass::Completed => match outcome.proof() {
-            Some(Proof::Checks) => "completed and verified",
-            Some(Proof::Model) => "judged complete by a model",
-            Some(Proof::None) | None => "completed, not verified",
-        },
+        OutcomeClass::Completed => completion(outcome.proof().unwrap_or(Proof::None)),
         OutcomeClass::Stagnated => "stopped, no progress",
         OutcomeClass::Limit => match outcome.reached_limit() {
             Some(ReachedLimit::Iterations(_)) => "stopped, no iterations left",
@@ -85,6 +83,22 @@ pub fn headline(outcome: &Outcome) -> &'static str {
         OutcomeClass::Stopped => "stopped",
         OutcomeClass::Interrupted => "interrupted",
         OutcomeClass::Failed => "failed",
+    }
+}
+
+/// The headline of a report. `only_gate` says that the run only verified the work.
+pub fn report_status(status: ReportStatus, only_gate: bool) -> &'static str {
+    match (status, only_gate) {
+        (ReportStatus::Verified, true) => "verified",
+        (ReportStatus::Verified, false) => completion(Proof::Checks),
+        (ReportStatus::Judged, _) => completion(Proof::Model),
+        (ReportStatus::NotVerified, _) => completion(Proof::None),
+        (ReportStatus::NotDone, true) => "not verified",
+        (ReportStatus::NotDone, false) => "not completed",
+        (ReportStatus::Running, _) => "still running",
+        (ReportStatus::Crashed, _) => "crashed",
+        (ReportStatus::Rehearsed, _) => "rehearsal",
+        (ReportStatus::Unknown, _) => "unknown",
     }
 }
 

@@ -7,11 +7,11 @@ use super::{
     AcceptedUnit, AcceptedWork, CheckSummary, ClaimOutcome, ClaimSummary, CommitList,
     IterationReport, IterationStatus, ReportStatus, RunParameters, RunReport, State,
 };
-use crate::baseline;
 use crate::event::{GateResult, IterationFinished, IterationResult, Progress, RunStarted, Totals};
 use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, TamperFinding};
 use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::DeniedCommand;
+use crate::phrases;
 use crate::run_view::history::{Bounded, History, IterationHistory, MAX_PER_ITERATION, Note};
 use crate::run_view::{GateView, JournalBreak, RunView};
 use crate::settings::Scope;
@@ -203,7 +203,7 @@ impl CheckSummary {
             output: if verdict.is_pass() { String::new() } else { tail(output, MAX_TEXT_CHARS) },
             verdict,
             tests: *tests,
-            before: before.map(baseline::in_short),
+            before: before.map(phrases::check_before),
             duration: *duration,
         }
     }

@@ -47,11 +47,11 @@ fn a_verified_run_says_so_first() {
     assert_eq!((report.state, report.verdict), (State::Ended, ReportStatus::Verified));
     let markdown = report.markdown();
     assert!(
-        markdown.starts_with("# migrate-api\n\n**Done and verified.** Task completed"),
+        markdown.starts_with("# migrate-api\n\n**Completed and verified.** Task completed"),
         "{markdown}"
     );
     assert!(markdown.contains("verified by `cargo test` and a model's verdict"), "{markdown}");
-    assert!(report.html().contains("<p class=\"headline\">Done and verified</p>"));
+    assert!(report.html().contains("<p class=\"headline\">Completed and verified</p>"));
 }
 
 #[test]
@@ -199,9 +199,7 @@ fn a_failed_iteration_says_what_went_wrong() {
     let report = told(&records, false);
     assert_eq!(report.verdict, ReportStatus::NotDone);
     assert_eq!(report.iterations[0].status, IterationStatus::Failed);
-    assert!(
-        report.html().contains("<h4>What went wrong</h4><p class=\"words\">the disk is full</p>")
-    );
+    assert!(report.html().contains("<h4>Error</h4><p class=\"words\">the disk is full</p>"));
     assert!(report.markdown().contains("failed, "), "{}", report.markdown());
 }
 

@@ -16,12 +16,12 @@ pub use self::notes::{Note, NoteKind};
 pub(crate) use self::timeline::Timeline;
 pub use self::timeline::{SpanKind, TimelineSpan};
 use super::{GateView, RunView};
-use crate::baseline;
 use crate::event::{
     AttemptEvent, CallEvent, CallPurpose, Charge, CostSource, Event, GateEvent, IterationEvent,
     IterationFinished, IterationKind, NoteEvent, Record, RunEvent, RunStarted,
 };
 use crate::input::{CheckPurpose, CheckResult};
+use crate::phrases;
 use crate::stream::report::Blocker;
 use crate::units::{AttemptId, CallId, Iteration, Tokens, Usd, millis};
 
@@ -193,7 +193,7 @@ impl History {
 
     fn baseline_taken(&mut self, at: Timestamp, results: &[CheckResult]) {
         for result in results {
-            let short = baseline::in_short(result);
+            let short = phrases::check_before(result);
             let text = format!("`{}` before the first iteration: {short}", result.command);
             self.note(at, NoteKind::Baseline, text);
         }

@@ -6,6 +6,7 @@ use super::{GateView, NextStep, RunView};
 use crate::event::{GateResult, Spend, Totals, VerdictKind};
 use crate::outcome::{Outcome, Proof, Tone};
 use crate::permissions::denial::DeniedCommand;
+use crate::phrases;
 use crate::units::{Iteration, RunId, Tokens, Usd};
 
 /// The final summary of a run.
@@ -76,49 +77,12 @@ pub enum Verification {
         /// Checks that also passed before the run, or whose earlier result is unknown.
         commands: Vec<String>,
     },
-    /// The gate rejected the claim.
-    NotBelieved {
+    /// The gate did not accept the claim.
+    NotAccepted {
         /// The iteration that made the claim.
         iteration: Iteration,
         why: String,
     },
-}
-
-impl Verification {
-    /// Returns the result as a sentence; `None` if there is nothing to report.
-    pub fn sentence(&self) -> Option<String> {
-        match self {
-            Self::NoClaim => None,
-            Self::Verified { commands, verdict } => {
-                let mut by = quoted(commands);
-                if *verdict == Some(VerdictKind::Yes) {
-                    by.push("a model's verdict".to_owned());
-                }
-                Some(format!("verified by {}", and(&by)))
-            }
-            Self::Judged { commands } if commands.is_empty() => {
-                Some("a model judged it complete; no checks are configured".to_owned())
-            }
-            Self::Judged { commands } => Some(format!(
-                "a model judged it complete; passing {} proves nothing new",
-                and(&quoted(commands))
-            )),
-            Self::NotVerified { commands } if commands.is_empty() => {
-                Some("not verified: no checks are configured and no model was asked".to_owned())
-            }
-            Self::NotVerified { commands } => Some(format!(
-                "not verified: passing {} proves nothing new, and no model was asked",
-                and(&quoted(commands))
-            )),
-            Self::NotBelieved { iteration: Iteration(0), why } => {
-                Some(format!("not believed: {}", why.trim_end_matches('.')))
-            }
-            Self::NotBelieved { iteration, why } => {
-                let why = why.trim_end_matches('.');
-                Some(format!("claimed complete in iteration {iteration}, and not believed: {why}"))
-            }
-        }
-    }
 }
 
 impl RunView {
@@ -159,8 +123,8 @@ impl RunView {
             return Verification::NoClaim;
         };
         let outcome = self.finished.as_ref().map(|finished| &finished.outcome);
-        let not_believed =
-            |why: &str| Verification::NotBelieved { iteration: *iteration, why: why.to_owned() };
+        let not_accepted =
+            |why: &str| Verification::NotAccepted { iteration: *iteration, why: why.to_owned() };
         match result {
             // The run continued after its completion, so the old claim no longer applies.
             GateResult::Passed { .. } if !matches!(outcome, Some(Outcome::Completed { .. })) => {
@@ -175,11 +139,9 @@ impl RunView {
                 }
             }
             GateResult::Rejected { why, .. } | GateResult::Inconclusive { why } => {
-                not_believed(why)
+                not_accepted(why)
             }
-            GateResult::Unaffordable { .. } => {
-                not_believed("what is left of the limits is too little to ask a model")
-            }
+            GateResult::Unaffordable { .. } => not_accepted(phrases::NO_BUDGET_FOR_VERDICT),
         }
     }
 
@@ -193,18 +155,5 @@ impl RunView {
         // The sort is stable, so the other purposes stay ordered by name.
         purposes.sort_by_key(|purpose| purpose.name != Totals::WORK);
         purposes
-    }
-}
-
-fn quoted(commands: &[String]) -> Vec<String> {
-    commands.iter().map(|command| format!("`{command}`")).collect()
-}
-
-/// Joins a list: `a`, `a and b`, `a, b and c`.
-fn and(parts: &[String]) -> String {
-    match parts {
-        [] => "nothing".to_owned(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }

@@ -284,40 +284,27 @@ fn with_quote(page: &Page<'_>, what: &str, words: &str) -> String {
 
 fn verdict_given(page: &mut Page<'_>, verdict: VerdictKind, reason: &str) {
     match verdict {
-        VerdictKind::Yes => page.detail(&format!("a model's verdict: complete ({reason})")),
+        VerdictKind::Yes => page.detail(&format!("{} ({reason})", phrases::verdict(verdict))),
         // Shown with the result of the gate.
         VerdictKind::No | VerdictKind::Inconclusive => {}
     }
 }
 
 fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResult) {
-    match result {
-        GateResult::Passed { proof: Proof::Checks } => page.sign(Tone::Good, "verified"),
-        GateResult::Passed { proof: Proof::Model } => {
-            page.sign(Tone::Good, "judged complete by a model");
-        }
-        GateResult::Passed { proof: Proof::None } => {
-            page.sign(Tone::Mixed, "claimed complete, not verified");
-        }
-        GateResult::Rejected { why, .. } => {
-            page.sign(Tone::Mixed, &format!("rejected: {}", why.trim_end_matches('.')));
-            let Some(gate) = gate else { return };
-            if let Some(failed) = gate.failed_check() {
-                page.tail(&failed.output, CHECK_LINES);
-            }
-            for missing in &gate.missing {
-                page.detail(&format!("missing: {missing}"));
-            }
-        }
-        GateResult::Inconclusive { why } => {
-            page.sign(Tone::Mixed, &format!("not verified: {why}"));
-        }
-        GateResult::Unaffordable { .. } => {
-            page.sign(
-                Tone::Mixed,
-                "not verified: the remaining budget is too small to ask a model",
-            );
-        }
+    let tone = match result {
+        GateResult::Passed { proof: Proof::Checks | Proof::Model } => Tone::Good,
+        GateResult::Passed { proof: Proof::None }
+        | GateResult::Rejected { .. }
+        | GateResult::Inconclusive { .. }
+        | GateResult::Unaffordable { .. } => Tone::Mixed,
+    };
+    page.sign(tone, &phrases::gate_result(result));
+    let (GateResult::Rejected { .. }, Some(gate)) = (result, gate) else { return };
+    if let Some(failed) = gate.failed_check() {
+        page.tail(&failed.output, CHECK_LINES);
+    }
+    for missing in &gate.missing {
+        page.detail(&format!("missing: {missing}"));
     }
 }
 

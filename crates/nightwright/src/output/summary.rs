@@ -69,7 +69,7 @@ fn verified(summary: &Summary) -> Option<String> {
     let is_mentioned =
         summary.note.is_some() || matches!(summary.outcome, Some(Outcome::Unverified { .. }));
     match &summary.verification {
-        Verification::NotBelieved { .. } if is_mentioned => None,
+        Verification::NotAccepted { .. } if is_mentioned => None,
         verification => verification.sentence(),
     }
 }

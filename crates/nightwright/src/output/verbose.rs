@@ -113,8 +113,7 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
             page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {cost}, {took}"));
         }
         Event::Gate(GateEvent::Started { claim, .. }) => {
-            let claim: Vec<_> = claim.iter().map(|kind| phrases::evidence(*kind)).collect();
-            page.aside(&format!("claimed by {}", claim.join(", ")));
+            page.aside(&phrases::claimed_by(claim));
         }
         Event::Note(NoteEvent::FeedbackAdded { source, text })
             if *source != FeedbackSource::Human =>

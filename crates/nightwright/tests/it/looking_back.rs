@@ -100,15 +100,15 @@ fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
     let env = over();
     let page = report(&env, &[]);
     for part in [
-        "# Do it all.\n\n**Only a rehearsal.** Task completed successfully after 2 iterations; \
+        "# Do it all.\n\n**Rehearsal.** Task completed successfully after 2 iterations; \
          verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the agent is a script, ",
-        "| cost | rehearsed, nothing was spent ($0.76 by its script) |\n",
+        "| cost | rehearsal, nothing was spent ($0.76 according to its script) |\n",
         "| cost per accepted change | ",
         "**Iteration 1: rejected.** Claimed by the completion marker; ",
         "- check `test -e done.txt`: failed (exit 1), ",
-        "- check `test -e done.txt`: passed (exit 0), ",
+        "- check `test -e done.txt`: passed, ",
         "- **Iteration 1:** claim rejected, 1 file, $0.25, ",
-        "- **Iteration 2:** claim believed, 1 file, $0.51, ",
+        "- **Iteration 2:** claim accepted, 1 file, $0.51, ",
         "`Now really <b>all</b> of it, @everyone.",
     ] {
         assert!(page.contains(part), "{part} is not in:\n{page}");
@@ -232,22 +232,20 @@ fn a_damaged_journal_is_reported_up_to_the_damage_and_says_so() {
     damage(&run, 10);
     let output = env.run(&["report"]).exits(0).says(&["warning: line 10 of", "is damaged"]);
     assert!(
-        output.out.contains(
-            "**Not known.** What it came to is not known: the journal is damaged from line 10 on"
-        ),
+        output.out.contains("**Unknown.** Outcome unknown: the journal is damaged from line 10 on"),
         "{}",
         output.out
     );
     assert!(!output.out.contains("nightwright resume"), "{}", output.out);
-    assert!(output.out.contains("## This is not all of it"), "{}", output.out);
+    assert!(output.out.contains("## Incomplete"), "{}", output.out);
     assert!(output.out.contains("that line and all after it are missing here"), "{}", output.out);
     assert!(output.out.contains("**Iteration 1:**"), "{}", output.out);
-    assert!(env.run(&["report", "--html"]).exits(0).out.contains("This is not all of it"));
+    assert!(env.run(&["report", "--html"]).exits(0).out.contains("<h2>Incomplete</h2>"));
 
     fs::write(run.journal(), format!("{}\n{}", lines[..12].join("\n"), &lines[12][..20])).unwrap();
     let page = report(&env, &[]);
     assert!(page.contains("the last 20 bytes of the journal were not written whole"), "{page}");
-    assert!(page.contains("**Broken off.**"), "{page}");
+    assert!(page.contains("**Crashed.**"), "{page}");
 }
 
 #[test]
@@ -261,11 +259,11 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
 
     let output = env.run(&["status"]).exits(0).says(&["warning: line 15 of", "is damaged"]);
     assert!(
-        output.out.contains("state         not known: its journal cannot be read"),
+        output.out.contains("state         unknown: its journal cannot be read"),
         "{}",
         output.out
     );
-    assert!(output.out.contains("not all of it line 15 of"), "{}", output.out);
+    assert!(output.out.contains("incomplete    line 15 of"), "{}", output.out);
     assert!(
         output.out.contains("iteration     3 of at most 20\n"),
         "what is before it is told: {}",
@@ -320,7 +318,7 @@ fn the_commits_of_a_run_are_listed_by_their_subjects() {
     assert!(!page.contains("before the run"), "{page}");
     fs::remove_dir_all(project.join(".git")).unwrap();
     let page = report(&env, &[]);
-    assert!(page.contains("what they say is not known: there is no repository"), "{page}");
+    assert!(page.contains("their subjects are unknown: there is no repository"), "{page}");
 }
 
 #[test]
@@ -359,7 +357,7 @@ fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
     fs::create_dir_all(project.join(".nightwright")).unwrap();
     env.file(".nightwright/config.toml", "[redact]\npatterns = [\"(\"]\n");
     let page = report(&env, &[]);
-    assert!(page.contains("what they say is not known: "), "{page}");
+    assert!(page.contains("their subjects are unknown: "), "{page}");
     assert!(!page.contains("log in"), "{page}");
 }
 

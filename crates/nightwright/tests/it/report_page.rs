@@ -101,7 +101,7 @@ fn no_text_in_the_page_runs_code_or_sends_requests() {
     let folder = made_up(&env, &SampleRun::new("migrate-api", 4, start()));
     write(&folder, &records);
     let document = opened(&env, &written(&env));
-    assert!(document.contains("Done and verified"), "{document}");
+    assert!(document.contains("Completed and verified"), "{document}");
     // The text occurs in the subject, the goal, blockers, warnings, hooks, checks and many others.
     let shown = document.matches("&lt;script&gt;").count();
     assert!(shown > 60, "the words are there, as words: {shown}");

@@ -334,7 +334,7 @@ fn a_verifier_whose_price_does_not_fit_is_not_asked() {
         > agent finishes $0.80 promise
         > surveyed B
           gate_finished unaffordable
-          run_finished max_cost exit 0 (claimed, not verified)
+          run_finished max_cost exit 0 (claimed, not verified: the remaining budget is too small to ask a model)
         ",
     );
 }

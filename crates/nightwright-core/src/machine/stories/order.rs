@@ -258,7 +258,7 @@ fn with_the_budget_gone_in_the_gate_the_checks_run_anyway() {
         > iteration A->B $0.90 promise
           -> run checks
         > checks pass
-          run_finished max_cost exit 0 (claimed, not verified)
+          run_finished max_cost exit 0 (claimed, not verified: the remaining budget is too small to ask a model)
         ",
     );
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use super::{AnswerForm, OUTPUT_MAX, VerificationCase};
 use crate::input::{
-    ChangedFile, CheckResult, CheckVerdict, Checklist, Inspection, StatusReport, TamperFinding,
-    TaskProgress,
+    ChangedFile, CheckResult, Checklist, Inspection, StatusReport, TamperFinding, TaskProgress,
 };
 use crate::outcome::Unchecked;
+use crate::phrases;
 use crate::prompt::quoted::escape_at_mentions;
 use crate::prompt::{cut_middle, section, writes};
 use crate::settings::{Depth, EvidenceKind, Settings, Tamper};
@@ -252,15 +252,7 @@ fn checked(checks: &[CheckResult]) -> String {
     let list: Vec<_> = checks
         .iter()
         .map(|check| {
-            let verdict = match &check.verdict {
-                CheckVerdict::Passed => "passed",
-                CheckVerdict::Flaky => "failed, and passed when it was run again",
-                CheckVerdict::Failed { .. } => "failed",
-                CheckVerdict::TimedOut => "took too long",
-                CheckVerdict::NotStarted { .. } => "could not be started",
-                CheckVerdict::Interrupted => "was interrupted",
-            };
-            let mut text = format!("- `{}`: {verdict}", check.command);
+            let mut text = format!("- {}", phrases::check(check));
             if !check.verdict.is_pass() && !check.output.trim().is_empty() {
                 let output = cut_middle(check.output.trim(), OUTPUT_MAX);
                 writes(&mut text, format_args!(". Its last lines:\n{output}\n"));
@@ -352,7 +344,7 @@ fn number_of_tag(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Changes;
+    use crate::input::{Changes, CheckVerdict};
     use crate::stream::outcome::ProcessExit;
     use crate::stream::report::Blocker;
     use std::time::Duration;

@@ -1,9 +1,9 @@
 //! A bar chart with one bar per iteration, or per group of iterations if there are too many.
 
 use super::axis::ticks;
-use super::{WIDTH, length};
-use crate::run_report::html::{Escaped, put};
-use crate::run_report::phrases;
+use super::{WIDTH, length, put};
+use crate::phrases::{self, capitalized};
+use crate::run_report::page::{Escaped, OwnText};
 
 /// Maximum number of bars that remain distinguishable.
 const MAX_BARS: usize = 120;
@@ -44,7 +44,13 @@ pub(in crate::run_report) struct BarChart<'a> {
 }
 
 /// Draws a chart. A bar for several iterations shows their sum.
-pub(in crate::run_report) fn bars(out: &mut String, chart: BarChart<'_>, bars: &[Bar]) {
+pub(in crate::run_report) fn bars(chart: BarChart<'_>, bars: &[Bar]) -> OwnText {
+    let mut drawing = String::new();
+    draw_chart(&mut drawing, chart, bars);
+    OwnText(drawing)
+}
+
+fn draw_chart(out: &mut String, chart: BarChart<'_>, bars: &[Bar]) {
     let BarChart { title, caption, shown, tick: on_axis } = chart;
     let size = group_size(bars.len());
     let mut groups: Vec<_> = bars.chunks(size).map(BarGroup::of).collect();
@@ -57,7 +63,7 @@ pub(in crate::run_report) fn bars(out: &mut String, chart: BarChart<'_>, bars: &
     let top = ticks.last().copied().unwrap_or(0).max(1);
     let step = ticks.get(1).copied().unwrap_or(top);
     let together =
-        if size > 1 { format!(" Each bar is {size} iterations together.") } else { String::new() };
+        if size > 1 { format!(" Each bar shows {size} iterations.") } else { String::new() };
     put!(
         out,
         "<figure class=\"chart\"><figcaption><h3>{}</h3><p>{}{together}</p></figcaption>\n\
@@ -119,7 +125,7 @@ impl BarGroup {
 
     fn name(&self) -> String {
         if self.first == self.last {
-            phrases::place(self.first)
+            capitalized(&phrases::iteration(self.first))
         } else {
             format!("Iterations {} to {}", self.first, self.last)
         }
@@ -183,7 +189,7 @@ fn labels(out: &mut String, groups: &[BarGroup]) {
     for (place, group) in groups.iter().enumerate().step_by(every) {
         let center = percent(length(place as u64) + 0.5, length(groups.len() as u64));
         let minor = if place / every % 2 == 1 { " class=\"minor\"" } else { "" };
-        let label = if group.first == 0 { "proof".to_owned() } else { group.first.to_string() };
+        let label = if group.first == 0 { "verify".to_owned() } else { group.first.to_string() };
         put!(out, "<span{minor} style=\"left:{center}%\">{label}</span>");
     }
 }
@@ -226,11 +232,9 @@ mod tests {
             parts: vec![BarPart { class: "work", name: "work", value: u64::from(number) }],
         };
         let all: Vec<_> = (1..=count).map(one).collect();
-        let mut out = String::new();
         let shown = |value: u64| value.to_string();
         let tick = &|value: u64, _: u64| value.to_string();
-        bars(&mut out, BarChart { title: "Cost", caption: "all", shown: &shown, tick }, &all);
-        out
+        bars(BarChart { title: "Cost", caption: "all", shown: &shown, tick }, &all).0
     }
 
     #[test]
@@ -238,7 +242,7 @@ mod tests {
         for count in [1, 10, 120] {
             let out = drawn(count);
             assert_eq!(out.matches("class=\"work\" x=").count(), count as usize);
-            assert!(!out.contains("together"), "{out}");
+            assert!(!out.contains("Each bar"), "{out}");
         }
     }
 
@@ -246,7 +250,7 @@ mod tests {
     fn many_iterations_share_bars_and_the_page_says_so() {
         let out = drawn(1000);
         assert_eq!(out.matches("class=\"work\" x=").count(), 100);
-        assert!(out.contains("Each bar is 10 iterations together."), "{out}");
+        assert!(out.contains("Each bar shows 10 iterations."), "{out}");
         assert!(out.contains("Iterations 991 to 1000: 9955, work"), "{out}");
     }
 

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::WIDTH;
 use super::axis::times;
-use crate::run_report::html::{Escaped, put, status_class};
+use super::{WIDTH, put, status_class};
+use crate::phrases::{self, capitalized};
+use crate::run_report::page::{Escaped, OwnText, clock};
 use crate::run_report::parts::{SpanKind, TimelineSpan};
-use crate::run_report::{IterationStatus, RunReport, phrases};
+use crate::run_report::{IterationReport, IterationStatus, RunReport, format};
 use crate::units::human;
 
 /// The height of a lane before stretching.
@@ -27,24 +28,24 @@ const TROUBLE: u32 = 45;
 
 /// The legend: the CSS class of a colour, the other classes that share it, and the text.
 const LEGEND: [(&str, &[&str], &str); 12] = [
-    ("work", &["agent"], "work"),
-    ("believed", &["passed"], "believed, passed"),
+    ("work", &["agent"], "progress"),
+    ("believed", &["passed"], "accepted, passed"),
     ("rejected", &[], "claim rejected"),
-    ("failed", &["trouble"], "went wrong"),
-    ("excused", &[], "no change, excused"),
-    ("idle", &[], "no change"),
-    ("interrupted", &[], "broken off"),
-    ("going", &[], "running"),
-    ("asked", &[], "a model was asked"),
-    ("wait", &[], "waited"),
+    ("failed", &["trouble"], "failed"),
+    ("excused", &[], "work reported"),
+    ("idle", &[], "no changes"),
+    ("interrupted", &[], "interrupted"),
+    ("going", &[], "in progress"),
+    ("asked", &[], "model call"),
+    ("wait", &[], "waiting"),
     ("away", &[], "no process"),
-    ("unknown", &[], "not known"),
+    ("unknown", &[], "unknown"),
 ];
 
 /// The lanes below the iterations.
 const LANES: [(&str, &[SpanKind]); 4] = [
     ("Agent", &[SpanKind::Attempt]),
-    ("Proof", &[SpanKind::Checks, SpanKind::Call]),
+    ("Verification", &[SpanKind::Checks, SpanKind::Call]),
     ("Waiting", &[SpanKind::Wait, SpanKind::Retry]),
     ("Idle", &[SpanKind::Pause, SpanKind::Away, SpanKind::Unknown]),
 ];
@@ -116,10 +117,17 @@ impl TimeScale {
 }
 
 /// Draws the timeline; nothing if no time has passed.
-pub(in crate::run_report) fn timeline(out: &mut String, report: &RunReport) {
-    let Some(start) = report.started_at else { return };
+pub(in crate::run_report) fn timeline(report: &RunReport) -> OwnText {
+    let mut drawing = String::new();
     let ends = report.spans.iter().map(|span| span.end);
-    let Some(end) = ends.chain(report.last_at).max() else { return };
+    let end = ends.chain(report.last_at).max();
+    if let (Some(start), Some(end)) = (report.started_at, end) {
+        draw(&mut drawing, report, start, end);
+    }
+    OwnText(drawing)
+}
+
+fn draw(out: &mut String, report: &RunReport, start: Timestamp, end: Timestamp) {
     let whole = Duration::try_from(end.duration_since(start)).unwrap_or(Duration::ZERO);
     let scale = TimeScale { start, whole };
     let mut lanes = vec![("Iterations", "bands", thinned(bands(report, scale, end)))];
@@ -174,7 +182,7 @@ fn tidy(tick: Duration) -> String {
 fn bands(report: &RunReport, scale: TimeScale, end: Timestamp) -> Vec<TimelineMark> {
     let iterations = &report.iterations;
     let next = iterations.iter().skip(1).map(|iteration| Some(iteration.started_at)).chain([None]);
-    let band = |(iteration, next): (&crate::run_report::IterationReport, Option<Timestamp>)| {
+    let band = |(iteration, next): (&IterationReport, Option<Timestamp>)| {
         let until = iteration.ended_at.or(next).unwrap_or(end);
         TimelineMark {
             start: scale.place(iteration.started_at),
@@ -182,9 +190,9 @@ fn bands(report: &RunReport, scale: TimeScale, end: Timestamp) -> Vec<TimelineMa
             class: status_class(iteration.status),
             title: format!(
                 "{}: {}; {}",
-                phrases::name(iteration),
+                capitalized(&phrases::iteration_of_kind(iteration.number, iteration.kind)),
                 phrases::iteration_status(iteration.status),
-                phrases::figures(iteration)
+                format::figures(iteration).0
             ),
             label: Some(iteration.number).filter(|number| *number > 0),
             count: 1,
@@ -210,23 +218,23 @@ fn is_trouble(fate: IterationStatus) -> bool {
 fn mark(report: &RunReport, span: &TimelineSpan, scale: TimeScale) -> TimelineMark {
     let lasted = Duration::try_from(span.end.duration_since(span.start)).unwrap_or(Duration::ZERO);
     let what = match span.kind {
-        SpanKind::Attempt => "the agent at work",
+        SpanKind::Attempt => "agent working",
         SpanKind::Checks => "checks",
-        SpanKind::Call => "a model was asked",
-        SpanKind::Wait => "waited",
-        SpanKind::Retry => "before another attempt",
+        SpanKind::Call => "model call",
+        SpanKind::Wait => "waiting",
+        SpanKind::Retry => "retry delay",
         SpanKind::Pause => "paused",
-        SpanKind::Away => "no process ran",
-        SpanKind::Unknown => "at work for part of it, then no process ran",
+        SpanKind::Away => "no process",
+        SpanKind::Unknown => "working for part of this time, then no process",
     };
     let said = if span.text.is_empty() { String::new() } else { format!(": {}", span.text) };
-    let place =
-        span.iteration.map(|number| format!("{}, ", phrases::place(number))).unwrap_or_default();
+    let place = |number| format!("{}, ", capitalized(&phrases::iteration(number)));
+    let place = span.iteration.map(place).unwrap_or_default();
     TimelineMark {
         start: scale.place(span.start),
         end: scale.place(span.end),
         class: class(span),
-        title: format!("{place}{}, {}: {what}{said}", report.clock(span.start), human(lasted)),
+        title: format!("{place}{}, {}: {what}{said}", clock(report, span.start).0, human(lasted)),
         label: None,
         count: 1,
         lead: 0.0,
@@ -269,7 +277,7 @@ fn thinned(marks: Vec<TimelineMark>) -> Vec<TimelineMark> {
         mark.label = None;
         mark.title = format!("{} and {} more", mark.title, mark.count - 1);
         if !mark.inside.is_empty() {
-            put!(&mut mark.title, "; {} went wrong", mark.inside.len());
+            put!(&mut mark.title, "; {} failed", mark.inside.len());
         }
     }
     kept
@@ -361,7 +369,7 @@ mod tests {
         let mut out = String::new();
         lane(&mut out, "Agent", "", &kept);
         assert_eq!(out.matches("<rect class=\"trouble\"").count(), 100, "{out}");
-        assert!(kept[0].title.ends_with("; 1 went wrong"), "{}", kept[0].title);
+        assert!(kept[0].title.ends_with("; 1 failed"), "{}", kept[0].title);
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn an_iteration_that_changed_nothing_is_no_accepted_change() {
     assert_eq!(report.iterations[0].status, IterationStatus::Excused);
     // Only the claim that was finally accepted counts.
     assert_eq!((report.accepted.unit, report.accepted.count), (AcceptedUnit::Iterations, 1));
-    assert!(report.markdown().contains("- **Iteration 1:** no change, excused, "));
+    assert!(report.markdown().contains("- **Iteration 1:** work reported, "));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn every_list_says_how_much_of_it_is_left_off() {
     for part in [
         "- and 3 more checks\n",
         "- and 4 more signs\n",
-        "- and 5 more missing things\n",
+        "- and 5 more missing items\n",
         "- and 37 more\n",
         "- and 8 more\n",
     ] {
@@ -141,7 +141,7 @@ fn what_happened_before_the_first_iteration_is_on_the_pages() {
     let (markdown, html) = (report.markdown(), report.html());
     let (_, section) = markdown.split_once("## Before the first iteration\n").unwrap();
     assert!(section.contains(&format!(" warning: {text}\n")), "{section}");
-    assert!(section.contains(" steered: not stopping: the request was withdrawn\n"), "{section}");
+    assert!(section.contains(" control: not stopping: the request was withdrawn\n"), "{section}");
     let (_, section) = html.split_once("<h2>Before the first iteration</h2>").unwrap();
     assert!(section.contains("not stopping: the request was withdrawn"), "{section}");
 }

@@ -112,5 +112,5 @@ fn impossibly_large_figures_can_be_rendered() {
     let report = told(&records, false);
     let most = format!("| commits | {}, ", u32::MAX);
     assert!(report.markdown().contains(&most), "{}", report.markdown());
-    assert!(report.html().contains("Where the money went"));
+    assert!(report.html().contains("Cost by purpose"));
 }

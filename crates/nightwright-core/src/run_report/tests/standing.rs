@@ -22,16 +22,16 @@ fn a_rehearsal_is_called_one_and_never_done() {
     assert_eq!(report.verdict, ReportStatus::Rehearsed);
     let (markdown, html) = (report.markdown(), report.html());
     for page in [&markdown, &html] {
-        assert!(page.contains("Only a rehearsal"), "{page}");
-        assert!(page.contains("the agent is a script, and nothing is spent"), "{page}");
-        assert!(page.contains("rehearsed, nothing was spent"), "{page}");
-        assert!(!page.contains("Done and verified"), "{page}");
+        assert!(page.contains("Rehearsal"), "{page}");
+        assert!(page.contains("the agent is a script, nothing is spent"), "{page}");
+        assert!(page.contains("ehearsal, nothing was spent"), "{page}");
+        assert!(!page.contains("Completed and verified"), "{page}");
         assert!(!page.to_lowercase().contains("review the changes"), "{page}");
         assert!(page.contains("without --dry-run"), "{page}");
     }
-    assert!(html.contains("<h2>What the script says it cost</h2>"), "{html}");
-    assert!(!html.contains("Where the money went"), "{html}");
-    assert!(markdown.contains("| cost | rehearsed, nothing was spent ($"), "{markdown}");
+    assert!(html.contains("<h2>Cost according to the script</h2>"), "{html}");
+    assert!(!html.contains("Cost by purpose"), "{html}");
+    assert!(markdown.contains("| cost | rehearsal, nothing was spent ($"), "{markdown}");
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!((&json["is_rehearsal"], &json["verdict"]), (&true.into(), &"rehearsed".into()));
     let real = serde_json::to_value(told(&sample(4).records(), false)).unwrap();
@@ -53,15 +53,15 @@ fn the_outcome_of_a_damaged_journal_is_unknown() {
         assert_eq!((report.state, report.verdict), (State::Unknown, ReportStatus::Unknown));
         assert_eq!((report.outcome, report.verification.as_ref()), (None, None));
         for page in [report.markdown(), report.html()] {
-            assert!(page.contains("Not known"), "{page}");
+            assert!(page.contains("Unknown"), "{page}");
             assert!(page.contains("the journal is damaged from line 9 on"), "{page}");
             assert!(!page.contains("nightwright resume"), "{page}");
             assert!(!page.contains("has not ended"), "{page}");
-            assert!(!page.contains("Done and verified"), "{page}");
+            assert!(!page.contains("Completed and verified"), "{page}");
         }
     }
     let newer = unread(&records[..8], JournalBreak::Newer { line: 9 }, false);
-    assert!(newer.markdown().contains("from line 9 on the journal is of a newer nightwright"));
+    assert!(newer.markdown().contains("a newer nightwright wrote the journal from line 9 on"));
     assert_eq!(newer.next, ["update nightwright: a newer version recorded this run"]);
     let live = unread(&records[..8], JournalBreak::Newer { line: 9 }, true);
     assert_eq!((live.state, live.verdict), (State::Running, ReportStatus::Running));
@@ -83,7 +83,7 @@ fn a_live_run_does_not_suggest_a_resume() {
 #[test]
 fn only_checks_are_called_a_verification() {
     for (proof, verdict, headline) in [
-        (Proof::Checks, "verified", "Done and verified"),
+        (Proof::Checks, "verified", "Completed and verified"),
         (Proof::Model, "judged", "Judged complete by a model"),
         (Proof::None, "not_verified", "Completed, not verified"),
     ] {
@@ -106,7 +106,7 @@ fn only_checks_are_called_a_verification() {
         assert_eq!((&json["proof"], &json["verdict"]), (&proof.name().into(), &verdict.into()));
         for page in [report.markdown(), report.html()] {
             assert!(page.contains(headline), "{page}");
-            let claims = page.contains("Done and verified") || page.contains("erified by `");
+            let claims = page.contains("Completed and verified") || page.contains("erified by `");
             assert_eq!(claims, proof == Proof::Checks, "{page}");
         }
     }
@@ -115,8 +115,10 @@ fn only_checks_are_called_a_verification() {
 #[test]
 fn what_to_do_next_is_on_both_pages_however_it_ended() {
     let report = told(&sample(3).records(), false);
-    assert!(report.markdown().contains("## Next\n\n- review the changes: `nightwright report 2"));
-    assert!(report.html().contains("<h2>What to do next</h2><ul><li>Review the changes"));
+    assert!(
+        report.markdown().contains("## Next steps\n\n- Review the changes: `nightwright report 2")
+    );
+    assert!(report.html().contains("<h2>Next steps</h2><ul><li>Review the changes"));
 }
 
 #[test]
@@ -150,11 +152,14 @@ fn a_judgement_is_no_run() {
     }
     let report = told(&records, false);
     let (markdown, html) = (report.markdown(), report.html());
-    assert!(markdown.starts_with("# Judgement of migrate-api\n\n**Not verified.** "), "{markdown}");
-    assert!(markdown.contains("**The proof: rejected.**"), "{markdown}");
+    assert!(
+        markdown.starts_with("# Verification of migrate-api\n\n**Not verified.** "),
+        "{markdown}"
+    );
+    assert!(markdown.contains("**Verification: rejected.**"), "{markdown}");
     assert!(markdown.contains("`nightwright verify migrate-api`"), "{markdown}");
-    assert!(html.contains("<h1>Judgement of migrate-api</h1>"), "{html}");
-    assert!(html.contains("<h3>The proof</h3>"), "{html}");
+    assert!(html.contains("<h1>Verification of migrate-api</h1>"), "{html}");
+    assert!(html.contains("<h3>Verification</h3>"), "{html}");
     for page in [&markdown, &html] {
         assert!(!page.to_lowercase().contains("iteration 0"), "{page}");
         assert!(!page.contains("nightwright resume"), "{page}");
@@ -186,10 +191,10 @@ fn what_looks_alike_on_the_timeline_is_alike() {
     }
     let html = told(&records, false).html();
     for entry in [
-        "<li><i class=\"work\"></i>work</li>",
-        "<li><i class=\"idle\"></i>no change</li>",
-        "<li><i class=\"interrupted\"></i>broken off</li>",
-        "<li><i class=\"wait\"></i>waited</li>",
+        "<li><i class=\"work\"></i>progress</li>",
+        "<li><i class=\"idle\"></i>no changes</li>",
+        "<li><i class=\"interrupted\"></i>interrupted</li>",
+        "<li><i class=\"wait\"></i>waiting</li>",
     ] {
         assert!(html.contains(entry), "{entry} is not in {html}");
     }

@@ -40,9 +40,9 @@ fn the_working_time_of_a_killed_agent_is_unknown() {
     assert_eq!(attempt.end, before.at, "as far as anybody knows");
     assert_eq!(report.iterations[0].attempts[0].duration, None);
     let html = report.html();
-    assert!(html.contains("<td class=\"n\">not known</td>"), "{html}");
-    assert!(html.contains("at work for part of it, then no process ran"), "{html}");
-    assert!(html.contains("<i class=\"unknown\"></i>not known"), "{html}");
+    assert!(html.contains("<td class=\"n\">unknown</td>"), "{html}");
+    assert!(html.contains("working for part of this time, then no process"), "{html}");
+    assert!(html.contains("<i class=\"unknown\"></i>unknown"), "{html}");
 }
 
 #[test]

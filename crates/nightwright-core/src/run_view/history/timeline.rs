@@ -198,7 +198,7 @@ impl Timeline {
         self.open = waits;
         // The agent may have worked until the process died.
         let (kind, text) = match rest.iter().find(|(_, span)| is_work(span.kind)) {
-            Some(_) => (SpanKind::Unknown, "the process died, and when is not known"),
+            Some(_) => (SpanKind::Unknown, "the process died at an unknown time"),
             None => (SpanKind::Away, "no process"),
         };
         for (_, span) in rest {

@@ -6,12 +6,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::event::StopWhen;
+use nightwright_core::input::TaskProgress;
 use nightwright_core::outcome::count;
-use nightwright_core::phrases::thousands;
+use nightwright_core::phrases::{self, thousands};
 use nightwright_core::run_view::{Liveness, REHEARSED};
 use nightwright_core::units::{Usd, human};
 
-use super::{ActivityKind, ActivityStatus, LastIterationStatus, StatusPage};
+use super::{ActivityKind, ActivityStatus, LastIterationStatus, ProgressStatus, StatusPage};
 use crate::output::{ColorChoice, OutputCapabilities, Style};
 
 /// Maximum characters shown of a text from the agent or a check.
@@ -29,9 +30,9 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     if let Some(last) = &page.doing.last {
         lines.row("agent", &lines.style.one_line(last, MAX_TEXT_CHARS));
     }
-    lines.list("not all of it", &page.missing);
+    lines.list("incomplete", &page.missing);
     if page.is_rehearsal {
-        lines.row("rehearsal", "the agent is a script: this says nothing about the work");
+        lines.row("rehearsal", phrases::REHEARSAL);
     }
     if let Some(task) = &page.task {
         lines.row("task", task);
@@ -42,19 +43,15 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     lines.row("mode", page.mode.as_deref().unwrap_or("unknown: it has not begun"));
     lines.row("iteration", &iteration(page));
     if let Some(items) = &page.progress {
-        let left = count(items.total.saturating_sub(items.completed), "item");
-        lines.row("progress", &format!("{}/{} ({left} remaining)", items.completed, items.total));
+        let &ProgressStatus { completed, total } = items;
+        lines.row("progress", &phrases::remaining(TaskProgress { completed, total }));
     }
     lines.row("cost", &cost(page));
     lines.row("time", &time(page));
     lines.row("tokens", &against(page.spent.tokens, page.spent.max_tokens));
     pace(&mut lines, page, now);
     pending_requests(&mut lines, page);
-    let denied: Vec<_> = page
-        .denied
-        .iter()
-        .map(|refused| format!("{} ({})", refused.what(), refused.advice()))
-        .collect();
+    let denied: Vec<_> = page.denied.iter().map(phrases::denied).collect();
     let earlier = denied.len().saturating_sub(DENIED_MAX);
     lines.list("denied", &after(earlier, &denied[earlier..]));
     // In a completed run, the blockers were not fatal.
@@ -104,7 +101,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
             format!("ended: {}{note}{at}", style.one_line(&end.sentence, MAX_TEXT_CHARS))
         }
-        (None, Liveness::Unknown) => "not known: its journal cannot be read to its end".to_owned(),
+        (None, Liveness::Unknown) => "unknown: its journal cannot be read to its end".to_owned(),
         (None, Liveness::Crashed) => {
             let at = page.last_at.map(|at| format!(", last event {}", when(at, now)));
             format!("its process is gone, and it has not ended{}", at.unwrap_or_default())
@@ -126,10 +123,10 @@ fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
         ActivityKind::Retrying => format!("{why}: trying again, waiting{until}"),
         ActivityKind::Checking if why.is_empty() => format!("assessing the iteration{since}"),
         ActivityKind::Checking => format!("running the checks ({why}){since}"),
-        ActivityKind::Asking => format!("a model is asked ({why}){since}"),
+        ActivityKind::Asking => format!("asking a model ({why}){since}"),
         ActivityKind::Paused => format!("paused{since}"),
         ActivityKind::Between => format!("between two iterations{since}"),
-        ActivityKind::Starting => format!("the next attempt is prepared{since}"),
+        ActivityKind::Starting => format!("preparing the next attempt{since}"),
         // Not shown: the outcome is shown instead.
         ActivityKind::Ended => "at its end".to_owned(),
     }
@@ -157,11 +154,7 @@ fn cost(page: &StatusPage) -> String {
         format!(", {estimated} of it estimated")
     };
     let cost = format!("{}{of}{estimated}", page.spent.cost_usd);
-    if page.is_rehearsal {
-        format!("rehearsed, nothing was spent ({cost} by its script)")
-    } else {
-        cost
-    }
+    if page.is_rehearsal { phrases::rehearsed_cost(&cost) } else { cost }
 }
 
 fn time(page: &StatusPage) -> String {
@@ -204,8 +197,7 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
 /// Formats the last iteration: `iteration 3: done, 2 files, 1 commit, $0.42, 6m 12s: what it says`.
 fn last_iteration(last: &LastIterationStatus, is_rehearsal: bool, style: &Style) -> String {
     let mut parts = vec![last.result.to_owned()];
-    parts.extend((last.files_changed > 0).then(|| count(last.files_changed, "file")));
-    parts.extend((last.commits > 0).then(|| count(last.commits, "commit")));
+    parts.extend(phrases::changes(last.files_changed, last.commits));
     let rehearsed = if is_rehearsal { REHEARSED } else { "" };
     parts.push(format!("{}{rehearsed}", last.cost_usd));
     parts.push(span(last.duration_ms));
@@ -223,7 +215,7 @@ fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
         None => {}
     }
     if page.paused && page.doing.what != ActivityKind::Paused {
-        lines.row("pause", "what is running goes to its end, nothing new starts");
+        lines.row("pause", "requested: the current step finishes, then nothing new starts");
     }
 }
 

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{GateResult, VerdictKind};
-use nightwright_core::input::{Changes, CheckResult, CheckVerdict, TamperFinding};
+use nightwright_core::input::{Changes, CheckResult, TamperFinding};
 use nightwright_core::outcome::{Outcome, OutcomeClass, Proof, count};
+use nightwright_core::phrases;
 use nightwright_core::run_view::{GateView, RunView};
-use nightwright_core::stream::outcome::ProcessExit;
 use nightwright_core::units::{Usd, human};
 use serde::{Serialize, Serializer};
 
@@ -116,13 +116,9 @@ impl VerifyReport {
         self.report.is_some()
     }
 
-    /// Returns the word for an accepted claim: only passing checks count as verified.
+    /// Returns the word for an accepted claim.
     fn accepted(&self) -> &'static str {
-        match self.proof {
-            Some(Proof::Checks) => "is verified",
-            Some(Proof::Model) | None => "is judged complete by a model",
-            Some(Proof::None) => "is not verified",
-        }
+        phrases::accepted(self.proof.unwrap_or(Proof::Model))
     }
 
     /// Returns a summary in one line.
@@ -130,14 +126,15 @@ impl VerifyReport {
         let task = &self.task;
         // A rehearsal says nothing about the work.
         let what = match (self.verdict, self.rehearsal) {
-            (VerifyVerdict::Pass, false) => self.accepted(),
-            (VerifyVerdict::Pass, true) => "would be accepted",
-            (VerifyVerdict::Fail, false) => "is not complete",
-            (VerifyVerdict::Fail, true) => "would not be complete",
-            (VerifyVerdict::Inconclusive, false) => "is not verified",
-            (VerifyVerdict::Inconclusive, true) => "would not be verified",
-            (VerifyVerdict::NotAffordable, _) => "is not verified, a limit was in the way",
-            (VerifyVerdict::Interrupted, _) => "is not verified, it was interrupted",
+            (VerifyVerdict::Pass, false) => format!("is {}", self.accepted()),
+            (VerifyVerdict::Pass, true) => "would be accepted".to_owned(),
+            (VerifyVerdict::Fail, false) => "is not complete".to_owned(),
+            (VerifyVerdict::Fail, true) => "would not be complete".to_owned(),
+            (VerifyVerdict::Inconclusive, true) => "would not be verified".to_owned(),
+            (VerifyVerdict::Inconclusive, false)
+            | (VerifyVerdict::NotAffordable | VerifyVerdict::Interrupted, _) => {
+                "is not verified".to_owned()
+            }
         };
         format!("`{task}` {what}: {}", self.reason)
     }
@@ -176,7 +173,7 @@ impl VerifyReport {
     /// load images or create links.
     pub(super) fn markdown(&self) -> String {
         let word = match self.verdict {
-            VerifyVerdict::Pass => self.accepted().trim_start_matches("is "),
+            VerifyVerdict::Pass => self.accepted(),
             VerifyVerdict::Fail => "not complete",
             VerifyVerdict::Inconclusive
             | VerifyVerdict::NotAffordable
@@ -204,8 +201,8 @@ impl VerifyReport {
         let findings: Vec<_> = findings.collect();
         let list = match (findings.is_empty(), self.looked) {
             (false, _) => findings.join("\n"),
-            (true, true) => "Nothing was found that makes passing checks worth less.".to_owned(),
-            (true, false) => "The changes were not looked at.".to_owned(),
+            (true, true) => "No signs of tampering.".to_owned(),
+            (true, false) => "The changes were not inspected.".to_owned(),
         };
         section(&mut page, "Findings", &list);
         section(&mut page, "Changed files", &self.changes_page());
@@ -262,11 +259,11 @@ fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (VerifyVerdict,
         (Some(Outcome::Completed { .. }), _) => (VerifyVerdict::Pass, passed(gate)),
         (_, Some(GateResult::Rejected { why, .. })) => (VerifyVerdict::Fail, why.clone()),
         (None | Some(Outcome::Interrupted | Outcome::Stopped), _) => {
-            (VerifyVerdict::Interrupted, "nothing is concluded from it".to_owned())
+            (VerifyVerdict::Interrupted, "the verification was interrupted".to_owned())
         }
         (_, Some(GateResult::Inconclusive { why })) => (VerifyVerdict::Inconclusive, why.clone()),
         (Some(outcome), _) if outcome.class() == OutcomeClass::Limit => {
-            (VerifyVerdict::NotAffordable, "too little is left to ask a model".to_owned())
+            (VerifyVerdict::NotAffordable, phrases::NO_BUDGET_FOR_VERDICT.to_owned())
         }
         (Some(_), _) => (VerifyVerdict::Inconclusive, sentence()),
     }
@@ -297,20 +294,7 @@ fn cost(view: &RunView) -> String {
 
 /// Formats the result of a check: `passed (2s)`.
 fn ended(check: &CheckResult) -> String {
-    let how = match &check.verdict {
-        CheckVerdict::Passed => "passed".to_owned(),
-        CheckVerdict::Flaky => "failed, and passed when it was run again".to_owned(),
-        CheckVerdict::Failed { how: ProcessExit::Code(code) } => {
-            format!("failed with exit code {code}")
-        }
-        CheckVerdict::Failed { how: ProcessExit::Signal(signal) } => {
-            format!("was killed by signal {signal}")
-        }
-        CheckVerdict::TimedOut => "took too long".to_owned(),
-        CheckVerdict::NotStarted { why } => format!("could not be started: {why}"),
-        CheckVerdict::Interrupted => "was interrupted".to_owned(),
-    };
-    format!("{how} ({})", human(check.duration))
+    format!("{} ({})", phrases::check_verdict(&check.verdict), human(check.duration))
 }
 
 fn last_lines(text: &str, most: usize) -> Vec<&str> {

@@ -10,7 +10,7 @@ use nightwright_core::event::{
     AgentFacts, AttemptEvent, Event, FeedbackSource, GateEvent, IterationFinished, IterationResult,
     NoteEvent, RunStarted,
 };
-use nightwright_core::input::{CheckResult, CheckVerdict, TaskProgress};
+use nightwright_core::input::{CheckResult, TaskProgress};
 use nightwright_core::outcome::count;
 use nightwright_core::phrases;
 use nightwright_core::prompt;
@@ -191,11 +191,7 @@ pub(super) fn footer(
 }
 
 fn changed(finished: &IterationFinished) -> String {
-    let parts: Vec<_> = [(finished.files_changed, "file"), (finished.commits, "commit")]
-        .into_iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, noun)| count(number, noun))
-        .collect();
+    let parts: Vec<_> = phrases::changes(finished.files_changed, finished.commits).collect();
     if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
 }
 
@@ -224,13 +220,6 @@ pub(super) fn more(page: &mut Page<'_>, event: &Event) {
 }
 
 fn check(result: &CheckResult) -> String {
-    let how = match &result.verdict {
-        CheckVerdict::Failed { .. } => "failed",
-        CheckVerdict::TimedOut => "took too long",
-        CheckVerdict::NotStarted { .. } => "could not be started",
-        CheckVerdict::Interrupted => "was interrupted",
-        CheckVerdict::Passed | CheckVerdict::Flaky => "passed",
-    };
     let log = result.log.as_deref().map(|log| format!(", see {log}")).unwrap_or_default();
-    format!("`{}` {how}{log}", result.command)
+    format!("{}{log}", phrases::check(result))
 }

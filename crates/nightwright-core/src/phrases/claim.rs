@@ -1,0 +1,135 @@
+//! Phrases for claims: their evidence, the verdict of a model, and the result of the gate.
+
+use crate::event::{GateResult, VerdictKind};
+use crate::outcome::Proof;
+use crate::run_report::ClaimOutcome;
+use crate::run_view::Verification;
+use crate::settings::EvidenceKind;
+use crate::units::Iteration;
+
+/// Why no model gave a verdict although one was required.
+pub const NO_BUDGET_FOR_VERDICT: &str = "the remaining budget is too small to ask a model";
+
+/// The source of a claim.
+pub fn evidence(kind: EvidenceKind) -> &'static str {
+    match kind {
+        EvidenceKind::Status => "the status file",
+        EvidenceKind::Todo => "the to-do list",
+        EvidenceKind::Plan => "the plan",
+        EvidenceKind::Planned => "the plan that was written",
+        EvidenceKind::Promise => "the completion marker",
+        EvidenceKind::Signal => "the completion signal",
+        EvidenceKind::EndPhrase => "the end phrase",
+        EvidenceKind::NoProgress => "nightwright, before a run ends for lack of progress",
+        EvidenceKind::Asked => "the user",
+    }
+}
+
+/// The sources of a claim: `claimed by the status file, the completion marker`.
+pub fn claimed_by(kinds: &[EvidenceKind]) -> String {
+    let kinds: Vec<_> = kinds.iter().map(|kind| evidence(*kind)).collect();
+    format!("claimed by {}", kinds.join(", "))
+}
+
+/// The verdict of a model.
+pub fn verdict(verdict: VerdictKind) -> &'static str {
+    match verdict {
+        VerdictKind::Yes => "a model's verdict: complete",
+        VerdictKind::No => "a model's verdict: not complete",
+        VerdictKind::Inconclusive => "a model gave no readable verdict",
+    }
+}
+
+/// What a completion is called, by its proof. Only checks verify it.
+pub(super) fn completion(proof: Proof) -> &'static str {
+    match proof {
+        Proof::Checks => "completed and verified",
+        Proof::Model => "judged complete by a model",
+        Proof::None => "completed, not verified",
+    }
+}
+
+/// What an accepted claim is called, by its proof. Only checks verify it.
+pub fn accepted(proof: Proof) -> &'static str {
+    match proof {
+        Proof::Checks => "verified",
+        Proof::Model => "judged complete by a model",
+        Proof::None => "accepted, not verified",
+    }
+}
+
+/// The result of the gate: `rejected: a test is missing`.
+pub fn gate_result(result: &GateResult) -> String {
+    match result {
+        GateResult::Passed { proof } => accepted(*proof).to_owned(),
+        GateResult::Rejected { why, .. } => format!("rejected: {}", without_stop(why)),
+        GateResult::Inconclusive { why } => format!("not verified: {}", without_stop(why)),
+        GateResult::Unaffordable { .. } => format!("not verified: {NO_BUDGET_FOR_VERDICT}"),
+    }
+}
+
+/// The result of a claim in one or two words.
+pub fn claim_outcome(outcome: ClaimOutcome) -> &'static str {
+    match outcome {
+        ClaimOutcome::Open => "not decided yet",
+        ClaimOutcome::Verified => accepted(Proof::Checks),
+        ClaimOutcome::Judged => accepted(Proof::Model),
+        ClaimOutcome::NotVerified => accepted(Proof::None),
+        ClaimOutcome::Rejected => "rejected",
+        ClaimOutcome::Inconclusive | ClaimOutcome::Unaffordable => "not verified",
+    }
+}
+
+impl Verification {
+    /// Returns the result as a sentence; `None` if there is nothing to report.
+    pub fn sentence(&self) -> Option<String> {
+        match self {
+            Self::NoClaim => None,
+            Self::Verified { commands, verdict } => {
+                let mut by = quoted(commands);
+                if *verdict == Some(VerdictKind::Yes) {
+                    by.push("a model's verdict".to_owned());
+                }
+                Some(format!("verified by {}", and(&by)))
+            }
+            Self::Judged { commands } if commands.is_empty() => {
+                Some("judged complete by a model; no checks are configured".to_owned())
+            }
+            Self::Judged { commands } => Some(format!(
+                "judged complete by a model; passing {} proves nothing new",
+                and(&quoted(commands))
+            )),
+            Self::NotVerified { commands } if commands.is_empty() => {
+                Some("not verified: no checks are configured and no model was asked".to_owned())
+            }
+            Self::NotVerified { commands } => Some(format!(
+                "not verified: passing {} proves nothing new, and no model was asked",
+                and(&quoted(commands))
+            )),
+            Self::NotAccepted { iteration: Iteration(0), why } => {
+                Some(format!("not accepted: {}", without_stop(why)))
+            }
+            Self::NotAccepted { iteration, why } => {
+                let why = without_stop(why);
+                Some(format!("claim of iteration {iteration} not accepted: {why}"))
+            }
+        }
+    }
+}
+
+fn without_stop(text: &str) -> &str {
+    text.trim_end_matches('.')
+}
+
+fn quoted(commands: &[String]) -> Vec<String> {
+    commands.iter().map(|command| format!("`{command}`")).collect()
+}
+
+/// Joins a list: `a`, `a and b`, `a, b and c`.
+fn and(parts: &[String]) -> String {
+    match parts {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
