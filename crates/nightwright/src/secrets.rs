@@ -119,7 +119,7 @@ fn unusable(bad: &RedactionError, settings: &SecretSettings) -> Failure {
                 .hint("use a regular expression that matches at least one character")
         }
         RedactionError::Values { .. } => Failure::trouble(bad.to_string())
-            .hint("unset some of them: nightwright starts nothing while it cannot mask secrets"),
+            .hint("unset some of them"),
     }
 }
 

@@ -39,10 +39,10 @@ impl JournalBreak {
     pub fn sentence(self) -> String {
         match self {
             Self::Damaged { line } => {
-                format!("What it came to is not known: the journal is damaged from line {line} on")
+                format!("Outcome unknown: the journal is damaged from line {line}")
             }
             Self::Newer { line } => format!(
-                "What it came to is not known: from line {line} on the journal is of a newer nightwright"
+                "Outcome unknown: a newer nightwright wrote the journal from line {line} on"
             ),
         }
     }

@@ -111,11 +111,11 @@ impl Verification {
                 and(&quoted(commands))
             )),
             Self::NotBelieved { iteration: Iteration(0), why } => {
-                Some(format!("not believed: {}", why.trim_end_matches('.')))
+                Some(format!("not accepted: {}", why.trim_end_matches('.')))
             }
             Self::NotBelieved { iteration, why } => {
                 let why = why.trim_end_matches('.');
-                Some(format!("claimed complete in iteration {iteration}, and not believed: {why}"))
+                Some(format!("not accepted in iteration {iteration}: {why}"))
             }
         }
     }
@@ -178,7 +178,7 @@ impl RunView {
                 not_believed(why)
             }
             GateResult::Unaffordable { .. } => {
-                not_believed("what is left of the limits is too little to ask a model")
+                not_believed("the remaining budget is too small to ask a model")
             }
         }
     }

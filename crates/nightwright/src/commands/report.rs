@@ -220,6 +220,6 @@ fn commits(
     let task = report.parameters.as_ref().and_then(|parameters| parameters.task.as_deref());
     let secrets = masks::secrets(&found.project, task, &masked.secrets(&found.folder));
     let secrets =
-        secrets.map_err(|failure| format!("what is secret cannot be found out: {failure}"))?;
+        secrets.map_err(|failure| format!("cannot determine which values to mask: {failure}"))?;
     workspace::commits(&found.project, from, to, MAX_COMMITS, &secrets)
 }

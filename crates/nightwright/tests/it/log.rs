@@ -247,7 +247,7 @@ fn the_log_tells_a_run_section_by_section() {
     Ended: DATE TIME UTC
 
     ⚠️ Reached maximum iterations (2)
-      claimed complete in iteration 1, and not believed: the tests were never run
+      not accepted in iteration 1: the tests were never run
       3 attempts, 1 file changed, SPAN at work
       cost $0.03, $0.01 of it estimated (rehearsed: work $0.02 in 3 attempts, verify $0.01 in 1 call), 4,500 tokens
       next: raise the limit and continue: nightwright resume RUN --max-iterations 4

@@ -68,7 +68,7 @@ fn a_wait_that_is_too_long_is_reported_in_local_time() {
     assert_snapshot!(closing(Outcome::LimitWaitTooLong { until }, None, false), @r#"
     error: The usage limit lasts until 2026-11-17T04:00:00Z, longer than nightwright may wait
       that is 2026-11-17 04:00 UTC here
-      claimed complete in iteration 3, and not believed: `cargo test` failed (exit 101)
+      not accepted in iteration 3: `cargo test` failed (exit 101)
       1 iteration, 1 attempt, 2 commits, 9 files changed, 37s at work, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")

@@ -58,7 +58,7 @@ fn a_summary_says_what_was_verified_and_by_what() {
         ),
         (
             claimed().gate(rejected),
-            Some("claimed complete in iteration 1, and not believed: `make test` failed"),
+            Some("not accepted in iteration 1: `make test` failed"),
         ),
     ];
     for (story, sentence) in cases {

@@ -104,7 +104,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
             format!("ended: {}{note}{at}", style.one_line(&end.sentence, MAX_TEXT_CHARS))
         }
-        (None, Liveness::Unknown) => "not known: its journal cannot be read to its end".to_owned(),
+        (None, Liveness::Unknown) => "unknown: the end of its journal cannot be read".to_owned(),
         (None, Liveness::Gone) => {
             let at = page.last_at.map(|at| format!(", last event {}", when(at, now)));
             format!("its process is gone, and it has not ended{}", at.unwrap_or_default())
@@ -123,13 +123,13 @@ fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
     match doing.what {
         ActivityKind::Working => format!("the agent works{since}"),
         ActivityKind::Waiting => format!("{why}: waiting{until}"),
-        ActivityKind::Retrying => format!("{why}: trying again, waiting{until}"),
+        ActivityKind::Retrying => format!("{why}: retrying, waiting{until}"),
         ActivityKind::Checking if why.is_empty() => format!("assessing the iteration{since}"),
         ActivityKind::Checking => format!("running the checks ({why}){since}"),
         ActivityKind::Asking => format!("a model is asked ({why}){since}"),
         ActivityKind::Paused => format!("paused{since}"),
         ActivityKind::Between => format!("between two iterations{since}"),
-        ActivityKind::Starting => format!("the next attempt is prepared{since}"),
+        ActivityKind::Starting => format!("preparing the next attempt{since}"),
         // Not shown: the outcome is shown instead.
         ActivityKind::Ended => "at its end".to_owned(),
     }
@@ -192,9 +192,9 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
     if page.idle > 0 {
         let limit = match page.idle_limit {
             0 => String::new(),
-            limit => format!("; {limit} in a row end the run"),
+            limit => format!("; {limit} consecutive ones end the run"),
         };
-        lines.row("idle", &format!("{} in a row{limit}", count(page.idle, "iteration")));
+        lines.row("idle", &format!("{} consecutive{limit}", count(page.idle, "iteration")));
     }
     if let Some(last) = &page.last_iteration {
         lines.row("last", &last_iteration(last, page.is_rehearsal, &lines.style));
@@ -223,7 +223,7 @@ fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
         None => {}
     }
     if page.paused && page.doing.what != ActivityKind::Paused {
-        lines.row("pause", "what is running goes to its end, nothing new starts");
+        lines.row("pause", "requested: the current step finishes, then nothing new starts");
     }
 }
 

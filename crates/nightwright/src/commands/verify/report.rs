@@ -136,7 +136,7 @@ impl VerifyReport {
             (VerifyVerdict::Fail, true) => "would not be complete",
             (VerifyVerdict::Inconclusive, false) => "is not verified",
             (VerifyVerdict::Inconclusive, true) => "would not be verified",
-            (VerifyVerdict::NotAffordable, _) => "is not verified, a limit was in the way",
+            (VerifyVerdict::NotAffordable, _) => "is not verified",
             (VerifyVerdict::Interrupted, _) => "is not verified, it was interrupted",
         };
         format!("`{task}` {what}: {}", self.reason)
@@ -187,11 +187,11 @@ impl VerifyReport {
         section(&mut page, "When", &format!("{at}, run {}", self.run.as_deref().unwrap_or("-")));
         if !self.missing.is_empty() {
             let list = self.missing.iter().map(|what| format!("- {}", plain(what)));
-            section(&mut page, "What is missing", &list.collect::<Vec<_>>().join("\n"));
+            section(&mut page, "Missing", &list.collect::<Vec<_>>().join("\n"));
         }
         section(&mut page, "Checks", &self.checks_page());
         let model = match self.model {
-            None => "No model was asked, or none came to an answer.",
+            None => "No model was asked, or none answered.",
             Some(VerdictKind::Yes) => "A model was asked, and says that it is complete.",
             Some(VerdictKind::No) => "A model was asked, and says that it is not complete.",
             Some(VerdictKind::Inconclusive) => "A model was asked, and gave no verdict.",
@@ -204,8 +204,8 @@ impl VerifyReport {
         let findings: Vec<_> = findings.collect();
         let list = match (findings.is_empty(), self.looked) {
             (false, _) => findings.join("\n"),
-            (true, true) => "Nothing was found that makes passing checks worth less.".to_owned(),
-            (true, false) => "The changes were not looked at.".to_owned(),
+            (true, true) => "No signs of tampering.".to_owned(),
+            (true, false) => "The changes were not inspected.".to_owned(),
         };
         section(&mut page, "Findings", &list);
         section(&mut page, "Changed files", &self.changes_page());
@@ -222,7 +222,7 @@ impl VerifyReport {
             let mut text = format!("- {} {}", code(&check.command), plain(&ended(check)));
             if let Some(log) = &check.log {
                 // Writing to a string cannot fail.
-                let _ = write!(text, "; all of its output: {} in the folder of the run", code(log));
+                let _ = write!(text, "; all of its output: {} in the run folder", code(log));
             }
             let last = last_lines(&check.output, KEPT_LINES);
             if !last.is_empty() {
