@@ -52,7 +52,7 @@ impl TryFrom<u8> for Weight {
     type Error = String;
 
     fn try_from(number: u8) -> Result<Self, String> {
-        Self::new(number).ok_or_else(|| format!("{number} is no weight from 1 to 10"))
+        Self::new(number).ok_or_else(|| format!("{number} is not a weight from 1 to 10"))
     }
 }
 
@@ -97,14 +97,12 @@ impl Preset {
     /// A one-line description of its use.
     pub fn about(self) -> &'static str {
         match self {
-            Self::Startup => "a young product: little, soon, simple, and easy to take back",
+            Self::Startup => "a young product: minimal scope, speed, easy rollback",
             Self::Enterprise => {
-                "software that many depend on: correct, secure, traceable, in small steps"
+                "critical software: correctness, security, full audit trail, small changes"
             }
-            Self::Opensource => {
-                "a library or tool in the open: free, open, explicit, nothing breaks"
-            }
-            Self::Custom => "your own: every weight is 5 until you change it",
+            Self::Opensource => "a public library or tool: free, open, stable interfaces",
+            Self::Custom => "custom: every weight is 5 until you change it",
         }
     }
 }

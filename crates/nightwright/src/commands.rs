@@ -109,7 +109,7 @@ enum Command {
     Service(service::ServiceArgs),
     /// Show a recorded stream of the agent and how a run would classify it
     Inspect(inspect::InspectArgs),
-    /// Print the prompt of the next iteration
+    /// Print the prompt of the first iteration of a new run
     Prompt(Box<prompt::PromptArgs>),
     /// Show the manual page of a command, or write all pages to a folder
     Man(man::ManArgs),

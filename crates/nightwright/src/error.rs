@@ -46,6 +46,14 @@ impl Failure {
         self
     }
 
+    /// Adds a fact about the state after the failure to the message.
+    #[must_use]
+    pub(crate) fn and(mut self, fact: &str) -> Self {
+        self.message.push_str("; ");
+        self.message.push_str(fact);
+        self
+    }
+
     /// Returns the exit code of the program.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {

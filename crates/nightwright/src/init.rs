@@ -75,7 +75,7 @@ impl ProjectScan {
         for import in &setup.imports {
             if import.taken.commands != Commands::default() {
                 setup.notes.push(format!(
-                    "the commands of {} are left out because you were not asked",
+                    "skipped the commands of {} because you were not asked",
                     import.source
                 ));
             }
@@ -138,7 +138,7 @@ impl InitPlan {
         for copied in self.imports.iter().flat_map(|import| &import.files) {
             if !placing.add(&copied.to, &copied.text) {
                 let (from, to) = (&copied.from, &copied.to);
-                notes.push(format!("`{from}` is left out: something else became `{to}`"));
+                notes.push(format!("skipped `{from}`: `{to}` has another source"));
             }
         }
         placing.write(project)?;

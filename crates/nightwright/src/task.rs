@@ -229,7 +229,7 @@ impl Task {
         let path = self.path(file);
         let write = || {
             if !files::folder_inside(&self.project, &self.relative(""))? {
-                let source = io::Error::other("the folder of the task is gone");
+                let source = io::Error::other("the task folder does not exist");
                 return Err(FileError::Write { path: path.clone(), source });
             }
             files::check_inside(&self.project, &path)?;
@@ -262,7 +262,7 @@ pub fn list(project: &Path) -> Result<Vec<ListedTask>, Failure> {
 }
 
 pub(crate) fn already_there(name: &TaskName) -> Failure {
-    Failure::usage(format!("Task already exists: {name}")).hint(format!(
+    Failure::usage(format!("the task `{name}` already exists")).hint(format!(
         "show it with `nightwright task show {name}`, reset it with `nightwright task reset {name}`, or \
          archive it with `nightwright task archive {name}`"
     ))
@@ -274,17 +274,17 @@ fn cant_make(name: &TaskName, error: &FileError) -> Failure {
 }
 
 fn not_found(project: &Path, name: &TaskName) -> Failure {
-    let failure = Failure::usage(format!("Task not found: {name}"));
+    let failure = Failure::usage(format!("no task `{name}`"));
     // If the tasks cannot be listed, the message has no suggestions.
     let listed = list(project).unwrap_or_default();
     let names: Vec<_> = listed.iter().map(|listed| listed.name.as_str()).collect();
     let archived = archive::list(project).unwrap_or_default();
     if archived.iter().any(|archived| archived.name == *name) {
         return failure
-            .hint(format!("it was archived; restore it: nightwright task restore {name}"));
+            .hint(format!("run `nightwright task restore {name}` to restore it from the archive"));
     }
     if names.is_empty() {
-        return failure.hint(format!("there are no tasks yet; create it: nightwright new {name}"));
+        return failure.hint(format!("run `nightwright new {name}` to create it"));
     }
     let meant = match nearest(name.as_str(), names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? "),
@@ -295,17 +295,17 @@ fn not_found(project: &Path, name: &TaskName) -> Failure {
         more => format!(" and {more} more (`nightwright list`)"),
     };
     let shown = names[..names.len().min(MAX_NAMES)].join(", ");
-    failure.hint(format!("{meant}the tasks are: {shown}{more}"))
+    failure.hint(format!("{meant}choose one of {shown}{more}"))
 }
 
 /// Returns the settings of a new task.
 fn settings(mode: &str) -> String {
     let mode = toml_edit::value(mode);
     format!(
-        "# What differs for this task from the project's configuration. Every key of\n\
-         # `.nightwright/config.toml` can stand here and wins over it.\n\
+        "# Settings of this task. They override `.nightwright/config.toml`, and can be any of its\n\
+         # keys.\n\
          \n\
-         # How an iteration works and what says that the work is complete.\n\
+         # The mode: the work of one iteration, and the claims of completion that count.\n\
          mode = {}\n",
         mode.to_string().trim()
     )

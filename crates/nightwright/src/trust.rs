@@ -219,7 +219,7 @@ pub fn hook_content(project: &Path, item: &TrustItem) -> Result<Vec<u8>, Failure
     }
     let place = one_line(&item.location, MAX_LINE_CHARS);
     Err(Failure::trouble(format!("`{place}` was changed while the run was starting"))
-        .hint("look at it and approve it: nightwright trust"))
+        .hint("review and approve it with `nightwright trust`"))
 }
 
 /// Returns a file that needs an approval as a whole, with its content; `None` if it does not exist.

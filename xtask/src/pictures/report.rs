@@ -21,7 +21,7 @@ pub(super) fn take(root: &Path, picture: &Path) -> Result<(), String> {
         fs::remove_dir_all(scratch).map_err(|error| format!("cannot clear a folder: {error}"))?;
     }
     let project = scratch.join("shop");
-    fs::create_dir_all(&project).map_err(|error| format!("cannot make a folder: {error}"))?;
+    fs::create_dir_all(&project).map_err(|error| format!("cannot create a folder: {error}"))?;
     let nightwright = built(root, "debug");
     let made_up = nightwright.with_file_name("examples").join("made_up_runs");
     let state = scratch.join("state");

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::Finding;
 use super::tree::File;
 use prose::{Paragraph, Word};
-use words::AVOIDED;
+use words::{AVOIDED, AVOIDED_IN_MESSAGES, Phrase};
 
 /// A doc comment with this many words or fewer only repeats the name of the item.
 const SHORT_DOC: usize = 3;
@@ -26,7 +26,7 @@ struct Exemption {
     reason: &'static str,
 }
 
-const DATA: [Exemption; 4] = [
+const DATA: [Exemption; 2] = [
     Exemption {
         path: "crates/nightwright-core/src/watchdog/phrases.rs",
         reason: "phrases that agents write",
@@ -35,8 +35,6 @@ const DATA: [Exemption; 4] = [
         path: "crates/nightwright-core/src/evidence/marker",
         reason: "phrases that agents write around a completion marker",
     },
-    Exemption { path: "crates/nightwright-core/src/mode.rs", reason: "texts of the modes" },
-    Exemption { path: "crates/nightwright-core/src/prompt", reason: "prompts for the agent" },
 ];
 
 /// Files whose doc comments are help texts, where two or three words can be enough.
@@ -56,7 +54,12 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
             prose::paragraphs((1..).zip(file.text.lines()))
         };
         all.extend(long_sentences(&file.path, &paragraphs));
-        all.extend(avoided_words(&file.path, &paragraphs));
+        all.extend(avoided_words(&file.path, &paragraphs, &AVOIDED));
+    }
+    for file in files.iter().filter(|file| is_prompt(&file.path)) {
+        let lines: Vec<_> = (1..).zip(file.text.lines().map(without_tags)).collect();
+        let lines = lines.iter().map(|(line, text)| (*line, text.as_str()));
+        all.extend(message(&file.path, &prose::paragraphs(lines)));
     }
     all.extend(messages(files, &DATA));
     all.extend(test_names(files));
@@ -72,6 +75,20 @@ fn has_prose(path: &str) -> bool {
     let is_page = matches!(folder, "docs" | "docs/internals") && has_extension(path, "md");
     let is_fixture = path.split('/').any(|part| part == "fixtures");
     (has_extension(path, "rs") && !is_fixture) || is_page || pages.contains(&path)
+}
+
+/// Whether a file is a prompt of a mode.
+fn is_prompt(path: &str) -> bool {
+    path.starts_with("crates/nightwright-core/modes/") && has_extension(path, "md")
+}
+
+/// Returns a line of a template without its `{% ... %}`.
+fn without_tags(line: &str) -> String {
+    let parts = line.split("{%").enumerate().map(|(index, part)| match index {
+        0 => part,
+        _ => part.split_once("%}").map_or("", |(_, after)| after),
+    });
+    parts.collect()
 }
 
 fn has_extension(path: &str, extension: &str) -> bool {
@@ -120,15 +137,15 @@ fn opening(sentence: &[Word]) -> String {
     format!("\"{} ...\"", words.join(" "))
 }
 
-fn avoided_words(path: &str, paragraphs: &[Paragraph]) -> Vec<Finding> {
+fn avoided_words(path: &str, paragraphs: &[Paragraph], avoided: &[Phrase]) -> Vec<Finding> {
     let sentences = paragraphs.iter().flat_map(Paragraph::sentences);
-    sentences.flat_map(|sentence| avoided_in(path, sentence, "")).collect()
+    sentences.flat_map(|sentence| avoided_in(path, sentence, avoided, "")).collect()
 }
 
 /// Finds avoided words in one sentence; `place` says where it stands if that is not prose.
-fn avoided_in(path: &str, sentence: &[Word], place: &str) -> Vec<Finding> {
+fn avoided_in(path: &str, sentence: &[Word], avoided: &[Phrase], place: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for phrase in AVOIDED {
+    for phrase in avoided {
         let count = phrase.words.split(' ').count();
         for at in phrase.positions(sentence) {
             let found: Vec<String> = sentence[at..at + count].iter().map(Word::normal).collect();
@@ -146,13 +163,35 @@ fn test_names(files: &[File]) -> Vec<Finding> {
     rust.flat_map(|file| {
         comments::test_names(&file.code).into_iter().flat_map(|(line, name)| {
             let words = name.split('_').map(|word| Word { line, text: word.to_owned() });
-            avoided_in(&file.path, &words.collect::<Vec<_>>(), " in the name of a test")
+            avoided_in(&file.path, &words.collect::<Vec<_>>(), &AVOIDED, " in the name of a test")
         })
     })
     .collect()
 }
 
-/// Finds avoided words in the string literals of product code.
+/// Checks a message or prompt, which readers see without its surroundings.
+fn message(path: &str, paragraphs: &[Paragraph]) -> Vec<Finding> {
+    // Markup has no sentences.
+    let is_markup = |word: &Word| word.text.contains("</");
+    let is_text = |paragraph: &&Paragraph| !paragraph.words.iter().any(is_markup);
+    let texts: Vec<_> = paragraphs.iter().filter(is_text).cloned().collect();
+    let mut findings = long_sentences(path, &texts);
+    findings.extend(avoided_words(path, paragraphs, &AVOIDED));
+    findings.extend(avoided_words(path, paragraphs, &AVOIDED_IN_MESSAGES));
+    for sentence in paragraphs.iter().flat_map(Paragraph::sentences) {
+        if words::begins_with_relative(sentence) {
+            let why = format!("name the thing: {}", opening(sentence));
+            findings.push(Finding::new(path, sentence[0].line, "no clause as a subject", why));
+        }
+        for at in words::negated_nouns(sentence) {
+            let why = format!("write `is not a`: {}", opening(&sentence[at..]));
+            findings.push(Finding::new(path, sentence[at].line, "no negated noun", why));
+        }
+    }
+    findings
+}
+
+/// Checks the string literals of product code.
 fn messages(files: &[File], data: &[Exemption]) -> Vec<Finding> {
     let tests = test_files(files);
     let mut findings = Vec::new();
@@ -163,7 +202,7 @@ fn messages(files: &[File], data: &[Exemption]) -> Vec<Finding> {
         }
         for lines in comments::product_strings(&file.text, &file.code) {
             let lines = lines.iter().map(|(line, text)| (*line, text.as_str()));
-            findings.extend(avoided_words(&file.path, &prose::paragraphs(lines)));
+            findings.extend(message(&file.path, &prose::message_paragraphs(lines)));
         }
     }
     findings
@@ -251,6 +290,11 @@ mod tests {
         }
         assert_eq!(places(&file("a.rs", &format!("x;\n// {long}"))).len(), 1);
         assert_eq!(places(&file("a.rs", &format!("f(\"{long}\");"))), [""; 0]);
+        for path in ["crates/a/src/b.rs", "crates/nightwright-core/modes/loop/prompt.md"] {
+            let text = if path.ends_with("md") { long.clone() } else { format!("f(\"{long}\");") };
+            let found = places(&file(path, &text));
+            assert_eq!(found, [format!("{path}:1: no sentence over 30 words (31 here)")]);
+        }
         for text in [format!("```\n{long}\n```"), format!("| {long} |")] {
             assert_eq!(places(&file("README.md", &text)), [""; 0]);
         }
@@ -298,6 +342,18 @@ mod tests {
         ];
         assert_eq!(places(&file("a/b.rs", text)), found);
         assert_eq!(places(&file("a/b.md", text)), [""; 0]);
+    }
+
+    #[test]
+    fn messages_and_prompts_name_their_subject() {
+        let text = "f(\"what is left is too little: {x}\", \"this is no table here\");";
+        assert_eq!(
+            places(&file("crates/a/src/b.rs", text)),
+            ["crates/a/src/b.rs:1: no clause as a subject", "crates/a/src/b.rs:1: no negated noun"]
+        );
+        let path = "crates/nightwright-core/modes/a/prompt.md";
+        let text = "Fine.\n{% if x %}Whatever is missing is lost.{% endif %}\n";
+        assert_eq!(places(&file(path, text)), [format!("{path}:2: no clause as a subject")]);
     }
 
     #[test]

@@ -296,7 +296,7 @@ impl Machine {
         });
         let asked = self.extra_call(CallPurpose::Review, question, self.review_cost());
         if !asked {
-            let text = "the review is left out: what is left of the limits is too little for it";
+            let text = "skipped the review: the remaining budget is too small";
             self.warn_once(text.to_owned());
         }
         asked

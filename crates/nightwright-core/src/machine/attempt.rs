@@ -172,10 +172,12 @@ impl Machine {
         if let Some(asked) = asked
             && !self.ledger.dialect.is_model(&asked, &working)
         {
-            self.warn_once(format!("the model `{asked}` was asked for, and `{working}` works"));
+            self.warn_once(format!(
+                "requested the model `{asked}`, but the agent uses `{working}`"
+            ));
         }
         if !failed.is_empty() {
-            self.warn_once(format!("servers for further tools did not come up: {failed}"));
+            self.warn_once(format!("MCP servers failed to start: {failed}"));
         }
         self.rearm_attempt();
     }
@@ -220,7 +222,7 @@ impl Machine {
     fn abandon_attempt(&mut self, id: AttemptId) {
         let report = self.attempt_so_far(AttemptOutcome::Lost);
         self.live.abort_outcome.get_or_insert(Outcome::BadAgent {
-            why: "its processes could not be ended".to_owned(),
+            why: "its processes could not be killed".to_owned(),
         });
         self.attempt_exited(id, report);
     }

@@ -132,7 +132,7 @@ impl Machine {
             // The call was killed and is still running; no other process may start next to it.
             let report = self.call_so_far(AttemptOutcome::Lost);
             self.live.abort_outcome.get_or_insert(Outcome::BadAgent {
-                why: "its processes could not be ended".to_owned(),
+                why: "its processes could not be killed".to_owned(),
             });
             return self.call_exited(id, &report);
         }
@@ -217,7 +217,7 @@ impl Machine {
         // crash it every time.
         if report.outcome == AttemptOutcome::Lost {
             if purpose == CallPurpose::Review {
-                self.warn(format!("the review is left out: {}", report.outcome.sentence()));
+                self.warn(format!("skipped the review: {}", report.outcome.sentence()));
             }
             self.resurvey_after(purpose);
             return self.advance();
@@ -291,7 +291,7 @@ impl Machine {
             CallPurpose::Review => {
                 let how = report.outcome.sentence();
                 if is_own_limit(&report.outcome) {
-                    self.warn(format!("the review did not come to its end: it {how}"));
+                    self.warn(format!("the review did not finish: it {how}"));
                 } else if report.outcome.consequence() != Consequence::Assess {
                     self.warn(format!("the review failed: {how}"));
                 }

@@ -53,7 +53,7 @@ impl Machine {
         };
         if decision.is_empty() {
             let why = report.outcome.sentence();
-            return self.warn(format!("the council came to no decision ({why})"));
+            return self.warn(format!("the council did not decide ({why})"));
         }
         let iteration = self.current().iteration;
         let conflict = self.conflict().unwrap_or_default();

@@ -225,7 +225,7 @@ impl Machine {
                 TamperFinding {
                     path: path.to_owned(),
                     what: format!(
-                        "{checklist} ticked in iteration {iteration}, which changed nothing else"
+                        "{checklist} checked in iteration {iteration}, which changed nothing else"
                     ),
                 }
             })
@@ -260,10 +260,10 @@ impl Machine {
         self.live.inspection = Some(inspection);
         self.record(GateEvent::ChangesInspected { findings, changes });
         if rejects && !listed.is_empty() {
-            let why = format!("what proves it was weakened: {}", listed.join("; "));
+            let why = format!("signs of tampering: {}", listed.join("; "));
             let text = format!(
-                "{why}. Put back what was there when the run began, and untick boxes whose work \
-                 is not done."
+                "{why}. Restore these files as they were when the run began, and uncheck boxes \
+                 whose work is not done."
             );
             self.reject(FeedbackSource::Checks, &text, why, None);
         }
@@ -294,7 +294,7 @@ impl Machine {
                 }
             }
             Some(Answer::Text { .. }) | None if asked >= MAX_VERDICT_CALLS => {
-                let reason = format!("no verdict could be got ({})", report.outcome.sentence());
+                let reason = format!("the model gave no verdict ({})", report.outcome.sentence());
                 self.record(GateEvent::VerdictGiven {
                     verdict: VerdictKind::Inconclusive,
                     reason: reason.clone(),

@@ -202,7 +202,7 @@ impl Machine {
         };
         let now = self.now.mono;
         if self.live.probed.is_some_and(|probed| now.saturating_sub(probed) < PROBE_GAP) {
-            return self.warn("tried less than a minute ago; not trying again yet");
+            return self.warn("retried less than a minute ago; not retrying yet");
         }
         self.live.probed = Some(now);
         self.live.pending = None;

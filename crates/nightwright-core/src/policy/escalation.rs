@@ -68,8 +68,8 @@ pub fn answer(signal: WatchdogSignal, settings: &Settings, kind: IterationKind) 
 }
 
 /// The answer to an agent that has no time left for anything new.
-const WRAP_UP: &str = "This is the wrap-up: finish what is nearly finished, note what is open and \
-    why, and end. If the whole task is done, say so in the usual way.";
+const WRAP_UP: &str = "This is the last iteration: finish what is nearly finished, note what is \
+    open and why, and end. If the whole task is done, say so in the usual way.";
 
 /// The next step, in at most two sentences.
 fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
@@ -80,13 +80,13 @@ fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
     let single = is_item_by_item(settings);
     match signal {
         WatchdogSignal::Asking if single => format!(
-            "Choose by {by}, note the choice and why, and finish the one item of this iteration, \
-             and nothing else. Then write the notes and end; if the whole task is done, say so in \
-             the usual way."
+            "Choose by {by}, note the choice and the reason, and finish only the one item of this \
+             iteration. Then write the notes and end; if the whole task is done, say so in the \
+             usual way."
         ),
         WatchdogSignal::Asking => format!(
-            "Choose by {by}, note the choice and why, and do what the task asks for, and nothing \
-             else. If that is done, say so in the usual way and end."
+            "Choose by {by}, note the choice and the reason, and do only what the task asks for. \
+             If that is done, say so in the usual way and end."
         ),
         WatchdogSignal::GivingUp if single => GIVEN_UP_ITEM.to_owned(),
         WatchdogSignal::GivingUp => GIVEN_UP.to_owned(),
@@ -98,7 +98,8 @@ fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
              step. {IF_DONE}"
         ),
         WatchdogSignal::Compaction => format!(
-            "Write what matters into the notes, read less at a time, and take one item only. \
+            "Write the important facts into the notes, read less at a time, and take only one \
+             item. \
              {IF_DONE}"
         ),
     }
@@ -108,10 +109,10 @@ const IF_DONE: &str =
     "If everything is done, say so in the usual way, even if you have just said it.";
 
 const GIVEN_UP: &str = "Note what fails and why, set this item aside if it cannot be done now, and \
-    continue with the next one. Report as a blocker what only a person can provide.";
+    continue with the next one. Report a blocker if only a person can help.";
 
 const GIVEN_UP_ITEM: &str = "Note what fails and why, set this item aside if it cannot be done \
-    now, and do another one in its place. Report as a blocker what only a person can provide.";
+    now, and do another one in its place. Report a blocker if only a person can help.";
 
 /// Whether each iteration does one item of a list.
 fn is_item_by_item(settings: &Settings) -> bool {

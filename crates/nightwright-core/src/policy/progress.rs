@@ -69,13 +69,13 @@ pub fn idle_feedback(idle: u32) -> String {
     let advice = match idle {
         0 | 1 => "If work is left, do some of it now and leave it on disk.",
         2 => {
-            "That approach does not work. Choose another one: name in the notes what failed \
-             and why, then do something different and smaller."
+            "That approach does not work. Write into the notes what failed and why. Then do \
+             something different and smaller."
         }
         3.. => {
-            "Stop repeating yourself. Take the smallest open item, find the root cause of what \
-             holds it up, and change at least one file towards it. If only a person can help, say \
-             so as a blocker."
+            "Stop repeating yourself. Take the smallest open item, find the root cause of its \
+             delay, and change at least one file to fix it. If only a person can help, report a \
+             blocker."
         }
     };
     format!("{seen} {advice}")

@@ -133,7 +133,7 @@ impl PrinciplesDraft {
         match value {
             Ok(weight) => self.weights.push((principle.name, weight)),
             Err(label) => {
-                let message = format!("`{table}.{name}` has to be a whole number from 1 to 10");
+                let message = format!("`{table}.{name}` must be a whole number from 1 to 10");
                 let scale = format!("1 is {}, 10 is {}", principle.low, principle.high);
                 self.mistakes
                     .push(Mistake::new(place, message, label).help(MistakeHelp::Say(scale)));
@@ -167,5 +167,5 @@ impl PrinciplesDraft {
 /// The message for an unknown preset.
 pub(super) fn no_preset() -> String {
     let names = Preset::ALL.map(|preset| format!("`{}`", preset.name()));
-    format!("`preset` has to be one of {}", names.join(", "))
+    format!("`preset` must be one of {}", names.join(", "))
 }

@@ -122,17 +122,17 @@ fn a_recorded_weight_that_this_version_does_not_know_costs_nothing() {
 
 #[test]
 fn every_mistake_in_a_toml_file_is_named_with_its_line_and_what_is_allowed() {
-    let number = "has to be a whole number from 1 to 10";
+    let number = "must be a whole number from 1 to 10";
     for (text, wanted) in [
         (
             "preset = \"strtup\"\n",
-            "1: `preset` has to be one of `startup`, `enterprise`, `opensource`, `custom` \
+            "1: `preset` must be one of `startup`, `enterprise`, `opensource`, `custom` \
              [\"strtup\"] | strtup of 4"
                 .to_owned(),
         ),
         (
             "preset = 3",
-            "1: `preset` has to be one of `startup`, `enterprise`, `opensource`, `custom` [3]"
+            "1: `preset` must be one of `startup`, `enterprise`, `opensource`, `custom` [3]"
                 .to_owned(),
         ),
         (
@@ -154,7 +154,7 @@ fn every_mistake_in_a_toml_file_is_named_with_its_line_and_what_is_allowed() {
         ("[produkt]\n", "1: there is no key `produkt` here [produkt] | produkt of 3".to_owned()),
         (
             "product = 3",
-            "1: `product` is a table of weights [3] | write `[product]`, and its weights below"
+            "1: `product` must be a table of weights [3] | write `[product]`, and the weights below it"
                 .to_owned(),
         ),
         (
@@ -241,7 +241,7 @@ fn every_mistake_in_a_yaml_file_is_named_with_its_line() {
     for (text, wanted) in [
         (
             "preset: strtup",
-            "1: `preset` has to be one of `startup`, `enterprise`, `opensource`, `custom` [strtup] \
+            "1: `preset` must be one of `startup`, `enterprise`, `opensource`, `custom` [strtup] \
              | strtup of 4",
         ),
         ("verison: 1", "1: there is no key `verison` here [verison] | verison of 5"),
@@ -259,12 +259,12 @@ fn every_mistake_in_a_yaml_file_is_named_with_its_line() {
         ),
         (
             "layer0:\r\n  auditability: 11 # x\r\n",
-            "2: `layer0.auditability` has to be a whole number from 1 to 10 [11] | 1 is minimal \
+            "2: `layer0.auditability` must be a whole number from 1 to 10 [11] | 1 is minimal \
              logging, 10 is full audit trail",
         ),
         (
             "layer0:\n  auditability:",
-            "2: `layer0.auditability` has to be a whole number from 1 to 10 [] | 1 is minimal \
+            "2: `layer0.auditability` must be a whole number from 1 to 10 [] | 1 is minimal \
              logging, 10 is full audit trail",
         ),
         (
@@ -274,7 +274,7 @@ fn every_mistake_in_a_yaml_file_is_named_with_its_line() {
         ("layer0:\nlayer1:\nlayer0:", "3: `layer0` is duplicated [layer0]"),
         (
             "layer0: {auditability: 3}",
-            "1: `layer0` is a map of weights [{auditability: 3}] | write the weights below it, one a \
+            "1: `layer0` must be a map of weights [{auditability: 3}] | write the weights below it, one per \
              line",
         ),
         ("layer0:\n\tauditability: 3", "2: a line begins with a tab [\tauditability: 3]"),
@@ -282,13 +282,13 @@ fn every_mistake_in_a_yaml_file_is_named_with_its_line() {
             "layer0:\n  auditability: 3\n    scope_philosophy: 3",
             "3: this line is not indented like those above it [scope_philosophy: 3]",
         ),
-        ("  auditability: 3", "1: this line is indented, and belongs to nothing [auditability: 3]"),
-        ("layer0:\n  - auditability: 3", "2: this is no `key: value` [- auditability: 3]"),
-        ("preset:startup", "1: this is no `key: value` [preset:startup]"),
-        ("preset", "1: this is no `key: value` [preset]"),
-        (": 3", "1: this is no `key: value` [: 3]"),
-        ("version: \"2.3", "1: a text has no end [\"2.3]"),
-        ("version: \"2\" 3", "1: a text has no end [\"2\" 3]"),
+        ("  auditability: 3", "1: this line is indented, but belongs to no key [auditability: 3]"),
+        ("layer0:\n  - auditability: 3", "2: this is not a `key: value` line [- auditability: 3]"),
+        ("preset:startup", "1: this is not a `key: value` line [preset:startup]"),
+        ("preset", "1: this is not a `key: value` line [preset]"),
+        (": 3", "1: this is not a `key: value` line [: 3]"),
+        ("version: \"2.3", "1: the closing quote is missing [\"2.3]"),
+        ("version: \"2\" 3", "1: the closing quote is missing [\"2\" 3]"),
         ("größe: 3", "1: there is no key `größe` here [größe] | größe of 5"),
     ] {
         assert_eq!(wrong(Principles::parse_yaml(text), text), [wanted], "{text}");
@@ -323,7 +323,7 @@ fn the_text_for_the_agent_is_short_for_any_weights() {
     for principles in presets.into_iter().chain([all(1), all(4), all(10)]) {
         let text = principles.text();
         assert!(text.len() < 2560, "{} bytes:\n{text}", text.len());
-        assert!(text.starts_with("# What this project goes by\n"), "{text}");
+        assert!(text.starts_with("# Principles of this project\n"), "{text}");
         assert!(
             text.contains("legal > security > user intent > data integrity > quality > speed > UX")
         );
@@ -337,10 +337,10 @@ fn the_text_for_the_agent_is_short_for_any_weights() {
 fn clear_leanings_come_first_and_as_sentences() {
     let text = Principles::of(Preset::Startup).text();
     let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("`{part}` not in:\n{text}"));
-    assert!(place("- scope_philosophy 2: Build the least") < place("In between"));
-    assert!(place("- cost_efficiency 9: Use libraries") < place("In between"));
+    assert!(place("- scope_philosophy 2: Build the minimum") < place("In between"));
+    assert!(place("- cost_efficiency 9: Use existing libraries") < place("In between"));
     assert!(place("trust_architecture 5 (permissive - strict verification)") > place("In between"));
-    assert!(!Principles::of(Preset::Custom).text().contains("leans clearly"));
+    assert!(!Principles::of(Preset::Custom).text().contains("Clear preferences"));
 }
 
 #[test]

@@ -25,9 +25,9 @@ impl Principles {
                 (Some(layer), DeValue::Table(inner)) => weights(&mut draft, layer, inner),
                 (Some(layer), other) => {
                     let label = format!("this is {}", kind(other));
-                    let message = format!("`{key}` is a table of weights");
+                    let message = format!("`{key}` must be a table of weights");
                     let help = MistakeHelp::Say(format!(
-                        "write `[{}]`, and its weights below",
+                        "write `[{}]`, and the weights below it",
                         layer.name()
                     ));
                     draft.mistakes.push(Mistake::new(value.span(), message, label).help(help));
@@ -61,8 +61,8 @@ impl Principles {
 }
 
 const HEAD: &str = "\
-# What this project goes by when two good things contradict each other: weights from 1 to 10. One
-# that is left out comes from the preset. Show the text for the agent: nightwright principles --show
+# Trade-off priorities of this project: weights from 1 to 10. A missing weight
+# comes from the preset. To print the text for the agent: nightwright principles --show
 ";
 
 fn weights(draft: &mut PrinciplesDraft, layer: Layer, table: &DeTable<'_>) {

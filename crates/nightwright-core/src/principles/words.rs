@@ -22,15 +22,15 @@ impl Principles {
         }
         let leanings = match leanings.as_slice() {
             [] => String::new(),
-            some => format!("\nWhere it leans clearly to one side:\n\n{}", some.concat()),
+            some => format!("\nClear preferences:\n\n{}", some.concat()),
         };
         let others = match others.as_slice() {
             [] => String::new(),
-            some => format!("\nIn between (what 1 means - what 10 means): {}.\n", some.join("; ")),
+            some => format!("\nIn between (meaning of 1 - meaning of 10): {}.\n", some.join("; ")),
         };
         format!(
-            "{INTRODUCTION}{leanings}{others}{RULE}\n    {CONFLICT}: what contradicts what, in a \
-             sentence\n"
+            "{INTRODUCTION}{leanings}{others}{RULE}\n    {CONFLICT}: the two sides of the \
+             conflict, in one sentence\n"
         )
     }
 }
@@ -45,21 +45,21 @@ fn leaning(principle: &Principle, weight: Weight) -> Option<&'static str> {
 }
 
 const INTRODUCTION: &str = "\
-# What this project goes by
+# Principles of this project
 
-Where two good things contradict each other, these weights from 1 to 10 say which gives way.
+These weights from 1 to 10 decide trade-offs.
 ";
 
 const RULE: &str = "
-When two of them, or one of them and the task, cannot both be had:
+If two principles conflict, or a principle and the task:
 
-1. See whether they are compatible after all: most are.
+1. Check whether they are compatible after all: most are.
 2. Constraints (what must be, or must not be) come before objectives (what would be good).
 3. Then: legal > security > user intent > data integrity > quality > speed > UX.
 
-Note the choice and why in a sentence, and continue. If even that settles nothing, leave it open, \
-continue with other work, and put this on a line of your last message, not indented; it may be decided \
-for you:
+Note the choice and the reason in one sentence, and continue. If these rules do not settle it, \
+continue with other work. Put this on a line of your last message, not indented. The conflict may \
+then be decided for you:
 ";
 
 /// The request to write principles into a file, with an example. `wrong` describes the mistake in
@@ -67,15 +67,15 @@ for you:
 pub fn request(file: &str, wrong: Option<&str>) -> String {
     let beginning = match wrong {
         None => format!(
-            "This project has no principles yet: weights that say what gives way where two good \
-             things contradict each other. Before anything else write them into `{file}`, by what \
-             the task and the project show of what is wanted."
+            "This project has no principles yet: weights from 1 to 10 that decide trade-offs. \
+             Before anything else, write them into `{file}`. Choose them by the intentions that \
+             the task and the project show."
         ),
         Some(wrong) => format!(
-            "The principles of this project, weights that say what gives way where two good things \
-             contradict each other, are in `{file}` and cannot be used as they are:\n\n{wrong}\n\n\
-             Before anything else, fix that file. Keep what it says as far as it can be \
-             understood; what is missing, choose by what the task and the project show."
+            "The principles of this project, weights from 1 to 10 that decide trade-offs, are in \
+             `{file}`. The file is invalid:\n\n{wrong}\n\n\
+             Before anything else, fix that file. Keep everything in it that can be understood. \
+             Choose missing weights by the intentions that the task and the project show."
         ),
     };
     let presets = Preset::ALL.map(|preset| format!("- `{}`: {}\n", preset.name(), preset.about()));
@@ -87,11 +87,11 @@ pub fn request(file: &str, wrong: Option<&str>) -> String {
         format!("- `[{}]`: {}\n", layer.name(), named.join(", "))
     });
     format!(
-        "{beginning} Then do the work of this iteration. It is TOML:\n\n\
+        "{beginning} Then do the work of this iteration. The format is TOML:\n\n\
          ```toml\n{EXAMPLE}```\n\n\
          The presets:\n\n{}\n\
-         A weight is a whole number from 1 to 10, and one that is left out is the preset's. These \
-         are all there are (what 1 means - what 10 means):\n\n{}",
+         A weight is a whole number from 1 to 10. A missing weight comes from the preset. These \
+         are all weights (meaning of 1 - meaning of 10):\n\n{}",
         presets.concat(),
         tables.concat().trim_end()
     )

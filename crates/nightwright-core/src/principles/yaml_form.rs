@@ -59,17 +59,17 @@ impl<'t> YamlReader<'t> {
             return self.wrong(span, "a line begins with a tab", "use spaces");
         }
         let Some((key, value)) = split(start, content) else {
-            return self.wrong(span, "this is no `key: value`", "here");
+            return self.wrong(span, "this is not a `key: value` line", "here");
         };
         let value = match plain(value) {
             Ok(value) => value,
-            Err((span, label)) => return self.wrong(span, "a text has no end", label),
+            Err((span, label)) => return self.wrong(span, "the closing quote is missing", label),
         };
         match (indent, self.within) {
             (0, _) => self.outermost(&key, value),
             (_, YamlContext::Unknown) => {}
             (_, YamlContext::Nothing) => {
-                self.wrong(span, "this line is indented, and belongs to nothing", "here");
+                self.wrong(span, "this line is indented, but belongs to no key", "here");
             }
             (_, YamlContext::Map(_, Some(first))) if first != indent => {
                 self.wrong(span, "this line is not indented like those above it", "here");
@@ -98,8 +98,8 @@ impl<'t> YamlReader<'t> {
         }
         match (layer, name) {
             (Some(_), _) if !value.0.is_empty() => {
-                let message = format!("`{name}` is a map of weights");
-                let help = MistakeHelp::Say("write the weights below it, one a line".to_owned());
+                let message = format!("`{name}` must be a map of weights");
+                let help = MistakeHelp::Say("write the weights below it, one per line".to_owned());
                 let mistake = Mistake::new(value.1, message, "this is something else");
                 self.draft.mistakes.push(mistake.help(help));
             }

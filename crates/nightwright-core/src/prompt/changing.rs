@@ -100,21 +100,21 @@ pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<S
         kept.push(format!("[{left_out} older {decisions} left out here]"));
     }
     kept.reverse();
-    let intro = "These conflicts came up before. They are decided, and that holds:";
+    let intro = "These conflicts came up before. The decisions still hold:";
     (!kept.is_empty()).then(|| format!("{intro}\n\n{}", kept.join("\n\n")))
 }
 
 /// The feedback about a conflict that was decided for the next iteration.
 pub(crate) fn decided_now(decided: &Decision) -> String {
     let what = unresolved(&decided.conflict);
-    format!("{what} It is decided, and holds:\n\n{}", block(&decided.decision))
+    format!("{what} The decision, which holds from now on:\n\n{}", block(&decided.decision))
 }
 
 /// The feedback about a conflict that had been decided before.
 pub(crate) fn decided_before(decided: &Decision) -> String {
     let Decision { iteration, conflict, decision } = decided;
-    let what = unresolved(conflict);
-    format!("{what} It was decided in iteration {iteration}, and holds:\n\n{}", block(decision))
+    let (what, decision) = (unresolved(conflict), block(decision));
+    format!("{what} Iteration {iteration} decided it, and the decision holds:\n\n{decision}")
 }
 
 /// The reason why a completion marker was not counted. Its first line is one sentence.
@@ -122,7 +122,7 @@ pub(crate) fn marker_ignored(because: &str) -> String {
     format!(
         "Your completion marker was not counted because {because}.\n\
          If the whole goal is reached, put the marker alone on the last line of your last message. \
-         If anything is open, leave it out."
+         If any work is open, do not write it."
     )
 }
 
@@ -131,9 +131,9 @@ pub(crate) fn undecided(conflict: &str) -> String {
     format!("{} {BY_ITSELF}", unresolved(conflict))
 }
 
-const BY_ITSELF: &str = "Nobody decided it for you. Decide it by the order, note the decision and \
-    why, and go on: constraints come before objectives; after that legal > security > user intent \
-    > data integrity > quality > speed > UX.";
+const BY_ITSELF: &str = "The conflict was not decided. Decide it yourself, note the decision and \
+    the reason, and continue. Constraints come before objectives. Then: legal > security > user \
+    intent > data integrity > quality > speed > UX.";
 
 fn unresolved(conflict: &str) -> String {
     format!("The last iteration could not resolve: \"{}\".", quoted(conflict, CONFLICT_MAX))
@@ -163,14 +163,14 @@ pub(super) fn principles_wanted(
 pub(super) fn notes_instructions(settings: &Settings) -> Option<String> {
     let place = match (&settings.notes_file, &settings.files.list) {
         (Some(notes), _) => format!("create or update `{notes}`"),
-        (None, Some(list)) => format!("keep the section `## Notes` at the end of `{list}` true"),
+        (None, Some(list)) => format!("update the section `## Notes` at the end of `{list}`"),
         (None, None) => return None,
     };
     Some(format!(
-        "Before you end, {place} for the iteration that follows: what is done, what is open, what \
-         to do next, and what you found out the hard way. Keep it short and true: remove what is \
-         stale, and rewrite what no longer holds instead of adding to the end. It is no place for \
-         anything that belongs into the project itself."
+        "Before you end, {place} for the next iteration: what is done, what is open, what to do \
+         next, and what was hard to find out. Keep it short and true: remove or rewrite outdated \
+         text instead of adding to the end. Do not write anything there that belongs in the \
+         project itself."
     ))
 }
 
@@ -183,32 +183,32 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
     if let Some(previous) = &briefing.previous {
         if !previous.summary.trim().is_empty() {
             let summary = quoted(&previous.summary, SUMMARY_MAX);
-            writes(&mut text, format_args!(" The one before said: “{summary}”"));
+            writes(&mut text, format_args!(" The one before reported: “{summary}”"));
         }
         if let Some(TaskProgress { completed, total }) = previous.progress {
             writes(&mut text, format_args!(" Done by then: {completed} of {total}."));
         }
         if let Some(phase) = previous.phase.as_deref().filter(|phase| !phase.trim().is_empty()) {
-            writes(&mut text, format_args!(" It was at: {}.", quoted(phase, PHASE_MAX)));
+            writes(&mut text, format_args!(" Its phase: {}.", quoted(phase, PHASE_MAX)));
         }
     }
     remaining_limits(&mut text, &briefing.remaining);
     if briefing.cut_off {
         text.push_str(
             "\n\nAn earlier attempt at this iteration was cut off, and its work may be half done. \
-             Look at what it left in the project first, then finish it or take it back.",
+             Look at what it left in the project first, then finish or revert it.",
         );
     }
     match briefing.kind {
         IterationKind::Work if briefing.last => text.push_str(
-            "\n\nNo other iteration follows this one. Finish what is most worth finishing, and \
-             leave everything so that somebody else can go on from it.",
+            "\n\nThis is the last iteration. Finish the most valuable open work, and leave the \
+             project in a state from which someone else can continue.",
         ),
         IterationKind::Work | IterationKind::VerifyOnly => {}
         IterationKind::WrapUp => text.push_str(
-            "\n\nThe limits of this run are nearly used up, and this is the wrap-up. Start nothing \
-             new: finish what is nearly finished, take back what is not, bring the project into \
-             order, and write down where it stands.",
+            "\n\nThe limits of this run are nearly used up. Start nothing new. Finish what is \
+             nearly finished, and revert what is not. Bring the project into a working state, and \
+             write down where it stands.",
         ),
     }
     text
@@ -229,6 +229,6 @@ fn remaining_limits(text: &mut String, left: &RemainingLimits) {
     .flatten()
     .collect();
     if !parts.is_empty() {
-        writes(text, format_args!("\n\nLeft for the whole run: {}.", parts.join("; ")));
+        writes(text, format_args!("\n\nRemaining for the whole run: {}.", parts.join("; ")));
     }
 }

@@ -21,7 +21,9 @@ pub(super) fn checks(user: &mut String, settings: &Settings) {
     if settings.verify.commands.is_empty() {
         return;
     }
-    user.push_str("\nThese commands have to pass in the end, and are run without you:\n\n");
+    user.push_str(
+        "\nnightwright runs these commands before it accepts a claim; all must pass:\n\n",
+    );
     for command in &settings.verify.commands {
         writes(user, format_args!("- `{command}`\n"));
     }
@@ -35,28 +37,29 @@ pub(super) fn status(user: &mut String, settings: &Settings) {
     }
     let evidence = &settings.completion.evidence;
     let complete = if evidence.contains(&EvidenceKind::Status) {
-        "`complete` is `true` only when the whole task is done and you have checked that it is: it \
-         is put to the proof."
+        "`complete` is `true` only when the whole task is done and you have verified that. \
+         nightwright checks it."
     } else if evidence.is_empty() {
-        "`complete` is for people to read."
+        "`complete` is only for people to read."
     } else {
-        "`complete` is for people; how completion is claimed is said below."
+        "`complete` is only for people to read. To claim completion, see below."
     };
     // Without evidence, the file is not read.
     let failed = if evidence.is_empty() {
         ""
     } else {
-        "\n- If the task cannot be done at all, write `\"status\": \"failed\"` and why into \
-         `summary`: that ends the run."
+        "\n- If the task cannot be done at all, write `\"status\": \"failed\"`, and the reason \
+         into `summary`. That ends the run."
     };
     let text = format!(
-        "Keep `{file}` up to date: write it whenever you finish something, and before you end. It \
-         is one JSON object:\n\n```json\n{EXAMPLE}\n```\n\n\
+        "Keep `{file}` up to date: write it when you finish something, and before you end. It is \
+         one JSON object:\n\n```json\n{EXAMPLE}\n```\n\n\
          - {complete}\n\
          - `progress` counts the pieces of the whole task, not of this iteration.\n\
          - `worked` is `false` if there was nothing for you to do in this iteration.\n\
-         - `summary` says in a sentence what you did, `phase` where the task is.\n\
-         - `blockers` names what only a person can give, in one sentence each; else it is empty.\
+         - `summary` says in one sentence what you did. `phase` names the part of the task.\n\
+         - `blockers` lists the things that only a person can provide, in one sentence each; \
+         otherwise it is empty.\
          {failed}"
     );
     section(user, "The status file", &text);
@@ -81,13 +84,12 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
     for kind in &completion.evidence {
         let way = match kind {
             EvidenceKind::Promise => format!(
-                "When the whole goal is reached and you have checked that it is, put this alone \
-                 on the last line of your last message:\n\n    {PROMISE}"
+                "When the whole goal is reached and you have verified that, put this alone on the \
+                 last line of your last message:\n\n    {PROMISE}"
             ),
             EvidenceKind::Signal => format!(
-                "When you looked for anything left to do for the goal and found nothing, put this \
-                 on a line of your last message, not indented, without quotes or backticks:\n\n    \
-                 {}",
+                "When you searched for remaining work and found none, put this on a line of your \
+                 last message, not indented, without quotes or backticks:\n\n    {}",
                 completion.signal
             ),
             EvidenceKind::EndPhrase => match &completion.end_phrase {
@@ -101,12 +103,12 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
                     .to_owned()
             }
             EvidenceKind::Todo | EvidenceKind::Plan => {
-                "Tick a box of the list when its item is done and checked, and no sooner."
+                "Check a box of the checklist when its item is done and verified, never before."
                     .to_owned()
             }
             EvidenceKind::Planned => format!(
-                "When the plan has a box for everything that is open and needs no further change, \
-                 put this alone on the last line of your last message:\n\n    {PROMISE}"
+                "When the plan has a box for all open work and needs no further change, put this \
+                 alone on the last line of your last message:\n\n    {PROMISE}"
             ),
             EvidenceKind::NoProgress | EvidenceKind::Asked => continue,
         };
@@ -115,11 +117,11 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
         }
     }
     let text = if ways.is_empty() {
-        "Nothing you say ends the work: do the next useful piece of it.".to_owned()
+        "No message of yours ends the run. Do the next useful piece of work.".to_owned()
     } else {
         format!(
-            "{}\n\nA claim is put to the proof, and one that is not true costs an iteration. While \
-             anything is open, leave these words out altogether.",
+            "{}\n\nnightwright verifies every claim; a false claim wastes an iteration. While any \
+             work is open, do not claim completion.",
             ways.join("\n\n")
         )
     };

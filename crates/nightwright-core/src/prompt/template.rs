@@ -64,7 +64,7 @@ impl TemplateValues {
             "lint_command" => text(&commands.lint),
             "branch" => text(&surroundings.branch),
             "base_branch" => text(&surroundings.base_branch),
-            other => unreachable!("`{other}` is no token"),
+            other => unreachable!("`{other}` is not a token"),
         };
         Self(TOKENS.iter().map(|(name, _)| (*name, value(name))).collect())
     }
@@ -111,7 +111,10 @@ fn is_plain(template: &str) -> Result<(), (usize, String)> {
             Some(b'{') => {
                 let (inside, after) = closed("}}")?;
                 if !is_name(inside) {
-                    return Err((line, format!("`{inside}` is no name; only names are inserted")));
+                    return Err((
+                        line,
+                        format!("`{inside}` is not a name; only names are inserted"),
+                    ));
                 }
                 after
             }

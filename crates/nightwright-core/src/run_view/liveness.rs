@@ -39,7 +39,7 @@ impl JournalBreak {
     pub fn sentence(self) -> String {
         match self {
             Self::Damaged { line } => {
-                format!("Outcome unknown: the journal is damaged from line {line} on")
+                format!("Outcome unknown: the journal is damaged from line {line}")
             }
             Self::Newer { line } => format!(
                 "Outcome unknown: a newer nightwright wrote the journal from line {line} on"

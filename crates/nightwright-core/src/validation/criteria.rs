@@ -36,57 +36,57 @@ pub const CRITERIA: [Criterion; 10] = [
         "outcome",
         "The goal is stated as an outcome",
         "Would two readers agree on what is different in the world when all is done? An activity \
-         (\"improve\", \"work on\", \"look into\") is no outcome.",
+         (\"improve\", \"work on\", \"look into\") is not an outcome.",
     ),
     required(
         "checkable",
         "Someone else can check that the work is finished",
         "Is there a list of conditions that can each be answered with yes or no from the project \
-         alone? \"Works well\" and \"is clean\" are no conditions.",
+         alone? \"Works well\" and \"is clean\" are not conditions.",
     ),
     required(
         "verification",
-        "How to verify is said, with commands",
-        "Are there exact commands or steps, and what they show when all is well?",
+        "Verification: exact commands are given",
+        "Are there exact commands or steps, and the output that means success?",
     ),
     required(
         "scope",
-        "What belongs to the work, and what does not, is said",
-        "Is there a line that keeps an eager agent from doing more, and a lazy one from doing less?",
+        "Scope: what belongs to the work, and what does not",
+        "Is there a boundary that keeps an eager agent from doing more, and a lazy one from less?",
     ),
     required(
         "steps",
-        "The work is in small parts, in an order",
-        "Can each part be finished and verified in one sitting before the next one begins, and does \
-         none need a later one?",
+        "The work is split into small, ordered parts",
+        "Can each part be finished and verified in one sitting before the next one begins, without \
+         a later one?",
     ),
     required(
         "self_contained",
-        "No question is left open and no person is needed",
-        "Is every decision taken, every reference to be found, every access there? A choice that is \
-         left to the agent on purpose is no open question.",
+        "No open questions, and no person needed",
+        "Is every decision made, every referenced thing available, every access granted? A choice \
+         that is left to the agent on purpose is not an open question.",
     ),
     required(
         "constraints",
-        "What must not be touched is said",
-        "Are interfaces, files, data, dependencies or habits named that have to stay as they are, or \
-         does it say that there are none?",
+        "Constraints: what must not change",
+        "Do the instructions name the interfaces, files, data, dependencies or conventions that \
+         must not change, or say that there are none?",
     ),
     recommended(
         "places",
         "Files and places are named",
-        "Does the reader know where to begin, and are those places really there?",
+        "Does the reader know where to begin, and do those places exist?",
     ),
     recommended(
         "examples",
         "There is an example of the expected result",
-        "Is there at least one concrete input with its output, or a piece of the wanted result?",
+        "Is there at least one concrete input with its output, or a part of the expected result?",
     ),
     recommended(
         "when_stuck",
-        "What to do when stuck is said",
-        "Does it say which way out is acceptable, what may be left for last, and what has to be \
-         written down then?",
+        "Guidance for getting stuck",
+        "Do the instructions say which solution is acceptable then, what to leave for last, and \
+         what to write down?",
     ),
 ];
 

@@ -86,7 +86,7 @@ fn mark(finding: &CriterionResult) -> &'static str {
     match (finding.ruling, finding.criterion.weight) {
         (Ruling::Pass, Importance::Required | Importance::Recommended) => "pass",
         (Ruling::Fail, Importance::Required) => "FAIL",
-        (Ruling::Fail, Importance::Recommended) => "miss",
+        (Ruling::Fail, Importance::Recommended) => "FAIL (recommended)",
     }
 }
 
@@ -120,9 +120,9 @@ mod tests {
         for words in [
             "# Validation of `t`\n\n**fail**: 6 of 7 required criteria are met, 2 of 3 recommended",
             "Judged 2026-03-04 05:06 UTC by m; cost $0.01.",
-            "| FAIL | What belongs to the work, and what does not, is said | a \\| b c |",
-            "| miss | There is an example of the expected result | a \\| b c |",
-            "### What belongs to the work, and what does not, is said (required)\n\na \\| b c\n\n\
+            "| FAIL | Scope: what belongs to the work, and what does not | a \\| b c |",
+            "| FAIL (recommended) | There is an example of the expected result | a \\| b c |",
+            "### Scope: what belongs to the work, and what does not (required)\n\na \\| b c\n\n\
              > Leave out:\n> - the docs\n",
         ] {
             assert!(text.contains(words), "no {words:?} in:\n{text}");
@@ -133,7 +133,7 @@ mod tests {
     fn the_table_explains_only_what_failed() {
         let text = table(&judgement());
         assert!(text.starts_with("required\n  pass  The goal is stated as an outcome\n"), "{text}");
-        assert!(text.contains("  FAIL  What belongs"), "{text}");
+        assert!(text.contains("  FAIL  Scope: what belongs"), "{text}");
         assert!(text.contains("        a | b c\n        try: Leave out: - the docs\n"), "{text}");
         assert_eq!(text.matches("try:").count(), 2, "{text}");
         assert!(

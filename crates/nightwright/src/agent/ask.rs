@@ -163,11 +163,11 @@ impl AgentAnswer {
             AttemptOutcome::UsageLimited { until: Some(until) } => {
                 let until = local(*until);
                 Failure::trouble(format!("the account's usage limit is reached until {until}"))
-                    .hint("try again then; nothing was changed")
+                    .hint("try again then")
             }
             AttemptOutcome::UsageLimited { until: None } | AttemptOutcome::RateLimited => {
                 Failure::trouble("the account's limit is reached; the reset time is unknown")
-                    .hint("try again in a few minutes; nothing was changed")
+                    .hint("try again in a few minutes")
             }
             AttemptOutcome::AttemptBudget => {
                 Failure::trouble("the agent reached the cost limit before it answered")
@@ -195,7 +195,7 @@ impl AgentAnswer {
             }
         };
         Some(match self.report.outcome.consequence() {
-            Consequence::Retry => failure.hint("try again; nothing was changed"),
+            Consequence::Retry => failure.hint("try again"),
             Consequence::Assess
             | Consequence::AssessWorkTree
             | Consequence::Wait { .. }

@@ -38,8 +38,8 @@ use crate::trust::TrustItem;
 const ANSWERS: u32 = 3;
 
 /// The system prompt of a call without tools.
-const SYSTEM: &str = "You judge work that another agent has done, strictly and only by what you \
-    are shown. You have no tools, and no one can answer a question.";
+const SYSTEM: &str = "You judge work that another agent has done. Be strict, and use only the \
+    evidence that you are shown. You have no tools. Do not ask questions.";
 
 /// The program that a run uses as its agent.
 #[derive(Debug)]
@@ -109,8 +109,8 @@ impl AgentProgram {
         match self {
             Self::Claude => claude::introduce(agent, settings, level),
             Self::Command(_) if level.shows_messages() => eprint_safe(&format!(
-                "The agent is `{}`: what it may do is up to it, and what it costs is estimated by \
-                 its time.",
+                "The agent is `{}`. nightwright does not control its permissions, and estimates its \
+                 cost from its running time.",
                 agent.path
             )),
             Self::Command(_) | Self::Rehearsal(_) => {}

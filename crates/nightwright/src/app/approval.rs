@@ -203,11 +203,13 @@ fn indented(text: &str) -> Vec<String> {
 fn refused(list: &str, flags: TrustFlags) -> Failure {
     let hint = match flags {
         TrustFlags::There => {
-            "look at it and approve it: nightwright trust; for this run only: --yes; to leave it \
-             out: --ignore-untrusted"
+            "review and approve it with `nightwright trust`; add --yes to approve it for this run \
+             only, or --ignore-untrusted to skip it"
         }
-        TrustFlags::Yes => "look at it and approve it: nightwright trust; for this run only: --yes",
-        TrustFlags::NotThere => "look at it and approve it: nightwright trust",
+        TrustFlags::Yes => {
+            "review and approve it with `nightwright trust`; add --yes to approve it for this run only"
+        }
+        TrustFlags::NotThere => "review and approve it with `nightwright trust`",
     };
     Failure::usage(format!("this project would run something that you have not approved:\n{list}"))
         .hint(hint)

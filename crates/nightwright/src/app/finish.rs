@@ -136,8 +136,8 @@ impl FinishedHook<'_> {
                 if spec.level.shows_messages() {
                     let most = human(spec.settings.hooks.timeout);
                     stderr.write_line(&format!(
-                        "The hook `finished` is running; it has {most}. Ctrl-C leaves without \
-                         waiting for it."
+                        "The hook `finished` is running; it has {most}. Ctrl-C \
+                         kills it after 5 seconds."
                     ));
                 }
                 finished.await
@@ -202,7 +202,7 @@ fn record_in_task(spec: &RunSpec, finished: &FinishedRun) {
         Ok(_) => {}
         Err(error) => {
             let why = error.message;
-            stderr.write_line(&format!("warning: the state of the task is not noted: {why}"));
+            stderr.write_line(&format!("warning: cannot record the state of the task: {why}"));
         }
     }
 }

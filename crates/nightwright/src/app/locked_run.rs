@@ -96,13 +96,16 @@ fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
         match free {
             Ok(true) => {}
             Ok(false) => {
-                return Err(Failure::trouble(format!("processes of run {} don't end", run.id()))
-                    .hint("look for them with `ps`; they were sent SIGKILL"));
+                return Err(Failure::trouble(format!(
+                    "processes of run {} survived SIGKILL",
+                    run.id()
+                ))
+                .hint("find them with `ps`"));
             }
             Err(error) => {
                 let path = path.display();
                 return Err(Failure::trouble(format!("cannot lock `{path}`: {error}"))
-                    .hint("make it yours, or remove it if nothing of that run is alive"));
+                    .hint("change its owner to your user, or remove it if no process of that run is alive"));
             }
         }
     }
@@ -132,7 +135,7 @@ fn held(project: &Path, error: LockError) -> Failure {
             let (who, hint) = match held.owner {
                 Some(LockOwner { run, pid, since, .. }) => (
                     format!("run {run} (pid {pid}, since {since:.0})"),
-                    format!("wait for it to end, or stop it: nightwright stop {run}"),
+                    format!("wait for it to end, or run `nightwright stop {run}`"),
                 ),
                 None => ("another run".to_owned(), "wait for it to end".to_owned()),
             };

@@ -30,8 +30,8 @@ pub(super) fn unmasked_recorder(
         if let Err(error) = save_operator_message(&folder, text) {
             let why = Failure::because(&error).message;
             notes.warn(format!(
-                "what was just said has a secret in it and cannot be kept: {why}; should the run be \
-                 resumed before the agent got it, the agent gets a mask"
+                "cannot save a message that contains a secret: {why}. If the run is resumed before \
+                 the agent receives the message, the agent receives it with the secret masked"
             ));
         }
     })

@@ -61,7 +61,7 @@ impl WarningSink {
         if terminal || error.kind() == io::ErrorKind::BrokenPipe {
             return;
         }
-        self.warn(format!("what happens is no longer printed: {error}"));
+        self.warn(format!("events are no longer printed: {error}"));
     }
 
     fn warn(&self, text: String) {

@@ -340,7 +340,7 @@ fn limit(
         ),
         LimitRefusal::OnlyTokens => {
             Failure::usage("a limit of tokens alone does not limit a run with an agent command")
-                .hint("such a program reports no tokens; give -m, --max-cost or --max-duration")
+                .hint("add -m, --max-cost or --max-duration: such a program reports no tokens")
         }
     })
 }

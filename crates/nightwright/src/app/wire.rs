@@ -250,8 +250,8 @@ fn warn_first(
     for (name, phrase) in phrases {
         if phrase.is_some_and(|phrase| spec.secrets.hides(phrase)) {
             warnings.warn(format!(
-                "the {name} has a secret in it: it is masked in what the agent says, and \
-                 completion is never seen by it"
+                "the {name} contains a secret: nightwright masks it in the agent's output and can \
+                 never detect it"
             ));
         }
     }

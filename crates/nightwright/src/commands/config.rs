@@ -147,7 +147,7 @@ impl ConfigTarget {
         let (project, task) = self.find()?;
         match task {
             _ if whose.user => ConfigFile::user(variable).ok_or_else(|| {
-                Failure::trouble("there is no place for your own configuration")
+                Failure::trouble("cannot find the folder of your configuration")
                     .hint("set `HOME` or `XDG_CONFIG_HOME` to an absolute path")
             }),
             Some(task) => ConfigFile::task(&project, task),
@@ -170,7 +170,7 @@ fn set(
     let value = key.kind.parse(&pieces).map_err(|allowed| {
         let shows = pieces.len() == 1 && !key.kind.is_secret();
         let given = if shows { format!("`{}`", pieces[0]) } else { "this".to_owned() };
-        Failure::usage(format!("`{}` cannot be {given}: it has to be {allowed}", key.name))
+        Failure::usage(format!("`{}` cannot be {given}: it must be {allowed}", key.name))
     })?;
     let old = file.read()?.unwrap_or_default();
     // If the file is not valid TOML, the error is shown below.
@@ -227,7 +227,7 @@ fn write(file: &ConfigFile, old: &str, new: &str) -> Result<(), Failure> {
         // An earlier error is shown at its position in the file.
         let error = read(old).err().unwrap_or(error);
         let failure = Failure::from(error);
-        return Err(failure.hint(format!("`{}` was not changed", file.path().display())));
+        return Err(failure.and(&format!("`{}` was not changed", file.path().display())));
     }
     file.write(new)
 }

@@ -103,7 +103,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("task restore", &[
         ("nightwright task restore migrate-api", "Restore the newest archive of a task"),
-        ("nightwright task restore .nightwright/archive/migrate-api-20261115T233412Z.tar.gz", "Restore this archive"),
+        ("nightwright task restore .nightwright/archive/migrate-api-20261115T233412.123Z.tar.gz", "Restore this archive"),
         ("nightwright task restore migrate-api --yes", "Replace the existing task, after archiving it"),
     ]),
     ("task delete", &[
@@ -202,8 +202,8 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright principles --show", "Print the current principles"),
     ]),
     ("notify", &[
-        ("nightwright notify test", "Send a test notification to every configured address"),
-        ("nightwright config set --user notify.url https://ntfy.sh/a-name-nobody-guesses", "Configure an address for all your projects"),
+        ("nightwright notify test", "Send a test notification to every configured URL"),
+        ("nightwright config set --user notify.url https://ntfy.sh/a-name-only-you-know", "Configure a URL for all your projects"),
     ]),
     ("notify test", &[
         ("nightwright notify test", "Send a test notification"),
@@ -231,7 +231,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright inspect stream.ndjson --exit-code 1 --json", "Print how a run would classify the attempt, as JSON"),
     ]),
     ("prompt", &[
-        ("nightwright prompt migrate-api", "Print the prompt of the next iteration"),
+        ("nightwright prompt migrate-api", "Print the prompt of the first iteration"),
         ("nightwright prompt -p \"fix the tests\" --system", "Print the addition to the system prompt"),
         ("nightwright prompt migrate-api --json", "Print both as JSON"),
     ]),

@@ -43,9 +43,35 @@ const GROUPS: &[CommandGroup] = &[
     ("Other", &["inspect", "prompt", "man", "completions", "help", "version"]),
 ];
 
+/// Options that are parsed but have no effect on a command, so that its help does not list them.
+const WITHOUT_EFFECT: [(&str, &[&str]); 3] = [
+    ("plan", &["mode"]),
+    ("build", &["mode"]),
+    (
+        "prompt",
+        &["detach", "verbose", "quiet", "output", "include_messages", "color", "require_complete"],
+    ),
+];
+
+/// The selector of commands that need a run that is active.
+const ACTIVE_RUN: &str =
+    "Id of the run, the beginning of the id, or the name of its task [default: the current run]";
+
 /// Adds examples to every command, and the overview to the program.
 pub(super) fn dressed(root: Command) -> Command {
     let overview = overview(&root);
+    let root = WITHOUT_EFFECT.iter().fold(root, |root, (name, options)| {
+        root.mut_subcommand(name, |command| {
+            options.iter().fold(command, |command, option| {
+                command.mut_arg(option, |option| option.hide(true))
+            })
+        })
+    });
+    let root = ["stop", "pause"].iter().fold(root, |root, name| {
+        root.mut_subcommand(name, |command| {
+            command.mut_arg("run", |run| run.help(ACTIVE_RUN).long_help(None::<&str>))
+        })
+    });
     with_examples(root, "").help_template(overview)
 }
 

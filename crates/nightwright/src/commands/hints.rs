@@ -100,7 +100,7 @@ const NO_ERRORS: [&str; 33] = [
     "text.rs",
 ];
 /// Hints of errors that no test can provoke from outside.
-const NOT_PROVOKED: [&str; 1] = ["look for it: nightwright status"];
+const NOT_PROVOKED: [&str; 1] = ["run `nightwright status` to find it"];
 
 /// A new hint with a command needs a test that pastes it, in `tests/it/error_hints`.
 #[test]

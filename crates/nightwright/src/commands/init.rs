@@ -56,14 +56,14 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
     let setup = if options.yes {
         by_default(look)
     } else if !terminal::is_there() {
-        eprint_safe(
-            "There is no terminal to ask on: using the detected commands and the permissions `usual`.",
-        );
+        eprint_safe("Not a terminal: using the detected commands and the permissions `usual`.");
         by_default(look)
     } else {
         match look.ask(&mut terminal) {
             Ok(setup) => setup,
-            Err(gone) => return terminal::cancelled(gone, "`--yes` uses what was detected"),
+            Err(gone) => {
+                return terminal::cancelled(gone, "use `--yes` to accept the detected values");
+            }
         }
     };
     let show = |written: &InitResult| show(written, &setup);
@@ -122,11 +122,11 @@ fn show(written: &InitResult, setup: &InitPlan) -> Result<(), Failure> {
     }
     let tests = match &setup.choices.commands.test {
         Some(test) => format!(
-            "`{test}` has to pass before work counts as done (`verify.commands`). Writing it there \
-             approves it: nightwright runs it without asking again."
+            "A claim is accepted only if `{test}` passes (`verify.commands`). This approves the \
+             command: nightwright runs it without asking again."
         ),
         None => format!(
-            "There is no test command: a model alone will judge whether work is done. Better set \
+            "No test command found: only a model judges the work. To add a check, set \
              `verify.commands` in `{CONFIG}`."
         ),
     };

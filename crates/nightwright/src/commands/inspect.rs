@@ -403,7 +403,7 @@ fn carried(words: &TextEvidence) -> impl Iterator<Item = (&'static str, &'static
         (words.signal, ("signal", "the completion signal")),
         (words.end_phrase, ("end_phrase", "the end phrase")),
         (words.states_done, ("states_done", "that the work is done")),
-        (!words.blockers.is_empty(), ("blockers", "what blocks it")),
+        (!words.blockers.is_empty(), ("blockers", "a blocker")),
     ];
     all.into_iter().filter(|(there, _)| *there).map(|(_, names)| names)
 }
@@ -435,7 +435,7 @@ fn summary(report: &AttemptReport) -> String {
     ));
     let carried: Vec<_> = carried(&report.text_evidence).map(|(_, words)| words).collect();
     if !carried.is_empty() {
-        lines.push(format!("  its last words say: {}", carried.join(", ")));
+        lines.push(format!("  final message contains: {}", carried.join(", ")));
     }
     if !report.denied.is_empty() {
         let what = |denial: &Denial| denial::what(&denial.tool, &denial.input);
@@ -443,7 +443,7 @@ fn summary(report: &AttemptReport) -> String {
         lines.push(format!("  denied: {}", names(&denied)));
     }
     if stream.bad_lines > 0 {
-        lines.push(format!("  lines that are no messages: {}", stream.bad_lines));
+        lines.push(format!("  lines that are not messages: {}", stream.bad_lines));
     }
     if stream.unknown_events > 0 {
         let (number, kinds) = (stream.unknown_events, names(&report.unknown));
@@ -459,18 +459,18 @@ fn names(names: &[String]) -> String {
 
 fn next(outcome: &AttemptOutcome) -> String {
     match outcome.consequence() {
-        Consequence::Assess => "the work is looked at".to_owned(),
+        Consequence::Assess => "assess the work".to_owned(),
         Consequence::AssessWorkTree => {
-            "the work is looked at; if there is none, another attempt".to_owned()
+            "assess the work, or start another attempt if there is none".to_owned()
         }
-        Consequence::Retry => "another attempt".to_owned(),
+        Consequence::Retry => "start another attempt".to_owned(),
         Consequence::Wait { until: Some(until), .. } => {
-            format!("another attempt after {until}")
+            format!("wait until {until}, then start another attempt")
         }
-        Consequence::Wait { until: None, .. } => "another attempt after a while".to_owned(),
+        Consequence::Wait { until: None, .. } => "wait, then start another attempt".to_owned(),
         Consequence::FailIteration { .. } => {
-            "the iteration has failed: this prompt cannot work".to_owned()
+            "fail the iteration: this prompt cannot work".to_owned()
         }
-        Consequence::EndRun { .. } => "the run ends".to_owned(),
+        Consequence::EndRun { .. } => "end the run".to_owned(),
     }
 }

@@ -98,12 +98,9 @@ fn conclude(
         None => {}
     }
     if printer.view.finished.is_none() && !printer.alive {
-        advise(&format!(
-            "the process of run {run} is gone, and the run has not ended; to continue it: \
-             nightwright resume {run}"
-        ));
+        advise(&format!("run {run} crashed; to continue it, run `nightwright resume {run}`"));
     } else if printer.alive && !follow && io::stdout().is_terminal() {
-        advise(&format!("run {run} is running; to follow it: nightwright log -f {run}"));
+        advise(&format!("run {run} is running; to follow it, run `nightwright log -f {run}`"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -116,22 +113,24 @@ fn nothing(found: &SelectedRun, printer: &LogPrinter) -> Result<ExitCode, Failur
         LogSource::Events => "event",
     };
     if printer.alive {
-        advise(&format!("run {run} has no {what} yet; to wait for it: nightwright log -f {run}"));
+        advise(&format!(
+            "run {run} has no {what} yet; to wait for it, run `nightwright log -f {run}`"
+        ));
         return Ok(ExitCode::SUCCESS);
     }
     let failure = if found.folder.pruned().exists() {
         Failure::trouble(format!(
-            "the {what} of run {run} is gone: it was pruned to make room (`logs.keep_runs`, \
+            "the {what} of run {run} was pruned to make room (`logs.keep_runs`, \
              `logs.max_bytes`)"
         ))
     } else {
         Failure::trouble(format!("there is no {what} of run {run}"))
     };
     Err(failure.hint(match printer.what {
-        LogSource::Events => format!("its folder is `{}`", found.folder.path().display()),
+        LogSource::Events => format!("look into its folder `{}`", found.folder.path().display()),
         LogSource::Log | LogSource::Raw => format!(
-            "its events are still there: nightwright log {run} --json; what it came to: nightwright \
-             status {run}"
+            "run `nightwright log {run} --json` to print its events, or `nightwright status {run}` to \
+             show its outcome"
         ),
     }))
 }

@@ -151,5 +151,5 @@ pub(super) fn full_name(command: &Command) -> String {
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
     Failure::trouble(format!("cannot write `{}`: {error}", path.display()))
-        .hint("give a folder that you may write to: nightwright man --dir DIR")
+        .hint("run `nightwright man --dir DIR` with a folder that you can write to")
 }

@@ -25,9 +25,9 @@ pub(super) struct NotifyArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum NotifyCommand {
-    /// Send a test notification to every configured address; exit 1 if any does not arrive
+    /// Send a test notification to every configured URL; exit 1 if any does not arrive
     Test {
-        /// Print a JSON array with one object per address
+        /// Print a JSON array with one object per URL
         #[arg(long)]
         json: bool,
 
@@ -57,8 +57,8 @@ pub(super) fn notify(options: &NotifyArgs) -> Result<ExitCode, Failure> {
     let resolved = ResolvedConfig::new(approval::settle_settings(&project, layers, untrusted)?);
     let addresses = Address::all(&resolved, |name| env::var_os(name))?;
     if addresses.is_empty() {
-        return Err(Failure::usage("no address for notifications is configured").hint(
-            "set one: nightwright config set --user notify.url https://ntfy.sh/A-NAME-NOBODY-GUESSES",
+        return Err(Failure::usage("no URL for notifications is configured").hint(
+            "run `nightwright config set --user notify.url https://ntfy.sh/A-NAME-ONLY-YOU-KNOW`",
         ));
     }
     let secrets = secrets::of_config(&resolved)?;

@@ -31,6 +31,6 @@ pub(super) fn pause(options: &PauseArgs) -> Result<ExitCode, Failure> {
         | Activity::Between
         | Activity::Ended => "is paused",
     };
-    print_result(&format!("run {run} {state}; end the pause with: nightwright resume {run}"))?;
+    print_result(&format!("run {run} {state}; run `nightwright resume {run}` to continue"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -53,8 +53,8 @@ pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> 
         return show(&given);
     }
     let file = principles::configured(&resolved).ok_or_else(|| {
-        Failure::usage("`principles.file` is empty: there shall be no principles here")
-            .hint(format!("take that back: {}", principles::how_to_unset(origin)))
+        Failure::usage("principles are turned off: `principles.file` is empty")
+            .hint(format!("unset it: {}", principles::how_to_unset(origin)))
     })?;
     if options.show {
         return show(&written(&project, &file, origin)?);
@@ -64,7 +64,9 @@ pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> 
         Some(given) => given,
         None if terminal::is_there() => match place.ask(&mut TerminalPrompt::new()?) {
             Ok(chosen) => chosen,
-            Err(gone) => return terminal::cancelled(gone, "`--preset NAME` asks nothing"),
+            Err(gone) => {
+                return terminal::cancelled(gone, "use `--preset NAME` to skip the questions");
+            }
         },
         None => without_asking(&project)?,
     };
@@ -90,7 +92,7 @@ fn show(principles: &Principles) -> Result<ExitCode, Failure> {
 
 fn written(project: &Path, file: &str, origin: &ValueOrigin) -> Result<Principles, Failure> {
     principles::inside(project, file)?.ok_or_else(|| {
-        Failure::trouble(format!("there are no principles here: `{file}` is not there"))
+        Failure::trouble(format!("cannot read principles: `{file}` does not exist"))
             .hint(principles::how_to_write(file, origin))
     })
 }
@@ -100,12 +102,11 @@ fn without_asking(project: &Path) -> Result<Principles, Failure> {
     let foreign = principles::FOREIGN;
     match principles::inside(project, foreign)? {
         Some(found) => {
-            eprint_safe(&format!("There is no terminal to ask on: `{foreign}` is taken."));
+            eprint_safe(&format!("Not a terminal: using `{foreign}`."));
             Ok(found)
         }
-        None => Err(Failure::usage("there is no terminal to ask on, and nothing was chosen").hint(
-            "choose with --preset startup, enterprise, opensource or custom, or with --from FILE",
-        )),
+        None => Err(Failure::usage("cannot ask for principles: not a terminal")
+            .hint("add --preset startup, enterprise, opensource or custom, or --from FILE")),
     }
 }
 
@@ -200,7 +201,7 @@ impl<'a> PrinciplesTarget<'a> {
         print(&display_safe(file))?;
         advise(&format!(
             "Written, from the preset `{}`. Every run uses them from now on; change a weight in \
-             the file whenever you like.\nWhat the agent reads: nightwright principles --show",
+             the file whenever you like.\nTo print the text for the agent: nightwright principles --show",
             chosen.preset().name()
         ));
         Ok(())

@@ -1,4 +1,4 @@
-//! `nightwright prompt`: print the prompt of the next iteration.
+//! `nightwright prompt`: print the prompt of the first iteration of a new run.
 
 use std::path::Path;
 use std::process::ExitCode;

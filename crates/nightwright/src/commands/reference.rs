@@ -65,17 +65,17 @@ fn help(command: &clap::Command, title: &str, text: &mut String) {
 
 fn events() -> Result<String, Failure> {
     let mut text = String::from(
-        "# Events\n\nOne event a line, in `journal.jsonl` of the run folder and on standard output \
-         with `--output json`.\nEvery line also has `v` (the version of the format), `seq` \
-         (gap-free, from 1), `at` (the time), `active_ms`\n(time at work so far), `run`, and as its \
-         last member `crc` (CRC-32 of all bytes before its comma).\nUnknown members are to be \
-         ignored. `events.schema.json` next to this page is the JSON Schema of a line;\n[events as \
-         JSON](../json-events.md) tells how to use it.\n\nWith `--output json --include-messages` every line that the agent prints stands \
-         between them, where it was\nprinted: `{\"v\":1,\"run\":\"...\",\"message\":{...},\
-         \"attempt\":7}`, with the agent's own JSON as `message`. A line\nthat is no JSON is given as \
-         `\"text\":\"...\"`; what another use of the agent printed has `\"call\":3,\
-         \"purpose\":\"verify\"`\nin place of `attempt`. Such lines have no `event`, `seq` or `crc`, \
-         and lines of more than 4 MiB are left out.\n",
+        "# Events\n\nEach line of `journal.jsonl` in the run folder, and of standard output with \
+         `--output json`, is one event. Every line\nalso has `v` (format version), `seq` (line \
+         number, from 1 without gaps), `at` (time), `active_ms` (time at work so far)\nand `run`. The \
+         last member is `crc`, the CRC-32 of all bytes before its comma. Ignore unknown members.\n\
+         `events.schema.json` next to this page is the JSON Schema of a line. [Events as \
+         JSON](../json-events.md) explains how to\nuse them.\n\n\
+         With `--include-messages`, the output also contains every line that the agent prints, in \
+         order:\n`{\"v\":1,\"run\":\"...\",\"message\":{...},\"attempt\":7}`, with the agent's own \
+         JSON as `message`. A line that is not JSON is in\n`\"text\":\"...\"`. Lines from a call have \
+         `\"call\":3,\"purpose\":\"verify\"` instead of `attempt`. These lines have no `event`,\n\
+         `seq` or `crc`, and lines over 4 MiB are omitted.\n",
     );
     for event in event::samples() {
         let sample = serde_json::to_string_pretty(&event)
@@ -107,10 +107,10 @@ fn outcomes() -> String {
     }
     let _ = write!(
         text,
-        "| usage error | 2 | 2 | the flag, the value and what is allowed |\n\n\
-         Where no iteration was finished, `stopped` says: {}.\n\n\
-         Everything that cannot be carried out before a run begins (no agent program, the project \
-         is in use) exits 1.\n",
+        "| usage error | 2 | 2 | the flag, the value and the allowed values |\n\n\
+         If no iteration finished, the sentence of `stopped` is: {}.\n\n\
+         Other errors before a run starts, such as a missing agent program or a project in use, \
+         exit 1.\n",
         outcome::Outcome::Stopped.sentence(0)
     );
     text

@@ -151,7 +151,7 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
         _ => AgentProgram::Claude,
     };
     let note = journal.torn.map(|torn| {
-        format!("the last line of the journal was half written ({} bytes); cut off", torn.length)
+        format!("removed the incomplete last line of the journal ({} bytes)", torn.length)
     });
     let resolved = configuration(&project, layers, &settings, options.untrusted())?;
     let task = settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
@@ -197,7 +197,7 @@ fn must_be_whole(state: &State, run: &RunId) -> Result<(), Failure> {
         Scope::Gate => {
             let task = state.settings.task.as_deref().unwrap_or("TASK");
             Err(Failure::usage(format!("run {run} only verified `{task}`: it cannot be resumed"))
-                .hint(format!("verify it again: nightwright verify {task}")))
+                .hint(format!("run `nightwright verify {task}` to verify it again")))
         }
     }
 }
@@ -251,7 +251,7 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
             Failure::trouble(format!("run {run} has nothing to continue"))
         }
         ResumeRefusal::Completed => Failure::trouble(format!("run {run} has completed"))
-            .hint(format!("continue it anyway: {} --again", view.resume_command(run))),
+            .hint(format!("run `{} --again` to continue it anyway", view.resume_command(run))),
         ResumeRefusal::Limit(limit) => {
             let ended_by =
                 view.finished.as_ref().is_some_and(|finished| finished.outcome == *limit);
@@ -263,7 +263,7 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
                 format!("run {run} cannot continue: it reached {reached}")
             };
             let command = format!("{}{again}", view.resume_command(run));
-            Failure::trouble(message).hint(format!("raise the limit: {command}"))
+            Failure::trouble(message).hint(format!("run `{command}` to raise the limit"))
         }
     }
 }
@@ -288,7 +288,9 @@ fn nothing_to_do(options: &ResumeArgs, why: &str) {
 
 /// Returns the requested run if it crashed, or the reason why there is nothing to do.
 fn cut_off(which: &RunSelector) -> Result<Result<SelectedRun, String>, Failure> {
-    let Some(found) = which.find_any()? else { return Ok(Err("there is no such run".to_owned())) };
+    let Some(found) = which.find_any()? else {
+        return Ok(Err("the run does not exist".to_owned()));
+    };
     let run = found.folder.id();
     if let Some(owner) = &found.owner {
         return Ok(Err(format!("run {run} is running (pid {})", owner.pid)));
@@ -363,14 +365,14 @@ fn wake(found: &SelectedRun, options: &ResumeArgs) -> Result<ExitCode, Failure> 
     let view = found.view()?;
     if options.again || options.limits.any() || options.changes.any() {
         let message = format!("run {run} is running: its settings cannot change now");
-        return Err(
-            Failure::trouble(message).hint(format!("stop it first: nightwright stop {run}"))
-        );
+        return Err(Failure::trouble(message).hint(format!("run `nightwright stop {run}` first")));
     }
     if !view.paused {
         let pid = found.owner.as_ref().map(|owner| owner.pid).unwrap_or_default();
         let message = format!("run {run} is running (pid {pid}) and not paused");
-        return Err(Failure::trouble(message).hint(format!("stop it: nightwright stop {run}")));
+        return Err(
+            Failure::trouble(message).hint(format!("run `nightwright stop {run}` to stop it"))
+        );
     }
     found.send(&view, &ControlRequest::Resume)?;
     print(&format!("run {run} continues"))?;
@@ -388,5 +390,6 @@ fn opening(
         return Ok((started.agent.clone(), started.hooks.clone()));
     }
     let message = format!("run {} never began: its journal is empty", folder.id());
-    Err(Failure::trouble(message).hint("start a new one: nightwright run -p \"GOAL\" -m 10"))
+    Err(Failure::trouble(message)
+        .hint("run `nightwright run -p \"GOAL\" -m 10` to start a new one"))
 }

@@ -212,7 +212,7 @@ struct AgentArgs {
     dangerously_skip_permissions: bool,
 
     /// File for the notes from one iteration to the next (empty: none)
-    /// [default: `NOTES.md` of the task, `SHARED_TASK_NOTES.md` for goals]
+    /// [default: `NOTES.md` of the task; for goals `SHARED_TASK_NOTES.md`, or none with a checklist]
     #[arg(long, value_name = "FILE", value_parser = values::setting::<String>("notes.file"), hide_short_help = true)]
     notes_file: Option<String>,
 
@@ -232,7 +232,7 @@ pub(super) struct OutputArgs {
     #[arg(short, long, action = ArgAction::SetTrue, conflicts_with = "output")]
     quiet: bool,
 
-    /// How much to show; `json` prints the events of the journal to standard output
+    /// Amount of output; `json` prints the events of the journal to standard output
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     output: Option<OutputLevel>,
 
@@ -317,9 +317,9 @@ impl RunArgs {
         if let (Some(mode), Some(own)) = (&self.mode, command.mode()) {
             let work = self.subject().words();
             return Err(Failure::usage(format!(
-                "`nightwright {own}` is the mode `{own}`; --mode {mode} has no place here"
+                "`nightwright {own}` cannot be combined with --mode {mode}"
             ))
-            .hint(format!("name the mode of `run`: nightwright run --mode {mode}{work}")));
+            .hint(format!("run `nightwright run --mode {mode}{work}`")));
         }
         let RunSubject { task, goal: given, .. } = self.subject();
         let goal = given.map(goal).transpose()?;
@@ -430,8 +430,8 @@ impl OutputArgs {
             (false, level) => Ok(level),
             (true, OutputLevel::Json | OutputLevel::JsonMessages) => Ok(OutputLevel::JsonMessages),
             (true, OutputLevel::Quiet | OutputLevel::Progress | OutputLevel::Verbose) => {
-                Err(Failure::usage("--include-messages has a meaning with --output json only")
-                    .hint("to see what the agent says and does: --verbose"))
+                Err(Failure::usage("--include-messages requires --output json")
+                    .hint("use --verbose to see the agent's messages"))
             }
         }
     }

@@ -67,12 +67,14 @@ impl RunSelector {
                 Ok(SelectedRun { project, folder, owner })
             }
             [] => Err(Failure::trouble(format!("no run is running in `{}`", project.display()))
-                .hint("start one: nightwright run -p \"GOAL\" -m 10")),
+                .hint("run `nightwright run -p \"GOAL\" -m 10` to start one")),
             several => {
                 let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
                 let message = format!("several runs are running: {}", names.join(", "));
-                Err(Failure::usage(message)
-                    .hint(format!("name one: nightwright tell {} \"TEXT\"", several[0])))
+                Err(Failure::usage(message).hint(format!(
+                    "name one, for example `nightwright tell {} \"TEXT\"`",
+                    several[0]
+                )))
             }
         }
     }
@@ -120,7 +122,7 @@ impl SelectedRun {
                 Failure::trouble(format!("run {run} has ended: {}", finished.outcome))
             }
             None => Failure::trouble(format!("run {run} is not running: its process is gone"))
-                .hint(format!("continue it: nightwright resume {run}")),
+                .hint(format!("run `nightwright resume {run}` to continue it")),
         })
     }
 
@@ -136,14 +138,14 @@ impl SelectedRun {
             // While a process is writing, an incomplete line is normal.
             Ok(Some(torn)) if self.owner.is_none() => {
                 let length = torn.length;
-                (format!("the last {length} bytes of the journal were not written whole"), None)
+                (format!("the last {length} bytes of the journal are incomplete"), None)
             }
             Ok(_) => return Ok(UnreadableJournal::default()),
             Err(error) => {
                 let from = broken(&error).ok_or_else(|| damaged(&error))?;
                 let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
                 let why = error.reason();
-                (format!("{why}: that line and all after it are missing here{hint}"), Some(from))
+                (format!("{why}: this line and all later ones are not shown{hint}"), Some(from))
             }
         };
         Ok(UnreadableJournal { missing: vec![missing], from })
@@ -176,7 +178,7 @@ pub(super) fn damaged(error: &JournalError) -> Failure {
 
 fn no_run(message: &str) -> Failure {
     Failure::trouble(message).hint(
-        "name the project with -C, or start a run: nightwright run \"make the tests pass\" -m 10",
+        "name the project with -C, or run `nightwright run \"make the tests pass\" -m 10` to start a run",
     )
 }
 
@@ -212,14 +214,17 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, 
         [run] => return Ok(Some((*run).clone())),
         several => {
             let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
-            return Err(Failure::usage(format!("`{reference}` can mean {}", names.join(" or ")))
-                .hint("give more of it"));
+            return Err(Failure::usage(format!(
+                "`{reference}` is ambiguous: it matches {}",
+                names.join(", ")
+            ))
+            .hint("give a longer prefix"));
         }
     }
     if let Some(project) = elsewhere(reference, home) {
         let message = format!("the run `{reference}` belongs to another project, `{project}`");
         let project = shell_word(&project);
-        return Err(Failure::trouble(message).hint(format!("name the project: -C {project}")));
+        return Err(Failure::trouble(message).hint(format!("add -C {project} to name the project")));
     }
     Ok(None)
 }

@@ -81,7 +81,7 @@ pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
     let folder = tempfile::Builder::new()
         .prefix("nightwright-selftest-")
         .tempdir()
-        .map_err(|error| Failure::trouble(format!("cannot make a folder: {error}")))?;
+        .map_err(|error| Failure::trouble(format!("cannot create a folder: {error}")))?;
     let play = SelftestRunner {
         program,
         // The canonical path, as other processes see it, even if it contains links.

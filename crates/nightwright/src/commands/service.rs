@@ -125,7 +125,7 @@ impl ServiceUnit {
 fn startable(program: String) -> Result<String, Failure> {
     if !systemd::starts(&program) {
         let message = format!("systemd starts no program with quotes in its path: `{program}`");
-        return Err(Failure::trouble(message).hint("put nightwright somewhere else"));
+        return Err(Failure::trouble(message).hint("move nightwright to another folder"));
     }
     Ok(program)
 }
@@ -133,7 +133,7 @@ fn startable(program: String) -> Result<String, Failure> {
 fn file_of(name: &str) -> Result<PathBuf, Failure> {
     systemd::file(name, env::var_os).ok_or_else(|| {
         Failure::trouble("`HOME` is not set to an absolute path")
-            .hint("a service of yours is a file in your home folder")
+            .hint("set HOME: user services are files in your home folder")
     })
 }
 
@@ -291,7 +291,7 @@ fn carry_out(command: &[String]) -> Result<(), Failure> {
     };
     let refused = |why: &str| {
         Failure::trouble(format!("`{shown}` failed: {}", why.trim()))
-            .hint("the file is written; tell the system about it by hand")
+            .hint(format!("run `{shown}` yourself; the unit file is already written"))
     };
     let answer = process::run_captured(question).map_err(|error| refused(&error.to_string()))?;
     match answer.ended {
@@ -316,8 +316,8 @@ fn missing(project: &Path, task: Option<&str>) -> Result<Option<String>, Failure
     }
     let list = names.join(", ");
     Ok(Some(format!(
-        "Here the agent gets {list}; the service does not have them. If it needs them, put \
-         lines NAME=value into ~/.config/nightwright/environment, for your eyes only (chmod 600)."
+        "Here the agent gets {list}; the service does not have them. If it needs them, add \
+         NAME=value lines to ~/.config/nightwright/environment, readable only by you (chmod 600)."
     )))
 }
 

@@ -38,18 +38,18 @@ pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
         found.send(&view, &ControlRequest::Tell { text })?;
     }
     if !options.retry_now {
-        print_result(&format!("run {run} will tell the agent"))?;
+        print_result(&format!("sent the message to run {run}"))?;
         return Ok(ExitCode::SUCCESS);
     }
     if view.paused {
         found.require_running(&view)?;
         return Err(Failure::trouble(format!("run {run} is paused: nothing new starts"))
-            .hint(format!("end the pause first: nightwright resume {run}")));
+            .hint(format!("run `nightwright resume {run}` first")));
     }
     match view.activity() {
         Activity::Waiting { .. } | Activity::Retrying { .. } => {
             found.send(&view, &ControlRequest::RetryNow)?;
-            print_result(&format!("run {run} tries again"))?;
+            print_result(&format!("run {run} retries now"))?;
             Ok(ExitCode::SUCCESS)
         }
         Activity::Starting
@@ -60,7 +60,7 @@ pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
         | Activity::Between
         | Activity::Ended => {
             found.require_running(&view)?;
-            Err(Failure::trouble(format!("run {run} is not waiting for anything")))
+            Err(Failure::trouble(format!("run {run} is not waiting")))
         }
     }
 }
@@ -73,8 +73,8 @@ fn addressed(options: &TellArgs) -> Result<(SelectedRun, Option<String>), Failur
     let selector = RunSelector { run: run.cloned(), project: project.clone() };
     match (run, text) {
         (Some(_), Some(text)) => Ok((selector.find()?, Some(text.clone()))),
-        (None, _) if !retry_now => Err(Failure::usage("there is no text for the agent")
-            .hint("write it in quotes, such as: nightwright tell \"use sqlite\"")),
+        (None, _) if !retry_now => Err(Failure::usage("no message for the agent")
+            .hint("quote it, for example `nightwright tell \"use sqlite\"`")),
         (None, _) => Ok((selector.find_running()?, None)),
         (Some(first), None) if first.contains(char::is_whitespace) => {
             Ok((selector.find_running()?, Some(first.clone())))
@@ -83,8 +83,8 @@ fn addressed(options: &TellArgs) -> Result<(SelectedRun, Option<String>), Failur
         (Some(first), None) => {
             if let Some(found) = selector.find_any()? {
                 let run = found.folder.id();
-                return Err(Failure::usage(format!("nothing to tell run {run}"))
-                    .hint(format!("add the text: nightwright tell {run} \"TEXT\"")));
+                return Err(Failure::usage(format!("no message for run {run}"))
+                    .hint(format!("run `nightwright tell {run} \"TEXT\"`")));
             }
             let text = values::words(first)
                 .map_err(|wanted| Failure::usage(format!("cannot tell `{first}`: {wanted}")))?;

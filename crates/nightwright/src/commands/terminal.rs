@@ -66,7 +66,8 @@ pub(super) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failu
         }
         NoAnswer::EndOfInput => {
             Err(Failure::trouble("the input ended before all questions were answered")
-                .hint(format!("nothing was written; {instead}")))
+                .and("nothing was written")
+                .hint(instead))
         }
     }
 }

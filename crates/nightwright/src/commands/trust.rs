@@ -61,7 +61,7 @@ pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let refusal =
-        || Failure::usage("there is no terminal to ask on").hint("approve all of it with --yes");
+        || Failure::usage("cannot ask: not a terminal").hint("approve all of it with --yes");
     if !terminal::confirm_unless(options.yes, "Approve all of it?", refusal)? {
         return Ok(ExitCode::FAILURE);
     }
@@ -77,7 +77,7 @@ fn everything(project: &Path) -> Result<Vec<TrustItem>, Failure> {
     let mut layers = config::load(project, None, |_| None)?;
     let mut add = |layer: Result<ConfigLayer, Failure>, what: &str| match layer {
         Ok(layer) => layers.push(layer),
-        Err(failure) => eprint_safe(&format!("note: {what} is left out: {}", failure.message)),
+        Err(failure) => eprint_safe(&format!("note: skipped {what}: {}", failure.message)),
     };
     match task::list(project) {
         Ok(tasks) => {
@@ -86,7 +86,7 @@ fn everything(project: &Path) -> Result<Vec<TrustItem>, Failure> {
                 add(listed.task.and_then(|task| of_task(project, &task)), &what);
             }
         }
-        Err(failure) => eprint_safe(&format!("note: the tasks are left out: {}", failure.message)),
+        Err(failure) => eprint_safe(&format!("note: skipped the tasks: {}", failure.message)),
     }
     for name in modes::known(project) {
         let what = format!("the mode `{}`", one_line(&name, NAME));

@@ -64,7 +64,7 @@ impl ConfigFile {
     pub fn task(project: &Path, task: &str) -> Result<Self, Failure> {
         if !is_name(task) {
             return Err(Failure::usage(format!("`{task}` cannot be the name of a task"))
-                .hint("names have letters, digits, `-` and `_`"));
+                .hint("use letters, digits, `-` and `_`"));
         }
         let path = task_file(project, task);
         let inside = Some((project.to_owned(), relative_task_file(task)));
@@ -110,7 +110,7 @@ impl ConfigFile {
         // purpose.
         if fs::metadata(&target).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(Failure::trouble(format!("`{}` is read-only", self.path.display()))
-                .hint(format!("make it writable: chmod u+w '{}'", self.path.display())));
+                .hint(format!("run `chmod u+w '{}'`", self.path.display())));
         }
         // The user's file may contain a token, so a new one is only readable by the user.
         let write = match &self.origin {
@@ -159,7 +159,7 @@ pub(super) fn unusable(error: &FileError) -> Failure {
     let failure = Failure::usage(failure.message);
     match error {
         FileError::Elsewhere { .. } => {
-            failure.hint("files of a project have to be in it: replace the link by a file")
+            failure.hint("replace the link with a file inside the project")
         }
         FileError::Link { .. }
         | FileError::Read { .. }

@@ -100,7 +100,7 @@ pub enum Items {
 pub(super) type SpanError = (Range<usize>, String);
 
 impl ValueKind {
-    /// Describes the allowed values, to follow "has to be".
+    /// Describes the allowed values, to follow "must be".
     pub fn allowed(self) -> String {
         match self {
             Self::Count { least, most } => format!("a whole number from {least} to {most}"),
@@ -131,7 +131,7 @@ impl ValueKind {
             }
             Self::Text => "text that is not empty".to_owned(),
             Self::TextOrNothing => "text; \"\" for none".to_owned(),
-            Self::File => "a file inside the project, relative to it; \"\" for none".to_owned(),
+            Self::File => "a path inside the project, relative to it; \"\" for none".to_owned(),
             Self::Name => "a name of letters, digits, `-` and `_`".to_owned(),
             Self::Choice(words) => format!("one of {}", quoted(words)),
             Self::Bool => "true or false".to_owned(),
@@ -151,7 +151,7 @@ impl ValueKind {
                     .to_owned(),
             },
             Self::Variables => "a table of variables and their values, both texts".to_owned(),
-            Self::Url => "an address that begins with https:// or http://, without user, password \
+            Self::Url => "a URL that begins with https:// or http://, without user, password \
                           and `#`; \"\" for none"
                 .to_owned(),
             Self::Secret => "text without control characters; \"\" for none".to_owned(),
@@ -178,7 +178,7 @@ impl ValueKind {
             Self::Bool => "true or false",
             Self::List(_) => "list",
             Self::Variables => "table",
-            Self::Url => "address",
+            Self::Url => "URL",
             Self::Secret => "secret",
             Self::Tables { .. } => "tables",
         }
@@ -464,7 +464,7 @@ fn variables(table: &DeTable<'_>) -> Result<ConfigValue, SpanError> {
     let mut entries = BTreeMap::new();
     for (name, value) in table {
         if !is_variable(name.get_ref()) {
-            return Err((name.span(), "this is no name of a variable".to_owned()));
+            return Err((name.span(), "this is not a variable name".to_owned()));
         }
         match value.get_ref() {
             DeValue::String(text) if !text.contains('\0') => {

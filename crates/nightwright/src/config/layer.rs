@@ -89,7 +89,7 @@ impl ConfigLayer {
                 (None, _) if keys::is_table(&full) => found.mistakes.push(ConfigMistake {
                     span: value.span(),
                     message: format!("`{full}` is a table of keys"),
-                    label: "this is no table".to_owned(),
+                    label: "this is not a table".to_owned(),
                     hint: Some(format!("write `[{full}]`, and its keys below")),
                 }),
                 (None, _) => found.mistakes.push(ConfigMistake {
@@ -97,7 +97,10 @@ impl ConfigLayer {
                     message: format!("there is no key `{full}`"),
                     label: "unknown".to_owned(),
                     hint: Some(keys::closest(&full).map_or_else(
-                        || from_here("see all keys: nightwright config schema").into_owned(),
+                        || {
+                            from_here("run `nightwright config schema` to see all keys")
+                                .into_owned()
+                        },
                         |near| format!("did you mean `{near}`?"),
                     )),
                 }),
@@ -113,7 +116,7 @@ impl ConfigLayer {
             Ok(value) => self.set(key.name, value),
             Err((span, label)) => found.mistakes.push(ConfigMistake {
                 span,
-                message: format!("`{}` has to be {}", key.name, key.kind.allowed()),
+                message: format!("`{}` must be {}", key.name, key.kind.allowed()),
                 label,
                 hint: None,
             }),
@@ -131,7 +134,7 @@ impl ConfigLayer {
         let mut all = Vec::new();
         for table in tables {
             let mut wrong = |label: &str| {
-                let message = format!("`{of}` has to be {}", key.kind.allowed());
+                let message = format!("`{of}` must be {}", key.kind.allowed());
                 let label = label.to_owned();
                 found.mistakes.push(ConfigMistake {
                     span: table.span(),
@@ -141,7 +144,7 @@ impl ConfigLayer {
                 });
             };
             let DeValue::Table(inner) = table.get_ref() else {
-                wrong("this is no table");
+                wrong("this is not a table");
                 continue;
             };
             if inner.get(needs).is_none_or(|value| value.get_ref().as_str() == Some("")) {
@@ -188,10 +191,8 @@ impl ConfigLayer {
         if let Some(found) = &mut definition.list {
             found.file = inside(&found.file).ok_or_else(|| {
                 let message = match found.place {
-                    FileLocation::Task => {
-                        "`list.file` has to be a file inside the folder of the task"
-                    }
-                    FileLocation::Project => "`list.file` has to be a file inside the project",
+                    FileLocation::Task => "`list.file` must be a file inside the task folder",
+                    FileLocation::Project => "`list.file` must be a file inside the project",
                 };
                 let message = format!("{message}, relative to it");
                 let label = "this leads elsewhere".to_owned();
@@ -228,7 +229,7 @@ impl ConfigLayer {
             return Err(wrong(
                 defaults.span(),
                 "`defaults` is a table of keys",
-                "this is no table",
+                "this is not a table",
             ));
         };
         if let Some((name, _)) = table.get_key_value("mode") {
@@ -268,7 +269,7 @@ impl ConfigLayer {
     }
 
     fn put(&mut self, key: &'static Key, origin: ValueOrigin, value: ConfigValue) {
-        assert!(key.kind.holds(&value), "`{}` is no {}", key.name, key.kind.name());
+        assert!(key.kind.holds(&value), "`{}` is not a valid {}", key.name, key.kind.name());
         self.values.insert(key.name, (origin, value));
     }
 

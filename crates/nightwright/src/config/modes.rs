@@ -104,7 +104,7 @@ pub fn check(project: &Path, name: &str) -> Result<(), Failure> {
     let meant = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     let shown = one_line(name, 80);
     Err(Failure::usage(format!("unknown mode `{shown}`"))
-        .hint(format!("{meant}the modes are: {}", known.join(", "))))
+        .hint(format!("{meant}choose one of {}", known.join(", "))))
 }
 
 /// The path of a project's override of a mode's file.

@@ -72,7 +72,7 @@ pub fn chosen(
             | ValueOrigin::Task(_)
             | ValueOrigin::Environment(_)
             | ValueOrigin::Flag(_),
-        ) => Err(Failure::usage(format!("`principles.file` names `{file}`, which is not there"))
+        ) => Err(Failure::usage(format!("`principles.file` names `{file}`, which does not exist"))
             .hint(how_to_write(&file, origin))),
     }
 }
@@ -119,14 +119,14 @@ fn can_be_overwritten(project: &Path, file: &str) -> bool {
 /// A hint how to create a missing file, depending on where it is configured.
 pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
     let write = match origin {
-        ValueOrigin::BuiltIn => return "write it: nightwright principles".to_owned(),
+        ValueOrigin::BuiltIn => return "run `nightwright principles` to write it".to_owned(),
         ValueOrigin::User(_)
         | ValueOrigin::Project(_)
         | ValueOrigin::Environment(_)
-        | ValueOrigin::Flag(_) => "write it: nightwright principles".to_owned(),
+        | ValueOrigin::Flag(_) => "run `nightwright principles` to write it".to_owned(),
         // The command does not know the task or the mode.
         ValueOrigin::Mode(_) | ValueOrigin::Task(_) => format!(
-            "write it: NIGHTWRIGHT_PRINCIPLES_FILE={} nightwright principles",
+            "run `NIGHTWRIGHT_PRINCIPLES_FILE={} nightwright principles` to write it",
             shell_words::quote(file)
         ),
     };
@@ -191,7 +191,7 @@ pub fn configured(resolved: &ResolvedConfig) -> Option<String> {
 pub fn named_file(option: &str, path: &Path) -> Result<Principles, Failure> {
     match config::read_anywhere(path)? {
         Some(text) => Ok(parse(path, &text)?),
-        None => Err(Failure::usage(format!("{option} `{}` is not there", path.display()))),
+        None => Err(Failure::usage(format!("{option} `{}` does not exist", path.display()))),
     }
 }
 
@@ -313,7 +313,7 @@ mod tests {
           |
           = hint: did you mean `auditability`?
 
-        error: `product.ux_philosophy` has to be a whole number from 1 to 10
+        error: `product.ux_philosophy` must be a whole number from 1 to 10
          --> .nightwright/principles.toml:5:17
           |
         5 | ux_philosophy = 11
@@ -323,7 +323,7 @@ mod tests {
         ");
         let text = "preset: opensorce\nlayer0:\n  blast_radius: 3\n";
         assert_snapshot!(wrong("p.yml", text), @r"
-        `preset` has to be one of `startup`, `enterprise`, `opensource`, `custom`
+        `preset` must be one of `startup`, `enterprise`, `opensource`, `custom`
          --> p.yml:1:9
           |
         1 | preset: opensorce
@@ -358,7 +358,7 @@ mod tests {
         put(b"preset = \"startup\"");
         assert!(collected().unwrap().is_some());
         put(b"[product]\nauditability = 0\nx = 1\n");
-        assert_snapshot!(collected().unwrap_err(), @"`p.toml`, line 2: `product.auditability` has to be a whole number from 1 to 10; 1 is minimal logging, 10 is full audit trail (and 1 more)");
+        assert_snapshot!(collected().unwrap_err(), @"`p.toml`, line 2: `product.auditability` must be a whole number from 1 to 10; 1 is minimal logging, 10 is full audit trail (and 1 more)");
         put(b"\xff");
         assert_snapshot!(collected().unwrap_err(), @"`p.toml` is not UTF-8 text");
         put(&vec![b'#'; 70_000]);

@@ -13,8 +13,8 @@ pub fn keys_page() -> String {
         "# Configuration keys\n\n\
          Files: `$XDG_CONFIG_HOME/nightwright/config.toml` (yours), `.nightwright/config.toml` (the \
          project's), `.nightwright/tasks/NAME/task.toml`\n(a task's). Later layers win: built-in < mode \
-         < user < project < task < environment < flag. Tables merge by key, arrays\nreplace. How to \
-         work with it is in [configuration.md](../configuration.md); `config.schema.json` next to \
+         < user < project < task < environment < flag. Tables merge by key, arrays\nreplace. See \
+         [configuration.md](../configuration.md) for their use; `config.schema.json` next to \
          this page is for editors.\n\n\
          Keys marked **trust** run something on your machine or widen what the agent may do: a \
          project needs your approval to set them.\n",
@@ -22,7 +22,7 @@ pub fn keys_page() -> String {
     let mut section = None;
     for key in KEYS {
         let table = key.name.split_once('.').map(|(table, _)| table);
-        if section != Some(table) {
+        if table.is_none() || section != Some(table) {
             section = Some(table);
             let _ = match table {
                 Some(table) => write!(text, "\n## `[{table}]`\n"),
@@ -38,14 +38,14 @@ fn entry(text: &mut String, key: &Key) {
     let trust = if key.gated { " **trust**" } else { "" };
     // Writing to a string cannot fail.
     let _ = write!(text, "\n### `{}`{trust}\n\n{}\n\n", key.name, key.about);
-    let _ = writeln!(text, "- has to be {}", key.kind.allowed());
+    let _ = writeln!(text, "- allowed: {}", key.kind.allowed());
     let _ = match key.default_value() {
         Some(value) => writeln!(text, "- default: `{value}`"),
         None => writeln!(text, "- default: not set ({})", key.unset),
     };
     let _ = write!(text, "- environment: `{}`", key.env);
     let _ = match key.flag {
-        Some("--") => writeln!(text, "; flag: what follows `--`"),
+        Some("--") => writeln!(text, "; flag: the arguments after `--`"),
         Some(flag) => writeln!(text, "; flag: `{flag}`"),
         None => writeln!(text),
     };
@@ -61,20 +61,20 @@ pub fn environment_page() -> String {
     }
     text.push_str(
         "\n## Keys of the configuration\n\n\
-         They win over all files, and flags win over them. An empty variable is as good as none: what \
-         `\"\"` takes back is taken\nback in a file or by a flag. A list is a line for each item, or \
-         an array as in a file: `[\"a\", \"b\"]`. Variables for the agent\nare lines `NAME=VALUE`, or \
-         a table `{ NAME = \"VALUE\" }`.\n\n\
-         | variable | key | has to be |\n| --- | --- | --- |\n",
+         Environment variables override all files, and flags override environment variables. An empty \
+         variable counts as not set.\nTo clear a value, set it to `\"\"` in a file or with a flag. \
+         A list has one item per line, or the form `[\"a\", \"b\"]`.\nVariables for the agent are \
+         lines `NAME=VALUE`, or a table `{ NAME = \"VALUE\" }`.\n\n\
+         | variable | key | allowed |\n| --- | --- | --- |\n",
     );
     for key in KEYS {
         let _ = writeln!(text, "| `{}` | `{}` | {} |", key.env, key.name, key.kind.allowed());
     }
     text.push_str(
         "\n## Set by nightwright\n\n\
-         For the agent program, for checks, and for what they start, where they apply. Which variables \
-         of your environment the agent gets\nis up to `agent.pass_env` and `agent.env`; checks and hooks \
-         get all but credentials, see `verify.pass_env`.\n\n\
+         The agent program, checks, hooks and their child processes get the variables that apply to \
+         them. `agent.pass_env` and\n`agent.env` select the variables of your environment that the \
+         agent gets. Checks and hooks get all but credentials, see\n`verify.pass_env`.\n\n\
          | variable | meaning |\n| --- | --- |\n",
     );
     for variable in VARIABLES.iter().filter(|variable| variable.used == VariableReader::ByPrograms)

@@ -177,7 +177,7 @@ impl Import {
         let Some(name) = names.iter().find(there) else { return };
         if view.get(AGENTS).is_some() {
             let from = inside(folder, name);
-            self.notes.push(format!("`{from}` is left alone: `{AGENTS}` exists already"));
+            self.notes.push(format!("skipped `{from}`: `{AGENTS}` already exists"));
         } else {
             self.copy_first(view, folder, names, AGENTS);
         }

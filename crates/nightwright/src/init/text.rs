@@ -125,7 +125,7 @@ fi
     ),
     (
         "iteration_finished",
-        "Runs after every iteration. Its exit code is ignored.",
+        "Runs after every iteration. A failure is only a warning.",
         "\
 # This example logs one line per iteration.
 mkdir -p .nightwright/logs
@@ -135,7 +135,7 @@ $NIGHTWRIGHT_LAST_DURATION s, $NIGHTWRIGHT_TOTAL_COST USD so far\" >> .nightwrig
     ),
     (
         "finished",
-        "Runs at the end of every run, however it ended. Its exit code is ignored.",
+        "Runs at the end of every run, however it ended. A failure is only a warning.",
         "\
 # This example shows a desktop notification, except for rehearsals.
 if [ -z \"$NIGHTWRIGHT_DRY_RUN\" ] && command -v notify-send > /dev/null; then
@@ -211,9 +211,9 @@ const VERIFY_MORE: &str = "\
 ";
 
 const AGENT: &str = "
-# What the agent may do. It cannot ask: everything else is denied.
+# Permissions of the agent. It cannot ask: everything else is denied.
 [agent]
-# usual: edit files and run what this type of project usually needs; edits: edit files;
+# usual: edit files and run the usual commands of this type of project; edits: edit files;
 # bypass: everything; none: the agent's own settings decide. `allowed_tools` adds to the first two.
 ";
 
@@ -225,13 +225,13 @@ const AGENT_MORE: &str = "\
 # Variables to set for it, and names of variables to pass on.
 #env = { EXAMPLE = \"value\" }
 #pass_env = [\"EXAMPLE_*\"]
-# Which of the agent's own settings apply: user, project, local.
+# The agent's own settings to use: user, project, local.
 #settings = [\"user\"]
 # The maximum number of turns per attempt.
 ";
 
 const LIMITS: &str = "
-# The limits of a run. At least one is required, here or on the command line.
+# The limits of a run. Every built-in mode limits iterations; set other limits here.
 [limits]
 ";
 
@@ -271,7 +271,7 @@ const REST: &str = "\
 [stagnation]
 #threshold = 3
 
-# What counts as a claim that the work is done.
+# The claims of completion that count.
 [completion]
 #detect = true
 #signal = \"CONTINUOUS_CLAUDE_PROJECT_COMPLETE\"
@@ -312,12 +312,12 @@ const REST: &str = "\
 [notes]
 #file = \"SHARED_TASK_NOTES.md\"
 
-# Where to send notifications: ntfy, Slack, Discord or any webhook. Everyone who can read this file
-# knows the address, so your user configuration is a better place for it:
-# `nightwright config set --user notify.url ADDRESS`. For several, write `[[notify]]` instead.
+# Notifications to ntfy, Slack, Discord or any webhook. Everyone who can read this file knows the
+# URL, so your user configuration is a better place for it:
+# `nightwright config set --user notify.url URL`. For several, write `[[notify]]` instead.
 [notify]
 # There is none by default.
-#url = \"https://ntfy.sh/a-name-that-nobody-guesses\"
+#url = \"https://ntfy.sh/a-name-only-you-know\"
 # auto, ntfy, slack, discord or webhook.
 #kind = \"auto\"
 ";

@@ -201,7 +201,7 @@ impl Follower {
             Ok(()) => {}
             Err(Ended::Unwatched(error)) => dark(&error),
             Err(Ended::Unreadable(error)) => {
-                let text = format!("nothing more is shown: {error}");
+                let text = format!("the display stopped: {error}");
                 // If writing this fails too, there is no other output left.
                 let _ = self.reporter.note(&text).and_then(|()| self.reporter.flush());
             }

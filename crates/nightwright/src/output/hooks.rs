@@ -168,8 +168,8 @@ impl HookRunner {
         let ready = self.setup.pinned.ready(self.setup.folder.path(), hook)?;
         if ready.put_back {
             (self.setup.complain)(format!(
-                "the copy of the hook `{}` in the folder of the run was changed; what was approved \
-                 was put back, and is run",
+                "the copy of the hook `{}` in the run folder was changed; nightwright restored the \
+                 approved version and runs it",
                 hook.name()
             ));
         }
@@ -266,7 +266,7 @@ fn failure(ended: &CommandEnd, timeout: Duration) -> Option<String> {
     match ended {
         CommandEnd::Exited(exit) if exit.is_success() => None,
         CommandEnd::Exited(exit) => Some(how(*exit)),
-        CommandEnd::TimedOut => Some(format!("took longer than {} and was ended", human(timeout))),
+        CommandEnd::TimedOut => Some(format!("took longer than {} and was killed", human(timeout))),
         CommandEnd::Stopped => Some("was stopped".to_owned()),
         CommandEnd::NotStarted { why } => Some(why.clone()),
     }
@@ -293,11 +293,12 @@ fn with_output_excerpt(why: String, output: &str) -> String {
 /// Explains why a hook could not be started.
 fn not_started(error: &io::Error) -> HookError {
     let why = match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOENT) => "the program that its `#!` line names is not there",
-        Some(Errno::NOEXEC) => "it is no program: a script begins with a line such as `#!/bin/sh`",
+        Some(Errno::NOENT) => "the interpreter in its `#!` line does not exist",
+        Some(Errno::NOEXEC) => {
+            "not an executable format; a script needs a first line such as `#!/bin/sh`"
+        }
         Some(Errno::ACCESS) => {
-            "the system does not let it be executed; is the folder of runs on a disk without \
-             programs (noexec)?"
+            "permission denied; the run folder may be on a file system mounted with `noexec`"
         }
         _ => return format!("cannot be started: {error}"),
     };

@@ -183,7 +183,7 @@ fn what(
         }
         Activity::Retrying { at, why } => {
             let (_, left) = until(at);
-            parts.inked(0, Some(TextColor::Mixed), format!("trying again in {left}"));
+            parts.inked(0, Some(TextColor::Mixed), format!("retrying in {left}"));
             parts.quote(2, why);
         }
         Activity::Checking => {

@@ -13,11 +13,11 @@ one, reads its prompt from standard input and prints the same stream, following 
 really write, edit, read and run, but only inside the project; a path out of it is an error. It needs
 no network and no account, and costs nothing.
 
-A script is a TOML file. It has a list for each kind of process: `[[attempt]]` for the work itself,
-`[[verify]]`, `[[review]]`, `[[advise]]` and `[[council]]` for the calls around it, and `[[validate]]`
-for `nightwright task validate TASK --dry-run`. The first entry is played by the first process of its kind, and so
-on; the last one repeats. A kind that is not mentioned gets a plain answer (a verifier says yes, and
-instructions are found good). What the agent was asked is kept, one line of JSON for each request.
+A script is a TOML file. It has a list for each kind of process: `[[attempt]]` for the work itself, and
+`[[verify]]`, `[[review]]`, `[[advise]]` and `[[council]]` for the calls around it. `[[validate]]` is for
+`nightwright task validate TASK --dry-run`. The first process of a kind plays the first entry, and so on;
+the last entry repeats. A kind without entries gets a plain answer (a verifier says yes, and validation
+passes). The rehearsal agent logs each request as one line of JSON.
 
 ";
 

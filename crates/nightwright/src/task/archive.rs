@@ -91,8 +91,7 @@ pub struct RestoredTask {
 pub fn archive_task(task: &Task, now: Timestamp) -> Result<ArchivedTask, Failure> {
     let archive = store(task, now)?;
     let folder = files::remove_folder(&task.folder()).map_err(|error| {
-        Failure::because(&error)
-            .hint(format!("the task is where it was; a copy of it is in `{}`", archive.display()))
+        Failure::because(&error).hint(format!("find a copy of the task in `{}`", archive.display()))
     })?;
     Ok(ArchivedTask { archive, folder })
 }
@@ -105,13 +104,13 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
     let folder = project.join(relative);
     let cant = |source: io::Error| {
         Failure::because(&FileError::Write { path: folder.clone(), source })
-            .hint("the task is untouched")
+            .and("the task is unchanged")
     };
     fs::create_dir_all(&folder).map_err(cant)?;
     let refused = |why: String| {
         let task = task.relative("");
         Failure::trouble(format!("cannot archive `{}`: {why}", task.display()))
-            .hint("the task is untouched")
+            .and("the task is unchanged")
     };
     let size = pack::measure(task).map_err(|error| refused(error.to_string()))?;
     if size.is_too_large() {
@@ -140,7 +139,7 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
 pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> {
     let refused = |why: String| {
         Failure::trouble(format!("the archive `{}` is refused: {why}", archive.display()))
-            .hint("nothing was written")
+            .and("nothing was written")
     };
     let mut file = open(archive)?;
     let (name, _) = unpack::inspect(&mut file).map_err(refused)?;
@@ -151,19 +150,19 @@ pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> 
         if error.is_taken() {
             already_there(task.name())
         } else {
-            Failure::because(&error).hint("nothing was restored")
+            Failure::because(&error).and("nothing was restored")
         }
     };
     let staging = Staging::new(&task.folder()).map_err(cant)?;
     unpack::unpack(&mut file, &staging.folder()).map_err(|error| {
         Failure::trouble(format!("cannot unpack `{}`: {}", archive.display(), chain(&error)))
-            .hint("nothing was restored")
+            .and("nothing was restored")
     })?;
     staging.commit().map_err(cant)?;
     // The task is restored even if this cannot be recorded.
     let noted = ProjectRuns::of(project).and_then(|runs| TaskState::set_apart(&task, &runs));
     let warning = noted.unwrap_or_else(|error| {
-        Some(format!("the state of the task is not noted: {}", error.message))
+        Some(format!("cannot record the state of the task: {}", error.message))
     });
     Ok(RestoredTask { task, warning })
 }
@@ -196,11 +195,13 @@ pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
     let mut names: Vec<_> = all.iter().map(|archived| archived.name.as_str()).collect();
     names.dedup();
     Err(match nearest(reference, names.iter().copied()) {
-        _ if names.is_empty() => failure.hint(format!("there are no archives in `{FOLDER}`")),
-        Some(near) => {
-            failure.hint(format!("did you mean `{near}`? archived: {}", names.join(", ")))
+        _ if names.is_empty() => {
+            failure.hint(format!("run `nightwright task archive TASK` to archive a task"))
         }
-        None => failure.hint(format!("archived: {}", names.join(", "))),
+        Some(near) => {
+            failure.hint(format!("did you mean `{near}`? choose one of {}", names.join(", ")))
+        }
+        None => failure.hint(format!("choose one of {}", names.join(", "))),
     })
 }
 

@@ -142,7 +142,7 @@ impl ProjectRuns {
             return Err(Failure::trouble(format!(
                 "the task `{name}` is in use: run {run} (pid {pid}) {what}"
             ))
-            .hint(format!("wait for it to end, or stop it: nightwright stop {run}")));
+            .hint(format!("wait for it to end, or run `nightwright stop {run}`")));
         }
         Ok(())
     }

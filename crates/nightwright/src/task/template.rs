@@ -126,7 +126,7 @@ impl TemplateStore {
         if task.instructions()?.is_none() {
             let name = task.name();
             return Err(Failure::usage(format!("the task `{name}` has no instructions to keep"))
-                .hint(format!("write them first: nightwright task setup {name}")));
+                .hint(format!("run `nightwright task setup {name}` first")));
         }
         if replaced.is_none() && self.get(name)?.is_some() {
             return Err(already_there(name));
@@ -258,19 +258,18 @@ pub fn find_on(shelves: &[TemplateStore], name: &TaskName) -> Result<Template, F
     let failure = Failure::usage(format!("there is no template `{name}`"));
     let names: Vec<_> = there.iter().map(|template| template.name.as_str()).collect();
     Err(match nearest(name.as_str(), names.iter().copied()) {
-        _ if names.is_empty() => failure.hint(
-            "there are none yet; keep a task's instructions: nightwright task template save TASK",
-        ),
+        _ if names.is_empty() => failure
+            .hint("run `nightwright task template save TASK` to save the instructions of a task"),
         Some(near) => {
-            failure.hint(format!("did you mean `{near}`? the templates are: {}", names.join(", ")))
+            failure.hint(format!("did you mean `{near}`? choose one of {}", names.join(", ")))
         }
-        None => failure.hint(format!("the templates are: {}", names.join(", "))),
+        None => failure.hint(format!("choose one of {}", names.join(", "))),
     })
 }
 
 fn already_there(name: &TaskName) -> Failure {
-    Failure::usage(format!("there is a template `{name}` already"))
-        .hint("give another name, or replace it with --yes")
+    Failure::usage(format!("the template `{name}` already exists"))
+        .hint("choose another name, or replace it with --yes")
 }
 
 /// Returns the folder of the user's configuration.
@@ -283,5 +282,5 @@ fn user_folder(variable: impl Fn(&'static str) -> Option<OsString>) -> Result<Pa
         }
     }
     Err(Failure::trouble("neither `XDG_CONFIG_HOME` nor `HOME` is set to an absolute path")
-        .hint("without them there are no templates for all projects"))
+        .hint("set one of them to use templates for all projects"))
 }

@@ -44,7 +44,7 @@ fn any_program_works_claims_and_judges() {
     let command = "worker --style 'short and sweet' -x";
     run(&env, command, &["-m", "3", "--verify", "grep -q work made.txt"]).exits(0).says(&[
         "The agent is `",
-        "/bin/worker`: what it may do is up to it, and what it costs is estimated by its time.",
+        "/bin/worker`. nightwright does not control its permissions, and estimates its cost from its running time.",
         "Task completed successfully after 1 iteration",
         "verified by `grep -q work made.txt`",
     ]);
@@ -144,7 +144,7 @@ fn a_limit_of_tokens_alone_is_none_for_a_program_that_reports_no_tokens() {
     worker(&env);
     run(&env, "worker", &["-m", "0", "--max-tokens", "1000"]).exits(2).says(&[
         "a limit of tokens alone does not limit a run with an agent command",
-        "give -m, --max-cost or --max-duration",
+        "add -m, --max-cost or --max-duration",
     ]);
     assert!(env.runs().is_empty());
 }

@@ -70,7 +70,7 @@ fn refusal_of(script: &str) -> String {
 fn a_program_that_is_not_there_is_reported_in_the_known_words() {
     assert_snapshot!(refusal(&TestEnv::new()), @r#"
     error: Claude CLI not found. Make sure 'claude' is installed and in PATH.
-    hint: to try nightwright without it: nightwright run -p "..." -m 3 --dry-run
+    hint: run `nightwright run -p "..." -m 3 --dry-run` to try nightwright without it
     "#);
 }
 

@@ -51,7 +51,7 @@ fn the_winner_and_all_other_layers_are_shown_with_their_files() {
       Stop when the total cost of the run reaches this amount, in US dollars.
 
       type         money
-      has to be    an amount in US dollars of at least $0.01, such as 5 or 2.50
+      allowed      an amount in US dollars of at least $0.01, such as 5 or 2.50
       default      no limit
       environment  NIGHTWRIGHT_MAX_COST
       flag         --max-cost
@@ -215,7 +215,7 @@ fn a_file_that_is_wrong_is_named_with_line_and_key_and_not_written() {
     for (text, words) in [
         ("[limits]\nmax_iteration = 5\n", &["config.toml:2:1", "`limits.max_iterations`?"][..]),
         ("\n[limits]\nmax_cost = \"5\"\n", &["config.toml:3:12", "US dollars", "this is text"]),
-        ("delay = -1\n", &["config.toml:1:9", "`delay` has to be a duration"]),
+        ("delay = -1\n", &["config.toml:1:9", "`delay` must be a duration"]),
         ("[limits\n", &["config.toml:1:8", "expected `]`"]),
         ("delay = 1\ndelay = 2\n", &["config.toml:2:1", "duplicate key"]),
         ("dealy = 1\n[limit]\n", &["`delay`?", "error: there is no key `limit`", "`limits`?"]),

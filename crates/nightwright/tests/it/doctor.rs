@@ -116,7 +116,7 @@ fn without_problems_every_finding_is_one_line() {
     assert_eq!(output.err, "");
     assert_snapshot!(shown(&env, &output), @"
     ok       agent        claude 2.1.325, `~/bin/claude` (tested: 2.1.197 to 2.1.325)
-    ok       login        ANTHROPIC_API_KEY is there; whether it is valid is not known
+    ok       login        found ANTHROPIC_API_KEY (not tested)
     ok       environment  2 variables are not passed on to the agent:
                           NIGHTWRIGHT_STATE_DIR NIGHTWRIGHT_VERIFY_COMMANDS
     ...      containment  ...
@@ -124,7 +124,7 @@ fn without_problems_every_finding_is_one_line() {
     ok       config       the configuration can be used
     ok       permissions  usual: The agent may edit files and run: ...
     ok       state        `~/state/project-xxxxxxxx` can be written
-    ok       disk         project: SIZE free, SIZE have to stay free
+    ok       disk         project: SIZE free, SIZE required
     ...      temp         ...
     ok       checks       `make test` (to run them once: --checks)
     ");
@@ -137,21 +137,21 @@ fn on_an_empty_system_every_finding_says_what_to_do() {
     let output = doctor(&env, &[], &[("PATH", &path)]).exits(1);
     assert_snapshot!(shown(&env, &output), @r#"
     problem  agent        Claude CLI not found. Make sure 'claude' is installed and in PATH.
-                          hint: to try nightwright without it: nightwright run -p "..." -m 3 --dry-run
+                          hint: run `nightwright run -p "..." -m 3 --dry-run` to try nightwright without it
     warning  login        no sign of one
                           hint: run `claude` and log in, or set ANTHROPIC_API_KEY
     ok       environment  1 variable is not passed on to the agent:
                           NIGHTWRIGHT_STATE_DIR
     ...      containment  ...
     warning  git          git was not found: runs work without it
-                          hint: with git, what the agent changes can be seen and taken back
+                          hint: install git to see and undo the agent's changes
     ok       config       the configuration can be used
     ok       permissions  usual: The agent may edit files and run: ...
     ok       state        `~/state/project-xxxxxxxx` can be written
-    ok       disk         project: SIZE free, SIZE have to stay free
+    ok       disk         project: SIZE free, SIZE required
     ...      temp         ...
     warning  checks       none: only a model will judge whether work is done
-                          hint: to find the test command of this project: nightwright init
+                          hint: run `nightwright init` to find the test command of this project
     "#);
     assert!(output.out.contains("\nNo run can start: 1 problem ("), "{}", output.out);
 }
@@ -273,7 +273,7 @@ fn the_state_of_the_repository_is_reported() {
     assert_eq!(state(&env).0, "dirty");
     fs::write(env.project().join(".git/config"), "[core").unwrap();
     let (state, text) = state(&env);
-    assert!(state == "unknown" && text.contains("cannot look at the project: fatal"), "{text}");
+    assert!(state == "unknown" && text.contains("git status failed: fatal"), "{text}");
 }
 
 #[test]
@@ -404,13 +404,13 @@ fn a_probe_that_fails_says_what_came_instead_with_its_name() {
     let text = |name: &str, code: i32, exit: i32| {
         probed(&printing(&recording(name), code), exit).lines().next().unwrap().to_owned()
     };
-    assert_snapshot!(text("g_401_retries0", 1, 1), @"problem  probe        no good answer came: login refused: Invalid API key · Fix external API key (auth)");
-    assert_snapshot!(text("g_credit", 1, 1), @"problem  probe        no good answer came: billing: Credit balance is too low (billing)");
-    assert_snapshot!(text("h_refused_retries1", 1, 1), @"problem  probe        no good answer came: the provider could not be reached (network)");
-    assert_snapshot!(text("g_404_model", 1, 1), @"problem  probe        no good answer came: no such model: There's an issue with the selected model (claude-opus-5-5). It may not exist or you may not have access to it. Run --model to pick a different model. (model_not_found)");
+    assert_snapshot!(text("g_401_retries0", 1, 1), @"problem  probe        no usable answer: login refused: Invalid API key · Fix external API key (auth)");
+    assert_snapshot!(text("g_credit", 1, 1), @"problem  probe        no usable answer: billing: Credit balance is too low (billing)");
+    assert_snapshot!(text("h_refused_retries1", 1, 1), @"problem  probe        no usable answer: the provider could not be reached (network)");
+    assert_snapshot!(text("g_404_model", 1, 1), @"problem  probe        no usable answer: no such model: There's an issue with the selected model (claude-opus-5-5). It may not exist or you may not have access to it. Run --model to pick a different model. (model_not_found)");
     // A run would wait or continue, so this is not an error.
-    assert_snapshot!(text("r_oauth_rejected_far", 1, 0), @"warning  probe        no good answer came: usage limit until 2026-11-15T22:05:58Z (usage_limited)");
-    assert_snapshot!(text("n_budget", 1, 0), @"warning  probe        no good answer came: used up its share of the limits (attempt_budget); cost $0.0016");
+    assert_snapshot!(text("r_oauth_rejected_far", 1, 0), @"warning  probe        no usable answer: usage limit until 2026-11-15T22:05:58Z (usage_limited)");
+    assert_snapshot!(text("n_budget", 1, 0), @"warning  probe        no usable answer: used up its share of the limits (attempt_budget); cost $0.0016");
 }
 
 #[test]
@@ -419,8 +419,8 @@ fn a_probe_of_something_that_is_no_agent_says_so() {
     assert!(silent.contains("exited with 0, no result (crashed)"), "{silent}");
     let chatty = probed(&printing("Hello!\nHow are you?\n", 0), 1);
     assert_snapshot!(chatty, @"
-    problem  probe        no good answer came: exited with 0, no result (crashed); 2 lines were no messages
-                          hint: what it printed is in `~/tmp/nightwright-probe-XXXXXX/output/probe.ndjson`
+    problem  probe        no usable answer: exited with 0, no result (crashed); 2 lines are not messages
+                          hint: see its output in `~/tmp/nightwright-probe-XXXXXX/output/probe.ndjson`
     ");
     let env = TestEnv::new();
     program(
@@ -429,8 +429,8 @@ fn a_probe_of_something_that_is_no_agent_says_so() {
         "#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.325 && exit\necho \"error: unknown option '--tools'\" >&2; exit 1\n",
     );
     assert_snapshot!(probed(&env, 1), @"
-    problem  probe        no good answer came: did not start: error: unknown option '--tools' (bad_start)
-                          hint: what it printed is in `~/tmp/nightwright-probe-XXXXXX/output/probe.ndjson`
+    problem  probe        no usable answer: did not start: error: unknown option '--tools' (bad_start)
+                          hint: see its output in `~/tmp/nightwright-probe-XXXXXX/output/probe.ndjson`
     ");
 }
 
@@ -442,7 +442,7 @@ fn a_stream_that_has_moved_on_is_used_and_told() {
     lines.insert(2, r#"{"type":"hologram"}"#);
     lines.insert(3, "no json at all");
     let text = probed(&printing(&lines.join("\n"), 0), 0);
-    assert_snapshot!(text.lines().next().unwrap(), @"warning  probe        claude-opus-5-5 answered `Hello from the fake.` in TIME; 1 turn, 120 tokens, cost $0.0008; 1 line was no message; not known to nightwright: system/new_wonder, hologram");
+    assert_snapshot!(text.lines().next().unwrap(), @"warning  probe        claude-opus-5-5 answered `Hello from the fake.` in TIME; 1 turn, 120 tokens, cost $0.0008; 1 line is not a message; unknown to nightwright: system/new_wonder, hologram");
 
     let bare = r#"{"type":"system","subtype":"init"}
 {"type":"assistant","message":{"content":[{"type":"text","text":"ready"}]}}
@@ -450,7 +450,7 @@ fn a_stream_that_has_moved_on_is_used_and_told() {
 {"type":"system","subtype":"status"}
 "#;
     let text = probed(&printing(bare, 0), 0);
-    assert_snapshot!(text.lines().next().unwrap(), @"warning  probe        the model answered `ready` in TIME; 0 turns, 3 tokens, cost not known; not said: cost, turns, model; something came after the result");
+    assert_snapshot!(text.lines().next().unwrap(), @"warning  probe        the model answered `ready` in TIME; 0 turns, 3 tokens, cost not known; missing: cost, turns, model; output after the result");
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn the_hint_of_a_limit_names_the_option_and_works_as_printed() {
     ] {
         let env = EndedRun::by(hm, &options).env;
         for arguments in [&["resume"][..], &["resume", "--again"], &["resume", "--model", "opus"]] {
-            let output = env.run(arguments).exits(1).says(&[message, "raise the limit: "]);
+            let output = env.run(arguments).exits(1).says(&[message, "to raise the limit"]);
             assert_eq!(run_outcome(&env.journal()), run_outcome(&env.journal()), "{}", output.err);
         }
         let line = hint(&env.run(&["resume"]));

@@ -416,7 +416,7 @@ end = { result = "Some of it." }
     let failures = failures(&env);
     assert_eq!(failures.len(), 1, "{failures:?}");
     assert_eq!(failures[0].0, "iteration_finished");
-    assert!(failures[0].1.contains("is not what was approved"), "{failures:?}");
+    assert!(failures[0].1.contains("differs from the approved version"), "{failures:?}");
     assert_eq!(seen(&env, "ran"), "end\n");
 }
 
@@ -465,9 +465,9 @@ fn a_hook_that_can_t_be_started_says_what_is_missing() {
     run(&env, WORKS, &["-m", "1"]).exits(0);
     let failures = failures(&env);
     assert_eq!(failures[0].0, "started");
-    assert!(failures[0].1.contains("the program that its `#!` line names is not there"));
+    assert!(failures[0].1.contains("the interpreter in its `#!` line does not exist"));
     assert_eq!(failures[1].0, "next_iteration");
-    assert!(failures[1].1.contains("a script begins with a line such as"), "{failures:?}");
+    assert!(failures[1].1.contains("a script needs a first line such as"), "{failures:?}");
     assert_eq!(failures.len(), 2);
 }
 

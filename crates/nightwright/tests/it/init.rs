@@ -65,7 +65,7 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
     let env = with(&[("Cargo.toml", "[package]\nname = \"a\"\n")]);
     let output = env.run(&["init"]).exits(0).says(&[
         "Project type: cargo (`Cargo.toml`)",
-        "There is no terminal to ask on: using the detected commands and the permissions `usual`.",
+        "Not a terminal: using the detected commands and the permissions `usual`.",
         "Writing it there approves it",
         "nightwright run -p",
         "nightwright new NAME",
@@ -123,7 +123,7 @@ fn an_npm_project_gets_the_scripts_that_it_has() {
 #[test]
 fn a_project_of_no_known_kind_learns_that_it_has_no_gate() {
     let env = TestEnv::new();
-    let output = env.run(&["init", "--yes"]).exits(0).says(&["There is no test command"]);
+    let output = env.run(&["init", "--yes"]).exits(0).says(&["No test command found"]);
     assert!(!output.err.contains("no terminal"), "{}", output.err);
     assert_snapshot!(set(&env), @r#"
     [agent]
@@ -349,8 +349,8 @@ fn files_of_other_tools_are_imported_and_stay_in_place() {
     let output = env.run(&["init", "--yes"]).exits(0).says(&[
         ".ralph/fix_plan.md -> .nightwright/tasks/ralph/TODO.md",
         "limits.max_iterations = 25",
-        "the commands of fresher (`.fresher/`) are left out because you were not asked",
-        "`.ralph/AGENT.md` is left out: something else became `.nightwright/AGENTS.md`",
+        "skipped the commands of fresher (`.fresher/`) because you were not asked",
+        "skipped `.ralph/AGENT.md`: `.nightwright/AGENTS.md` has another source",
         ".claude/principles.yaml -> .nightwright/principles.toml",
     ]);
     assert_snapshot!(output.out, @"
@@ -497,5 +497,5 @@ fn init_does_not_wait_for_an_idle_pipe() {
     let env = with(&[("Cargo.toml", "")]);
     let (reader, _writer) = std::io::pipe().unwrap();
     let output = finish(env.command(&["init"]).stdin(reader).spawn().unwrap());
-    output.exits(0).says(&["There is no terminal to ask on"]);
+    output.exits(0).says(&["Not a terminal: using the detected commands"]);
 }

@@ -232,19 +232,19 @@ fn a_damaged_journal_is_reported_up_to_the_damage_and_says_so() {
     damage(&run, 10);
     let output = env.run(&["report"]).exits(0).says(&["warning: line 10 of", "is damaged"]);
     assert!(
-        output.out.contains("**Unknown.** Outcome unknown: the journal is damaged from line 10 on"),
+        output.out.contains("**Unknown.** Outcome unknown: the journal is damaged from line 10"),
         "{}",
         output.out
     );
     assert!(!output.out.contains("nightwright resume"), "{}", output.out);
     assert!(output.out.contains("## Incomplete"), "{}", output.out);
-    assert!(output.out.contains("that line and all after it are missing here"), "{}", output.out);
+    assert!(output.out.contains("this line and all later ones are not shown"), "{}", output.out);
     assert!(output.out.contains("**Iteration 1:**"), "{}", output.out);
     assert!(env.run(&["report", "--html"]).exits(0).out.contains("<h2>Incomplete</h2>"));
 
     fs::write(run.journal(), format!("{}\n{}", lines[..12].join("\n"), &lines[12][..20])).unwrap();
     let page = report(&env, &[]);
-    assert!(page.contains("the last 20 bytes of the journal were not written whole"), "{page}");
+    assert!(page.contains("the last 20 bytes of the journal are incomplete"), "{page}");
     assert!(page.contains("**Crashed.**"), "{page}");
 }
 
@@ -259,7 +259,7 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
 
     let output = env.run(&["status"]).exits(0).says(&["warning: line 15 of", "is damaged"]);
     assert!(
-        output.out.contains("state         unknown: its journal cannot be read"),
+        output.out.contains("state         unknown: the end of its journal cannot be read"),
         "{}",
         output.out
     );

@@ -52,7 +52,8 @@ fn loop_does_item_by_item_until_the_status_file_says_complete() {
     .says(&["judged complete by a model (no checks configured) after 2 iterations"]);
     assert_eq!(run_outcome(&env.journal()), "completed");
     let second = env.asked()[1]["prompt"].as_str().unwrap().to_owned();
-    for said in ["The one before said: “the lexer”", "Done by then: 1 of 2.", "It was at: parser."]
+    for said in
+        ["The one before reported: “the lexer”", "Done by then: 1 of 2.", "Its phase: parser."]
     {
         assert!(second.contains(said), "{said} is not in:\n{second}");
     }
@@ -302,8 +303,8 @@ fn a_task_that_was_taken_as_the_words_of_an_option_is_noticed() {
     let output = env.run(&["run", "-r", "port"]).exits(2);
     assert_eq!(
         output.err,
-        "error: `port` was taken as the words of -r/--review-prompt\n\
-         hint: put the task first: nightwright run port -r\n"
+        "error: `port` was read as the value of -r/--review-prompt\n\
+         hint: put the task first: run `nightwright run port -r`\n"
     );
     env.run(&["run", "-r", "look at the port"]).exits(2).says(&["name a task (port)"]);
 }

@@ -329,10 +329,10 @@ fn mistakes_are_reported_before_a_run_begins() {
         (
             "NIGHTWRIGHT_NOTIFY_URL",
             "ntfy.sh/topic-of-mine",
-            "NIGHTWRIGHT_NOTIFY_URL is `...`, and has to be an address",
+            "NIGHTWRIGHT_NOTIFY_URL is `...`, but must be a URL",
         ),
         ("NIGHTWRIGHT_NOTIFY_URL", "http://10.0.0.1/topic-of-mine", "begins with http://"),
-        ("NIGHTWRIGHT_NOTIFY_KIND", "mail", "has to be one of `auto`, `ntfy`, `slack`"),
+        ("NIGHTWRIGHT_NOTIFY_KIND", "mail", "must be one of `auto`, `ntfy`, `slack`"),
         ("NIGHTWRIGHT_NOTIFY_EVENTS", "morning", "a list of any of `setup_complete`"),
         ("NIGHTWRIGHT_NOTIFY", "[{ kind = 'ntfy' }]", "each with `url`"),
     ] {

@@ -73,17 +73,17 @@ fn the_file_says_what_low_and_high_weights_mean() {
     let text = env.read(FILE);
     let head: Vec<_> = text.lines().take(12).collect();
     assert_snapshot!(head.join("\n"), @r#"
-    # What this project goes by when two good things contradict each other: weights from 1 to 10. One
-    # that is left out comes from the preset. Show the text for the agent: nightwright principles --show
+    # Trade-off priorities of this project: weights from 1 to 10. A missing weight
+    # comes from the preset. To print the text for the agent: nightwright principles --show
     preset = "startup"
 
-    # What is built.
+    # The product itself.
     [product]
-    # 1-3: Let people and input in easily; verify only where harm is done.
-    # 8-10: Trust nothing that was not verified: input, identity, every call.
+    # 1-3: Let people and input in easily; verify only where harm is possible.
+    # 8-10: Trust nothing unverified: input, identity, every call.
     trust_architecture = 5
     # 1-3: Let algorithms choose what is shown and kept.
-    # 8-10: Leave it to human judgement what is shown and kept.
+    # 8-10: Leave it to human judgment what is shown and kept.
     curation_model = 4
     "#);
 }
@@ -114,8 +114,8 @@ fn without_a_terminal_there_is_no_question() {
     let (reader, _writer) = std::io::pipe().unwrap();
     let output = finish(env.command(&["principles"]).stdin(reader).spawn().unwrap()).exits(2);
     assert_snapshot!(output.err, @"
-    error: there is no terminal to ask on, and nothing was chosen
-    hint: choose with --preset startup, enterprise, opensource or custom, or with --from FILE
+    error: cannot ask for principles: not a terminal
+    hint: add --preset startup, enterprise, opensource or custom, or --from FILE
     ");
     assert!(!env.project().join(FILE).exists());
 }
@@ -142,7 +142,7 @@ fn invalid_input_is_named_and_writes_nothing() {
     for (arguments, words) in [
         (
             vec!["principles"],
-            vec![FOREIGN, ":2:17", "`layer0.auditability` has to be a whole number from 1 to 10"],
+            vec![FOREIGN, ":2:17", "`layer0.auditability` must be a whole number from 1 to 10"],
         ),
         (
             vec!["principles", "--from", "bad.toml"],
@@ -178,37 +178,37 @@ fn a_link_out_of_the_project_is_not_followed() {
 #[test]
 fn the_text_for_the_agent_can_be_shown_before_and_after_writing() {
     let env = TestEnv::new();
-    env.run(&["principles", "--show"]).exits(1).says(&["there are no principles here"]);
+    env.run(&["principles", "--show"]).exits(1).says(&["cannot read principles"]);
     let before = env.run(&["principles", "--show", "--preset", "startup"]).exits(0).out;
     assert!(!env.project().join(FILE).exists());
     env.run(&["principles", "--preset", "startup"]).exits(0);
     assert_eq!(env.run(&["principles", "--show"]).exits(0).out, before);
     assert_snapshot!(before, @"
-    # What this project goes by
+    # Principles of this project
 
-    Where two good things contradict each other, these weights from 1 to 10 say which gives way.
+    These weights from 1 to 10 decide trade-offs.
 
-    Where it leans clearly to one side:
+    Clear preferences:
 
-    - scope_philosophy 2: Build the least that solves the problem, and leave the rest out.
+    - scope_philosophy 2: Build the minimum that solves the problem.
     - ux_philosophy 8: Simple first: it works without explanation.
     - auditability 3: Log little: only what it takes to find a fault.
-    - speed_correctness 3: Speed comes first: rough and soon beats right and late.
-    - reversibility_priority 8: Make every step one that can be taken back.
-    - urgency_tiers 3: Everything is urgent: take the shortest way to something usable.
-    - cost_efficiency 9: Use libraries and services that exist before building anything.
+    - speed_correctness 3: Speed comes first: a rough result now is better than a perfect one later.
+    - reversibility_priority 8: Make every step reversible.
+    - urgency_tiers 3: Everything is urgent: take the shortest path to a usable result.
+    - cost_efficiency 9: Use existing libraries and services before building anything.
 
-    In between (what 1 means - what 10 means): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgement); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
+    In between (meaning of 1 - meaning of 10): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgment); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
 
-    When two of them, or one of them and the task, cannot both be had:
+    If two principles conflict, or a principle and the task:
 
-    1. See whether they are compatible after all: most are.
+    1. Check whether they are compatible after all: most are.
     2. Constraints (what must be, or must not be) come before objectives (what would be good).
     3. Then: legal > security > user intent > data integrity > quality > speed > UX.
 
-    Note the choice and why in a sentence, and continue. If even that settles nothing, leave it open, continue with other work, and put this on a line of your last message, not indented; it may be decided for you:
+    Note the choice and the reason in one sentence, and continue. If these rules do not settle it, continue with other work. Put this on a line of your last message, not indented. The conflict may then be decided for you:
 
-        PRINCIPLE_CONFLICT_UNRESOLVED: what contradicts what, in a sentence
+        PRINCIPLE_CONFLICT_UNRESOLVED: the two sides of the conflict, in one sentence
     ");
 }
 
@@ -240,14 +240,14 @@ fn a_file_named_for_a_run_beats_that_of_the_configuration() {
 fn a_file_that_the_configuration_names_has_to_be_there_unless_it_is_collected() {
     let env = TestEnv::new();
     env.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
-    env.run(&["prompt", "-p", "work"]).exits(2).says(&["`docs/p.toml`, which is not there"]);
+    env.run(&["prompt", "-p", "work"]).exits(2).says(&["`docs/p.toml`, which does not exist"]);
     env.run(&["config", "set", "principles.collect", "true"]).exits(0);
     let output = env.run(&["prompt", "-p", "work"]).exits(0);
     assert!(output.out.contains("write them into `docs/p.toml`"), "{}", output.out);
     // The command writes to the file in the configuration.
     assert_eq!(env.run(&["principles", "--preset", "custom"]).exits(0).out, "docs/p.toml\n");
     let output = env.run(&["prompt", "-p", "work"]).exits(0);
-    assert!(output.out.starts_with("# What this project goes by"), "{}", output.out);
+    assert!(output.out.starts_with("# Principles of this project"), "{}", output.out);
     env.run(&["config", "set", "principles.file", "p.yaml"]).exits(0);
     env.run(&["principles", "--preset", "custom"]).exits(2).says(&["this command writes TOML"]);
     env.run(&["prompt", "-p", "work"]).exits(2).says(&["ends in `.toml`"]);
@@ -268,9 +268,9 @@ fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
     let env = with_task();
     env.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
     env.run(&["prompt", "t"]).exits(2).says(&[
-        "`docs/p.toml`, which is not there",
+        "`docs/p.toml`, which does not exist",
         "it is set by project (",
-        "write it: nightwright principles;",
+        "run `nightwright principles` to write it;",
         "or go without it: nightwright config unset principles.file",
     ]);
     env.run(&["principles", "--show"]).exits(1).says(&["it is set by project ("]);
@@ -302,7 +302,7 @@ fn a_usual_place_of_the_user_is_no_promise_that_a_file_is_there() {
     assert!(output.out.starts_with("# One iteration"), "{}", output.out);
     assert_eq!(env.run(&["principles", "--preset", "custom"]).exits(0).out, "docs/p.toml\n");
     let output = env.run(&["prompt", "-p", "work"]).exits(0);
-    assert!(output.out.starts_with("# What this project goes by"), "{}", output.out);
+    assert!(output.out.starts_with("# Principles of this project"), "{}", output.out);
 }
 
 #[test]
@@ -318,8 +318,8 @@ fn with_principles_disabled_none_are_written() {
         assert_eq!(
             output.err,
             format!(
-                "error: `principles.file` is empty: there shall be no principles here\n\
-                 hint: take that back: {back}\n"
+                "error: principles are turned off: `principles.file` is empty\n\
+                 hint: unset it: {back}\n"
             )
         );
         assert!(!env.project().join(FILE).exists());
@@ -395,7 +395,7 @@ fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
     ] {
         let env = with(&[(FOREIGN, YAML), ("mine.toml", "mine")]);
         env.run(&["config", "set", "--user", "principles.file", file]).exits(0);
-        env.run(&["init", "--yes"]).exits(0).says(&["is left alone", why]);
+        env.run(&["init", "--yes"]).exits(0).says(&["skipped `", why]);
         assert!(!env.project().join(FILE).exists());
         assert_eq!(env.read("mine.toml"), "mine");
     }

@@ -35,27 +35,27 @@ fn every_mode_states_the_rules_for_unattended_work() {
         let text = whole(mode);
         let said = |part: &str| assert!(text.contains(part), "{mode}: `{part}` is not in:\n{text}");
         // No person will answer, nothing keeps running, nothing is skipped or weakened.
-        said("nobody will answer");
+        said("You get no answers");
         said("Never leave work in the background");
-        said("No item is skipped because it is hard");
-        said("No test or check is weakened");
+        said("Do not skip an item because it is hard");
+        said("Never weaken, disable or delete a test or check");
         // Where notes go, and that stale ones are removed.
         said("`.nightwright/tasks/port/NOTES.md`");
-        said("remove what is stale");
+        said("remove or rewrite outdated text");
         // The status contract, with an example.
         said("\"progress\": { \"completed\": 3, \"total\": 7 }");
         said("`.nightwright/tasks/port/.status.json`");
         // The markers, and when to use them.
         said("<promise>COMPLETE</promise>");
         said("<blocker>");
-        said("A problem that is merely hard is no blocker");
+        said("A hard problem is not a blocker");
         // Its pacing.
         said(match mode {
             "loop" => "Don't begin another item.",
-            "iterative" => "Wrap up in good time",
-            "plan" => "This iteration makes it, or makes it better.",
+            "iterative" => "Stop before your context or turns run out",
+            "plan" => "This iteration writes or improves it.",
             "build" => "Then end. Don't begin another item.",
-            _ => "do it completely rather than several by halves",
+            _ => "finish it completely instead of starting several",
         });
         said("Port the parser to Rust.");
         if mode == "plan" {

@@ -200,7 +200,7 @@ fn a_project_s_configuration_is_reloaded_only_if_it_is_approved() {
     env.run(&["resume", "--reload"]).exits(2).says(&[
         "agent.permissions",
         "bypass",
-        "nightwright trust; for this run only: --yes",
+        "`nightwright trust`; add --yes to approve it for this run only",
     ]);
     assert_eq!(run_outcome(&env.journal()), "auth", "nothing was started");
     env.run(&["trust", "--yes"]).exits(0);

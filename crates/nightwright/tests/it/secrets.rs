@@ -279,7 +279,7 @@ fn a_run_that_continues_after_a_kill_works_with_the_true_words() {
 
     fs::remove_file(env.runs()[0].join("unmasked.json")).unwrap();
     let again = finish(command(&env, &["resume", "--again", "-m", "5"]).spawn().unwrap());
-    again.says(&["warning: the settings of this run contained secrets", "unmasked.json"]);
+    again.says(&["receives the settings of this run with their secrets masked", "unmasked.json"]);
 }
 
 /// All prompts of a run, joined.
@@ -311,7 +311,7 @@ fn a_resumed_run_reports_operator_messages_unmasked() {
         let resumed = resumed.exits(0);
         nothing_shows(&env, &[&resumed]);
         assert_eq!(prompts(&env).contains(&words), kept);
-        let warned = resumed.err.contains("a message to the agent contained secrets");
+        let warned = resumed.err.contains("receives an earlier message with its secrets masked");
         assert_eq!(warned, !kept, "{}", resumed.err);
     }
 }

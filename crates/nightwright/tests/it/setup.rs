@@ -233,7 +233,7 @@ fn task_setup_with_another_agent_is_refused_with_a_reason() {
     let env = with_agent("exit 0");
     env.run(&["config", "set", "agent.command", "my-agent"]).exits(0);
     env.run(&["task", "setup", "t"]).exits(2).says(&[
-        "`my-agent` (`agent.command`) is no agent to talk with",
+        "`my-agent` (`agent.command`) is not an interactive agent",
         "write the instructions yourself",
     ]);
 }

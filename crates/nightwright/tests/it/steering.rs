@@ -305,7 +305,7 @@ fn retry_now_ends_waits_and_is_refused_elsewhere() {
             finish(child).exits(0);
             assert_eq!(run_outcome(&env.journal()), "completed", "{}", phase.name);
         } else {
-            env.run(&["tell", &id, "--retry-now"]).exits(1).says(&["not waiting for anything"]);
+            env.run(&["tell", &id, "--retry-now"]).exits(1).says(&["is not waiting"]);
             env.run(&["stop", "--now"]).exits(0);
             finish(child).exits(130);
         }
@@ -431,9 +431,9 @@ fn text_alone_goes_to_the_run_that_is_running() {
     env.run(&["tell", "use the old API"]).exits(0);
     env.run(&["tell", "hurry"]).exits(0);
     let id = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
-    env.run(&["tell", &id[..8]]).exits(2).says(&["nothing to tell run", &id]);
+    env.run(&["tell", &id[..8]]).exits(2).says(&["no message for run", &id]);
     env.run(&["tell", "--loud"]).exits(2);
-    env.run(&["tell", "--retry-now"]).exits(1).says(&["is not waiting for anything"]);
+    env.run(&["tell", "--retry-now"]).exits(1).says(&["is not waiting"]);
     env.file("go", "");
     finish(child).exits(0);
     let journal = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
@@ -447,7 +447,7 @@ fn an_empty_text_for_the_agent_is_refused() {
     let env = TestEnv::new();
     env.file("a.txt", "x");
     for text in ["", "  "] {
-        env.run(&["tell", text]).exits(2).says(&["there is no text for the agent", "hint: "]);
+        env.run(&["tell", text]).exits(2).says(&["no message for the agent", "hint: "]);
     }
     let output = env.run(&["status", ""]);
     assert!(!output.err.contains("another project"), "{}", output.err);

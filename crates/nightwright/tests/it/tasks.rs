@@ -173,10 +173,10 @@ fn a_new_task_has_only_what_is_needed_and_says_what_comes_next() {
     let settings =
         fs::read_to_string(env.project().join(".nightwright/tasks/other/task.toml")).unwrap();
     insta::assert_snapshot!(settings, @r#"
-    # What differs for this task from the project's configuration. Every key of
-    # `.nightwright/config.toml` can stand here and wins over it.
+    # Settings of this task. They override `.nightwright/config.toml`, and can be any of its
+    # keys.
 
-    # How an iteration works and what says that the work is complete.
+    # The mode: the work of one iteration, and the claims of completion that count.
     mode = "iterative"
     "#);
 }

@@ -180,7 +180,7 @@ fn events_that_cannot_be_written_cause_a_warning() {
         })
         .collect();
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
-    assert!(warning.starts_with("what happens is no longer printed: No space left"), "{warning}");
+    assert!(warning.starts_with("events are no longer printed: No space left"), "{warning}");
 }
 
 #[test]

@@ -31,15 +31,15 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
     required
       pass  The goal is stated as an outcome
       pass  Someone else can check that the work is finished
-      pass  How to verify is said, with commands
-      pass  What belongs to the work, and what does not, is said
-      pass  The work is in small parts, in an order
-      pass  No question is left open and no person is needed
-      pass  What must not be touched is said
+      pass  Verification: exact commands are given
+      pass  Scope: what belongs to the work, and what does not
+      pass  The work is split into small, ordered parts
+      pass  No open questions, and no person needed
+      pass  Constraints: what must not change
     recommended
       pass  Files and places are named
       pass  There is an example of the expected result
-      pass  What to do when stuck is said
+      pass  Guidance for getting stuck
 
     pass: 7 of 7 required criteria are met, 3 of 3 recommended ones
     ");
@@ -59,9 +59,9 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
 fn a_required_criterion_that_fails_is_an_exit_code_and_a_recommended_one_is_not() {
     let env = with_task();
     let output = rehearse(&env, "[[validate]]\nfail = [\"examples\"]\nreason = \"none\"\n", 0);
-    assert!(
-        output.out.contains("  miss  There is an example of the expected result\n        none\n")
-    );
+    assert!(output.out.contains(
+        "  FAIL (recommended)  There is an example of the expected result\n        none\n"
+    ));
     let script = "[[validate]]\nfail = [\"scope\"]\nreason = \"no \\u001b[31mline\"\n";
     let output = rehearse(&env, script, 1);
     assert!(output.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", output.out);

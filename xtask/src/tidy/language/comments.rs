@@ -57,8 +57,8 @@ fn split_marker(text: &str) -> Option<(&str, &str)> {
     Some((&text[..length], text[length..].trim_end_matches("*/")))
 }
 
-/// Returns the string literals outside of test modules, each with its lines. Escape sequences are
-/// replaced by spaces.
+/// Returns the string literals outside of test modules, each as its printed lines with the line of
+/// the source. Escape sequences are replaced by spaces.
 pub(super) fn product_strings(text: &str, code: &str) -> Vec<Vec<(usize, String)>> {
     let tests = test_modules(code);
     let is_string = |literal: &str| literal.contains('"') && split_marker(literal).is_none();
@@ -68,23 +68,42 @@ pub(super) fn product_strings(text: &str, code: &str) -> Vec<Vec<(usize, String)
         .filter(|range| !tests.iter().any(|module| module.contains(&range.start)))
         .map(|range| {
             let first = text[..range.start].matches('\n').count() + 1;
-            (first..).zip(text[range].lines().map(without_escapes)).collect()
+            printed_lines(first, &text[range])
         })
         .collect()
 }
 
-fn without_escapes(line: &str) -> String {
-    let mut plain = String::with_capacity(line.len());
-    let mut characters = line.chars();
+/// Splits a literal at its line breaks, written as such or as an escape. Where the source line ends
+/// with a backslash, the text continues without the indentation.
+fn printed_lines(first: usize, literal: &str) -> Vec<(usize, String)> {
+    let is_raw = !literal.starts_with(['"', '\'']);
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    let mut number = first;
+    let mut characters = literal.chars().peekable();
     while let Some(c) = characters.next() {
-        if c == '\\' {
-            characters.next();
-            plain.push(' ');
-        } else {
-            plain.push(c);
+        match c {
+            '\n' => {
+                lines.push((number, std::mem::take(&mut current)));
+                number += 1;
+            }
+            '\\' if !is_raw => match characters.next() {
+                Some('\n') => {
+                    lines.push((number, std::mem::take(&mut current)));
+                    number += 1;
+                    while characters.next_if(|c| *c == ' ').is_some() {}
+                }
+                Some('n') => lines.push((number, std::mem::take(&mut current))),
+                _ => current.push(' '),
+            },
+            // A name in a format string is a word of its own.
+            '{' => current.push_str(" {"),
+            '"' => current.push(' '),
+            other => current.push(other),
         }
     }
-    plain.replace('"', " ")
+    lines.push((number, current));
+    lines
 }
 
 /// Returns the ranges of the items behind `#[cfg(test)]` that have a body.
@@ -176,7 +195,18 @@ mod tests {
         let strings = product_strings(text, &super::super::super::source::code_only(text));
         let lines: Vec<_> = strings.iter().map(|lines| lines[0].0).collect();
         assert_eq!(lines, [1, 4]);
-        assert_eq!(strings[0][0].1.split_whitespace().collect::<Vec<_>>(), ["a", "b"]);
+        let words = |line: usize| strings[0][line].1.split_whitespace().collect::<Vec<_>>();
+        assert_eq!((words(0), words(1)), (vec!["a"], vec!["b"]));
+    }
+
+    #[test]
+    fn a_continued_literal_has_no_indentation_and_a_new_line_keeps_it() {
+        let text = "f(\"us{x}: \\\n     one\\n  two\n three\")";
+        let lines: Vec<_> = product_strings(text, "").remove(0);
+        let lines: Vec<_> = lines.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert_eq!(lines, [(1, " us {x}: "), (2, "one"), (2, "  two"), (3, " three ")]);
+        let raw = product_strings("r#\"a\\n b\"#", "").remove(0);
+        assert_eq!(raw, [(1, "r# a\\n b #".to_owned())]);
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn is_shouted(word: &str) -> bool {
 }
 
 /// Consecutive words that belong together: text up to a blank line, a list item or a table row.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Paragraph {
     pub(super) words: Vec<Word>,
     pub(super) is_table: bool,
@@ -92,6 +92,20 @@ pub(super) fn paragraphs<'a>(lines: impl IntoIterator<Item = (usize, &'a str)>) 
     all.push(current);
     all.retain(|paragraph| !paragraph.words.is_empty());
     all
+}
+
+/// Splits a printed text into paragraphs: an indented line is a row of a list.
+pub(super) fn message_paragraphs<'a>(
+    lines: impl IntoIterator<Item = (usize, &'a str)>,
+) -> Vec<Paragraph> {
+    let mut all: Vec<Vec<(usize, &str)>> = vec![Vec::new()];
+    for (line, text) in lines {
+        if text.starts_with("  ") {
+            all.push(Vec::new());
+        }
+        all.last_mut().expect("the list is never empty").push((line, text));
+    }
+    all.into_iter().flat_map(paragraphs).collect()
 }
 
 /// Only what has a letter or a digit, or stands for code, is a word.

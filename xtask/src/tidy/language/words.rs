@@ -17,7 +17,7 @@ const fn avoid(words: &'static str, instead: &'static str) -> Phrase {
 }
 
 /// All forms of a verb are listed, because matching knows no grammar.
-pub(super) const AVOIDED: [Phrase; 22] = [
+pub(super) const AVOIDED: [Phrase; 24] = [
     avoid("we|us|our|ours|ourselves", "name the program or the reader"),
     avoid("nobody|somebody|anybody", "name the person or the program"),
     avoid("whoever|whomever", "name the person or the program"),
@@ -40,7 +40,63 @@ pub(super) const AVOIDED: [Phrase; 22] = [
     avoid("doom|dooms|doomed", "fail"),
     avoid("perish|perishes|perished", "exit, fail"),
     avoid("vigil|vigils", "name the thing"),
+    avoid("put|puts to the proof", "verify"),
+    avoid("worked|work|works off", "implement"),
 ];
+
+/// Phrases that only messages and prompts avoid.
+pub(super) const AVOIDED_IN_MESSAGES: [Phrase; 10] = [
+    avoid("has|have to be", "must be"),
+    avoid("take|takes|took|taken|taking back", "revert, undo"),
+    avoid("not believed", "not accepted"),
+    avoid("is|are|was|were|be|been not there", "does not exist"),
+    avoid("is|are|was|were|be|been left out|alone", "skipped, omitted, unchanged"),
+    avoid("could|can be got", "get: name who gets it"),
+    avoid("one a line", "one per line"),
+    avoid("was|were|be|been ended", "killed, stopped"),
+    avoid("in good time", "before: name the limit"),
+    avoid("last words", "final message"),
+];
+
+/// Words that begin a clause which stands for a thing.
+const RELATIVES: [&str; 9] =
+    ["what", "whatever", "who", "whoever", "whom", "whomever", "wherever", "whichever", "where"];
+
+/// Verbs that follow such a clause if it is the subject of the sentence.
+const COPULAS: [&str; 6] = ["is", "are", "was", "were", "has", "comes"];
+
+/// A sentence with fewer words is a heading or a fragment.
+const SHORTEST_CLAUSE: usize = 5;
+
+/// Whether a sentence begins with a clause instead of naming the thing. Questions may.
+pub(super) fn begins_with_relative(sentence: &[Word]) -> bool {
+    let Some((first, rest)) = sentence.split_first() else { return false };
+    let ends = |mark| sentence.last().is_some_and(|word| word.text.ends_with(mark));
+    let has_predicate = rest.iter().any(|word| COPULAS.contains(&word.normal().as_str()))
+        || rest.iter().any(|word| word.text.ends_with(':'));
+    // A placeholder may have such a name.
+    let is_word = first.text.starts_with(char::is_alphabetic);
+    is_word
+        && RELATIVES.contains(&first.normal().as_str())
+        && !ends('?')
+        && (ends('.') || (sentence.len() >= SHORTEST_CLAUSE && has_predicate))
+}
+
+/// Returns the indices at which a noun is negated instead of its verb: "this is not a table".
+pub(super) fn negated_nouns(sentence: &[Word]) -> impl Iterator<Item = usize> {
+    let is = |word: &Word, all: &[&str]| all.contains(&word.normal().as_str());
+    let negated = move |(index, window): (usize, &[Word])| {
+        let before = index.checked_sub(1).and_then(|before| sentence.get(before));
+        let found = is(&window[0], &["is", "are", "was", "were"])
+            && window[0].joins_next()
+            && is(&window[1], &["no"])
+            && window[1].joins_next()
+            && !is(&window[2], &["longer", "more", "less", "different", "such"])
+            && !before.is_some_and(|word| is(word, &["there", "if"]));
+        found.then_some(index)
+    };
+    sentence.windows(3).enumerate().filter_map(negated)
+}
 
 impl Phrase {
     const fn unless_after(self, word: &'static str) -> Self {
@@ -105,6 +161,47 @@ mod tests {
             found("A line ending is normalized. Line\nendings differ; pending, bending"),
             [""; 0]
         );
+    }
+
+    fn sentence(text: &str) -> Vec<Word> {
+        prose::paragraphs([(1, text)]).remove(0).words
+    }
+
+    #[test]
+    fn a_sentence_that_begins_with_a_clause_is_found() {
+        for text in [
+            "What is left of the limits is too little.",
+            "what is secret cannot be found out: `x`",
+            "Whatever is not in the instructions, it will not know",
+            "Where programs are looked for.",
+            "what proves it was weakened: `x`",
+        ] {
+            assert!(begins_with_relative(&sentence(text)), "{text}");
+        }
+        for text in [
+            "What changed",
+            "What the agent says it did",
+            "a blocker",
+            "Is it what it is?",
+            "What is it?",
+            "The check that is run",
+            "{what} is lost.",
+        ] {
+            assert!(!begins_with_relative(&sentence(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_negated_noun_is_found_and_an_absence_is_not() {
+        for (text, count) in [
+            ("this is no table at all", 1),
+            ("lines that are no messages of it", 1),
+            ("there is no table in it", 0),
+            ("it is no longer there", 0),
+            ("the answer is no, and final", 0),
+        ] {
+            assert_eq!(negated_nouns(&sentence(text)).count(), count, "{text}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ fn a_decision_reaches_the_next_iteration_and_stands_in_every_later_prompt() {
           call_started 1 council cap $0.10
         > call says: safety first
           council_decided: safety first
-          feedback_added Council: The last iteration could not resolve: \"speed against safety\". It is decided, and holds: … > safety first
+          feedback_added Council: The last iteration could not resolve: \"speed against safety\". The decision, which holds from now on: … > safety first
         > prepared B
           -> start attempt 2 with feedback with decisions
         > agent finishes
@@ -35,7 +35,7 @@ fn the_same_conflict_is_not_decided_twice_and_the_decision_is_repeated() {
         > iteration B->C conflict=Speed,-against-safety!
           not call_started
           not council_decided
-          feedback_added Council: … \"speed against safety\". It was decided in iteration 1, and holds: … > safety
+          feedback_added Council: … \"speed against safety\". Iteration 1 decided it, and the decision holds: … > safety
           iteration_finished 2 Work
         > iteration C->D conflict=cost-against-safety
           call_started 2 council
@@ -52,10 +52,10 @@ fn a_council_that_comes_to_nothing_leaves_the_order_of_principles() {
             > iteration A->B conflict
               call_started 1 council
             > {end}
-              warning: the council came to no decision
+              warning: the council did not decide
               not council_decided
               not call_started
-              feedback_added Council: … constraints come before objectives … legal > security
+              feedback_added Council: … Constraints come before objectives … legal > security
               iteration_finished 1 Work
             > iteration B->C conflict
               call_started 2 council
@@ -105,7 +105,7 @@ fn a_conflict_next_to_a_claim_waits_until_it_is_raised_again() {
         > start
         > iteration A->B promise conflict
           not call_started
-          feedback_added Council: … Nobody decided it for you.
+          feedback_added Council: … The conflict was not decided.
           gate_started [Promise]
         > checks fail boom
         > iteration B->C conflict
@@ -136,7 +136,7 @@ fn a_decision_survives_a_crash_and_is_reported_once() {
     all.extend(run.happen("surveyed B"));
     let added: Vec<_> = all.iter().filter(|line| line.starts_with("feedback_added")).collect();
     let [added] = added.as_slice() else { panic!("{all:#?}") };
-    assert!(added.ends_with("It is decided, and holds:\n\n> safety first"), "{added}");
+    assert!(added.ends_with("The decision, which holds from now on:\n\n> safety first"), "{added}");
     assert!(!all.iter().any(|line| line.starts_with("call_started")), "{all:#?}");
 }
 

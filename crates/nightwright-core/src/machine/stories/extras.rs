@@ -38,7 +38,7 @@ fn an_extra_call_leaves_the_gate_its_money() {
         > start
         > iteration A->B $0.05 promise
           not call_started 1 review
-          warning: the review is left out
+          warning: skipped the review
           call_started 1 verify cap $0.25
         > call yes $0.20
         > surveyed B
@@ -89,7 +89,7 @@ fn no_call_is_made_where_no_iteration_will_follow() {
             > iteration {words}
               not call_started
               feedback_added Watchdog: The last iteration gave up
-              feedback_added Council: … Nobody decided it for you.
+              feedback_added Council: … The conflict was not decided.
             "
         ));
     }
@@ -154,7 +154,7 @@ fn in_the_wrap_up_an_agent_that_asks_has_to_finish_and_end() {
           iteration_started 2 wrap-up
         > agent ready
         > agent asks
-          nudge_sent: No one is here to answer. This is the wrap-up … and end.
+          nudge_sent: No one is here to answer. This is the last iteration … and end.
         ",
     );
 }
@@ -168,7 +168,7 @@ fn in_a_run_that_works_item_by_item_an_agent_that_asks_is_kept_to_its_item() {
         > prepared A boxes 2/1
         > agent ready
         > agent asks
-          nudge_sent … finish the one item of this iteration, and nothing else … and end
+          nudge_sent … finish only the one item of this iteration … and end
         ",
     );
 }
@@ -257,7 +257,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
         > go on
         > surveyed B
           not call_started
-          feedback_added Council: … speed against safety … Nobody decided it for you.
+          feedback_added Council: … speed against safety … The conflict was not decided.
           iteration_finished 1 Work
         > iteration B->C conflict
           call_started 2 council
@@ -271,7 +271,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
           call_started 1 review
         > crash
         > go on
-          warning: the review is left out: lost with an earlier nightwright process
+          warning: skipped the review: lost with an earlier nightwright process
           -> survey
         > surveyed C
           not call_started
@@ -311,7 +311,7 @@ fn three_reviews_that_reach_their_own_limits_end_no_run() {
         > start
         > iteration A->B
         > call fails took_too_long
-          warning: the review did not come to its end: it took too long
+          warning: the review did not finish: it took too long
           not warning: the review failed
         > surveyed B
         > iteration B->C
@@ -384,7 +384,7 @@ fn an_extra_call_leaves_the_gate_its_time() {
         > start
         > iteration A->B promise
           not call_started 1 review
-          warning: the review is left out
+          warning: skipped the review
           call_started 1 verify
         ",
     );
@@ -406,7 +406,7 @@ fn no_call_is_made_when_only_the_wrap_up_is_left() {
         > start
         > iteration A->A $9.10 asks
           not call_started
-          feedback_added Watchdog: … This is the wrap-up
+          feedback_added Watchdog: … This is the last iteration
         > prepared A
           iteration_started 2 wrap-up
         ",
@@ -438,7 +438,7 @@ fn a_conflict_that_was_not_named_is_left_to_the_order_of_principles() {
         > start
         > iteration A->B unnamed-conflict
           not call_started
-          feedback_added Council: … constraints come before objectives
+          feedback_added Council: … Constraints come before objectives
         ",
     );
 }

@@ -194,7 +194,7 @@ fn tampering_rejects_where_it_is_set_to_or_where_no_model_may_be_asked() {
             > iteration A->B promise
             > checks pass
             > inspected tests/a.rs
-              gate_finished rejected: what proves it was weakened
+              gate_finished rejected: signs of tampering
             "
         ));
     }

@@ -30,7 +30,7 @@ fn a_review_that_does_not_fit_is_left_out_with_one_warning_a_run() {
         > surveyed B
         > iteration B->C $0.15
           not call_started
-          warning: the review is left out
+          warning: skipped the review
         > iteration C->D $0.05
           not call_started
           not warning
@@ -46,11 +46,11 @@ fn a_review_that_reaches_its_own_limits_is_none_that_failed() {
         > start
         > iteration A->B
         > call fails attempt_budget
-          warning: the review did not come to its end: it used up its share
+          warning: the review did not finish: it used up its share
         > surveyed B
         > iteration B->C
         > call fails turn_limit
-          warning: the review did not come to its end: it used up its turns
+          warning: the review did not finish: it used up its turns
         > surveyed C
           iteration_finished 2 Work
         ",

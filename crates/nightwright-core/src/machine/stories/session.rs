@@ -267,7 +267,7 @@ fn another_model_than_the_one_asked_for_is_a_warning_once_a_run() {
         > prepared A
         > agent ready model=claude-sonnet-5-5
           agent_ready
-          warning: the model `opus` was asked for, and `claude-sonnet-5-5` works
+          warning: requested the model `opus`, but the agent uses `claude-sonnet-5-5`
         > agent fails overloaded
         > timer
         > agent ready model=claude-sonnet-5-5
@@ -317,7 +317,7 @@ fn servers_that_did_not_come_up_are_a_warning_once_a_run() {
         > start
         > prepared A
         > agent ready failed=github failed=jira
-          warning: servers for further tools did not come up: github, jira
+          warning: MCP servers failed to start: github, jira
         > agent finishes
         > surveyed B
         > prepared B

@@ -160,7 +160,7 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
         Effect::CancelChecks { grace, .. } => format!("-> cut checks {grace:?}"),
         Effect::InspectChanges { .. } => "-> inspect changes".to_owned(),
         Effect::StartCall(request) => {
-            let found = request.question.contains("What was found");
+            let found = request.question.contains("Signs of tampering");
             let found = if found { " with findings" } else { "" };
             let model = request.model.as_deref().unwrap_or("its own model");
             let tools = match request.tools {

@@ -90,7 +90,7 @@ impl ProgramError {
     pub fn hint(&self) -> String {
         match self {
             Self::Missing => {
-                "to try nightwright without it: nightwright run -p \"...\" -m 3 --dry-run"
+                "run `nightwright run -p \"...\" -m 3 --dry-run` to try nightwright without it"
                     .to_owned()
             }
             Self::NotFound { .. } | Self::Nothing { .. } => {

@@ -85,7 +85,7 @@ pub(crate) fn refused_as_root(
         return Ok(());
     }
     Err(Failure::trouble("the agent refuses to skip permissions as root").hint(format!(
-        "run nightwright as another user, or name what the agent may use with --allowed-tools; in a \
-         container that may be lost, set {SANDBOXED}=1"
+        "run nightwright as another user, or list the allowed tools with --allowed-tools; in a \
+         disposable container, set {SANDBOXED}=1"
     )))
 }

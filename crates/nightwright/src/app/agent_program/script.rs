@@ -41,7 +41,7 @@ impl RehearsalScript {
         })?;
         script::Script::parse(&text, path).map_err(|error| {
             Failure::usage(error.to_string().trim_end().to_owned())
-                .hint("the format is described in `docs/reference/rehearsal.md`")
+                .hint("see `docs/reference/rehearsal.md` for the format")
         })?;
         Ok(Self(text))
     }
@@ -69,7 +69,7 @@ pub(super) fn stage(
     }
     let log = folder.path().join(rehearsal::LOG);
     if level.shows_messages() {
-        eprint_safe(&format!("What the rehearsal agent is asked: {}", log.display()));
+        eprint_safe(&format!("Requests to the rehearsal agent: {}", log.display()));
     }
     all.push((rehearsal::LOG_VARIABLE.into(), log.into()));
     Ok(all)
@@ -81,7 +81,7 @@ pub(super) fn name_hooks(hooks: &Hooks, level: OutputLevel) {
         let names = Hook::ALL.into_iter().filter(|hook| hooks.has(*hook));
         let names: Vec<_> = names.map(|hook| format!("`{}`", hook.name())).collect();
         eprint_safe(&format!(
-            "Your hooks run for real: {}. They can tell by NIGHTWRIGHT_DRY_RUN=1.",
+            "Your hooks run for real: {}. They get NIGHTWRIGHT_DRY_RUN=1.",
             names.join(", ")
         ));
     }

@@ -26,7 +26,7 @@ pub(crate) fn detach() -> Result<ExitCode, Failure> {
                 Failure::trouble(format!(
                     "the run continues, but its answer cannot be read: {error}"
                 ))
-                .hint("look for it: nightwright status")
+                .hint("run `nightwright status` to find it")
             })?;
             report.announce()?;
             Ok(ExitCode::SUCCESS)
@@ -50,9 +50,8 @@ impl DetachReport {
                 eprint_safe(&help);
                 let Self { run, .. } = self;
                 let message = format!("run {run} continues, and {}", failure.message);
-                return Err(
-                    Failure::trouble(message).hint(format!("to end it: nightwright stop {run}"))
-                );
+                return Err(Failure::trouble(message)
+                    .hint(format!("run `nightwright stop {run}` to stop it")));
             }
         }
         Ok(())

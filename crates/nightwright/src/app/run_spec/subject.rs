@@ -23,7 +23,7 @@ pub(super) fn open_task(request: &RunRequest, name: &str) -> Result<Task, Failur
     Task::open(&request.project, name).map_err(|mut failure| {
         let command = request.mode.unwrap_or("run");
         let goal = shell_words::quote(name);
-        let or = format!("; for a goal of one word: nightwright {command} -p {goal}");
+        let or = format!("; for a goal of one word, run `nightwright {command} -p {goal}`");
         if let Some(hint) = failure.hint.as_mut().filter(|_| takes_goals) {
             hint.push_str(&or);
         }
@@ -72,7 +72,7 @@ pub(super) fn goal(
         }),
         (None, _, WorkTarget::Task) => {
             Err(Failure::usage(format!("the mode `{name}` works on a task, and none was given"))
-                .hint(format!("make one: nightwright new NAME --mode {name}")))
+                .hint(format!("run `nightwright new NAME --mode {name}` to create a task")))
         }
         (None, Some(goal), WorkTarget::Goal) => Ok(goal.clone()),
         (None, None, WorkTarget::Goal) => mode.definition.goal.clone().ok_or_else(no_goal),
@@ -81,7 +81,7 @@ pub(super) fn goal(
 
 pub(crate) fn no_goal() -> Failure {
     Failure::usage("there is nothing to do: neither a task nor a goal was given")
-        .hint("name a task, or give a goal: nightwright run \"make the tests pass\" -m 10")
+        .hint("name a task, or run `nightwright run \"make the tests pass\" -m 10` with your goal")
 }
 
 pub(super) fn files_of(mode: &Mode, task: Option<&Task>) -> Result<Files, Failure> {
@@ -95,7 +95,7 @@ pub(super) fn files_of(mode: &Mode, task: Option<&Task>) -> Result<Files, Failur
             let message =
                 format!("the mode `{name}` keeps `{}` in a task, and none was given", list.file);
             return Err(Failure::usage(message)
-                .hint(format!("make one: nightwright new NAME --mode {name}")));
+                .hint(format!("run `nightwright new NAME --mode {name}` to create a task")));
         }
     };
     Ok(Files {
@@ -130,5 +130,5 @@ pub(super) fn must_have_plan(
     }
     let list = settings.files.list.as_deref().unwrap_or("the plan");
     Err(Failure::trouble(from_here("No plan found. Run: nightwright plan"))
-        .hint(format!("it is looked for in `{list}` and in `impl/README.md`")))
+        .hint(format!("or write `{list}` or `impl/README.md` yourself")))
 }

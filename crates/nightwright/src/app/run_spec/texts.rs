@@ -28,7 +28,7 @@ pub(super) fn read(
             None if *resolved.origin("prompt.agents_file") == ValueOrigin::BuiltIn => String::new(),
             // Only the default file may be missing.
             None => {
-                let message = format!("`prompt.agents_file` names `{file}`, which is not there");
+                let message = format!("`prompt.agents_file` names `{file}`, which does not exist");
                 return Err(Failure::usage(message));
             }
         },

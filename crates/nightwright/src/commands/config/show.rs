@@ -111,13 +111,13 @@ pub(super) fn explain(
     let mut lines = vec![key.name.to_owned(), format!("  {}", key.about), String::new()];
     let mut row = |name: &str, text: &str| lines.push(format!("  {name:12} {text}"));
     row("type", key.kind.name());
-    row("has to be", &key.kind.allowed());
+    row("allowed", &key.kind.allowed());
     row("default", &key.default_text());
     row("environment", key.env);
     row(
         "flag",
         match key.flag {
-            Some("--") => "what follows `--`",
+            Some("--") => "the arguments after `--`",
             Some(flag) => flag,
             None => "none",
         },
@@ -126,7 +126,7 @@ pub(super) fn explain(
     lines.push(String::new());
     lines.push("  the layers, the last one wins:".to_owned());
     if layers.is_empty() {
-        lines.push(format!("    none sets it: {}", key.unset));
+        lines.push(format!("    not set: {}", key.unset));
     }
     for (index, (origin, value)) in layers.iter().enumerate() {
         let mark = if index + 1 == layers.len() { "->" } else { "  " };

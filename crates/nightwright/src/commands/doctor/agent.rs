@@ -48,7 +48,7 @@ pub(super) fn found(found: &Result<FoundProgram, ProgramError>) -> DoctorFinding
                         "{what}: newer than {newest}, the newest that nightwright is tested with"
                     ),
                 )
-                .hint("to try it out for a cent or so: nightwright doctor --probe"),
+                .hint("run `nightwright doctor --probe` to test it for about a cent"),
                 VersionSupport::TooOld | VersionSupport::Covered => {
                     DoctorFinding::ok("agent", format!("{what} (tested: {oldest} to {newest})"))
                 }
@@ -89,17 +89,12 @@ fn login() -> DoctorFinding {
         signs.push(format!("`{}`", file.display()));
     }
     let finding = match signs.as_slice() {
-        [] => DoctorFinding::warning("login", "no sign of one")
+        [] => DoctorFinding::warning("login", "no login found")
             .hint("run `claude` and log in, or set ANTHROPIC_API_KEY"),
-        [one] => {
-            DoctorFinding::ok("login", format!("{one} is there; whether it is valid is not known"))
-        }
+        [one] => DoctorFinding::ok("login", format!("found {one} (not tested)")),
         several => {
             let all = several.join(", ");
-            DoctorFinding::ok(
-                "login",
-                format!("{all} are there; whether they are valid is not known"),
-            )
+            DoctorFinding::ok("login", format!("found {all} (not tested)"))
         }
     };
     finding.fact("signs", signs)

@@ -109,7 +109,7 @@ pub(super) fn listed(project: &Path, configured: &DoctorConfig) -> DoctorFinding
     match verify.commands.as_slice() {
         [] => {
             DoctorFinding::warning("checks", "none: only a model will judge whether work is done")
-                .hint("to find the test command of this project: nightwright init")
+                .hint("run `nightwright init` to find the test command of this project")
         }
         commands => {
             let quoted: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();

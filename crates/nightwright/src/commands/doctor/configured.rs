@@ -76,7 +76,7 @@ fn unapproved(project: &Path) -> Result<Option<DoctorFinding>, Failure> {
     Ok(Some(
         DoctorFinding::problem("trust", text)
             .names("unapproved", places)
-            .hint("look at it and approve it: nightwright trust"),
+            .hint("review and approve it with `nightwright trust`"),
     ))
 }
 

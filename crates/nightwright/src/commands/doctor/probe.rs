@@ -37,7 +37,8 @@ pub(super) async fn probe(
     environment: Vec<(OsString, OsString)>,
     signals: &mut Signals,
 ) -> Result<Option<DoctorFinding>, Failure> {
-    let cant = |error: io::Error| Failure::trouble(format!("cannot make a folder for it: {error}"));
+    let cant =
+        |error: io::Error| Failure::trouble(format!("cannot create a folder for it: {error}"));
     let mut folder =
         tempfile::Builder::new().prefix("nightwright-probe-").tempdir().map_err(cant)?;
     // The folder is empty, so nothing of the project is sent or takes effect.
@@ -64,5 +65,5 @@ pub(super) async fn probe(
     // The user needs the output to investigate or report the problem.
     folder.disable_cleanup(true);
     let printed = answer.raw.display();
-    Ok(Some(finding.hint(format!("what it printed is in `{printed}`"))))
+    Ok(Some(finding.hint(format!("see its output in `{printed}`"))))
 }

@@ -29,7 +29,7 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
     // Located explicitly: by its name alone, the project could substitute its own program.
     let Ok(git) = locate("git", env::var_os("PATH").as_deref()) else {
         return DoctorFinding::warning("git", "git was not found: runs work without it")
-            .hint("with git, what the agent changes can be seen and taken back");
+            .hint("install git to see and undo the agent's changes");
     };
     let version = ask_git(&git, project, environment, &["--version"]).await;
     let version = match version.ended {
@@ -42,14 +42,14 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
         | CommandEnd::Stopped
         | CommandEnd::NotStarted { .. } => {
             return DoctorFinding::warning("git", format!("`{}` does not work", git.display()))
-                .hint("runs work without git, but nothing shows what the agent changed");
+                .hint("reinstall git to see and undo the agent's changes");
         }
     };
     let status = ["status", "--porcelain", "--untracked-files=normal", "--", "."];
     let Some(repository) = Repository::around(project) else {
         let text = format!("git {version}; the project is not a repository");
         return DoctorFinding::warning("git", text)
-            .hint("with one (git init), what the agent changes can be seen and taken back")
+            .hint("run `git init` to see and undo the agent's changes")
             .fact("state", "none")
             .fact("version", version);
     };
@@ -74,15 +74,15 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
         .fact("state", "dirty"),
         CommandEnd::Exited(_) => {
             let output = status.output.lines().next().unwrap_or_default();
-            let text = format!("git {version}; it cannot look at the project: {output}");
+            let text = format!("git {version}; git status failed: {output}");
             DoctorFinding::warning("git", text).fact("state", "unknown")
         }
         CommandEnd::NotStarted { why } => {
-            let text = format!("git {version}; it cannot look at the project: {why}");
+            let text = format!("git {version}; git status failed: {why}");
             DoctorFinding::warning("git", text).fact("state", "unknown")
         }
         CommandEnd::TimedOut | CommandEnd::Stopped => {
-            let text = format!("git {version}; it takes too long to look at the project");
+            let text = format!("git {version}; git status timed out");
             DoctorFinding::warning("git", text).fact("state", "unknown")
         }
     };
@@ -128,10 +128,10 @@ pub(super) fn is_refused(project: &Path, found: RootSource) -> Option<DoctorFind
 pub(super) fn in_use(project: &Path) -> Option<DoctorFinding> {
     let owner = lock::peek(&home(project).ok()?.join("project.lock"))?;
     let LockOwner { run, pid, .. } = owner;
-    let text = format!("run {run} (pid {pid}) is at work in this project");
+    let text = format!("run {run} (pid {pid}) is active in this project");
     Some(
         DoctorFinding::problem("project", text)
-            .hint(format!("wait for it to end, or stop it: nightwright stop {run}")),
+            .hint(format!("wait for it to end, or run `nightwright stop {run}`")),
     )
 }
 
@@ -193,9 +193,9 @@ fn device(path: &Path) -> Option<u64> {
 fn describe_disk(name: &str, disk: Option<&Disk>) -> String {
     match disk {
         Some(Disk { free, floor }) => {
-            format!("{name}: {} free, {} have to stay free", size(*free), size(*floor))
+            format!("{name}: {} free, {} required", size(*free), size(*floor))
         }
-        None => format!("{name}: free space is not known"),
+        None => format!("{name}: free space unknown"),
     }
 }
 

@@ -231,9 +231,9 @@ mod tests {
         let chosen = weights(&mut person, start.clone(), WeightsShown::NotYet).unwrap();
         assert_eq!(chosen, start.clone().with("blast_radius", weight(9)));
         assert_snapshot!(shown(&person), @r"
-        What is built (1 ... 10)
+        The product itself (1 ... 10)
            1  trust_architecture       5  permissive ... strict verification
-           2  curation_model           4  algorithms ... human judgement
+           2  curation_model           4  algorithms ... human judgment
            3  scope_philosophy         2  minimal ... feature-rich
            4  monetization_model       5  free ... premium
            5  privacy_posture          6  collects data ... minimal data
@@ -241,7 +241,7 @@ mod tests {
            7  authority_stance         5  user freedom ... strong guidance
            8  auditability             3  minimal logging ... full audit trail
            9  interoperability         6  closed ... open
-        How it is built (1 ... 10)
+        The way it is developed (1 ... 10)
           10  speed_correctness        3  speed ... correctness
           11  innovation_stability     5  new ... proven
           12  blast_radius             6  large changes ... small changes
@@ -271,9 +271,9 @@ mod tests {
         There is no principle `blast_radios`. Did you mean `blast_radius`?
         change which? (name or number, enter = none)
 
-        What is built (1 ... 10)
+        The product itself (1 ... 10)
            1  trust_architecture       5  permissive ... strict verification
-           2  curation_model           4  algorithms ... human judgement
+           2  curation_model           4  algorithms ... human judgment
            3  scope_philosophy         2  minimal ... feature-rich
            4  monetization_model       5  free ... premium
            5  privacy_posture          6  collects data ... minimal data
@@ -281,7 +281,7 @@ mod tests {
            7  authority_stance         5  user freedom ... strong guidance
            8  auditability             3  minimal logging ... full audit trail
            9  interoperability         6  closed ... open
-        How it is built (1 ... 10)
+        The way it is developed (1 ... 10)
           10  speed_correctness        3  speed ... correctness
           11  innovation_stability     5  new ... proven
           12  blast_radius             9  large changes ... small changes

@@ -24,8 +24,8 @@ impl UnmaskedRecords {
     pub(super) fn warn(&self, state: &State) {
         if state.inbox.iter().any(|entry| self.lost.contains(&entry.text)) {
             eprint_safe(
-                "warning: a message to the agent contained secrets, and only their masks \
-                 are left; the agent gets those: say it again with `nightwright tell`",
+                "warning: the agent receives an earlier message with its secrets masked, because \
+                 the original was not saved; send it again with `nightwright tell`",
             );
         }
     }
@@ -46,8 +46,7 @@ pub(super) fn restore_unmasked(records: &mut [Record], folder: &RunDir) -> Unmas
             started.settings = *settings;
         }
         UnmaskedSettings::Lost(why) => eprint_safe(&format!(
-            "warning: the settings of this run contained secrets, and only their masks are left; \
-             the agent gets those: {why}"
+            "warning: the agent receives the settings of this run with their secrets masked: {why}"
         )),
     }
     recall_changes(later, folder, &mut recalled);
@@ -82,8 +81,8 @@ fn recall_changes(records: &mut [Record], folder: &RunDir, recalled: &mut Unmask
             *change = spec;
         } else if has_masks(change) {
             eprint_safe(&format!(
-                "warning: `{}` had a secret in it, and only its mask is left; set it again with \
-                 an option of `nightwright resume`",
+                "warning: the secret in `{}` is masked, because the original was not saved; set it \
+                 again with an option of `nightwright resume`",
                 change.key()
             ));
         }

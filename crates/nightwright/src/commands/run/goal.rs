@@ -74,16 +74,16 @@ pub(super) fn nothing_to_do(project: &Path, review: Option<&str>) -> Failure {
     let names: Vec<_> =
         task::list(project).unwrap_or_default().into_iter().map(|listed| listed.name).collect();
     if let Some(name) = names.iter().find(|name| review == Some(name.as_str())) {
-        let message = format!("`{name}` was taken as the words of -r/--review-prompt");
+        let message = format!("`{name}` was read as the value of -r/--review-prompt");
         return Failure::usage(message)
-            .hint(format!("put the task first: nightwright run {name} -r"));
+            .hint(format!("put the task first: run `nightwright run {name} -r`"));
     }
     let failure = run_spec::no_goal();
     if names.is_empty() {
         return failure;
     }
     failure.hint(format!(
-        "name a task ({}), or give a goal: nightwright run \"make the tests pass\" -m 10",
+        "name a task ({}), or run `nightwright run \"make the tests pass\" -m 10` with your goal",
         names.join(", ")
     ))
 }

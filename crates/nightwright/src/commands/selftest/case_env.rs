@@ -66,9 +66,9 @@ impl CaseError {
             }
             Self::Late { waiting_for, last, complaint } => {
                 let last = last.map(|name| format!("; the last event is `{name}`"));
-                let seen = format!("it did not come in time{}", last.unwrap_or_default());
+                let seen = format!("it did not happen in time{}", last.unwrap_or_default());
                 let said = if complaint.is_empty() { "" } else { ", and it said: " };
-                (waiting_for, seen, format!("it was ended by us{said}{complaint}"))
+                (waiting_for, seen, format!("nightwright killed it{said}{complaint}"))
             }
             Self::Stopped => ("the end of the row", "it was interrupted".to_owned(), String::new()),
         };

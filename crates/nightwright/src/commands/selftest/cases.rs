@@ -173,7 +173,7 @@ pub(super) fn chosen(names: &[String]) -> Result<Vec<&'static SelftestCase>, Fai
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
         let all: Vec<_> = CASES.iter().map(|row| row.name).collect();
         return Err(Failure::usage(format!("--only `{unknown}`: there is no such row"))
-            .hint(format!("the rows are {}", all.join(", "))));
+            .hint(format!("choose one of {}", all.join(", "))));
     }
     let wanted =
         |row: &&SelftestCase| names.is_empty() || names.iter().any(|name| name == row.name);

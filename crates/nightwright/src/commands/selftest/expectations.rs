@@ -403,7 +403,7 @@ fn sessions(seen: &CaseObservation) -> CaseCheckResult {
     if seen.leaders >= LEADERS {
         return Ok(());
     }
-    let why = "all were ended, but none led its own session: there is no `setsid` here";
+    let why = "all were killed, but none led its own session: there is no `setsid` here";
     Err(Shortfall::NotTested(why.to_owned()))
 }
 

@@ -168,7 +168,7 @@ impl SelftestReport {
             row.show(&mut text);
         }
         for who in &self.survivors {
-            let _ = writeln!(text, "left alive by a row, and ended now: {}", display_safe(who));
+            let _ = writeln!(text, "survived its test, killed now: {}", display_safe(who));
         }
         text.push('\n');
         if !self.watched {
@@ -193,7 +193,7 @@ impl SelftestReport {
         };
         let containment = of(|levels| {
             if levels.containment == ContainmentLevel::GuardAndGroup.name() {
-                "guard (a control group is there too, and no row needs it)"
+                "guard (cgroups are available, but no test depends on them)"
             } else {
                 &levels.containment
             }

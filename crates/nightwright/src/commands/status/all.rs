@@ -36,7 +36,7 @@ pub(super) fn all(options: &StatusArgs) -> Result<ExitCode, Failure> {
     if options.json {
         print_json(&rows)?;
     } else if rows.is_empty() {
-        advise("no runs yet; start one: nightwright run \"make the tests pass\" -m 10");
+        advise("no runs yet; run `nightwright run \"make the tests pass\" -m 10` to start one");
     } else {
         print(&text(&rows))?;
     }

@@ -101,7 +101,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
             format!("ended: {}{note}{at}", style.one_line(&end.sentence, MAX_TEXT_CHARS))
         }
-        (None, Liveness::Unknown) => "unknown: its journal cannot be read to its end".to_owned(),
+        (None, Liveness::Unknown) => "unknown: the end of its journal cannot be read".to_owned(),
         (None, Liveness::Crashed) => {
             let at = page.last_at.map(|at| format!(", last event {}", when(at, now)));
             format!("its process is gone, and it has not ended{}", at.unwrap_or_default())
@@ -120,7 +120,7 @@ fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
     match doing.what {
         ActivityKind::Working => format!("the agent works{since}"),
         ActivityKind::Waiting => format!("{why}: waiting{until}"),
-        ActivityKind::Retrying => format!("{why}: trying again, waiting{until}"),
+        ActivityKind::Retrying => format!("{why}: retrying, waiting{until}"),
         ActivityKind::Checking if why.is_empty() => format!("assessing the iteration{since}"),
         ActivityKind::Checking => format!("running the checks ({why}){since}"),
         ActivityKind::Asking => format!("asking a model ({why}){since}"),
@@ -185,9 +185,9 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
     if page.idle > 0 {
         let limit = match page.idle_limit {
             0 => String::new(),
-            limit => format!("; {limit} in a row end the run"),
+            limit => format!("; {limit} consecutive ones end the run"),
         };
-        lines.row("idle", &format!("{} in a row{limit}", count(page.idle, "iteration")));
+        lines.row("idle", &format!("{} consecutive{limit}", count(page.idle, "iteration")));
     }
     if let Some(last) = &page.last_iteration {
         lines.row("last", &last_iteration(last, page.is_rehearsal, &lines.style));

@@ -30,7 +30,7 @@ pub(super) fn archive(options: &ArchiveArgs) -> Result<ExitCode, Failure> {
     let archive = locked.archive()?;
     let name = locked.task.name();
     print_result(&format!(
-        "archived the task `{name}` as `{archive}`\nto restore it: nightwright task restore {name}"
+        "archived the task `{name}` as `{archive}`\nto restore it, run `nightwright task restore {name}`"
     ))?;
     Ok(ExitCode::SUCCESS)
 }

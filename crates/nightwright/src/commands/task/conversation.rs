@@ -48,7 +48,7 @@ pub(super) struct Conversation {
 impl Conversation {
     pub(super) fn hold(&self) -> Result<ExitCode, Failure> {
         if let Some(command) = &self.task.settings.agent.command {
-            let message = format!("`{command}` (`agent.command`) is no agent to talk with");
+            let message = format!("`{command}` (`agent.command`) is not an interactive agent");
             return Err(self.by_hand(Failure::usage(message)));
         }
         if !terminal::is_there() {
@@ -102,7 +102,7 @@ impl Conversation {
             SetupPrompt::Edit => "change",
         };
         failure.hint(format!(
-            "{verb} the instructions yourself, in `{}`; then: nightwright task validate {name}",
+            "{verb} the instructions yourself, in `{}`; then run `nightwright task validate {name}`",
             file.display()
         ))
     }
@@ -120,7 +120,7 @@ impl Conversation {
             }
             SetupPrompt::Edit => format!(
                 "Let's change the instructions of the task {name}. Read them first, and say what \
-                 you would repair."
+                 you would fix."
             ),
         };
         let file = file.to_string_lossy();
@@ -136,7 +136,7 @@ impl Conversation {
     /// Prints the result of the conversation.
     fn conclude(&self, before: &TaskFiles, talked: TerminalExit) -> Result<ExitCode, Failure> {
         if talked.survivors == Survivors::Some {
-            eprint_safe("warning: the agent left processes behind that could not be ended");
+            eprint_safe("warning: the agent left processes behind that could not be killed");
         }
         self.task.remember();
         let after = TaskFiles::read(&self.task)?;
@@ -153,10 +153,10 @@ impl Conversation {
             let failure = Failure::trouble(format!("{nothing}{how}"));
             return Err(match self.purpose {
                 SetupPrompt::Setup | SetupPrompt::Validate => {
-                    failure.hint(format!("try again: nightwright task setup {name}"))
+                    failure.hint(format!("run `nightwright task setup {name}` to try again"))
                 }
                 SetupPrompt::Edit => {
-                    failure.hint(format!("try again: nightwright task edit {name}"))
+                    failure.hint(format!("run `nightwright task edit {name}` to try again"))
                 }
             });
         };
@@ -171,7 +171,7 @@ impl Conversation {
 
 fn private_folder() -> Result<TempDir, Failure> {
     let made = tempfile::Builder::new().prefix("nightwright-talk-").tempdir();
-    made.map_err(|error| Failure::trouble(format!("cannot make a folder for it: {error}")))
+    made.map_err(|error| Failure::trouble(format!("cannot create a folder for it: {error}")))
 }
 
 fn with_temp(
@@ -260,7 +260,7 @@ impl SetupTask {
             Ok(Some(warning)) => eprint_safe(&format!("warning: {warning}")),
             Err(error) => {
                 eprint_safe(&format!(
-                    "warning: the state of the task is not noted: {}",
+                    "warning: cannot record the state of the task: {}",
                     error.message
                 ));
             }

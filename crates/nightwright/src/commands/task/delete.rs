@@ -28,7 +28,7 @@ pub(super) fn delete(options: &DeleteArgs) -> Result<ExitCode, Failure> {
     let name = locked.task.name();
     let refusal = || {
         Failure::usage(format!("deleting the task `{name}` needs confirmation"))
-            .hint(format!("confirm it: nightwright task delete {name} --yes"))
+            .hint(format!("run `nightwright task delete {name} --yes` to confirm"))
     };
     let question = format!("Delete the task `{name}`? It is archived first.");
     if !terminal::confirm_unless(options.yes, &question, refusal)? {
@@ -37,7 +37,7 @@ pub(super) fn delete(options: &DeleteArgs) -> Result<ExitCode, Failure> {
     let archive = locked.archive()?;
     print_result(&format!(
         "deleted the task `{name}`; its archive is `{archive}`\n\
-         to restore it: nightwright task restore {name}"
+         to restore it, run `nightwright task restore {name}`"
     ))?;
     Ok(ExitCode::SUCCESS)
 }

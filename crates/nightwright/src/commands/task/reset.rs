@@ -47,7 +47,7 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
     let refusal = || {
         let flag = if options.todo { " --todo" } else { "" };
         Failure::usage(format!("resetting the task `{name}` would {losses}"))
-            .hint(format!("confirm it: nightwright task reset {name}{flag} --yes"))
+            .hint(format!("run `nightwright task reset {name}{flag} --yes` to confirm"))
     };
     let question = format!("Resetting the task `{name}` will {losses}. Continue?");
     if !terminal::confirm_unless(options.yes || losses.is_empty(), &question, refusal)? {

@@ -29,7 +29,7 @@ pub(super) fn setup(options: &SetupArgs) -> Result<ExitCode, Failure> {
     if task.instructions()?.is_some() {
         let name = task.name();
         return Err(Failure::usage(format!("the task `{name}` already has instructions"))
-            .hint(format!("edit them: nightwright task edit {name}")));
+            .hint(format!("run `nightwright task edit {name}` to change them")));
     }
     Conversation { task, purpose: SetupPrompt::Setup, model: options.model.clone() }.hold()
 }

@@ -158,7 +158,7 @@ fn progress(ChecklistStatus { done, open, next }: &ChecklistStatus) -> String {
         Some(next) if !next.is_empty() => format!("; next: {next}"),
         Some(_) | None => String::new(),
     };
-    format!("{done} of {all} {noun} ticked{next}")
+    format!("{done} of {all} {noun} checked{next}")
 }
 
 fn text(page: &TaskPage, is_damaged: bool) -> String {

@@ -187,7 +187,7 @@ fn list(project: &Path, json: bool) -> Result<ExitCode, Failure> {
     }
     if templates.is_empty() {
         advise(
-            "no templates yet; save the instructions of a task: nightwright task template save TASK",
+            "no templates yet; run `nightwright task template save TASK` to save the instructions of a task",
         );
         return Ok(ExitCode::SUCCESS);
     }

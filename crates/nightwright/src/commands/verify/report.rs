@@ -184,11 +184,11 @@ impl VerifyReport {
         section(&mut page, "When", &format!("{at}, run {}", self.run.as_deref().unwrap_or("-")));
         if !self.missing.is_empty() {
             let list = self.missing.iter().map(|what| format!("- {}", plain(what)));
-            section(&mut page, "What is missing", &list.collect::<Vec<_>>().join("\n"));
+            section(&mut page, "Missing", &list.collect::<Vec<_>>().join("\n"));
         }
         section(&mut page, "Checks", &self.checks_page());
         let model = match self.model {
-            None => "No model was asked, or none came to an answer.",
+            None => "No model was asked, or none answered.",
             Some(VerdictKind::Yes) => "A model was asked, and says that it is complete.",
             Some(VerdictKind::No) => "A model was asked, and says that it is not complete.",
             Some(VerdictKind::Inconclusive) => "A model was asked, and gave no verdict.",
@@ -219,7 +219,7 @@ impl VerifyReport {
             let mut text = format!("- {} {}", code(&check.command), plain(&ended(check)));
             if let Some(log) = &check.log {
                 // Writing to a string cannot fail.
-                let _ = write!(text, "; all of its output: {} in the folder of the run", code(log));
+                let _ = write!(text, "; all of its output: {} in the run folder", code(log));
             }
             let last = last_lines(&check.output, KEPT_LINES);
             if !last.is_empty() {

@@ -30,7 +30,7 @@ fn an_unknown_key_is_shown_with_the_nearest_one() {
 #[test]
 fn a_value_of_another_type_is_shown_with_what_is_allowed() {
     assert_snapshot!(mistakes("[limits]\nmax_iterations = \"ten\"\n"), @r#"
-    `limits.max_iterations` has to be a whole number from 0 to 1000000
+    `limits.max_iterations` must be a whole number from 0 to 1000000
      --> .nightwright/config.toml:2:18
       |
     2 | max_iterations = "ten"
@@ -41,7 +41,7 @@ fn a_value_of_another_type_is_shown_with_what_is_allowed() {
 #[test]
 fn a_value_out_of_range_is_shown_with_the_range() {
     assert_snapshot!(mistakes("limits.reserve = 300\n"), @r#"
-    `limits.reserve` has to be a whole number of percent, 0 to 90
+    `limits.reserve` must be a whole number of percent, 0 to 90
      --> .nightwright/config.toml:1:18
       |
     1 | limits.reserve = 300
@@ -53,7 +53,7 @@ fn a_value_out_of_range_is_shown_with_the_range() {
 fn all_mistakes_of_a_file_are_shown_at_once() {
     let text = "delay = \"soon\"\n\n[limit]\nmax_cost = 5\n\n[verify]\ncommands = [\"a\", 7]\n";
     assert_snapshot!(mistakes(text), @r#"
-    `delay` has to be a duration: a number of seconds, or text such as "2s" or "1h 30m"
+    `delay` must be a duration: a number of seconds, or text such as "2s" or "1h 30m"
      --> .nightwright/config.toml:1:9
       |
     1 | delay = "soon"
@@ -67,7 +67,7 @@ fn all_mistakes_of_a_file_are_shown_at_once() {
       |
       = hint: did you mean `limits`?
 
-    error: `verify.commands` has to be a list of texts that are not empty
+    error: `verify.commands` must be a list of texts that are not empty
      --> .nightwright/config.toml:7:18
       |
     7 | commands = ["a", 7]
@@ -96,7 +96,7 @@ fn invalid_toml_is_shown_with_its_position() {
      --> .nightwright/config.toml:1:10
       |
     1 | limits = 5
-      |          ^ this is no table
+      |          ^ this is not a table
       |
       = hint: write `[limits]`, and its keys below
     "#);
@@ -107,19 +107,19 @@ fn invalid_addresses_are_reported_one_by_one_and_hidden() {
     let text = "[[notify]]\nurl = \"htps://ntfy.sh/topic-of-mine\"\n\n[[notify]]\nkind = \"mail\"\n\n\
                 [[notify]]\nurl = 'https://ntfy.sh/x'\nevent = []\nevents = [\"morning\"]\n";
     assert_snapshot!(mistakes(text), @r#"
-    `notify.url` has to be an address that begins with https:// or http://, without user, password and `#`; "" for none
+    `notify.url` must be a URL that begins with https:// or http://, without user, password or `#`; "" for none
      --> .nightwright/config.toml:2:7
       |
     2 | url = ******************************
       |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ this is not allowed
 
-    error: `notify` has to be tables `[[notify]]` with the keys of `[notify]`, each with `url`
+    error: `notify` must be tables `[[notify]]` with the keys of `[notify]`, each with `url`
      --> .nightwright/config.toml:4:1
       |
     4 | [[notify]]
       | ^^^^^^^^^^ this has no `url`
 
-    error: `notify.kind` has to be one of `auto`, `ntfy`, `slack`, `discord`, `webhook`
+    error: `notify.kind` must be one of `auto`, `ntfy`, `slack`, `discord`, `webhook`
      --> .nightwright/config.toml:5:8
       |
     5 | kind = "mail"
@@ -133,7 +133,7 @@ fn invalid_addresses_are_reported_one_by_one_and_hidden() {
       |
       = hint: did you mean `notify.events`?
 
-    error: `notify.events` has to be a list of any of `setup_complete`, `execution_start`, `iteration`, `iteration_milestone`, `status_update`, `limit_wait`, `blocked`, `verification_failed`, `completion`, `stopped`, `error`
+    error: `notify.events` must be a list of any of `setup_complete`, `execution_start`, `iteration`, `iteration_milestone`, `status_update`, `limit_wait`, `blocked`, `verification_failed`, `completion`, `stopped`, `error`
       --> .nightwright/config.toml:10:11
        |
     10 | events = ["morning"]
@@ -156,7 +156,7 @@ fn invalid_addresses_are_reported_one_by_one_and_hidden() {
 #[test]
 fn marks_stay_in_their_place_whatever_the_text_is_made_of() {
     assert_snapshot!(mistakes("\u{feff}# größe\r\nlimits.reserve = 300 # ü\r\n"), @r#"
-    `limits.reserve` has to be a whole number of percent, 0 to 90
+    `limits.reserve` must be a whole number of percent, 0 to 90
      --> .nightwright/config.toml:2:18
       |
     2 | limits.reserve = 300 # ü
@@ -207,7 +207,7 @@ fn a_mode_says_what_it_is_and_its_defaults_are_a_layer() {
     };
     for file in ["../../x", "/etc/passwd", ""] {
         let wrong = wrong(&list(file));
-        assert!(wrong.contains("`list.file` has to be a file inside the project"), "{wrong}");
+        assert!(wrong.contains("`list.file` must be a file inside the project"), "{wrong}");
     }
     let (definition, _) = ConfigLayer::parse_mode("mine", path, &list("./docs/PLAN.md")).unwrap();
     assert_eq!(definition.list.unwrap().file, "docs/PLAN.md");

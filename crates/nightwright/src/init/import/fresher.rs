@@ -118,6 +118,7 @@ fn from_toml(import: &mut Import, table: &toml::Table, path: &str) {
 }
 
 fn no_skip() -> String {
-    "that fresher skipped all permissions is not taken over: choose `bypass` yourself if you want it"
+    "the permission bypass of fresher is not imported; set `agent.permissions = \"bypass\"` if you \
+     need it"
         .to_owned()
 }

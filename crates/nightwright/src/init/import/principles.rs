@@ -15,7 +15,7 @@ pub(super) fn principles(view: &ProjectFiles, _: &mut UsedNames) -> Option<Impor
     let mut import = Import::new(format!("principles (`{FOREIGN}`)"));
     let ours = view.principles_file();
     if let Some(why) = left_alone(view, ours) {
-        import.notes.push(format!("`{FOREIGN}` is left alone: {why}"));
+        import.notes.push(format!("skipped `{FOREIGN}`: {why}"));
         return Some(import);
     }
     let Some(text) = import.read(view, FOREIGN) else { return Some(import) };

@@ -66,7 +66,7 @@ fn fresher_brings_its_prompts_its_limits_and_its_words_for_the_agent() {
     model.name = "sonnet"
     commands.test = "npm test"
     note: `FRESHER_LINT_CMD` cannot be read without running the file (in `.fresher/config.sh`)
-    note: that fresher skipped all permissions is not taken over: choose `bypass` yourself if you want it
+    note: the permission bypass of fresher is not imported; set `agent.permissions = "bypass"` if you need it
     note: `.fresher/PROMPT.empty.md` is empty
     "#);
     let task = text(&import, ".nightwright/tasks/fresher-building/task.toml");
@@ -109,7 +109,7 @@ fn claude_iterate_brings_a_task_for_each_workspace() {
     claude-iterate/workspaces/migrate api/.metadata.json -> .nightwright/tasks/migrate-api/task.toml
     claude-iterate/workspaces/odd/TODO.md -> .nightwright/tasks/odd/TODO.md
     claude-iterate/workspaces/odd/.metadata.json -> .nightwright/tasks/odd/task.toml
-    note: `claude-iterate/workspaces/broken/.metadata.json` is not valid JSON (EOF while parsing an object at line 1 column 1): mode and limits are left out
+    note: `claude-iterate/workspaces/broken/.metadata.json` is not valid JSON (EOF while parsing an object at line 1 column 1): skipped mode and limits
     note: `claude-iterate/workspaces/empty` has nothing to import
     note: `claude-iterate/workspaces/migrate api/.metadata.json` says that this task was completed
     note: `claude-iterate/workspaces/odd` has no instructions yet
@@ -191,7 +191,7 @@ fn stories_become_instructions_and_boxes() {
 
     ## How to work
 
-    The stories below are in order. Their boxes are in `TODO.md`: tick one when all of its criteria hold.
+    The stories below are in order. Their boxes are in `TODO.md`: check one when all of its criteria hold.
 
     ## US-001: Store it safely
 
@@ -251,7 +251,7 @@ fn principles_of_another_tool_are_imported() {
 fn invalid_or_conflicting_principles_are_reported_and_not_imported() {
     let broken = "layer0:\n  auditability: 99\n";
     for (files, note) in [
-        (vec![(".claude/principles.yaml", broken)], "line 2: `layer0.auditability` has to be"),
+        (vec![(".claude/principles.yaml", broken)], "line 2: `layer0.auditability` must be"),
         (
             vec![(".claude/principles.yaml", ""), (".nightwright/principles.toml", "mine")],
             "`.nightwright/principles.toml` exists already",
@@ -275,7 +275,7 @@ fn a_task_that_exists_is_not_overwritten() {
     assert_snapshot!(shown(&import), @"
     .ralph/PROMPT.md -> .nightwright/tasks/ralph-3/INSTRUCTIONS.md
     .ralph/PROMPT.md -> .nightwright/tasks/ralph-3/task.toml
-    note: `.ralph/AGENT.md` is left alone: `.nightwright/AGENTS.md` exists already
+    note: skipped `.ralph/AGENT.md`: `.nightwright/AGENTS.md` already exists
     ");
 }
 

@@ -18,7 +18,7 @@ pub(super) fn workspaces(view: &ProjectFiles, names: &mut UsedNames) -> Option<I
     for name in found {
         let from = format!("{WORKSPACES}/{name}");
         if let Some(why) = view.broken(&from) {
-            import.notes.push(format!("`{from}` is left out: {why}"));
+            import.notes.push(format!("skipped `{from}`: {why}"));
         } else if view.has_folder(&from) {
             workspace(&mut import, view, names, &from, name);
         }
@@ -58,8 +58,7 @@ fn settings(import: &mut Import, view: &ProjectFiles, path: &str) -> TaskSetting
     let metadata: Value = match serde_json::from_str(text) {
         Ok(metadata) => metadata,
         Err(error) => {
-            let note =
-                format!("`{path}` is not valid JSON ({error}): mode and limits are left out");
+            let note = format!("`{path}` is not valid JSON ({error}): skipped mode and limits");
             import.notes.push(note);
             return settings;
         }
@@ -78,7 +77,7 @@ fn settings(import: &mut Import, view: &ProjectFiles, path: &str) -> TaskSetting
             let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
             let number = number.filter(|number| *number >= least);
             if number.is_none() {
-                import.notes.push(format!("`{key}` of `{path}` is {value}: it is left out"));
+                import.notes.push(format!("`{key}` of `{path}` is {value}: skipped"));
             }
             number
         }

@@ -132,12 +132,11 @@ pub fn recall(run: &Path, wanted: Hooks, hashes: &BTreeMap<String, String>) -> P
         let program = match (read(&place(run, hook)), hash) {
             (Ok(bytes), Some(hash)) if trust::hash(&bytes) == *hash => PinnedProgram::Held(bytes),
             (Ok(_), _) => PinnedProgram::Refused(
-                "is not run: its copy in the folder of the run is not what was approved when the \
-                 run began"
+                "is not run: its copy in the run folder differs from the approved version"
                     .to_owned(),
             ),
             (Err(error), _) => PinnedProgram::Refused(format!(
-                "is not run: its copy in the folder of the run cannot be read: {error}"
+                "is not run: its copy in the run folder cannot be read: {error}"
             )),
         };
         (hook, program)
@@ -173,7 +172,7 @@ impl PinnedHooks {
         }
         files::replace_program(&path, bytes).map_err(|error| {
             let why = Failure::because(&error).message;
-            format!("is not run: its copy was changed, and could not be put back: {why}")
+            format!("is not run: its copy was changed and could not be restored: {why}")
         })?;
         Ok(PinnedCopy { path, put_back: true })
     }

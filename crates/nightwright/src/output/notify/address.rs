@@ -197,13 +197,13 @@ impl AddressConfig {
         let allowed = self.values.get("allow_http") == Some(&ConfigValue::Bool(true));
         if url.is_open() && !url.is_loopback() && !allowed {
             let message = format!(
-                "`notify.url` of {} ({}) begins with http://: what is sent there can be read on \
-                 the way",
+                "`notify.url` of {} ({}) uses http://, which is not encrypted",
                 url.host(),
                 self.origin
             );
-            return Err(Failure::usage(message)
-                .hint("use https://, or allow it: `notify.allow_http = true`"));
+            return Err(
+                Failure::usage(message).hint("use https://, or set `notify.allow_http = true`")
+            );
         }
         let events = match self.values.get("events") {
             Some(ConfigValue::List(names)) => {
@@ -248,15 +248,14 @@ impl AddressConfig {
             Failure::usage(message).hint(format!("{what}; leave it out, or set `notify.kind`"))
         };
         if secret.is_some() && *service != NotifyService::Webhook {
-            return Err(useless("secret", "it signs what is sent to a webhook"));
+            return Err(useless("secret", "it signs notifications to a webhook"));
         }
         if token.is_some() && !matches!(service, NotifyService::Webhook | NotifyService::Ntfy) {
             return Err(useless("token", "it is for ntfy and for webhooks"));
         }
         if token.as_ref().is_some_and(|token| token.contains(|c: char| !c.is_ascii_graphic())) {
             let message = format!("`notify.token` ({}) cannot be sent", self.origin);
-            return Err(Failure::usage(message)
-                .hint("a token has letters, digits and signs, and no spaces"));
+            return Err(Failure::usage(message).hint("use a token without spaces"));
         }
         Ok(())
     }

@@ -127,19 +127,17 @@ impl HttpClient {
             Error::Timeout(_) => {
                 (format!("no answer within {}s", most.as_secs().max(1)), RetryAdvice::Usual)
             }
-            Error::HostNotFound => ("there is no host of this name".to_owned(), RetryAdvice::Usual),
+            Error::HostNotFound => ("unknown host".to_owned(), RetryAdvice::Usual),
             Error::Io(error) => (error.to_string(), RetryAdvice::Usual),
             Error::Rustls(error) => (format!("no trusted connection: {error}"), RetryAdvice::Never),
             Error::ConnectProxyFailed(why) => {
-                (format!("the proxy says: {why}"), RetryAdvice::Usual)
+                (format!("the proxy answered: {why}"), RetryAdvice::Usual)
             }
-            Error::InvalidProxyUrl => {
-                ("the proxy has no valid address".to_owned(), RetryAdvice::Never)
-            }
+            Error::InvalidProxyUrl => ("the proxy URL is invalid".to_owned(), RetryAdvice::Never),
             Error::ConnectionFailed => ("no connection".to_owned(), RetryAdvice::Usual),
             // The messages of these errors contain the address.
             Error::BadUri(_) | Error::RequireHttpsOnly(_) => {
-                ("the address cannot be used".to_owned(), RetryAdvice::Never)
+                ("the URL is invalid".to_owned(), RetryAdvice::Never)
             }
             other => (other.to_string(), RetryAdvice::Usual),
         };
@@ -172,7 +170,7 @@ pub(super) fn check_proxy(get_env: impl Fn(&str) -> Option<OsString>) -> Result<
         return Ok(());
     }
     // Leave out the value, which may contain a password.
-    let message = format!("`{name}` is no address of a proxy, and notifications go through it");
+    let message = format!("the proxy URL in `{name}` is invalid");
     Err(Failure::usage(message).hint("write it as http://HOST:PORT, or unset it"))
 }
 
@@ -193,7 +191,7 @@ fn encryption() -> Result<TlsConfig, DeliveryError> {
         found.iter().map(|one| Certificate::from_der(one).to_owned()).collect()
     });
     if roots.is_empty() {
-        let why = "this system has no certificates to check it by; `SSL_CERT_FILE` can name some";
+        let why = "no CA certificates found on this system (set `SSL_CERT_FILE`)";
         return Err(DeliveryError { why: why.to_owned(), status: None, retry: RetryAdvice::Never });
     }
     Ok(TlsConfig::builder()

@@ -79,7 +79,8 @@ impl NotificationSender {
     pub(super) fn push(&self, request: NotifyRequest) {
         let full = self.queue.change(|state| state.push(request));
         if full {
-            self.queue.warn(&self.address, "it takes too long, and what is old is left out");
+            self.queue
+                .warn(&self.address, "the queue is full; the oldest notifications are dropped");
         }
     }
 
@@ -269,7 +270,7 @@ impl SendQueue {
 
     /// Reports the first failed delivery.
     fn warn(&self, address: &Address, why: &str) {
-        let text = format!("{OURS}{address} don't arrive: {why}");
+        let text = format!("{OURS}{address} do not arrive: {why}");
         let first = self.change(|state| {
             let first = state.warned.is_none();
             state.warned.get_or_insert_with(|| text.clone());

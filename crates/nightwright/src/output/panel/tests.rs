@@ -279,7 +279,7 @@ fn the_panel_describes_the_activity() {
     asking a model whether the work is complete
     asking a model to review the work
     checking · cargo test · cargo clippy
-    trying again in 30s · the provider is overloaded
+    retrying in 30s · the provider is overloaded
     the next iteration is about to begin
     paused · `nightwright resume` continues it
     ");

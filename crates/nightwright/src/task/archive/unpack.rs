@@ -141,7 +141,7 @@ fn place(item: &ArchiveItem, kinds: &mut HashMap<PathBuf, ArchiveItemKind>) -> R
     for above in item.path.ancestors().skip(1) {
         let kind = kinds.entry(above.to_owned()).or_insert(ArchiveItemKind::Folder);
         if *kind != ArchiveItemKind::Folder {
-            return Err(format!("`{shown}` is below `{}`, which is no folder", above.display()));
+            return Err(format!("`{shown}` is below `{}`, which is not a folder", above.display()));
         }
     }
     match kinds.insert(item.path.clone(), item.kind) {

@@ -66,7 +66,7 @@ fn a_project_in_use_and_a_home_folder_are_problems() {
     let mut run = env.start(&["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script]);
     env.wait_for("attempt_started");
     let output = doctor(&env, &["--json"], &[]).exits(1);
-    assert!(graded(&output, "project").1.contains("is at work in this project"), "{}", output.out);
+    assert!(graded(&output, "project").1.contains("is active in this project"), "{}", output.out);
     env.run(&["stop", "--now"]).exits(0);
     run.wait().unwrap();
     let mut at_home = env.command(&["doctor", "--json"]);

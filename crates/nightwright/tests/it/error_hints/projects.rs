@@ -16,13 +16,13 @@ fn agent(env: &TestEnv, version: &str) {
 fn an_unknown_key_is_followed_by_all_that_there_are() {
     let env = TestEnv::new();
     let output = env.elsewhere(&["config", "get", "zzqqxx"]).exits(2);
-    let line = env.command_of(&output, "see all keys: nightwright config list");
+    let line = env.command_of(&output, "run `nightwright config list` to see all keys");
     assert!(env.paste_elsewhere(&line).exits(0).out.contains("limits.max_cost"));
 
     // In a file it must not keep the hint from working.
     env.configured("zzqqxx = 1\n");
     let output = env.elsewhere(&["config", "list"]).exits(2);
-    let line = env.command_of(&output, "see all keys: nightwright config schema");
+    let line = env.command_of(&output, "run `nightwright config schema` to see all keys");
     assert!(env.paste_elsewhere(&line).exits(0).out.contains("max_cost"));
 }
 
@@ -32,7 +32,7 @@ fn a_variable_that_cannot_be_read_is_explained_by_the_hint() {
     let mut command = env.command_elsewhere(&["run", "-p", "x", "-m", "1", "--dry-run"]);
     let output = finish(command.env("NIGHTWRIGHT_MAX_COST", "much").spawn().unwrap()).exits(2);
     let hint =
-        "it sets `{key}`, which this explains: env -u {name} nightwright config explain {key}";
+        "for an explanation of `{key}`, run `env -u {name} nightwright config explain {key}`";
     let line = env.command_of(&output, hint);
     let mut shell = env.shell(&line);
     shell.current_dir(env.path("home")).env("NIGHTWRIGHT_MAX_COST", "much");
@@ -42,10 +42,11 @@ fn a_variable_that_cannot_be_read_is_explained_by_the_hint() {
 #[test]
 fn the_hint_gives_the_missing_approval() {
     let run = ["run", "-p", "x", "-m", "1", "--dry-run"];
-    let in_a_run = "look at it and approve it: nightwright trust; for this run only: --yes; to \
-                    leave it out: --ignore-untrusted";
-    let in_resume = "look at it and approve it: nightwright trust; for this run only: --yes";
-    let elsewhere = "look at it and approve it: nightwright trust";
+    let in_a_run = "review and approve it with `nightwright trust`; add --yes to approve it for this run \
+                    only, or --ignore-untrusted to skip it";
+    let in_resume =
+        "review and approve it with `nightwright trust`; add --yes to approve it for this run only";
+    let elsewhere = "review and approve it with `nightwright trust`";
     for (arguments, hint, code) in [
         (&run[..], in_a_run, 2),
         (&["resume", "--reload"], in_resume, 2),
@@ -77,7 +78,7 @@ fn the_agent_s_own_settings_are_approved_by_the_note_about_them() {
 fn without_the_agent_program_a_rehearsal_works() {
     let env = TestEnv::new();
     let output = env.elsewhere(&["run", "-p", "x", "-m", "1"]).exits(1);
-    let hint = "to try nightwright without it: nightwright run -p \"...\" -m 3 --dry-run";
+    let hint = "run `nightwright run -p \"...\" -m 3 --dry-run` to try nightwright without it";
     env.paste_elsewhere(&env.command_of(&output, hint)).exits(0).says(&["rehearsal"]);
 }
 
@@ -88,10 +89,10 @@ fn doctor_says_how_to_find_a_check_and_how_to_try_an_agent() {
     agent(&env, "99.0.0");
     let output = env.elsewhere(&["doctor"]);
     let line =
-        env.command_of(&output, "to try it out for a cent or so: nightwright doctor --probe");
+        env.command_of(&output, "run `nightwright doctor --probe` to test it for about a cent");
     // The program gives no answer, and that is what is said.
     assert!(env.paste_elsewhere(&line).exits(1).out.contains("probe"));
-    let hint = "to find the test command of this project: nightwright init";
+    let hint = "run `nightwright init` to find the test command of this project";
     env.paste_elsewhere(&env.command_of(&output, hint)).exits(0);
     assert!(env.read(".nightwright/config.toml").contains("make test"));
 }
@@ -101,7 +102,7 @@ fn notifications_get_an_address_by_the_hint() {
     let env = TestEnv::new();
     let output = env.elsewhere(&["notify", "test"]).exits(2);
     let hint =
-        "set one: nightwright config set --user notify.url https://ntfy.sh/A-NAME-NOBODY-GUESSES";
+        "run `nightwright config set --user notify.url https://ntfy.sh/A-NAME-ONLY-YOU-KNOW`";
     env.paste_elsewhere(&env.command_of(&output, hint)).exits(0);
     assert!(env.elsewhere(&["config", "get", "notify.url"]).exits(0).out.contains("ntfy.sh"));
 }
@@ -110,7 +111,7 @@ fn notifications_get_an_address_by_the_hint() {
 fn principles_are_written_and_shown_by_the_hint() {
     let env = TestEnv::new();
     let output = env.elsewhere(&["principles", "--show"]).exits(1);
-    let line = env.command_of(&output, "write it: nightwright principles");
+    let line = env.command_of(&output, "run `nightwright principles` to write it");
     env.paste_elsewhere(&(line + " --preset startup")).exits(0);
     let output = env.elsewhere(&["principles", "--preset", "startup"]).exits(1);
     let hint = "show it: nightwright principles --show; replace it with `--yes`: the old one is kept \
@@ -132,7 +133,7 @@ fn principles_that_the_configuration_names_are_written_or_unset_by_the_hint() {
     env.ready_task("t")
         .file(".nightwright/tasks/t/task.toml", "[principles]\nfile = \"mine.toml\"\n");
     let run = ["run", "t", "-m", "1", "--dry-run"];
-    let hint = "write it: NIGHTWRIGHT_PRINCIPLES_FILE={} nightwright principles";
+    let hint = "run `NIGHTWRIGHT_PRINCIPLES_FILE={} nightwright principles` to write it";
     let lines = env.printed(&env.elsewhere(&run).exits(2), hint);
     env.paste_elsewhere(&format!("{} --preset startup", lines[0])).exits(0);
     env.elsewhere(&run).exits(0);
@@ -142,7 +143,7 @@ fn principles_that_the_configuration_names_are_written_or_unset_by_the_hint() {
 fn manual_pages_go_into_the_folder_of_the_hint() {
     let env = TestEnv::new();
     let output = env.run(&["man", "--dir", "/proc/pages"]).exits(1);
-    let hint = "give a folder that you may write to: nightwright man --dir DIR";
+    let hint = "run `nightwright man --dir DIR` with a folder that you can write to";
     env.paste(&env.command_of(&output, hint).replace("DIR", "pages")).exits(0);
     assert!(env.project().join("pages/nightwright.1").exists());
 }

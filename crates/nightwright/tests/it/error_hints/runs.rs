@@ -14,9 +14,9 @@ fn without_a_run_one_is_started_by_the_hint() {
     for (arguments, hint) in [
         (
             &["status"][..],
-            "name the project with -C, or start a run: nightwright run \"make the tests pass\" -m 10",
+            "name the project with -C, or run `nightwright run \"make the tests pass\" -m 10` to start a run",
         ),
-        (&["tell", "some words"], "start one: nightwright run -p \"GOAL\" -m 10"),
+        (&["tell", "some words"], "run `nightwright run -p \"GOAL\" -m 10` to start one"),
     ] {
         let env = TestEnv::new();
         let output = env.elsewhere(arguments).exits(1);
@@ -32,7 +32,7 @@ fn a_run_that_never_began_is_replaced_by_the_hint() {
     env.rehearse(ENDS, "1", &[]).exits(0);
     fs::write(env.runs()[0].join("journal.jsonl"), "").unwrap();
     let output = env.elsewhere(&["resume"]).exits(1);
-    let hint = "start a new one: nightwright run -p \"GOAL\" -m 10";
+    let hint = "run `nightwright run -p \"GOAL\" -m 10` to start a new one";
     env.paste_elsewhere(&(env.command_of(&output, hint) + " --dry-run")).exits(0);
     assert_eq!(env.runs().len(), 2);
 }
@@ -43,7 +43,7 @@ fn a_run_that_only_verified_is_verified_again_by_the_hint() {
     env.ready_task("t");
     env.elsewhere(&["verify", "t", "--verify", "true", "--dry-run"]).exits(0);
     let output = env.elsewhere(&["resume", &env.run_id()]).exits(2);
-    let line = env.command_of(&output, "verify it again: nightwright verify {task}");
+    let line = env.command_of(&output, "run `nightwright verify {task}` to verify it again");
     env.paste_elsewhere(&(line + " --verify true --dry-run")).exits(0);
     assert_eq!(env.runs().len(), 2);
 }
@@ -53,7 +53,7 @@ fn a_text_for_the_agent_is_given_as_the_hint_shows() {
     let env = TestEnv::new();
     let child = env.live(&["-p", "x"]);
     let output = env.elsewhere(&["tell"]).exits(2);
-    let hint = "write it in quotes, such as: nightwright tell \"use sqlite\"";
+    let hint = "quote it, for example `nightwright tell \"use sqlite\"`";
     env.paste_elsewhere(&env.command_of(&output, hint)).exits(0);
     env.run(&["stop", "--now"]).exits(0);
     finish(child).exits(130);
@@ -62,8 +62,8 @@ fn a_text_for_the_agent_is_given_as_the_hint_shows() {
 #[test]
 fn a_running_run_is_stopped_by_the_hint() {
     for (arguments, hint) in [
-        (&["resume", "-m", "9"][..], "stop it first: nightwright stop {run}"),
-        (&["resume"], "stop it: nightwright stop {run}"),
+        (&["resume", "-m", "9"][..], "run `nightwright stop {run}` first"),
+        (&["resume"], "run `nightwright stop {run}` to stop it"),
     ] {
         let env = TestEnv::new();
         let child = env.live(&["-p", "x"]);
@@ -79,7 +79,7 @@ fn a_message_without_text_or_run_is_sent_by_the_hint() {
     let child = env.live(&["-p", "x"]);
     let run = env.run_id();
     let output = env.elsewhere(&["tell", &run]).exits(2);
-    let line = env.command_of(&output, "add the text: nightwright tell {run} \"TEXT\"");
+    let line = env.command_of(&output, "run `nightwright tell {run} \"TEXT\"`");
     env.paste_elsewhere(&line.replace("TEXT", "one word")).exits(0);
 
     // Another run that appears to be running.
@@ -91,7 +91,7 @@ fn a_message_without_text_or_run_is_sent_by_the_hint() {
         LockOwner::current(RunId("20200101-000000-0000".to_owned()), jiff::Timestamp::now());
     let lock = Lock::take(&other.join("lock"), &owner).unwrap();
     let output = env.elsewhere(&["tell", "two words"]).exits(2);
-    let line = env.command_of(&output, "name one: nightwright tell {} \"TEXT\"");
+    let line = env.command_of(&output, "name one, for example `nightwright tell {} \"TEXT\"`");
     let line = line.replace("20200101-000000-0000", &run).replace("TEXT", "two words");
     env.paste_elsewhere(&line).exits(0);
     drop(lock);
@@ -106,7 +106,7 @@ fn a_pause_is_ended_by_the_hint() {
     env.elsewhere(&["pause"]).exits(0);
     env.wait_for("run_paused");
     let output = env.elsewhere(&["tell", "--retry-now"]).exits(1);
-    let line = env.command_of(&output, "end the pause first: nightwright resume {run}");
+    let line = env.command_of(&output, "run `nightwright resume {run}` first");
     env.paste_elsewhere(&line).exits(0);
     env.wait_for("run_resumed");
     env.run(&["stop", "--now"]).exits(0);
@@ -118,8 +118,8 @@ fn the_pause_itself_says_how_it_is_ended() {
     let env = TestEnv::new();
     let child = env.live(&["-p", "x"]);
     let output = env.elsewhere(&["pause"]).exits(0);
-    let said = "run {run} pauses after what is running now; end the pause with: nightwright \
-                resume {run}";
+    let said = "run {run} pauses after what is running now; run `nightwright resume {run}` to \
+                continue";
     env.paste_elsewhere(&env.command_of(&output, said)).exits(0);
     env.wait_for("run_resumed");
     env.run(&["stop", "--now"]).exits(0);
@@ -129,13 +129,8 @@ fn the_pause_itself_says_how_it_is_ended() {
 #[test]
 fn a_run_whose_process_is_gone_is_continued_by_the_hint() {
     for (arguments, hint, code) in [
-        (&["stop"][..], "continue it: nightwright resume {run}", 1),
-        (
-            &["log"],
-            "the process of run {run} is gone, and the run has not ended; to continue it: \
-             nightwright resume {run}",
-            0,
-        ),
+        (&["stop"][..], "run `nightwright resume {run}` to continue it", 1),
+        (&["log"], "run {run} crashed; to continue it, run `nightwright resume {run}`", 0),
     ] {
         let env = TestEnv::new();
         let mut child = env.live(&["-p", "x"]);
@@ -158,8 +153,8 @@ fn a_log_that_is_gone_is_replaced_by_events_and_status() {
         }
     }
     let output = env.elsewhere(&["log"]).exits(1);
-    let hint = "its events are still there: nightwright log {run} --json; what it came to: \
-                nightwright status {run}";
+    let hint = "run `nightwright log {run} --json` to print its events, or `nightwright status \
+                {run}` to show its outcome";
     let lines = env.printed(&output, hint);
     assert!(env.paste_elsewhere(&lines[0]).exits(0).out.contains("run_finished"));
     assert!(env.paste_elsewhere(&lines[1]).exits(0).out.contains(&env.run_id()));
@@ -175,7 +170,7 @@ fn a_detached_run_whose_id_cannot_be_printed_is_stopped_by_the_hint() {
     let err = String::from_utf8(output.stderr).unwrap();
     let did = Output { code: output.status.code(), out: String::new(), err };
     let did = did.exits(1);
-    let line = env.command_of(&did, "to end it: nightwright stop {run}");
+    let line = env.command_of(&did, "run `nightwright stop {run}` to stop it");
     // Before that a stop would end it at once.
     env.wait_for("agent_ready");
     env.paste_elsewhere(&line).exits(0);

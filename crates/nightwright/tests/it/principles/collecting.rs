@@ -54,7 +54,7 @@ fn a_broken_file_is_a_warning_and_the_next_iteration_learns_what_is_wrong() {
         "{ write = \".nightwright/principles.toml\", text = \"preset = 'enterprise'\" }, { write = \"b\", text = \"b\" }",
     );
     run(&env, &mended, &["-m", "3"]).exits(0);
-    let why = "`.nightwright/principles.toml`, line 1: `preset` has to be one of `startup`, \
+    let why = "`.nightwright/principles.toml`, line 1: `preset` must be one of `startup`, \
                `enterprise`, `opensource`, `custom`; did you mean `enterprise`?";
     let journal = env.journal();
     assert_eq!(warnings(&journal, why), 1);
@@ -87,7 +87,7 @@ fn a_file_that_was_left_broken_blocks_no_run_and_is_kept() {
     let broken = "# mine\n[product]\nauditability = 11\n";
     env.file(FILE, broken);
     let output = run(&env, COLLECTS, &["-m", "2"]).exits(0);
-    let why = "line 3: `product.auditability` has to be a whole number from 1 to 10";
+    let why = "line 3: `product.auditability` must be a whole number from 1 to 10";
     let output =
         output.says(&["The principles cannot be used: `.nightwright/principles.toml`", why]);
     assert!(output.err.contains("asked to fix them"), "{}", output.err);

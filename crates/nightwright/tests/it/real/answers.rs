@@ -28,7 +28,7 @@ fn a_plain_answer_is_received_charged_and_verified() {
     assert_eq!(totals.by_purpose["verify"].count, 1);
 
     let asked = real.api().asked();
-    assert!(asked[0].system().iter().any(|text| text.contains("# You are on your own")));
+    assert!(asked[0].system().iter().any(|text| text.contains("# You work alone")));
     assert_eq!(asked[0].header("x-api-key"), Some("a-key-that-opens-nothing"));
 }
 

@@ -203,7 +203,7 @@ fn a_verifier_that_gives_no_verdict_rejects_nothing_and_twice_in_a_row_is_the_en
     let scenario = Scenario::of(vec![claim()]).with(VERIFIER, vec![say("That is hard to say.")]);
     let Some(real) = RealEnv::begin(scenario) else { return };
     let output = real.run("x", &["-m", "9", "--require-complete"]).exits(6);
-    output.says(&["not verified: no verdict could be got"]);
+    output.says(&["not verified: the model gave no verdict"]);
     assert!(matches!(real.outcome(), Outcome::Unverified { .. }), "{:?}", real.outcome());
     let results = gates(&real);
     let unclear = |result: &GateResult| matches!(result, GateResult::Inconclusive { .. });

@@ -88,7 +88,7 @@ fn good_instructions_pass_with_one_question_and_tools_that_only_read() {
         output.out
     );
     output.says(&["cost $0.0"]);
-    assert!(real.read(REPORT).unwrap().contains("| miss | There is an example"));
+    assert!(real.read(REPORT).unwrap().contains("| FAIL (recommended) | There is an example"));
     let asked = real.api().asked();
     assert!(asked[0].says("All tests pass.") && asked[0].model().contains("sonnet"));
     let tools = asked[0].body["tools"].as_array().unwrap();

@@ -57,7 +57,7 @@ fn a_script_that_makes_no_sense_says_what_is_wrong() {
         ("end = { crash = 1, ignore_term = true }", "`ignore_term` has no effect here"),
         ("end = { crash = 256 }", "`crash` must be an exit code"),
         ("end = { signal = 99 }", "`signal` must be the number of a signal"),
-        ("cost = -1", "-1 is no amount of money"),
+        ("cost = -1", "-1 is not an amount of money"),
         ("tokens = { inputs = 1 }", "unknown field `inputs`"),
         ("[[verify]]", "needs a `verdict`"),
         ("[[verify]]\nverdict = 'maybe'", "unknown variant `maybe`"),

@@ -65,6 +65,6 @@ fn a_task_that_was_removed_does_not_come_back_by_a_report() {
     judge(&env, "rm -r .nightwright/tasks/a");
     env.run(&["task", "validate", "a", "--agent-command", "sh judge.sh"])
         .exits(1)
-        .says(&["cannot write `", "the folder of the task is gone"]);
+        .says(&["cannot write `", "the task folder does not exist"]);
     assert_eq!(fs::read_dir(env.project().join(".nightwright/tasks")).unwrap().count(), 0);
 }

@@ -30,7 +30,7 @@ fn a_template_is_the_instructions_with_every_box_open() {
     let before = tree(&env.project());
     env.run(&["task", "template", "save", "b", "t"])
         .exits(2)
-        .says(&["there is a template `t` already"]);
+        .says(&["the template `t` already exists"]);
     env.run(&["task", "template", "use", "t", "b"]).exits(2).says(&["Task already exists: b"]);
     env.run(&["task", "template", "delete", "t"]).exits(2).says(&["needs confirmation", "--yes"]);
     assert_eq!(tree(&env.project()), before);

@@ -75,7 +75,7 @@ fn answered(answer: &AgentAnswer) -> String {
 
 fn failed(report: &AttemptReport) -> String {
     let why = one_line(&report.outcome.sentence(), SHOWN_MAX);
-    let text = format!("no good answer came: {why} ({})", report.outcome.name());
+    let text = format!("no usable answer: {why} ({})", report.outcome.name());
     match report.cost.or(report.priced) {
         Some(some) if some.micros() > 0 => format!("{text}; {}", cost(report)),
         Some(_) | None => text,
@@ -86,7 +86,7 @@ fn cost(report: &AttemptReport) -> String {
     match (report.cost, report.priced) {
         (Some(cost), _) => format!("cost {cost}"),
         (None, Some(priced)) => format!("cost about {priced}"),
-        (None, None) => "cost not known".to_owned(),
+        (None, None) => "cost unknown".to_owned(),
     }
 }
 
@@ -114,18 +114,18 @@ fn oddities(answer: &AgentAnswer, missing: &[&str]) -> Vec<String> {
     let report = &answer.report;
     let mut odd = Vec::new();
     if !missing.is_empty() {
-        odd.push(format!("not said: {}", missing.join(", ")));
+        odd.push(format!("missing: {}", missing.join(", ")));
     }
     if answer.result.is_some() && !answer.result_last {
-        odd.push("something came after the result".to_owned());
+        odd.push("output after the result".to_owned());
     }
     match report.stream.bad_lines {
         0 => {}
-        1 => odd.push("1 line was no message".to_owned()),
-        lines => odd.push(format!("{lines} lines were no messages")),
+        1 => odd.push("1 line is not a message".to_owned()),
+        lines => odd.push(format!("{lines} lines are not messages")),
     }
     if !report.unknown.is_empty() {
-        odd.push(format!("not known to nightwright: {}", report.unknown.join(", ")));
+        odd.push(format!("unknown to nightwright: {}", report.unknown.join(", ")));
     }
     odd
 }

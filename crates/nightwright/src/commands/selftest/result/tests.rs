@@ -74,7 +74,7 @@ fn a_missing_search_for_survivors_is_stated_in_text_and_json() {
 #[test]
 fn nothing_is_said_to_have_held_on_a_control_group() {
     let text = report(vec![row("lie", CaseVerdict::Held)]).show(false).unwrap();
-    let words = "Containment: guard (a control group is there too, and no row needs it).";
+    let words = "Containment: guard (cgroups are available, but no test depends on them).";
     assert!(text.contains(words), "{text}");
 }
 

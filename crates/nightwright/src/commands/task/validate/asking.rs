@@ -80,7 +80,7 @@ impl fmt::Display for ValidationCost {
         match (self.amount, self.estimated) {
             (Some(amount), false) => write!(f, "cost {amount}")?,
             (Some(amount), true) => write!(f, "cost about {amount}")?,
-            (None, _) => f.write_str("cost not known")?,
+            (None, _) => f.write_str("cost unknown")?,
         }
         f.write_str(if self.is_rehearsal { REHEARSED } else { "" })
     }
@@ -154,7 +154,7 @@ impl ValidationQuestion<'_> {
             return failure;
         }
         folder.disable_cleanup(true);
-        failure.hint(format!("what it printed is in `{}`", answer.raw.display()))
+        failure.hint(format!("see its output in `{}`", answer.raw.display()))
     }
 
     /// Returns the file that records the prompts of a rehearsal, in the state folder of the
@@ -169,7 +169,7 @@ impl ValidationQuestion<'_> {
         made.map_err(|error| {
             Failure::trouble(format!("cannot write `{}`: {error}", log.display()))
         })?;
-        eprint_safe(&format!("What the rehearsal agent is asked: {}", log.display()));
+        eprint_safe(&format!("Requests to the rehearsal agent: {}", log.display()));
         Ok(Some(log))
     }
 
