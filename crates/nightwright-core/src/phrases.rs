@@ -22,7 +22,7 @@ pub use self::iteration::{
     changes, figures, iteration, iteration_of_kind, iteration_status, remaining,
 };
 pub use self::outcome::{headline, reached_limit, report_status};
-pub use self::rehearsal::{NOTHING_SPENT, REHEARSAL, rehearsed_cost};
+pub use self::rehearsal::{NOTHING_SPENT, REHEARSAL, REHEARSAL_ENDED, rehearsed_cost};
 use crate::event::{CallPurpose, WaitEnd, WaitKind};
 use crate::outcome::count;
 use crate::permissions::denial::DeniedCommand;

@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn messages_and_prompts_name_their_subject() {
-        let text = "f(\"what is left is too little: {x}\", \"this is no table here\");";
+        let text = "f(\"what is left is too little: {who}\", \"{what} is lost.\", \"this is no table here\");";
         assert_eq!(
             places(&file("crates/a/src/b.rs", text)),
             ["crates/a/src/b.rs:1: no clause as a subject", "crates/a/src/b.rs:1: no negated noun"]

@@ -4,6 +4,10 @@
 pub const REHEARSAL: &str =
     "the agent is a script, nothing is spent, and the result says nothing about the work";
 
+/// The notice after a rehearsal.
+pub const REHEARSAL_ENDED: &str =
+    "This was a rehearsal: the agent was a script, and nothing was spent.";
+
 /// The text in place of a cost.
 pub const NOTHING_SPENT: &str = "rehearsal, nothing was spent";
 

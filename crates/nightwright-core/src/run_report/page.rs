@@ -80,8 +80,9 @@ pub(super) fn page(report: &RunReport, format: PageFormat) -> String {
 fn environment(format: PageFormat) -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-    environment.set_syntax(syntax.expect("these are the usual delimiters"));
+    let mut syntax = SyntaxConfig::builder();
+    syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
+    environment.set_syntax(syntax.build().expect("these are the usual delimiters"));
     environment.set_auto_escape_callback(|_| AutoEscape::Custom("page".into()));
     environment.set_formatter(move |out, _, value| insert(out, format, value));
     let safe = |text: String| Value::from_safe_string(text);

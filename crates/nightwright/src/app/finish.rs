@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::outcome::{Outcome, Strictness};
+use nightwright_core::phrases;
 use nightwright_core::run_view::{FinalOutcome, RunView};
 use nightwright_core::units::human;
 use tokio::time::sleep;
@@ -160,8 +161,7 @@ fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
     }
     if spec.last_level().shows_messages() {
         if spec.program.is_rehearsal() {
-            stderr
-                .write_line("This was a rehearsal: the agent was a script, and nothing was spent.");
+            stderr.write_line(phrases::REHEARSAL_ENDED);
         }
         let logs = locked_run.folder.logs();
         let log = logs.last().map_or(locked_run.folder.path(), PathBuf::as_path);

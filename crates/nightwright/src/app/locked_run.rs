@@ -104,8 +104,10 @@ fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
             }
             Err(error) => {
                 let path = path.display();
-                return Err(Failure::trouble(format!("cannot lock `{path}`: {error}"))
-                    .hint("change its owner to your user, or remove it if no process of that run is alive"));
+                return Err(Failure::trouble(format!("cannot lock `{path}`: {error}")).hint(
+                    "change its owner to your user, or remove it if no process of that run is \
+                         alive",
+                ));
             }
         }
     }

@@ -10,6 +10,7 @@ use clap::Args;
 use nightwright_core::input::WorkspaceMark;
 use nightwright_core::machine::Machine;
 use nightwright_core::outcome::Strictness;
+use nightwright_core::phrases;
 use nightwright_core::settings::{Depth, Settings, Tamper, VerdictMode};
 use nightwright_core::units::Usd;
 
@@ -226,7 +227,7 @@ fn conclude(
         Ok(())
     };
     if rehearsal && !options.quiet {
-        let text = "This was a rehearsal: the agent was a script, and nothing was spent.";
+        let text = phrases::REHEARSAL_ENDED;
         finished.map_or_else(|| eprint_safe(text), |finished| finished.stderr.write_line(text));
     }
     if options.json {

@@ -75,7 +75,7 @@ fn a_check_that_fails_is_shown_reported_and_kept_whole() {
     let output = env.run(&["verify", "a", "--verify", check]).exits(6);
     assert!(output.out.contains("`a` is not complete"), "{}", output.out);
     assert!(output.out.contains("    the greeting is missing"), "{}", output.out);
-    assert!(output.out.contains("failed with exit code 3"), "{}", output.out);
+    assert!(output.out.contains("failed (exit 3)"), "{}", output.out);
     assert!(report(&env).starts_with("# a: not complete\n"));
     let run = only_run(&env);
     for name in ["000-1.log", "000-1-again.log"] {

@@ -254,7 +254,8 @@ fn checked(checks: &[CheckResult]) -> String {
     let list: Vec<_> = checks
         .iter()
         .map(|check| {
-            let mut text = format!("- {}", phrases::check(check));
+            let mut text =
+                format!("- `{}`: {}", check.command, phrases::check_verdict(&check.verdict));
             if !check.verdict.is_pass() && !check.output.trim().is_empty() {
                 let output = cut_middle(check.output.trim(), OUTPUT_MAX);
                 writes(&mut text, format_args!(". Its last lines:\n{output}\n"));
@@ -475,7 +476,9 @@ mod tests {
         let failed = check(CheckVerdict::Failed { how: ProcessExit::Code(1) }, "2 of 3 failed");
         let checks = [check(CheckVerdict::Passed, "fine words"), failed];
         let text = verify_question(&VerificationCase { checks: &checks, ..case(&settings) });
-        assert!(text.contains("- `make test`: passed\n- `make test`: failed. Its last lines:"));
+        assert!(
+            text.contains("- `make test`: passed\n- `make test`: failed (exit 1). Its last lines:")
+        );
         assert!(text.contains("2 of 3 failed") && !text.contains("fine words"), "{text}");
     }
 

@@ -28,7 +28,7 @@ const TROUBLE: u32 = 45;
 
 /// The legend: the CSS class of a colour, the other classes that share it, and the text.
 const LEGEND: [(&str, &[&str], &str); 12] = [
-    ("work", &["agent"], "progress"),
+    ("work", &["agent"], "work"),
     ("believed", &["passed"], "accepted, passed"),
     ("rejected", &[], "claim rejected"),
     ("failed", &["trouble"], "failed"),

@@ -102,10 +102,8 @@ fn title(report: &RunReport) -> String {
     let parameters = report.parameters.as_ref();
     let name = parameters.and_then(|given| given.task.clone().or_else(|| first_line(&given.goal)));
     let name = name.unwrap_or_else(|| format!("run {}", report.run));
-    match parameters.is_some_and(|parameters| parameters.only_gate) {
-        true => format!("Verification of {name}"),
-        false => name,
-    }
+    let only_gate = parameters.is_some_and(|parameters| parameters.only_gate);
+    if only_gate { format!("Verification of {name}") } else { name }
 }
 
 fn first_line(text: &str) -> Option<String> {

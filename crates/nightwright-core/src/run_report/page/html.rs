@@ -1,4 +1,4 @@
-//! Escaping for HTML.
+//! HTML escaping of texts, and of sentences with code in backticks.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Escaping for Markdown.
+//! Markdown escaping: code spans and code blocks that a text cannot close.
 //!
 //! External text must not become a heading, a link, HTML or a mention. No escaping works in every
 //! renderer (a backslash before `@` still mentions the person), but all renderers leave code alone.
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_in_our_own_sentences_stay_code() {
+    fn commands_in_sentences_of_nightwright_stay_code() {
         assert_eq!(
             inline("verified by `make test` and a verdict"),
             "verified by `make test` and a verdict"

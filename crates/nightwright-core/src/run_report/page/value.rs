@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use minijinja::Value;
-use minijinja::value::Object;
+use minijinja::value::{Enumerator, Object};
 
 use crate::units::{Usd, human};
 
@@ -27,6 +27,11 @@ impl Object for Fields {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let key = key.as_str()?;
         self.0.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone())
+    }
+
+    // A record without an enumeration counts as empty, and an empty one as false.
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.iter().map(|(name, _)| Value::from(*name)).collect())
     }
 }
 

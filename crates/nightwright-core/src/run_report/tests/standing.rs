@@ -191,7 +191,7 @@ fn what_looks_alike_on_the_timeline_is_alike() {
     }
     let html = told(&records, false).html();
     for entry in [
-        "<li><i class=\"work\"></i>progress</li>",
+        "<li><i class=\"work\"></i>work</li>",
         "<li><i class=\"idle\"></i>no changes</li>",
         "<li><i class=\"interrupted\"></i>interrupted</li>",
         "<li><i class=\"wait\"></i>waiting</li>",

@@ -9,7 +9,7 @@ use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{GateResult, VerdictKind};
 use nightwright_core::input::{Changes, CheckResult, TamperFinding};
 use nightwright_core::outcome::{Outcome, OutcomeClass, Proof, count};
-use nightwright_core::phrases;
+use nightwright_core::phrases::{self, capitalized};
 use nightwright_core::run_view::{GateView, RunView};
 use nightwright_core::units::{Usd, human};
 use serde::{Serialize, Serializer};
@@ -187,13 +187,8 @@ impl VerifyReport {
             section(&mut page, "Missing", &list.collect::<Vec<_>>().join("\n"));
         }
         section(&mut page, "Checks", &self.checks_page());
-        let model = match self.model {
-            None => "No model was asked, or none answered.",
-            Some(VerdictKind::Yes) => "A model was asked, and says that it is complete.",
-            Some(VerdictKind::No) => "A model was asked, and says that it is not complete.",
-            Some(VerdictKind::Inconclusive) => "A model was asked, and gave no verdict.",
-        };
-        section(&mut page, "Model", model);
+        let verdict = self.model.map_or("No model was asked, or none answered", phrases::verdict);
+        section(&mut page, "Model", &format!("{}.", capitalized(verdict)));
         let findings = self
             .findings
             .iter()

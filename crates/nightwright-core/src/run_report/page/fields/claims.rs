@@ -53,7 +53,7 @@ fn check(check: &CheckSummary) -> PageValue {
 }
 
 fn finding(TamperFinding { path, what }: &TamperFinding) -> PageValue {
-    fields! { path: path, what: what.to_string() }
+    fields! { path: path, what: what }
 }
 
 /// The CSS class for the result of a claim.

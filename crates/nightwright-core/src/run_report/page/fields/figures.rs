@@ -105,10 +105,11 @@ pub(super) fn charts(report: &RunReport) -> OwnText {
     let totals = &report.totals;
     let spent = format::cost(totals.cost, totals.estimated);
     let caption = if report.is_rehearsal {
-        format!("{}.", capitalized(&phrases::rehearsed_cost(&spent)))
+        phrases::rehearsed_cost(&spent)
     } else {
-        format!("{spent} in total.")
+        format!("{spent} in total")
     };
+    let caption = format!("{}.", capitalized(&caption));
     let shown = |micros: u64| Usd::from_micros(micros).to_string();
     let tick = &format::amount;
     let chart = BarChart { title: "Cost per iteration", caption: &caption, shown: &shown, tick };
