@@ -118,8 +118,9 @@ fn unusable(bad: &RedactionError, settings: &SecretSettings) -> Failure {
             Failure::usage(format!("`{PATTERNS}` has an invalid pattern: `{pattern}`: {why}"))
                 .hint("use a regular expression that matches at least one character")
         }
-        RedactionError::Values { .. } => Failure::trouble(bad.to_string())
-            .hint("unset some of them"),
+        RedactionError::Values { .. } => {
+            Failure::trouble(bad.to_string()).hint("unset some of them")
+        }
     }
 }
 

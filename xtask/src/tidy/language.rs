@@ -291,8 +291,7 @@ mod tests {
         assert_eq!(places(&file("a.rs", &format!("x;\n// {long}"))).len(), 1);
         assert_eq!(places(&file("a.rs", &format!("f(\"{long}\");"))), [""; 0]);
         for path in ["crates/a/src/b.rs", "crates/nightwright-core/modes/loop/prompt.md"] {
-            let text =
-                if path.ends_with("md") { long.clone() } else { format!("f(\"{long}\");") };
+            let text = if path.ends_with("md") { long.clone() } else { format!("f(\"{long}\");") };
             let found = places(&file(path, &text));
             assert_eq!(found, [format!("{path}:1: no sentence over 30 words (31 here)")]);
         }
@@ -347,7 +346,7 @@ mod tests {
 
     #[test]
     fn messages_and_prompts_name_their_subject() {
-        let text = "f(\"what is left is too little: {x}\", \"this is no table here\");";
+        let text = "f(\"what is left is too little: {who}\", \"{what} is lost.\", \"this is no table here\");";
         assert_eq!(
             places(&file("crates/a/src/b.rs", text)),
             ["crates/a/src/b.rs:1: no clause as a subject", "crates/a/src/b.rs:1: no negated noun"]

@@ -172,7 +172,9 @@ impl Machine {
         if let Some(asked) = asked
             && !self.ledger.dialect.is_model(&asked, &working)
         {
-            self.warn_once(format!("requested the model `{asked}`, but the agent uses `{working}`"));
+            self.warn_once(format!(
+                "requested the model `{asked}`, but the agent uses `{working}`"
+            ));
         }
         if !failed.is_empty() {
             self.warn_once(format!("MCP servers failed to start: {failed}"));

@@ -335,7 +335,9 @@ impl Machine {
             }
             GateResult::Inconclusive { why } => parts.push(format!("not verified: {why}")),
             GateResult::Unaffordable { .. } => {
-                parts.push("not verified: the remaining budget is too small to ask a model".to_owned());
+                parts.push(
+                    "not verified: the remaining budget is too small to ask a model".to_owned(),
+                );
             }
             GateResult::Rejected { .. } | GateResult::Passed { .. } => {}
         }

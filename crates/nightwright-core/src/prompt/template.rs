@@ -111,7 +111,10 @@ fn is_plain(template: &str) -> Result<(), (usize, String)> {
             Some(b'{') => {
                 let (inside, after) = closed("}}")?;
                 if !is_name(inside) {
-                    return Err((line, format!("`{inside}` is not a name; only names are inserted")));
+                    return Err((
+                        line,
+                        format!("`{inside}` is not a name; only names are inserted"),
+                    ));
                 }
                 after
             }

@@ -206,7 +206,9 @@ fn refused(list: &str, flags: TrustFlags) -> Failure {
             "review and approve it with `nightwright trust`; add --yes to approve it for this run \
              only, or --ignore-untrusted to skip it"
         }
-        TrustFlags::Yes => "review and approve it with `nightwright trust`; add --yes to approve it for this run only",
+        TrustFlags::Yes => {
+            "review and approve it with `nightwright trust`; add --yes to approve it for this run only"
+        }
         TrustFlags::NotThere => "review and approve it with `nightwright trust`",
     };
     Failure::usage(format!("this project would run something that you have not approved:\n{list}"))

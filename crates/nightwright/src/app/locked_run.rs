@@ -96,13 +96,18 @@ fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
         match free {
             Ok(true) => {}
             Ok(false) => {
-                return Err(Failure::trouble(format!("processes of run {} survived SIGKILL", run.id()))
-                    .hint("find them with `ps`"));
+                return Err(Failure::trouble(format!(
+                    "processes of run {} survived SIGKILL",
+                    run.id()
+                ))
+                .hint("find them with `ps`"));
             }
             Err(error) => {
                 let path = path.display();
-                return Err(Failure::trouble(format!("cannot lock `{path}`: {error}"))
-                    .hint("change its owner to your user, or remove it if no process of that run is alive"));
+                return Err(Failure::trouble(format!("cannot lock `{path}`: {error}")).hint(
+                    "change its owner to your user, or remove it if no process of that run is \
+                         alive",
+                ));
             }
         }
     }

@@ -31,10 +31,10 @@ pub(super) struct DemoArgs {
 
 pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
     let secrets = secrets::of_environment(&[])?;
-    let folder = tempfile::Builder::new()
-        .prefix("nightwright-demo-")
-        .tempdir()
-        .map_err(|error| Failure::trouble(format!("cannot create a folder for the demo: {error}")))?;
+    let folder =
+        tempfile::Builder::new().prefix("nightwright-demo-").tempdir().map_err(|error| {
+            Failure::trouble(format!("cannot create a folder for the demo: {error}"))
+        })?;
     for (name, text) in DEMO_PROJECT {
         let path = folder.path().join(name);
         fs::write(&path, text).map_err(|error| {

@@ -49,15 +49,7 @@ const WITHOUT_EFFECT: [(&str, &[&str]); 3] = [
     ("build", &["mode"]),
     (
         "prompt",
-        &[
-            "detach",
-            "verbose",
-            "quiet",
-            "output",
-            "include_messages",
-            "color",
-            "require_complete",
-        ],
+        &["detach", "verbose", "quiet", "output", "include_messages", "color", "require_complete"],
     ),
 ];
 

@@ -56,14 +56,14 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
     let setup = if options.yes {
         by_default(look)
     } else if !terminal::is_there() {
-        eprint_safe(
-            "Not a terminal: using the detected commands and the permissions `usual`.",
-        );
+        eprint_safe("Not a terminal: using the detected commands and the permissions `usual`.");
         by_default(look)
     } else {
         match look.ask(&mut terminal) {
             Ok(setup) => setup,
-            Err(gone) => return terminal::cancelled(gone, "use `--yes` to accept the detected values"),
+            Err(gone) => {
+                return terminal::cancelled(gone, "use `--yes` to accept the detected values");
+            }
         }
     };
     let show = |written: &InitResult| show(written, &setup);

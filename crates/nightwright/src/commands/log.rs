@@ -98,9 +98,7 @@ fn conclude(
         None => {}
     }
     if !printer.ended && !printer.alive {
-        advise(&format!(
-            "run {run} crashed; to continue it, run `nightwright resume {run}`"
-        ));
+        advise(&format!("run {run} crashed; to continue it, run `nightwright resume {run}`"));
     } else if printer.alive && !follow && io::stdout().is_terminal() {
         advise(&format!("run {run} is running; to follow it, run `nightwright log -f {run}`"));
     }
@@ -115,7 +113,9 @@ fn nothing(found: &SelectedRun, printer: &LogPrinter) -> Result<ExitCode, Failur
         LogSource::Events => "event",
     };
     if printer.alive {
-        advise(&format!("run {run} has no {what} yet; to wait for it, run `nightwright log -f {run}`"));
+        advise(&format!(
+            "run {run} has no {what} yet; to wait for it, run `nightwright log -f {run}`"
+        ));
         return Ok(ExitCode::SUCCESS);
     }
     let failure = if found.folder.pruned().exists() {

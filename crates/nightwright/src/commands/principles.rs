@@ -64,7 +64,9 @@ pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> 
         Some(given) => given,
         None if terminal::is_there() => match place.ask(&mut TerminalPrompt::new()?) {
             Ok(chosen) => chosen,
-            Err(gone) => return terminal::cancelled(gone, "use `--preset NAME` to skip the questions"),
+            Err(gone) => {
+                return terminal::cancelled(gone, "use `--preset NAME` to skip the questions");
+            }
         },
         None => without_asking(&project)?,
     };
@@ -103,9 +105,8 @@ fn without_asking(project: &Path) -> Result<Principles, Failure> {
             eprint_safe(&format!("Not a terminal: using `{foreign}`."));
             Ok(found)
         }
-        None => Err(Failure::usage("cannot ask for principles: not a terminal").hint(
-            "add --preset startup, enterprise, opensource or custom, or --from FILE",
-        )),
+        None => Err(Failure::usage("cannot ask for principles: not a terminal")
+            .hint("add --preset startup, enterprise, opensource or custom, or --from FILE")),
     }
 }
 

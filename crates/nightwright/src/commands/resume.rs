@@ -288,7 +288,9 @@ fn nothing_to_do(options: &ResumeArgs, why: &str) {
 
 /// Returns the requested run if it crashed, or the reason why there is nothing to do.
 fn cut_off(which: &RunSelector) -> Result<Result<SelectedRun, String>, Failure> {
-    let Some(found) = which.find_any()? else { return Ok(Err("the run does not exist".to_owned())) };
+    let Some(found) = which.find_any()? else {
+        return Ok(Err("the run does not exist".to_owned()));
+    };
     let run = found.folder.id();
     if let Some(owner) = &found.owner {
         return Ok(Err(format!("run {run} is running (pid {})", owner.pid)));
@@ -363,14 +365,14 @@ fn wake(found: &SelectedRun, options: &ResumeArgs) -> Result<ExitCode, Failure> 
     let view = found.view()?;
     if options.again || options.limits.any() || options.changes.any() {
         let message = format!("run {run} is running: its settings cannot change now");
-        return Err(
-            Failure::trouble(message).hint(format!("run `nightwright stop {run}` first"))
-        );
+        return Err(Failure::trouble(message).hint(format!("run `nightwright stop {run}` first")));
     }
     if !view.paused {
         let pid = found.owner.as_ref().map(|owner| owner.pid).unwrap_or_default();
         let message = format!("run {run} is running (pid {pid}) and not paused");
-        return Err(Failure::trouble(message).hint(format!("run `nightwright stop {run}` to stop it")));
+        return Err(
+            Failure::trouble(message).hint(format!("run `nightwright stop {run}` to stop it"))
+        );
     }
     found.send(&view, &ControlRequest::Resume)?;
     print(&format!("run {run} continues"))?;
@@ -388,5 +390,6 @@ fn opening(
         return Ok((started.agent.clone(), started.hooks.clone()));
     }
     let message = format!("run {} never began: its journal is empty", folder.id());
-    Err(Failure::trouble(message).hint("run `nightwright run -p \"GOAL\" -m 10` to start a new one"))
+    Err(Failure::trouble(message)
+        .hint("run `nightwright run -p \"GOAL\" -m 10` to start a new one"))
 }

@@ -71,8 +71,10 @@ impl RunSelector {
             several => {
                 let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
                 let message = format!("several runs are running: {}", names.join(", "));
-                Err(Failure::usage(message)
-                    .hint(format!("name one, for example `nightwright tell {} \"TEXT\"`", several[0])))
+                Err(Failure::usage(message).hint(format!(
+                    "name one, for example `nightwright tell {} \"TEXT\"`",
+                    several[0]
+                )))
             }
         }
     }
@@ -212,8 +214,11 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, 
         [run] => return Ok(Some((*run).clone())),
         several => {
             let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
-            return Err(Failure::usage(format!("`{reference}` is ambiguous: it matches {}", names.join(", ")))
-                .hint("give a longer prefix"));
+            return Err(Failure::usage(format!(
+                "`{reference}` is ambiguous: it matches {}",
+                names.join(", ")
+            ))
+            .hint("give a longer prefix"));
         }
     }
     if let Some(project) = elsewhere(reference, home) {

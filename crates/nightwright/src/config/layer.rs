@@ -97,7 +97,10 @@ impl ConfigLayer {
                     message: format!("there is no key `{full}`"),
                     label: "unknown".to_owned(),
                     hint: Some(keys::closest(&full).map_or_else(
-                        || from_here("run `nightwright config schema` to see all keys").into_owned(),
+                        || {
+                            from_here("run `nightwright config schema` to see all keys")
+                                .into_owned()
+                        },
                         |near| format!("did you mean `{near}`?"),
                     )),
                 }),
@@ -188,9 +191,7 @@ impl ConfigLayer {
         if let Some(found) = &mut definition.list {
             found.file = inside(&found.file).ok_or_else(|| {
                 let message = match found.place {
-                    FileLocation::Task => {
-                        "`list.file` must be a file inside the task folder"
-                    }
+                    FileLocation::Task => "`list.file` must be a file inside the task folder",
                     FileLocation::Project => "`list.file` must be a file inside the project",
                 };
                 let message = format!("{message}, relative to it");

@@ -91,8 +91,7 @@ pub struct RestoredTask {
 pub fn archive_task(task: &Task, now: Timestamp) -> Result<ArchivedTask, Failure> {
     let archive = store(task, now)?;
     let folder = files::remove_folder(&task.folder()).map_err(|error| {
-        Failure::because(&error)
-            .hint(format!("find a copy of the task in `{}`", archive.display()))
+        Failure::because(&error).hint(format!("find a copy of the task in `{}`", archive.display()))
     })?;
     Ok(ArchivedTask { archive, folder })
 }
@@ -192,11 +191,11 @@ pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
         }
     }
     let shown = one_line(reference, 200);
-    let failure = Failure::usage(format!("there is no archive of `{shown}`"));
     let mut names: Vec<_> = all.iter().map(|archived| archived.name.as_str()).collect();
     names.dedup();
+    let failure = Failure::usage(format!("there is no archive of `{shown}`"));
     Err(match nearest(reference, names.iter().copied()) {
-        _ if names.is_empty() => failure.hint(format!("run `nightwright task archive TASK` to archive a task")),
+        _ if names.is_empty() => failure.and(&format!("`{FOLDER}` has no archives")),
         Some(near) => {
             failure.hint(format!("did you mean `{near}`? choose one of {}", names.join(", ")))
         }

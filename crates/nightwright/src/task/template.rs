@@ -258,9 +258,8 @@ pub fn find_on(shelves: &[TemplateStore], name: &TaskName) -> Result<Template, F
     let failure = Failure::usage(format!("there is no template `{name}`"));
     let names: Vec<_> = there.iter().map(|template| template.name.as_str()).collect();
     Err(match nearest(name.as_str(), names.iter().copied()) {
-        _ if names.is_empty() => failure.hint(
-            "run `nightwright task template save TASK` to save the instructions of a task",
-        ),
+        _ if names.is_empty() => failure
+            .hint("run `nightwright task template save TASK` to save the instructions of a task"),
         Some(near) => {
             failure.hint(format!("did you mean `{near}`? choose one of {}", names.join(", ")))
         }

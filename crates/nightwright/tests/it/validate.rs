@@ -59,9 +59,9 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
 fn a_required_criterion_that_fails_is_an_exit_code_and_a_recommended_one_is_not() {
     let env = with_task();
     let output = rehearse(&env, "[[validate]]\nfail = [\"examples\"]\nreason = \"none\"\n", 0);
-    assert!(
-        output.out.contains("  FAIL (recommended)  There is an example of the expected result\n        none\n")
-    );
+    assert!(output.out.contains(
+        "  FAIL (recommended)  There is an example of the expected result\n        none\n"
+    ));
     let script = "[[validate]]\nfail = [\"scope\"]\nreason = \"no \\u001b[31mline\"\n";
     let output = rehearse(&env, script, 1);
     assert!(output.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", output.out);

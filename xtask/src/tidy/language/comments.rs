@@ -96,14 +96,23 @@ fn printed_lines(first: usize, literal: &str) -> Vec<(usize, String)> {
                 Some('n') => lines.push((number, std::mem::take(&mut current))),
                 _ => current.push(' '),
             },
-            // A name in a format string is a word of its own.
-            '{' => current.push_str(" {"),
             '"' => current.push(' '),
             other => current.push(other),
         }
     }
     lines.push((number, current));
-    lines
+    lines.into_iter().map(|(number, line)| (number, without_names(&line))).collect()
+}
+
+/// Replaces each argument of a format string by `{}`, separated from the word before it.
+fn without_names(line: &str) -> String {
+    let is_name = |text: &str| text.chars().all(|c| is_name(c) || ":.?#".contains(c));
+    let mut parts = line.split('{');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| match part.split_once('}') {
+        Some((name, after)) if is_name(name) => format!("{text} {{}}{after}"),
+        Some(_) | None => format!("{text}{{{part}"),
+    })
 }
 
 /// Returns the ranges of the items behind `#[cfg(test)]` that have a body.
@@ -204,7 +213,7 @@ mod tests {
         let text = "f(\"us{x}: \\\n     one\\n  two\n three\")";
         let lines: Vec<_> = product_strings(text, "").remove(0);
         let lines: Vec<_> = lines.iter().map(|(line, text)| (*line, text.as_str())).collect();
-        assert_eq!(lines, [(1, " us {x}: "), (2, "one"), (2, "  two"), (3, " three ")]);
+        assert_eq!(lines, [(1, " us {}: "), (2, "one"), (2, "  two"), (3, " three ")]);
         let raw = product_strings("r#\"a\\n b\"#", "").remove(0);
         assert_eq!(raw, [(1, "r# a\\n b #".to_owned())]);
     }

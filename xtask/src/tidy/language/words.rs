@@ -59,9 +59,8 @@ pub(super) const AVOIDED_IN_MESSAGES: [Phrase; 10] = [
 ];
 
 /// Words that begin a clause which stands for a thing.
-const RELATIVES: [&str; 9] = [
-    "what", "whatever", "who", "whoever", "whom", "whomever", "wherever", "whichever", "where",
-];
+const RELATIVES: [&str; 9] =
+    ["what", "whatever", "who", "whoever", "whom", "whomever", "wherever", "whichever", "where"];
 
 /// Verbs that follow such a clause if it is the subject of the sentence.
 const COPULAS: [&str; 6] = ["is", "are", "was", "were", "has", "comes"];
@@ -75,10 +74,7 @@ pub(super) fn begins_with_relative(sentence: &[Word]) -> bool {
     let ends = |mark| sentence.last().is_some_and(|word| word.text.ends_with(mark));
     let has_predicate = rest.iter().any(|word| COPULAS.contains(&word.normal().as_str()))
         || rest.iter().any(|word| word.text.ends_with(':'));
-    // A placeholder may have such a name.
-    let is_word = first.text.starts_with(char::is_alphabetic);
-    is_word
-        && RELATIVES.contains(&first.normal().as_str())
+    RELATIVES.contains(&first.normal().as_str())
         && !ends('?')
         && (ends('.') || (sentence.len() >= SHORTEST_CLAUSE && has_predicate))
 }
@@ -186,7 +182,6 @@ mod tests {
             "Is it what it is?",
             "What is it?",
             "The check that is run",
-            "{what} is lost.",
         ] {
             assert!(!begins_with_relative(&sentence(text)), "{text}");
         }

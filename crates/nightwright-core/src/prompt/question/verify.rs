@@ -155,11 +155,11 @@ fn parts(case: &VerificationCase<'_>, depth: Depth) -> Vec<QuestionSection> {
         settings, claim, checks, findings, inspection, blockers, summary, ..
     } = *case;
     let mut parts = vec![
-        QuestionSection::new(
-            "The goal",
-            "The agent's goal. Do not work on it yourself.",
-        )
-        .with("goal", &settings.goal, GOAL_MAX),
+        QuestionSection::new("The goal", "The agent's goal. Do not work on it yourself.").with(
+            "goal",
+            &settings.goal,
+            GOAL_MAX,
+        ),
         claimed(claim).with("message", summary, OUTPUT_MAX),
     ];
     let status = status(case.status, case.checklist);

@@ -56,10 +56,7 @@ fn a_summary_says_what_was_verified_and_by_what() {
             claimed().gate(passed(Proof::None)),
             Some("not verified: no checks are configured and no model was asked"),
         ),
-        (
-            claimed().gate(rejected),
-            Some("not accepted in iteration 1: `make test` failed"),
-        ),
+        (claimed().gate(rejected), Some("not accepted in iteration 1: `make test` failed")),
     ];
     for (story, sentence) in cases {
         let proof = Proof::Checks;

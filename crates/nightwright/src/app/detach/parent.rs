@@ -50,9 +50,8 @@ impl DetachReport {
                 eprint_safe(&help);
                 let Self { run, .. } = self;
                 let message = format!("run {run} continues, and {}", failure.message);
-                return Err(
-                    Failure::trouble(message).hint(format!("run `nightwright stop {run}` to stop it"))
-                );
+                return Err(Failure::trouble(message)
+                    .hint(format!("run `nightwright stop {run}` to stop it")));
             }
         }
         Ok(())

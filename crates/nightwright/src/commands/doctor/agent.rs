@@ -91,15 +91,10 @@ fn login() -> DoctorFinding {
     let finding = match signs.as_slice() {
         [] => DoctorFinding::warning("login", "no login found")
             .hint("run `claude` and log in, or set ANTHROPIC_API_KEY"),
-        [one] => {
-            DoctorFinding::ok("login", format!("found {one} (not tested)"))
-        }
+        [one] => DoctorFinding::ok("login", format!("found {one} (not tested)")),
         several => {
             let all = several.join(", ");
-            DoctorFinding::ok(
-                "login",
-                format!("found {all} (not tested)"),
-            )
+            DoctorFinding::ok("login", format!("found {all} (not tested)"))
         }
     };
     finding.fact("signs", signs)

@@ -46,13 +46,13 @@ pub(super) fn stories(view: &ProjectFiles, names: &mut UsedNames) -> Option<Impo
                 if !passes.is_boolean() && !passes.is_null() {
                     let number = index + 1;
                     import.notes.push(format!(
-                        "story {number} of `{path}` has {passes} for `passes`: it is taken for open"
+                        "story {number} of `{path}` has {passes} for `passes`: it counts as open"
                     ));
                 }
                 stories.push(story);
             }
             Err(why) => {
-                import.notes.push(format!("story {} of `{path}` {why}: it is left out", index + 1));
+                import.notes.push(format!("skipped story {} of `{path}`: it {why}", index + 1));
             }
         }
     }

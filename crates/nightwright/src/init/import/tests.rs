@@ -114,7 +114,7 @@ fn claude_iterate_brings_a_task_for_each_workspace() {
     note: `claude-iterate/workspaces/migrate api/.metadata.json` says that this task was completed
     note: `claude-iterate/workspaces/odd` has no instructions yet
     note: the mode 3 of `claude-iterate/workspaces/odd/.metadata.json` is unknown: `loop` is set
-    note: `maxIterations` of `claude-iterate/workspaces/odd/.metadata.json` is -1: it is left out
+    note: `maxIterations` of `claude-iterate/workspaces/odd/.metadata.json` is -1: skipped
     ");
     assert_snapshot!(text(&import, ".nightwright/tasks/migrate-api/task.toml"), @r#"
     # Imported from `claude-iterate/workspaces/migrate api/.metadata.json`.
@@ -180,9 +180,9 @@ fn stories_become_instructions_and_boxes() {
     prd.json -> .nightwright/tasks/task-priority/INSTRUCTIONS.md
     prd.json -> .nightwright/tasks/task-priority/TODO.md
     prd.json -> .nightwright/tasks/task-priority/task.toml
-    note: story 3 of `prd.json` has no title: it is left out
-    note: story 4 of `prd.json` is not an object: it is left out
-    note: story 5 of `prd.json` has "yes" for `passes`: it is taken for open
+    note: skipped story 3 of `prd.json`: it has no title
+    note: skipped story 4 of `prd.json`: it is not an object
+    note: story 5 of `prd.json` has "yes" for `passes`: it counts as open
     "#);
     assert_snapshot!(text(&import, ".nightwright/tasks/task-priority/INSTRUCTIONS.md"), @"
     # TaskApp

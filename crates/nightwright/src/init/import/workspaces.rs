@@ -58,8 +58,7 @@ fn settings(import: &mut Import, view: &ProjectFiles, path: &str) -> TaskSetting
     let metadata: Value = match serde_json::from_str(text) {
         Ok(metadata) => metadata,
         Err(error) => {
-            let note =
-                format!("`{path}` is not valid JSON ({error}): skipped mode and limits");
+            let note = format!("`{path}` is not valid JSON ({error}): skipped mode and limits");
             import.notes.push(note);
             return settings;
         }

@@ -201,8 +201,9 @@ impl AddressConfig {
                 url.host(),
                 self.origin
             );
-            return Err(Failure::usage(message)
-                .hint("use https://, or set `notify.allow_http = true`"));
+            return Err(
+                Failure::usage(message).hint("use https://, or set `notify.allow_http = true`")
+            );
         }
         let events = match self.values.get("events") {
             Some(ConfigValue::List(names)) => {
@@ -254,8 +255,7 @@ impl AddressConfig {
         }
         if token.as_ref().is_some_and(|token| token.contains(|c: char| !c.is_ascii_graphic())) {
             let message = format!("`notify.token` ({}) cannot be sent", self.origin);
-            return Err(Failure::usage(message)
-                .hint("use a token without spaces"));
+            return Err(Failure::usage(message).hint("use a token without spaces"));
         }
         Ok(())
     }

@@ -133,9 +133,7 @@ impl HttpClient {
             Error::ConnectProxyFailed(why) => {
                 (format!("the proxy answered: {why}"), RetryAdvice::Usual)
             }
-            Error::InvalidProxyUrl => {
-                ("the proxy URL is invalid".to_owned(), RetryAdvice::Never)
-            }
+            Error::InvalidProxyUrl => ("the proxy URL is invalid".to_owned(), RetryAdvice::Never),
             Error::ConnectionFailed => ("no connection".to_owned(), RetryAdvice::Usual),
             // The messages of these errors contain the address.
             Error::BadUri(_) | Error::RequireHttpsOnly(_) => {

@@ -44,7 +44,8 @@ fn the_hint_gives_the_missing_approval() {
     let run = ["run", "-p", "x", "-m", "1", "--dry-run"];
     let in_a_run = "review and approve it with `nightwright trust`; add --yes to approve it for this run \
                     only, or --ignore-untrusted to skip it";
-    let in_resume = "review and approve it with `nightwright trust`; add --yes to approve it for this run only";
+    let in_resume =
+        "review and approve it with `nightwright trust`; add --yes to approve it for this run only";
     let elsewhere = "review and approve it with `nightwright trust`";
     for (arguments, hint, code) in [
         (&run[..], in_a_run, 2),

@@ -130,11 +130,7 @@ fn the_pause_itself_says_how_it_is_ended() {
 fn a_run_whose_process_is_gone_is_continued_by_the_hint() {
     for (arguments, hint, code) in [
         (&["stop"][..], "run `nightwright resume {run}` to continue it", 1),
-        (
-            &["log"],
-            "run {run} crashed; to continue it, run `nightwright resume {run}`",
-            0,
-        ),
+        (&["log"], "run {run} crashed; to continue it, run `nightwright resume {run}`", 0),
     ] {
         let env = TestEnv::new();
         let mut child = env.live(&["-p", "x"]);

@@ -86,8 +86,8 @@ fn a_deletion_is_confirmed_by_the_hint_and_undone_by_the_message() {
     let line = env.command_of(&output, "run `nightwright task delete {name} --yes` to confirm");
     let deleted = env.paste_elsewhere(&line).exits(0).out;
     assert!(!env.project().join(".nightwright/tasks/t").exists());
-    let restore = deleted.split("to restore it: ").nth(1).unwrap().trim();
-    env.paste_elsewhere(restore).exits(0);
+    let restore = deleted.split("to restore it, run `").nth(1).unwrap().trim();
+    env.paste_elsewhere(restore.trim_end_matches('`')).exits(0);
     assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\n");
 }
 
@@ -163,7 +163,8 @@ fn instructions_written_by_hand_are_judged_by_the_hint() {
     let env = TestEnv::new();
     env.task("t");
     let output = env.elsewhere(&["task", "setup", "t"]).exits(2);
-    let hint = "{verb} the instructions yourself, in `{}`; then run `nightwright task validate {name}`";
+    let hint =
+        "{verb} the instructions yourself, in `{}`; then run `nightwright task validate {name}`";
     let line = env.command_of(&output, hint);
     env.ready_task("t");
     env.paste_elsewhere(&(line + " --dry-run")).exits(0);
@@ -174,8 +175,7 @@ fn a_template_is_saved_or_replaced_by_the_hint() {
     let env = TestEnv::new();
     env.ready_task("t");
     let output = env.elsewhere(&["new", "u", "--from", "none"]).exits(2);
-    let save =
-        "run `nightwright task template save TASK` to save the instructions of a task";
+    let save = "run `nightwright task template save TASK` to save the instructions of a task";
     let line = env.command_of(&output, save).replace("TASK", "t");
     env.paste_elsewhere(&line).exits(0);
     let output = env.elsewhere(&["task", "template", "save", "t"]).exits(2);
@@ -205,7 +205,8 @@ fn a_command_line_without_anything_to_do_says_what_to_type() {
     env.paste_elsewhere(&(line + " --dry-run")).exits(0);
 
     env.ready_task("t");
-    let some = "name a task ({}), or run `nightwright run \"make the tests pass\" -m 10` with your goal";
+    let some =
+        "name a task ({}), or run `nightwright run \"make the tests pass\" -m 10` with your goal";
     let line = env.command_of(&env.elsewhere(&["run"]).exits(2), some);
     env.paste_elsewhere(&(line + " --dry-run")).exits(0);
 

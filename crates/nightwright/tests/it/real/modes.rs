@@ -49,7 +49,10 @@ fn loop_ends_when_the_status_file_says_complete() {
     run_task(&real, "loop");
     assert_eq!(real.iterations().len(), 2);
     assert!(
-        real.api().asked().iter().any(|request| request.says("The one before reported: “the lexer”"))
+        real.api()
+            .asked()
+            .iter()
+            .any(|request| request.says("The one before reported: “the lexer”"))
     );
 }
 
