@@ -102,7 +102,7 @@ impl Preset {
                 "critical software: correctness, security, full audit trail, small changes"
             }
             Self::Opensource => "a public library or tool: free, open, stable interfaces",
-            Self::Custom => "custom: every weight is 5 until you change it",
+            Self::Custom => "your own: every weight is 5 until you change it",
         }
     }
 }

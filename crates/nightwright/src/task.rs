@@ -262,7 +262,7 @@ pub fn list(project: &Path) -> Result<Vec<ListedTask>, Failure> {
 }
 
 pub(crate) fn already_there(name: &TaskName) -> Failure {
-    Failure::usage(format!("the task `{name}` already exists")).hint(format!(
+    Failure::usage(format!("Task already exists: {name}")).hint(format!(
         "show it with `nightwright task show {name}`, reset it with `nightwright task reset {name}`, or \
          archive it with `nightwright task archive {name}`"
     ))
@@ -274,7 +274,7 @@ fn cant_make(name: &TaskName, error: &FileError) -> Failure {
 }
 
 fn not_found(project: &Path, name: &TaskName) -> Failure {
-    let failure = Failure::usage(format!("no task `{name}`"));
+    let failure = Failure::usage(format!("Task not found: {name}"));
     // If the tasks cannot be listed, the message has no suggestions.
     let listed = list(project).unwrap_or_default();
     let names: Vec<_> = listed.iter().map(|listed| listed.name.as_str()).collect();

@@ -138,7 +138,7 @@ impl FinishedHook<'_> {
                     let most = human(spec.settings.hooks.timeout);
                     stderr.write_line(&format!(
                         "The hook `finished` is running; it has {most}. Ctrl-C \
-                         kills it after 5 seconds."
+                         exits at once and leaves it 5 seconds."
                     ));
                 }
                 finished.await

@@ -127,7 +127,7 @@ fn every_command_in_a_hint_is_tried() {
 
 /// Whether the text has a command whose name is an argument of the format string.
 fn depends(text: &str) -> bool {
-    text.contains(": nightwright {")
+    text.contains("run `nightwright {")
 }
 
 /// Returns a format string without the names of its arguments.
@@ -173,7 +173,7 @@ fn command_lines(text: &str) -> Vec<String> {
     for (at, _) in text.match_indices(NAME) {
         let before = text[..at].chars().next_back();
         let rest = &text[at..];
-        let quoted = before == Some('`');
+        let quoted = text[..at].matches('`').count() % 2 == 1;
         let end = if quoted && rest[NAME.len()..].starts_with(|c: char| c.is_ascii_lowercase()) {
             rest.find('`')
         } else if quoted {

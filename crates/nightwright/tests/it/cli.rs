@@ -193,7 +193,7 @@ fn wrong_use_exits_2_and_says_what_is_allowed() {
         (&["run", "-p", "x", "-m", "3", "--idle-timeout", "0"], &["--idle-timeout", "at least 1s"]),
         (
             &["run", "-p", "x", "-m", "3", "--notes-file", "../n"],
-            &["--notes-file", "a file inside the project"],
+            &["--notes-file", "a path inside the project"],
         ),
         (&["run", "-p", "x", "-m", "3", "-C", "nowhere"], &["nowhere"]),
         (&["run", "-p", "x", "-m", "3", "--rehearsal", "s.toml"], &["--dry-run"]),

@@ -199,7 +199,7 @@ fn a_value_that_is_not_allowed_is_not_written() {
         ("limits.reserve", "91", "0 to 90"),
         ("output.level", "loud", "`quiet`, `progress`, `verbose`, `json`"),
         ("completion.detect", "perhaps", "true or false"),
-        ("notes.file", "../../notes", "a file inside the project"),
+        ("notes.file", "../../notes", "a path inside the project"),
         ("agent.settings", "global", "`user`, `project`, `local`"),
         ("agent.env", "A", "a table of variables"),
     ] {

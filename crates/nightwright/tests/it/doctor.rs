@@ -138,7 +138,7 @@ fn on_an_empty_system_every_finding_says_what_to_do() {
     assert_snapshot!(shown(&env, &output), @r#"
     problem  agent        Claude CLI not found. Make sure 'claude' is installed and in PATH.
                           hint: run `nightwright run -p "..." -m 3 --dry-run` to try nightwright without it
-    warning  login        no sign of one
+    warning  login        no login found
                           hint: run `claude` and log in, or set ANTHROPIC_API_KEY
     ok       environment  1 variable is not passed on to the agent:
                           NIGHTWRIGHT_STATE_DIR
@@ -450,7 +450,7 @@ fn a_stream_that_has_moved_on_is_used_and_told() {
 {"type":"system","subtype":"status"}
 "#;
     let text = probed(&printing(bare, 0), 0);
-    assert_snapshot!(text.lines().next().unwrap(), @"warning  probe        the model answered `ready` in TIME; 0 turns, 3 tokens, cost not known; missing: cost, turns, model; output after the result");
+    assert_snapshot!(text.lines().next().unwrap(), @"warning  probe        the model answered `ready` in TIME; 0 turns, 3 tokens, cost unknown; missing: cost, turns, model; output after the result");
 }
 
 #[test]

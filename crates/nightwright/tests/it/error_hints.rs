@@ -106,8 +106,9 @@ fn commands(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in line.match_indices("nightwright ") {
         let (before, after) = line.split_at(at);
-        let quoted = before.ends_with('`');
-        let start = if quoted { at } else { before.rfind(": ").map_or(0, |colon| colon + 2) };
+        let quoted = before.matches('`').count() % 2 == 1;
+        let begins = if quoted { "`" } else { ": " };
+        let start = before.rfind(begins).map_or(0, |start| start + begins.len());
         let variables = &line[start..at];
         if !variables.is_empty() && !variables.starts_with("env ") && !variables.contains('=') {
             // This is the name of the program in a sentence.

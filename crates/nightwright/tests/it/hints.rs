@@ -217,8 +217,8 @@ fn every_step_works(outcome: &Outcome) {
 fn hint(output: &Output) -> String {
     let hint = output.err.lines().find_map(|line| line.strip_prefix("hint: "));
     let hint = hint.unwrap_or_else(|| panic!("no hint in:\n{}", output.err));
-    let at = hint.find("nightwright ").unwrap_or_else(|| panic!("no command in `{hint}`"));
-    hint[at..].to_owned()
+    let command = hint.split('`').find(|part| part.starts_with("nightwright "));
+    command.unwrap_or_else(|| panic!("no command in `{hint}`")).to_owned()
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn hints_about_runs_that_are_gone_or_alive_work_as_printed() {
     // `tell` without a message.
     let stopped = EndedRun::stopped(&["stop"]);
     let run = stopped.run().0;
-    let output = stopped.env.run(&["tell", &run]).exits(2).says(&["nothing to tell"]);
+    let output = stopped.env.run(&["tell", &run]).exits(2).says(&["no message for run"]);
     stopped.env.paste(&hint(&output)).exits(1).says(&["has ended: stopped"]);
 
     // `resume` without any run.

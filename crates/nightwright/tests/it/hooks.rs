@@ -389,8 +389,7 @@ fn changed_copies_of_hooks_are_not_run() {
         run(&env, &meddling(&env, &harm), &["-m", "1"]).exits(0);
         assert_eq!(failures(&env), [], "{harm}");
         assert_eq!(seen(&env, "ran"), "mine\nmine\n", "{harm}");
-        let warning =
-            "the copy of the hook `iteration_finished` in the folder of the run was changed";
+        let warning = "the copy of the hook `iteration_finished` in the run folder was changed";
         assert_eq!(warnings(&env).iter().filter(|w| w.contains(warning)).count(), 1, "{harm}");
     }
 }

@@ -66,7 +66,7 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
     let output = env.run(&["init"]).exits(0).says(&[
         "Project type: cargo (`Cargo.toml`)",
         "Not a terminal: using the detected commands and the permissions `usual`.",
-        "Writing it there approves it",
+        "This approves the command",
         "nightwright run -p",
         "nightwright new NAME",
     ]);
@@ -124,7 +124,7 @@ fn an_npm_project_gets_the_scripts_that_it_has() {
 fn a_project_of_no_known_kind_learns_that_it_has_no_gate() {
     let env = TestEnv::new();
     let output = env.run(&["init", "--yes"]).exits(0).says(&["No test command found"]);
-    assert!(!output.err.contains("no terminal"), "{}", output.err);
+    assert!(!output.err.contains("Not a terminal"), "{}", output.err);
     assert_snapshot!(set(&env), @r#"
     [agent]
     permissions = "usual"

@@ -82,7 +82,7 @@ fn standard_error_explains_a_bad_start() {
         "{}",
         output.out
     );
-    assert!(output.out.contains("the run ends"), "{}", output.out);
+    assert!(output.out.contains("next in a run: end the run"), "{}", output.out);
     let object = object(&env.run(&["inspect", &empty, "--stderr", &errors, "--json"]).exits(0));
     let facts = (&object["outcome"], &object["retry"], &object["cost_usd"]);
     assert_eq!(facts, (&json!("bad_start"), &json!("stop"), &json!(0.0)));

@@ -379,7 +379,7 @@ fn killed_in_the_middle_everything_up_to_the_last_iteration_is_there_and_a_later
     kill(&mut child);
     let log = the_log(&env);
     assert!(log.contains("The first part.") && log.contains("\nSTATUS: success\n"), "{log}");
-    let output = env.run(&["log", "-f"]).exits(0).says(&["is gone", "nightwright resume 2"]);
+    let output = env.run(&["log", "-f"]).exits(0).says(&["crashed", "nightwright resume 2"]);
     assert_eq!(output.out, log);
 
     env.run(&["resume"]).exits(0);

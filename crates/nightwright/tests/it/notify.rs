@@ -233,7 +233,7 @@ fn a_failed_request_is_retried_with_the_same_key() {
         seen.iter().all(|sent| sent.header("idempotency-key") == seen[0].header("idempotency-key"))
     );
     assert!(seen.iter().all(|sent| sent.body == seen[0].body));
-    assert!(!output.err.contains("don't arrive"), "{}", output.err);
+    assert!(!output.err.contains("do not arrive"), "{}", output.err);
 }
 
 #[test]
@@ -263,8 +263,8 @@ fn each_unreachable_server_costs_one_warning_and_never_the_run() {
     for (server, why) in [
         (&never, " did not arrive before the end"),
         (&drip, " did not arrive before the end"),
-        (&broken, " don't arrive: it answered 503 Service Unavailable: out of order"),
-        (&moved, " don't arrive: it answered 301 Moved Permanently, which leads to 127.0.0.1:"),
+        (&broken, " do not arrive: it answered 503 Service Unavailable: out of order"),
+        (&moved, " do not arrive: it answered 301 Moved Permanently, which leads to 127.0.0.1:"),
     ] {
         let target = format!("to webhook at {}", server.url("").replace("http://", ""));
         assert_eq!(output.err.matches(&target).count(), 1, "{target}: {}", output.err);
@@ -331,7 +331,7 @@ fn mistakes_are_reported_before_a_run_begins() {
             "ntfy.sh/topic-of-mine",
             "NIGHTWRIGHT_NOTIFY_URL is `...`, but must be a URL",
         ),
-        ("NIGHTWRIGHT_NOTIFY_URL", "http://10.0.0.1/topic-of-mine", "begins with http://"),
+        ("NIGHTWRIGHT_NOTIFY_URL", "http://10.0.0.1/topic-of-mine", "uses http://"),
         ("NIGHTWRIGHT_NOTIFY_KIND", "mail", "must be one of `auto`, `ntfy`, `slack`"),
         ("NIGHTWRIGHT_NOTIFY_EVENTS", "morning", "a list of any of `setup_complete`"),
         ("NIGHTWRIGHT_NOTIFY", "[{ kind = 'ntfy' }]", "each with `url`"),
@@ -389,7 +389,7 @@ fn a_run_that_continues_needs_the_approval_too() {
 #[test]
 fn a_test_says_what_came_of_it() {
     let env = TestEnv::new();
-    env.run(&["notify", "test"]).exits(2).says(&["no address", "hint: ", "notify.url"]);
+    env.run(&["notify", "test"]).exits(2).says(&["no URL", "hint: ", "notify.url"]);
     let (well, sick) = (
         Server::kind(),
         Server::start(vec![ServerAnswer::With(404, "", "no <b>such\u{1b}[2J topic")]),

@@ -112,11 +112,11 @@ fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
     }
     // The cached part of the second prompt, besides the whole system prompt.
     insta::assert_snapshot!(table, @"
-    loop: 2774 of 3329 bytes, 83 %
-    iterative: 2464 of 3019 bytes, 81 %
-    plan: 2982 of 3537 bytes, 84 %
-    build: 2722 of 3277 bytes, 83 %
-    prompt: 2416 of 2971 bytes, 81 %
+    loop: 2770 of 3291 bytes, 84 %
+    iterative: 2483 of 3004 bytes, 82 %
+    plan: 2970 of 3491 bytes, 85 %
+    build: 2748 of 3269 bytes, 84 %
+    prompt: 2403 of 2924 bytes, 82 %
     ");
 }
 

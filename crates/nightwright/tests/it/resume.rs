@@ -197,7 +197,7 @@ fn a_torn_last_line_is_truncated_and_reported() {
     let mut bytes = fs::read(&path).unwrap();
     bytes.extend(br#"{"v":1,"seq":99,"at":"2026"#);
     fs::write(&path, bytes).unwrap();
-    env.run(&["resume"]).exits(0).says(&["half written"]);
+    env.run(&["resume"]).exits(0).says(&["incomplete last line"]);
     assert_eq!(run_outcome(&env.journal()), "completed");
 }
 

@@ -117,7 +117,7 @@ fn a_paused_run_waits_for_the_operator() {
 #[test]
 fn without_a_run_or_with_a_live_one_nothing_happens() {
     let env = with_task();
-    if_needed(&env).exits(0).says(&["Nothing to resume: there is no such run."]);
+    if_needed(&env).exits(0).says(&["Nothing to resume: the run does not exist."]);
     let output = env.run(&["resume", "--if-needed", "migrate", "-q"]).exits(0);
     assert_eq!((output.out.as_str(), output.err.as_str()), ("", ""));
     let child = at_work(&env);
@@ -209,7 +209,7 @@ fn with_enable_the_system_is_notified_and_remove_takes_the_link_away() {
     program(&env, "systemctl", "#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n");
     env.run(&["service", "install", "migrate", "--enable"])
         .exits(1)
-        .says(&["Failed to connect to bus", "by hand"]);
+        .says(&["Failed to connect to bus", "yourself; the unit file is already written"]);
     assert!(file.exists());
 }
 

@@ -357,7 +357,7 @@ fn references_to_runs_are_exact_unique_or_refused() {
         .collect();
     env.run(&["stop", &ids[0]]).exits(1).says(&[&ids[0], "has ended: completed"]);
     env.run(&["stop"]).exits(1).says(&[&ids[1], "has ended: completed"]);
-    env.run(&["stop", "20"]).exits(2).says(&["can mean", &ids[0], &ids[1]]);
+    env.run(&["stop", "20"]).exits(2).says(&["is ambiguous", &ids[0], &ids[1]]);
     env.run(&["stop", "nobody"]).exits(1).says(&["there is no run `nobody`"]);
     env.run(&["stop", "../.."]).exits(1).says(&["there is no run"]);
     let elsewhere = env.path("home");

@@ -198,12 +198,12 @@ fn an_unknown_mode_is_refused_with_the_nearest_and_all_modes_there_are() {
     fs::create_dir_all(env.project().join(".nightwright/modes/ours")).unwrap();
     env.run(&["new", "a", "--mode", "biuld"]).exits(2).says(&[
         "error: unknown mode `biuld`",
-        "hint: did you mean `build`? the modes are: ",
+        "hint: did you mean `build`? choose one of ",
         "loop, iterative, plan",
         "ours",
     ]);
     env.run(&["new", "a", "--mode", "iterativ"]).exits(2).says(&[
-        "hint: did you mean `iterative`? the modes are: loop, iterative, plan, build, prompt, ours",
+        "hint: did you mean `iterative`? choose one of loop, iterative, plan, build, prompt, ours",
     ]);
     assert!(!env.project().join(".nightwright/tasks").exists());
     env.run(&["new", "a", "--mode", "ours"]).exits(0);
@@ -216,7 +216,7 @@ fn a_task_that_is_not_there_is_an_error_that_names_those_that_are() {
     for command in ["show", "reset", "archive", "delete"] {
         env.run(&["task", command, "migrate-ap"]).exits(2).says(&[
             "error: Task not found: migrate-ap\n",
-            "hint: did you mean `migrate-api`? the tasks are: a, migrate-api",
+            "hint: did you mean `migrate-api`? choose one of a, migrate-api",
         ]);
     }
     let empty = TestEnv::new();

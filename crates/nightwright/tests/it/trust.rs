@@ -130,7 +130,7 @@ fn approved_it_takes_effect_until_it_changes() {
     rehearse(&env, &goal).exits(2);
     nothing_ran(&env);
 
-    env.run(&["trust"]).exits(2).says(&["no terminal", "--yes"]);
+    env.run(&["trust"]).exits(2).says(&["not a terminal", "--yes"]);
     env.run(&["trust", "--yes"]).exits(0);
     env.run(&["trust", "--list"]).exits(0);
     rehearse(&env, &goal).exits(0).says(&["judged complete"]);

@@ -86,8 +86,8 @@ fn a_deletion_is_confirmed_by_the_hint_and_undone_by_the_message() {
     let line = env.command_of(&output, "run `nightwright task delete {name} --yes` to confirm");
     let deleted = env.paste_elsewhere(&line).exits(0).out;
     assert!(!env.project().join(".nightwright/tasks/t").exists());
-    let restore = deleted.split("to restore it: ").nth(1).unwrap().trim();
-    env.paste_elsewhere(restore).exits(0);
+    let restore = deleted.split("to restore it, run `").nth(1).unwrap().trim();
+    env.paste_elsewhere(restore.trim_end_matches('`')).exits(0);
     assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\n");
 }
 

@@ -152,7 +152,11 @@ fn files_that_could_not_be_restored_are_not_archived() {
     symlink("../../../secret", task.join("out")).unwrap();
     let before = tree(&task);
     for command in [vec!["task", "archive", "a"], vec!["task", "delete", "a", "--yes"]] {
-        env.run(&command).exits(1).says(&["a/out`", "leads out of the task", "untouched"]);
+        env.run(&command).exits(1).says(&[
+            "a/out`",
+            "leads out of the task",
+            "the task is unchanged",
+        ]);
         assert_eq!(tree(&task), before);
         assert_eq!(archives(&env), Vec::<PathBuf>::new());
     }
@@ -186,7 +190,7 @@ fn there_is_no_archive_of_what_was_never_archived() {
     let env = with_task();
     env.run(&["task", "restore", "a"]).exits(2).says(&["there is no archive of `a`"]);
     env.run(&["task", "archive", "a"]).exits(0);
-    env.run(&["task", "restore", "b"]).exits(2).says(&["hint: did you mean `a`? archived: a"]);
+    env.run(&["task", "restore", "b"]).exits(2).says(&["hint: did you mean `a`? choose one of a"]);
     env.run(&["task", "restore", "../../x.tar.gz"]).exits(2).says(&["there is no archive"]);
     env.run(&["task", "restore", ""]).exits(2).says(&["there is no archive"]);
 }
