@@ -75,6 +75,8 @@ pub struct RunView {
     pub idle: u32,
     /// Number of warnings, including failed hooks.
     pub warnings: u32,
+    /// Number of those that an earlier process of the run has shown.
+    earlier_warnings: u32,
     /// The pending request to stop, if any.
     pub stop: Option<StopWhen>,
     /// Whether the operator paused the run, so that nothing new starts.
@@ -117,6 +119,8 @@ pub struct RunFacts {
     /// The plan or TODO of the run.
     pub list_file: Option<String>,
     pub project: String,
+    /// The commit that the run started from, if the project is a git repository.
+    pub git_head: Option<String>,
     /// Number of consecutive idle iterations that end the run; 0 means never.
     pub idle_limit: u32,
 }

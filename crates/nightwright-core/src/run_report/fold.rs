@@ -25,6 +25,7 @@ use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::DeniedCommand;
 use crate::run_view::{JournalBreak, RunView};
 use crate::settings::Scope;
+use crate::stream::report::Blocker;
 use crate::units::RunId;
 
 /// Maximum length of the goal, in characters.
@@ -243,7 +244,7 @@ impl RunReportBuilder {
                     rule: rule.as_ref().map(text),
                 })
                 .collect(),
-            blockers: view.blockers.iter().map(|blocker| text(&blocker.text)).collect(),
+            blockers: blockers(&view).map(|blocker| text(&blocker.text)).collect(),
             more_blockers: view.more_blockers,
             warnings: self.warnings,
             more_warnings: self.more_warnings,
@@ -355,10 +356,19 @@ fn beyond<T>(list: &[T]) -> u32 {
     u32::try_from(list.len().saturating_sub(MAX_PER_ITERATION)).unwrap_or(u32::MAX)
 }
 
+/// The blockers that still matter. A completed run got along without the denied commands.
+fn blockers(view: &RunView) -> impl Iterator<Item = &Blocker> {
+    let outcome = view.finished.as_ref().map(|finished| &finished.outcome);
+    let completed = matches!(outcome, Some(Outcome::Completed { .. }));
+    view.blockers.iter().filter(move |blocker| !completed || blocker.key != Blocker::PERMISSIONS)
+}
+
 fn steps(view: &RunView, run: &RunId, state: State, unread: Option<JournalBreak>) -> Vec<String> {
+    let start = view.facts.as_ref().and_then(|facts| facts.git_head.as_deref());
     view.steps(run, state, unread)
-        .iter()
-        .map(|step| cut(&step.markdown(), MAX_LINE_CHARS))
+        .into_iter()
+        // A command line that was cut cannot be pasted.
+        .map(|step| step.within_report(start).markdown())
         .collect()
 }
 

@@ -177,7 +177,7 @@ impl RunView {
     }
 
     fn run_started(&mut self, started: &RunStarted, at: Timestamp) {
-        let RunStarted { settings, agent, project, .. } = started;
+        let RunStarted { settings, agent, project, git_head, .. } = started;
         self.doing = Activity::Starting;
         self.started_at = Some(at);
         self.limits = settings.limits.clone();
@@ -192,6 +192,7 @@ impl RunView {
             notes_file: settings.notes_file.clone(),
             list_file: settings.files.list.clone(),
             project: project.clone(),
+            git_head: git_head.clone(),
             idle_limit: settings.progress.threshold,
         });
     }
@@ -199,6 +200,7 @@ impl RunView {
     /// Resets the activities that the earlier process left unfinished, because they start again.
     fn run_continued(&mut self, why: Continuation) {
         self.stop = None;
+        self.earlier_warnings = self.warnings;
         self.baseline.clear();
         if self.gate.as_ref().is_some_and(|gate| gate.result.is_none()) {
             self.gate = None;
