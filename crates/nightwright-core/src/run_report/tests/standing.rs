@@ -121,8 +121,13 @@ fn only_checks_are_called_a_verification() {
 
 #[test]
 fn what_to_do_next_is_on_both_pages_however_it_ended() {
-    let report = told(&sample(3).records(), false);
-    assert!(report.markdown().contains("## Next\n\n- review the changes: `git diff "));
+    let mut records = sample(3).records();
+    assert!(told(&records, false).markdown().contains("## Next\n\n- review the changes\n"));
+    if let Event::Run(RunEvent::Started(started)) = &mut records[0].event {
+        started.git_head = Some("9fceb02d0ae598e95dc970b74767f19372d61af8".to_owned());
+    }
+    let report = told(&records, false);
+    assert!(report.markdown().contains("- review the changes: `git diff 9fceb02d0a`\n"));
     assert!(report.html().contains("<h2>What to do next</h2><ul><li>Review the changes"));
 }
 
