@@ -21,6 +21,7 @@ pub mod effect;
 pub mod environment;
 pub mod event;
 pub mod evidence;
+pub mod failure_excerpt;
 pub mod hook;
 pub mod input;
 pub mod journal;

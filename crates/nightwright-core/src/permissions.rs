@@ -4,6 +4,7 @@
 pub mod command;
 pub mod denial;
 mod programs;
+pub mod rule;
 pub mod usual;
 
 use schemars::JsonSchema;
@@ -67,7 +68,8 @@ impl Agent {
     /// again moves to the other list.
     pub fn add_tools(&mut self, allowed: &[String], disallowed: &[String]) {
         let add = |tools: &mut Vec<String>, more: &[String], not: &[String]| {
-            for tool in more {
+            // The configuration may name a tool twice.
+            for tool in std::mem::take(tools).iter().chain(more) {
                 if !tools.contains(tool) {
                     tools.push(tool.clone());
                 }

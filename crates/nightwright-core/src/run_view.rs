@@ -93,6 +93,8 @@ pub struct RunView {
     pub warnings: u32,
     /// The last few of these warnings, newest last.
     pub recent_warnings: VecDeque<String>,
+    /// Number of those that an earlier process of the run has shown.
+    earlier_warnings: u32,
     /// The pending request to stop, if any.
     pub stop: Option<StopWhen>,
     /// Whether the operator paused the run, so that nothing new starts.

@@ -84,8 +84,12 @@ impl ProjectScan {
         setup
     }
 
-    /// Asks the user what to set up.
-    pub fn ask(self, person: &mut dyn Prompter) -> Result<InitPlan, NoAnswer> {
+    /// Asks the user what to set up. `problem` says why a command cannot start.
+    pub fn ask(
+        self,
+        person: &mut dyn Prompter,
+        problem: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<InitPlan, NoAnswer> {
         let mut setup = InitPlan::default();
         for import in self.imports.imports {
             if ask::import(person, &import)? {
@@ -100,7 +104,7 @@ impl ProjectScan {
             build: taken.build.or(found.build),
             lint: taken.lint.or(found.lint),
         };
-        setup.choices.commands = ask::commands(person, offered)?;
+        setup.choices.commands = ask::commands(person, offered, problem)?;
         setup.choices.permissions = ask::permissions(person)?;
         Ok(setup)
     }

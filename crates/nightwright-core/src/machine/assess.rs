@@ -318,7 +318,10 @@ fn permission_blocker(denied: &BTreeSet<DeniedCommand>) -> Blocker {
     if denied.len() > named.len() {
         named.push(format!("{} more", denied.len() - named.len()));
     }
-    Blocker { key: "permissions".to_owned(), text: format!("permission for {}", named.join(", ")) }
+    Blocker {
+        key: Blocker::PERMISSIONS.to_owned(),
+        text: format!("permission for {}", named.join(", ")),
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::command::{commands, covers, exact, paths, rule_for, without_redirections};
+use super::rule;
 use crate::display::one_line;
 
 /// The maximum length of an offered rule, as a word of a command line. A few of them fit on one
@@ -108,7 +109,10 @@ pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<Denied
 /// Whether a rule is unchanged after it was displayed on a line and copied.
 fn can_be_pasted(rule: &str) -> bool {
     let word = quoted(rule);
-    word.len() <= RULE_MAX && one_line(&word, RULE_MAX) == word && !rule.contains(MASK)
+    word.len() <= RULE_MAX
+        && one_line(&word, RULE_MAX) == word
+        && !rule.contains(MASK)
+        && rule::problem(rule).is_none()
 }
 
 fn with_any_rule(denial: &Denial, granted: &[String], project: &str) -> Vec<DeniedCommand> {

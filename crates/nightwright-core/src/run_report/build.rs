@@ -15,6 +15,7 @@ use crate::phrases;
 use crate::run_view::history::{Bounded, History, IterationHistory, MAX_PER_ITERATION, Note};
 use crate::run_view::{GateView, JournalBreak, RunView};
 use crate::settings::Scope;
+use crate::stream::report::Blocker;
 use crate::units::RunId;
 
 /// Maximum length of the goal, in characters.
@@ -99,7 +100,7 @@ impl RunReport {
             spans,
             more_spans,
             denied: view.denied.iter().map(denied).collect(),
-            blockers: view.blockers.iter().map(|blocker| text(&blocker.text)).collect(),
+            blockers: blockers(&view).map(|blocker| text(&blocker.text)).collect(),
             more_blockers: view.more_blockers,
             more_warnings: warnings.more,
             warnings: notes(warnings),
@@ -108,7 +109,7 @@ impl RunReport {
                 to: view.head.clone(),
                 ..CommitList::default()
             },
-            next: view.steps(&run, state, from).iter().map(|step| line(&step.markdown())).collect(),
+            next: next_steps(&view, &run, state, from),
             missing,
             places: None,
             totals: view.totals,
@@ -116,6 +117,25 @@ impl RunReport {
             state,
         }
     }
+}
+
+/// The blockers that still matter. A completed run did without the denied commands.
+fn blockers(view: &RunView) -> impl Iterator<Item = &Blocker> {
+    let outcome = view.finished.as_ref().map(|finished| &finished.outcome);
+    let completed = matches!(outcome, Some(Outcome::Completed { .. }));
+    view.blockers.iter().filter(move |blocker| !completed || blocker.key != Blocker::PERMISSIONS)
+}
+
+/// The next steps, never truncated: part of a command line cannot be pasted.
+fn next_steps(
+    view: &RunView,
+    run: &RunId,
+    state: State,
+    unread: Option<JournalBreak>,
+) -> Vec<String> {
+    let start = view.facts.as_ref().and_then(|facts| facts.git_head.as_deref());
+    let steps = view.steps(run, state, unread).into_iter();
+    steps.map(|step| step.within_report(start).markdown()).collect()
 }
 
 impl IterationReport {

@@ -239,6 +239,7 @@ impl RunView {
     /// Resets the activities that the earlier process left unfinished, because they start again.
     fn run_continued(&mut self, why: Continuation) {
         self.stop = None;
+        self.earlier_warnings = self.warnings;
         self.baseline.clear();
         if self.gate.as_ref().is_some_and(|gate| gate.result.is_none()) {
             self.gate = None;

@@ -6,17 +6,20 @@ use std::fmt;
 use std::time::Duration;
 
 use super::RunView;
-use crate::outcome::{Outcome, OutcomeClass, Proof, ReachedLimit, Unchecked};
+use crate::outcome::{Outcome, OutcomeClass, Proof, ReachedLimit, Unchecked, count};
 use crate::permissions::denial::{self, DeniedCommand};
+use crate::phrases::thousands;
 use crate::policy::limits::{self, Budget};
 use crate::settings::{Limits, Settings};
 use crate::stream::dialect::Dialect;
-use crate::units::{RunId, Usd};
+use crate::units::{RunId, Usd, human};
 
-/// Maximum number of rules in one command. More would not be read before they are pasted.
-const MAX_RULES: usize = 5;
-/// Maximum total length of the rules, in bytes. A longer line would be truncated when shown.
-const RULES_MAX: usize = 600;
+/// Maximum total length of the rules in one command, in bytes. More would not be read before they
+/// are pasted.
+const RULES_MAX: usize = 1_000;
+
+/// The length of a commit id in a command, in characters.
+const SHORT: usize = 10;
 
 /// One suggested next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,22 @@ impl NextStep {
 
     pub(super) fn command(text: impl Into<String>, command: impl Into<String>) -> Self {
         Self { text: text.into(), command: Some(command.into()) }
+    }
+
+    /// Returns the step for a reader of the report, who need not be sent to it. The commit is the
+    /// one that the run started from.
+    #[must_use]
+    pub fn within_report(self, start: Option<&str>) -> Self {
+        let is_report =
+            self.command.as_ref().is_some_and(|line| line.starts_with("nightwright report "));
+        match start {
+            _ if !is_report => self,
+            Some(commit) => Self {
+                command: Some(format!("git diff {}", commit.get(..SHORT).unwrap_or(commit))),
+                ..self
+            },
+            None => Self { command: None, ..self },
+        }
     }
 
     /// Formats the step as Markdown.
@@ -87,10 +106,7 @@ impl RunView {
             Outcome::MaxIterations { .. }
             | Outcome::MaxCost { .. }
             | Outcome::MaxDuration { .. }
-            | Outcome::MaxTokens { .. } => vec![
-                NextStep::command("raise the limit and continue", resume),
-                NextStep::command("see what was done", format!("nightwright log {run}")),
-            ],
+            | Outcome::MaxTokens { .. } => self.after_limit(run, &resume),
             Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
                 self.or_allow(self.after_no_progress(&resume), &resume)
             }
@@ -145,6 +161,25 @@ impl RunView {
         }
     }
 
+    /// Suggests to raise the limit. Without the denied tools, the raised limit could be spent on
+    /// the same denials. The rule for every command is only the second choice.
+    fn after_limit(&self, run: &RunId, resume: &str) -> Vec<NextStep> {
+        let raise = NextStep::command("raise the limit and continue", resume);
+        let mut steps = match self.step_that_allows(|_| true, resume) {
+            Some(mut step) if self.open_rules(|_| true).contains("Bash") => {
+                step.text.insert_str(0, "or raise the limit, ");
+                vec![raise, step]
+            }
+            Some(mut step) => {
+                step.text.insert_str(0, "raise the limit, ");
+                vec![step, NextStep { text: format!("or only {}", raise.text), ..raise }]
+            }
+            None => vec![raise],
+        };
+        steps.push(NextStep::command("see what was done", format!("nightwright log {run}")));
+        steps
+    }
+
     /// Suggests edits to files that the agent reads in every iteration, because a run keeps its
     /// goal.
     fn after_no_progress(&self, resume: &str) -> Vec<NextStep> {
@@ -184,14 +219,7 @@ impl RunView {
         which: impl Fn(&DeniedCommand) -> bool,
         resume: &str,
     ) -> Option<NextStep> {
-        let refused = self.denied.iter().filter(|refused| which(refused));
-        let rules = refused.filter_map(|refused| refused.rule.as_deref());
-        let is_allowed = |rule: &str| {
-            let is = |allowed: &String| allowed == rule || allowed == "Bash" && is_command(rule);
-            self.allowed.iter().any(is)
-        };
-        // Several commands can need the same rule.
-        let mut open: BTreeSet<_> = rules.filter(|rule| !is_allowed(rule)).collect();
+        let mut open = self.open_rules(which);
         let needed = open.len();
         // The rule `Bash` allows every command, so it must not hide among harmless rules.
         let every = open.remove("Bash") && open.is_empty();
@@ -201,17 +229,34 @@ impl RunView {
         }
         let mut options = String::new();
         let mut given = 0;
-        for rule in open.iter().take(MAX_RULES) {
+        for rule in &open {
             let option = format!(" --allowed-tools {}", denial::quoted(rule));
             if options.len() + option.len() <= RULES_MAX {
                 options.push_str(&option);
                 given += 1;
             }
         }
-        let what = if given == needed { "what was denied" } else { "some of what was denied" };
-        (given > 0).then(|| {
-            NextStep::command(format!("allow {what} and continue"), format!("{resume}{options}"))
-        })
+        let text = if given == needed {
+            "allow what was denied and continue".to_owned()
+        } else {
+            format!(
+                "allow {given} of {needed} denied commands and continue (`agent.allowed_tools` can \
+                 allow the others)"
+            )
+        };
+        (given > 0).then(|| NextStep::command(text, format!("{resume}{options}")))
+    }
+
+    /// Returns the rules for the denied tools that are not yet allowed.
+    fn open_rules(&self, which: impl Fn(&DeniedCommand) -> bool) -> BTreeSet<&str> {
+        let refused = self.denied.iter().filter(|refused| which(refused));
+        let rules = refused.filter_map(|refused| refused.rule.as_deref());
+        let is_allowed = |rule: &str| {
+            let is = |allowed: &String| allowed == rule || allowed == "Bash" && is_command(rule);
+            self.allowed.iter().any(is)
+        };
+        // Several commands can need the same rule.
+        rules.filter(|rule| !is_allowed(rule)).collect()
     }
 
     /// Returns the command that resumes this run and raises every limit that would end it at once.
@@ -232,6 +277,17 @@ impl RunView {
             }
         }
         command
+    }
+
+    /// The amount used of the resource that this limit restricts: `3 iterations`.
+    pub fn used_of(&self, limit: ReachedLimit) -> String {
+        let totals = &self.totals;
+        match limit {
+            ReachedLimit::Iterations(_) => count(totals.iterations, "iteration"),
+            ReachedLimit::Cost(_) => totals.cost.exact(),
+            ReachedLimit::Duration(_) => human(totals.duration),
+            ReachedLimit::Tokens(_) => format!("{} tokens", thousands(totals.tokens.counted())),
+        }
     }
 
     fn exhausted(&self, settings: &Settings) -> Option<Outcome> {
@@ -338,6 +394,19 @@ fn next_check(unchecked: Option<Unchecked>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_does_not_recommend_itself() {
+        let step = || NextStep::command("review the changes", "nightwright report R");
+        let head = "41ead9c0123456789";
+        assert_eq!(
+            step().within_report(Some(head)).markdown(),
+            "review the changes: `git diff 41ead9c012`"
+        );
+        assert_eq!(step().within_report(None).markdown(), "review the changes");
+        let other = NextStep::command("try again", "nightwright resume R");
+        assert_eq!(other.clone().within_report(Some(head)), other);
+    }
 
     #[test]
     fn a_word_for_a_shell_is_quoted_only_where_it_has_to_be() {

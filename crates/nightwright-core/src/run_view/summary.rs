@@ -42,6 +42,7 @@ pub struct Summary {
     pub verification: Verification,
     /// The commands and tools that the agent was denied.
     pub denied: Vec<DeniedCommand>,
+    /// Number of warnings that the current process of the run has shown.
     pub warnings: u32,
     pub next: Vec<NextStep>,
 }
@@ -112,12 +113,13 @@ impl RunView {
             purposes: self.purposes(),
             verification: self.verification(),
             denied: self.denied.clone(),
-            warnings: self.warnings,
+            warnings: self.warnings.saturating_sub(self.earlier_warnings),
             next: self.next_steps(run),
         }
     }
 
-    fn verification(&self) -> Verification {
+    /// Returns the result of the last claim of completion.
+    pub fn verification(&self) -> Verification {
         let Some(GateView { iteration, checks, verdict, result: Some(result), .. }) = &self.gate
         else {
             return Verification::NoClaim;

@@ -126,11 +126,28 @@ impl SettingChange {
         self.key().starts_with("limits.")
     }
 
-    /// The change in one line: `agent.permissions: edits -> usual`.
+    /// The change in one line: `agent.permissions: edits -> usual`. Of a list of rules, it names
+    /// only those that were added or removed.
     pub fn sentence(&self) -> String {
+        if let Self::AllowedTools { old, new } | Self::DisallowedTools { old, new } = self {
+            return format!("{}: {}", self.key(), difference(old, new));
+        }
         let (old, new) = self.shown();
         format!("{}: {old} -> {new}", self.key())
     }
+}
+
+/// The difference between two lists: `added A, B; removed C`.
+fn difference(old: &[String], new: &[String]) -> String {
+    let missing = |list: &[String], other: &[String]| {
+        list.iter().filter(|item| !other.contains(item)).cloned().collect::<Vec<_>>().join(", ")
+    };
+    let parts: Vec<_> = [("added", missing(new, old)), ("removed", missing(old, new))]
+        .into_iter()
+        .filter(|(_, items)| !items.is_empty())
+        .map(|(verb, items)| format!("{verb} {items}"))
+        .collect();
+    if parts.is_empty() { "another order".to_owned() } else { parts.join("; ") }
 }
 
 /// The configured permissions and model when the run last read them, without the options of the
@@ -328,7 +345,7 @@ mod tests {
         let now = Configured { allowed_tools: tools(&["B", "D"]), ..settings.configured.clone() };
         let changes = now.changes(&settings);
         let sentences: Vec<_> = changes.iter().map(SettingChange::sentence).collect();
-        assert_eq!(sentences, ["agent.allowed_tools: A, B, C -> B, C, D"]);
+        assert_eq!(sentences, ["agent.allowed_tools: added D; removed A"]);
         for change in &changes {
             change.apply(ChangeSource::Configuration, &mut settings);
         }

@@ -266,6 +266,11 @@ pub struct Blocker {
     pub text: String,
 }
 
+impl Blocker {
+    /// The key of the blocker that names the denied commands.
+    pub const PERMISSIONS: &str = "permissions";
+}
+
 /// The answer that a call was made for.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

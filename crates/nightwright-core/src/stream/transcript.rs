@@ -25,6 +25,7 @@ use crate::permissions::denial::Denial;
 use crate::settings::Completion;
 use last_text::{LastText, TEXT_MAX, end_of};
 use loop_detector::LoopDetector;
+pub use spend::RunningSpend;
 use spend::{MessageUsage, SpendTracker};
 use tools::{CallOwner, ToolTracker};
 use turns::TurnState;

@@ -37,6 +37,8 @@ pub(crate) struct FinishedRun {
     pub(crate) locked_run: LockedRun,
     pub(crate) style: Style,
     pub(crate) stderr: Arc<StderrWriter>,
+    /// Number of warnings that were printed after the journal was closed.
+    late_warnings: u32,
     _task_lock: Option<TaskLock>,
 }
 
@@ -68,7 +70,7 @@ pub(super) async fn finish(
         runner,
         record: last_record(spec, &finished, &view),
     });
-    deliver(spec, &deliveries, hook, &force_quit).await;
+    let late_warnings = deliver(spec, &deliveries, hook, &force_quit).await;
     let stderr = deliveries.stderr;
     FinishedRun {
         outcome: finished.outcome,
@@ -76,6 +78,7 @@ pub(super) async fn finish(
         locked_run,
         style,
         stderr,
+        late_warnings,
         _task_lock: task_lock,
     }
 }
@@ -98,13 +101,13 @@ fn last_record(spec: &RunSpec, finished: &RunOutcome, view: &RunView) -> Record 
 }
 
 /// Runs the hook while notifications are still being delivered. A failure is only printed, because
-/// the journal is closed.
+/// the journal is closed. Returns the number of failures.
 async fn deliver(
     spec: &RunSpec,
     deliveries: &PendingDeliveries,
     hook: Option<FinishedHook<'_>>,
     force_quit: &ForceQuit,
-) {
+) -> u32 {
     let finished = async {
         match hook {
             Some(hook) => hook.run(&deliveries.stderr, force_quit).await,
@@ -113,10 +116,13 @@ async fn deliver(
     };
     let (late, finished) = tokio::join!(deliveries.finish(force_quit), finished);
     let failed = finished.err().map(|why| format!("the hook `finished` failed: {why}"));
+    let mut count = 0;
     for text in late.into_iter().chain(failed) {
         // Printed at every level, because nothing else reports it.
         deliveries.stderr.write_line(&format!("warning: {}", spec.secrets.mask(&text)));
+        count += 1;
     }
+    count
 }
 
 /// The hook that runs after the end, for every outcome.
@@ -166,6 +172,7 @@ fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
         let logs = locked_run.folder.logs();
         let log = logs.last().map_or(locked_run.folder.path(), PathBuf::as_path);
         let mut summary = view.summary(locked_run.folder.id());
+        summary.warnings = summary.warnings.saturating_add(finished.late_warnings);
         summary.next = match spec.motion {
             ClockSpeed::Real => steps_from_here(summary.next),
             // The project of a demo is removed, so there is nothing to inspect or resume.

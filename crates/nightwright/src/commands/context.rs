@@ -11,6 +11,7 @@ use rustix::fs::{Access, access};
 use super::terminal;
 use crate::error::Failure;
 use crate::init::detect::has_manifest;
+use crate::output::wrap;
 use crate::paste;
 use crate::workspace::root;
 
@@ -130,10 +131,11 @@ fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(real)
 }
 
-/// Prints a message on standard error. Escapes text that may come from an agent or a file.
+/// Prints a message on standard error, wrapped between words on a terminal. Escapes text that may
+/// come from an agent or a file.
 pub(crate) fn eprint_safe(text: &str) {
     // If standard error is closed, only the exit code remains.
-    let _ = writeln!(io::stderr(), "{}", display_safe(text));
+    let _ = writeln!(io::stderr(), "{}", wrap::for_stderr(&display_safe(text)));
 }
 
 /// Prints a message whose commands work when pasted in the current folder.

@@ -50,7 +50,7 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
         let mut signals = catch_signals()?;
         let (spec, configured) = configured::configured(&project);
         let (settings, variables) = match &configured {
-            Some(DoctorConfig { settings, resolved }) => {
+            Some(DoctorConfig { settings, resolved, .. }) => {
                 (settings.clone(), resolved.environment_of_agent())
             }
             None => (Settings::default(), BTreeMap::new()),

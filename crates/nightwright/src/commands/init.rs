@@ -18,6 +18,7 @@ use crate::init::ask::describe;
 use crate::init::file_plan::{CONFIG, ExistingConfig, check_new};
 use crate::init::import::Import;
 use crate::init::{InitPlan, InitResult, ProjectScan};
+use crate::runtime::checks::cannot_start;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct InitArgs {
@@ -59,7 +60,9 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
         eprint_safe("Not a terminal: using the detected commands and the permissions `usual`.");
         by_default(look)
     } else {
-        match look.ask(&mut terminal) {
+        let environment: Vec<_> = env::vars_os().collect();
+        let problem = |command: &str| cannot_start(command, &project, &environment);
+        match look.ask(&mut terminal, &problem) {
             Ok(setup) => setup,
             Err(gone) => {
                 return terminal::cancelled(gone, "use `--yes` to accept the detected values");

@@ -140,7 +140,11 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     let given = given(options, &state.settings)?;
     // Asks no questions about a run that cannot be resumed.
     if let Some(refusal) = machine.refusal(&given, options.when()) {
-        return Err(refused(&refusal, &RunView::of(&records), locked_run.folder.id()));
+        let mut view = RunView::of(&records);
+        for (_, change) in &given {
+            view.limits = change.limits(&view.limits);
+        }
+        return Err(refused(&refusal, &view, locked_run.folder.id()));
     }
     let layers = layers(&project, &state.settings)?;
     let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
@@ -239,7 +243,8 @@ fn changed(
     Ok((changes, settings))
 }
 
-/// Returns the error for a run that cannot be resumed, with a command that would resume it.
+/// Returns the error for a run that cannot be resumed, with a command that would resume it. The
+/// limits of the view are those that the run would resume with.
 fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
     let completed = match &view.finished {
         Some(finished) => matches!(finished.outcome, Outcome::Completed { .. }),
@@ -255,12 +260,16 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
         ResumeRefusal::Limit(limit) => {
             let ended_by =
                 view.finished.as_ref().is_some_and(|finished| finished.outcome == *limit);
-            let reached = limit.reached_limit().map(phrases::reached_limit);
-            let reached = reached.unwrap_or_else(|| "a limit".to_owned());
-            let message = if ended_by {
-                format!("run {run} ended because it reached {reached}")
-            } else {
-                format!("run {run} cannot continue: it reached {reached}")
+            let message = match limit.reached_limit() {
+                Some(reached) if ended_by => {
+                    let reached = phrases::reached_limit(reached);
+                    format!("run {run} ended because it reached {reached}")
+                }
+                Some(reached) => {
+                    let (used, limit) = (view.used_of(reached), phrases::reached_limit(reached));
+                    format!("run {run} cannot continue with a limit of {limit}: it has used {used}")
+                }
+                None => format!("run {run} cannot continue: a limit is used up"),
             };
             let command = format!("{}{again}", view.resume_command(run));
             Failure::trouble(message).hint(format!("run `{command}` to raise the limit"))
@@ -271,7 +280,16 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
 /// Returns the requested run. Prints the reason and returns `None` if there is nothing to do.
 fn meant(options: &ResumeArgs) -> Result<Option<SelectedRun>, Failure> {
     if !options.if_needed {
-        return options.selector.find().map(Some);
+        let (found, passed_over) = options.selector.find_resumable()?;
+        if let Some(rehearsal) = passed_over
+            && options.output.level() != Some(OutputLevel::Quiet)
+        {
+            let run = found.folder.id();
+            eprint_safe(&format!(
+                "Resuming {run}, the last real run; the last one, {rehearsal}, was a rehearsal."
+            ));
+        }
+        return Ok(Some(found));
     }
     let found = cut_off(&options.selector)?;
     if let Err(why) = &found {

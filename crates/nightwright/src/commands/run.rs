@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args};
 use nightwright_core::outcome::Strictness;
-use nightwright_core::permissions::Permissions;
+use nightwright_core::permissions::{Permissions, rule};
 use nightwright_core::settings::Settings;
 use nightwright_core::units::Usd;
 
@@ -402,12 +402,15 @@ impl RunArgs {
     }
 }
 
-/// Parses the name of a tool. A name with a leading dash would be an option of the agent program.
+/// Parses a rule for a tool. A rule that the agent program cannot read would allow nothing, and the
+/// run would be denied the same again.
 pub(super) fn tool(text: &str) -> Result<String, String> {
-    if text.trim_start().starts_with('-') {
-        return Err("the name of a tool, which cannot begin with `-`".to_owned());
+    match rule::problem(text) {
+        Some(why) => Err(format!(
+            "a rule such as `WebSearch` or `Bash(npm install:*)`, one for each option: {why}"
+        )),
+        None => values::text(text),
     }
-    values::text(text)
 }
 
 fn list(items: &[String]) -> Option<Vec<String>> {

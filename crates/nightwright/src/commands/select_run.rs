@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::event::Record;
+use nightwright_core::outcome::Outcome;
 use nightwright_core::run_report::UnreadableJournal;
 use nightwright_core::run_view::{JournalBreak, RunView, shell_word};
 use nightwright_core::units::RunId;
@@ -31,10 +32,42 @@ impl RunSelector {
             return Ok(found);
         }
         if let Some(reference) = &self.run {
-            return Err(no_run(&format!("there is no run `{reference}`")));
+            let message = format!("there is no run `{reference}`");
+            return Err(match self.find_all()?.as_slice() {
+                [] => no_run(&message),
+                _ => Failure::trouble(message).hint("list the runs: nightwright status --all"),
+            });
         }
         let project = self.project.find()?;
         Err(no_run(&format!("there is no run in `{}`", project.display())))
+    }
+
+    /// Finds the run to resume. A rehearsal has nothing to resume, so without a name the last real
+    /// run that has not completed is preferred. Also returns the rehearsal that was passed over.
+    pub(super) fn find_resumable(&self) -> Result<(SelectedRun, Option<RunId>), Failure> {
+        let found = self.find()?;
+        let is_rehearsal = |run: &SelectedRun| {
+            run.view().is_ok_and(|view| view.is_rehearsal() && !view.is_only_the_gate())
+        };
+        if self.run.is_some() || found.owner.is_some() || !is_rehearsal(&found) {
+            return Ok((found, None));
+        }
+        let can_resume = |run: &SelectedRun| {
+            run.view().is_ok_and(|view| {
+                let completed = view
+                    .finished
+                    .as_ref()
+                    .is_some_and(|finished| matches!(finished.outcome, Outcome::Completed { .. }));
+                view.facts.is_some()
+                    && !completed
+                    && !view.is_rehearsal()
+                    && !view.is_only_the_gate()
+            })
+        };
+        match self.find_all()?.into_iter().find(can_resume) {
+            Some(real) => Ok((real, Some(found.folder.id().clone()))),
+            None => Ok((found, None)),
+        }
     }
 
     /// Returns all runs of the project, the newest first.
@@ -56,6 +89,7 @@ impl RunSelector {
         let home = home(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
         let worked = |run: &RunId| !begin(&home, run).is_some_and(|view| view.is_only_the_gate());
+        let all = runs.clone();
         let live: Vec<_> = runs
             .into_iter()
             .filter(|run| lock::peek(&lock_of(&home, run)).is_some() && worked(run))
@@ -66,8 +100,15 @@ impl RunSelector {
                 let owner = lock::peek(&folder.lock());
                 Ok(SelectedRun { project, folder, owner })
             }
-            [] => Err(Failure::trouble(format!("no run is running in `{}`", project.display()))
-                .hint("run `nightwright run -p \"GOAL\" -m 10` to start one")),
+            [] => {
+                let message = format!("no run is running in `{}`", project.display());
+                let failure = Failure::trouble(message);
+                Err(match unnamed(&all, &home).filter(|run| is_cut_off(&home, run)) {
+                    Some(run) => failure
+                        .hint(format!("run `nightwright resume {run}` to continue the last one")),
+                    None => failure.hint("run `nightwright run -p \"GOAL\" -m 10` to start one"),
+                })
+            }
             several => {
                 let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
                 let message = format!("several runs are running: {}", names.join(", "));
@@ -120,6 +161,7 @@ impl SelectedRun {
         Err(match &view.finished {
             Some(finished) => {
                 Failure::trouble(format!("run {run} has ended: {}", finished.outcome))
+                    .hint(format!("run `nightwright status {run}` to see what to do next"))
             }
             None => Failure::trouble(format!("run {run} is not running: its process is gone"))
                 .hint(format!("run `nightwright resume {run}` to continue it")),
@@ -231,6 +273,15 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, 
 
 fn lock_of(home: &Path, run: &RunId) -> PathBuf {
     home.join("runs").join(&run.0).join("lock")
+}
+
+/// Whether a run without a process has begun and not ended.
+fn is_cut_off(home: &Path, run: &RunId) -> bool {
+    let read = RunDir::open(home, run).ok().and_then(|run| journal::read(&run.journal()).ok());
+    read.is_some_and(|journal| {
+        let view = RunView::of(&journal.records);
+        view.facts.is_some() && view.finished.is_none()
+    })
 }
 
 /// Returns the start of a run, with its settings.

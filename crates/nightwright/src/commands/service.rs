@@ -71,8 +71,8 @@ enum ServiceCommand {
 
 #[derive(Clone, Debug, Args)]
 struct InstallArgs {
-    /// Task whose last run to resume, or a run [default: the task of the current run, otherwise of
-    /// the last one]
+    /// Task whose last run to resume, or a run that has not ended [default: the task of the current
+    /// or last run; without a task, that run]
     #[arg(value_name = "TASK|RUN")]
     which: Option<String>,
 
@@ -147,6 +147,10 @@ pub(super) fn service(options: &ServiceArgs) -> Result<ExitCode, Failure> {
 fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
     let project = options.project.find()?;
     let (run, task) = meant(options, &project)?;
+    let what = match &task {
+        Some(task) if *task == run => format!("the last run of the task `{task}`"),
+        Some(_) | None => format!("the run {run}, and no later one"),
+    };
     let name = match &options.name {
         Some(name) => TaskName::of("service", name)?.as_str().to_owned(),
         None => run.clone(),
@@ -166,7 +170,10 @@ fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
     let file = file_of(&name)?;
     confirm_replacing(&file, &service.project, options.yes)?;
     write(&file, &text)?;
-    print(&format!("wrote {}: it resumes `{name}` after a reboot", file.display()))?;
+    print(&format!(
+        "wrote {}: after a reboot or a crash, it resumes {what}, if that was cut off",
+        file.display()
+    ))?;
     let commands = systemd::commands(&name);
     if options.enable {
         commands.iter().try_for_each(|command| carry_out(command))?;
@@ -191,12 +198,19 @@ fn meant(options: &InstallArgs, project: &Path) -> Result<(String, Option<String
     }
     let which = RunSelector { run: options.which.clone(), project: options.project.clone() };
     let found = which.find()?;
-    let task = found.view()?.facts.and_then(|facts| facts.task);
-    let run = match (&options.which, &task) {
-        (None, Some(task)) => task.clone(),
-        (Some(_), _) | (None, None) => found.folder.id().0.clone(),
-    };
-    Ok((run, task))
+    let view = found.view()?;
+    let task = view.facts.and_then(|facts| facts.task);
+    if let (None, Some(task)) = (&options.which, &task) {
+        return Ok((task.clone(), Some(task.clone())));
+    }
+    let run = found.folder.id();
+    if view.finished.is_some() {
+        return Err(Failure::trouble(format!(
+            "run {run} has ended, and a service resumes only a run that was cut off"
+        ))
+        .hint("install it while a run is active, or for a task, whose later runs it resumes"));
+    }
+    Ok((run.0.clone(), task))
 }
 
 fn own_program() -> Result<PathBuf, Failure> {

@@ -23,7 +23,7 @@ use serde::Serialize;
 use super::context::{RunSelector, eprint_safe, print, print_json};
 use super::select_run::SelectedRun;
 use crate::error::Failure;
-use crate::output;
+use crate::output::{self, wrap};
 use crate::paste::steps_from_here;
 use crate::store::journal::{RunDir, attempt_label};
 
@@ -65,7 +65,8 @@ Fields of the --json object (times are in UTC, unknown values are null):
   iterations_left   remaining iterations, by the limit, the open items or a requested stop
   progress          {completed, total} items of the task
   cost_usd, estimated_usd, max_cost_usd
-                    cost, estimated part of it, limit
+                    cost without the running attempt, estimated part of it, limit
+  running           {cost_usd, tokens}: estimate for the running attempt so far, or null
   active_ms, waited_ms, elapsed_ms, max_duration_ms
                     time at work, time spent waiting for limits, time since the start, limit of the
                     time at work
@@ -85,8 +86,8 @@ Fields of the --json object (times are in UTC, unknown values are null):
   last_warnings     last warnings
   last_iteration    {number, result, files_changed, commits, cost_usd, duration_ms, summary}:
                     result is done, failed or interrupted
-  outcome           {name, proof, sentence, note}; proof is checks, model or none for a completed
-                    run, otherwise null
+  outcome           {name, proof, sentence, note, verification}; proof is checks, model or none for
+                    a completed run, otherwise null; verification says what the last claim rests on
   started_at, last_at
                     time of the start, time of the last event
   run_folder, journal, log, state_folder
@@ -151,6 +152,14 @@ struct SpendStatus {
     max_duration_ms: Option<u128>,
     tokens: u64,
     max_tokens: Option<u64>,
+    running: Option<RunningStatus>,
+}
+
+/// The estimated usage so far of the running attempt or call.
+#[derive(Debug, Serialize)]
+struct RunningStatus {
+    cost_usd: Usd,
+    tokens: u64,
 }
 
 /// The paths of the run's files.
@@ -227,6 +236,8 @@ struct OutcomeStatus {
     proof: Option<Proof>,
     sentence: String,
     note: Option<String>,
+    /// What the last claim of completion rests on, or why it was rejected.
+    verification: Option<String>,
 }
 
 pub(super) fn status(options: &StatusArgs) -> Result<ExitCode, Failure> {
@@ -244,7 +255,8 @@ pub(super) fn status(options: &StatusArgs) -> Result<ExitCode, Failure> {
     if options.json {
         print_json(&page)?;
     } else {
-        print(&display_safe(&words::text(&page, now)))?;
+        let text = words::text(&page, now);
+        print(&wrap::for_stdout(&display_safe(&text), words::INDENT))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -287,7 +299,7 @@ fn page(
         progress: view
             .progress
             .map(|items| ProgressStatus { completed: items.completed, total: items.total }),
-        spent: spent(view, elapsed, now),
+        spent: SpendStatus { running: running(view, folder, state), ..spent(view, elapsed, now) },
         mean_ms: mean.as_ref().map(Duration::as_millis),
         estimated_end: estimated_end.filter(|_| state == Liveness::Running),
         idle: view.idle,
@@ -325,7 +337,15 @@ fn spent(view: &RunView, elapsed: Duration, now: Timestamp) -> SpendStatus {
         max_duration_ms: limits.max_duration.as_ref().map(Duration::as_millis),
         tokens: Tokens::counted(&totals.tokens),
         max_tokens: limits.max_tokens,
+        running: None,
     }
+}
+
+/// Returns the usage so far of the running attempt, from its stored output.
+fn running(view: &RunView, folder: &RunDir, state: Liveness) -> Option<RunningStatus> {
+    let (dialect, path) = running_output(view, folder, state)?;
+    let spend = output::spent(dialect, &path)?;
+    Some(RunningStatus { cost_usd: spend.cost(), tokens: spend.tokens().counted() })
 }
 
 fn places(folder: &RunDir) -> RunPaths {
@@ -343,6 +363,7 @@ fn outcome(view: &RunView) -> Option<OutcomeStatus> {
         proof: finished.outcome.proof(),
         sentence: finished.outcome.sentence(view.totals.iterations),
         note: finished.note.clone(),
+        verification: view.verification().sentence(),
     })
 }
 
@@ -399,9 +420,15 @@ fn doing(view: &RunView) -> ActivityStatus {
 /// Returns the current or last activity of the agent in a live attempt. The stored output is
 /// already masked.
 fn last_activity(view: &RunView, folder: &RunDir, state: Liveness) -> Option<String> {
+    let (dialect, path) = running_output(view, folder, state)?;
+    output::doing(dialect, &path)
+}
+
+/// Returns the output file of the running attempt, if one is running.
+fn running_output(view: &RunView, folder: &RunDir, state: Liveness) -> Option<(Dialect, PathBuf)> {
     let Activity::Working { .. } = view.activity() else { return None };
     let current = view.iteration.filter(|_| state == Liveness::Running)?;
     let dialect = Dialect::of_agent(&view.facts.as_ref()?.agent.name);
     let label = attempt_label(current.number.0, current.attempts);
-    output::doing(dialect, &folder.output().join(format!("{label}.ndjson")))
+    Some((dialect, folder.output().join(format!("{label}.ndjson"))))
 }

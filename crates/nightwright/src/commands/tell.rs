@@ -1,8 +1,12 @@
 //! `nightwright tell`: send a message to the agent of a running run, or retry now.
 
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
+use nightwright_core::event::{AttemptEvent, CallEvent, Event, NoteEvent, WaitEvent};
+use nightwright_core::machine::RETRIED_TOO_SOON;
 use nightwright_core::run_view::Activity;
 
 use super::context::{ProjectArgs, RunSelector, print_result};
@@ -10,6 +14,11 @@ use super::select_run::SelectedRun;
 use super::values;
 use crate::error::Failure;
 use crate::runtime::control_socket::ControlRequest;
+
+/// How long a run may take to record its answer to a request.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+/// The time between two looks at the journal.
+const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct TellArgs {
@@ -48,7 +57,11 @@ pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
     }
     match view.activity() {
         Activity::Waiting { .. } | Activity::Retrying { .. } => {
+            let before = number_of_records(&found)?;
             found.send(&view, &ControlRequest::RetryNow)?;
+            if is_refused(&found, before)? {
+                return Err(Failure::trouble(format!("run {run}: {RETRIED_TOO_SOON}")));
+            }
             print_result(&format!("run {run} retries now"))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -63,6 +76,46 @@ pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
             Err(Failure::trouble(format!("run {run} is not waiting")))
         }
     }
+}
+
+fn number_of_records(found: &SelectedRun) -> Result<usize, Failure> {
+    let mut number = 0;
+    found.walk(|_| number += 1)?;
+    Ok(number)
+}
+
+/// Waits until the run has recorded something about a request to retry. Returns whether it refused
+/// the request. A run that records nothing in time is busy with something else.
+fn is_refused(found: &SelectedRun, before: usize) -> Result<bool, Failure> {
+    let begun = Instant::now();
+    loop {
+        let (mut number, mut answer) = (0, None);
+        found.walk(|record| {
+            number += 1;
+            if number > before && answer.is_none() {
+                answer = retry_answer(&record.event);
+            }
+        })?;
+        match answer {
+            Some(is_refused) => return Ok(is_refused),
+            None if begun.elapsed() > ANSWER_TIMEOUT => return Ok(false),
+            None => thread::sleep(ANSWER_INTERVAL),
+        }
+    }
+}
+
+/// Whether an event refuses a request to retry; `None` if it is not about one.
+fn retry_answer(event: &Event) -> Option<bool> {
+    if let Event::Note(NoteEvent::Warning { text }) = event {
+        return (text == RETRIED_TOO_SOON).then_some(true);
+    }
+    let retries = matches!(
+        event,
+        Event::Wait(WaitEvent::Ended { .. })
+            | Event::Attempt(AttemptEvent::Started { .. })
+            | Event::Call(CallEvent::Started { .. })
+    );
+    retries.then_some(false)
 }
 
 /// Returns the selected run, and the message for it. A single argument is the message if it

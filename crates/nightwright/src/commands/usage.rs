@@ -16,6 +16,9 @@ use crate::error::Failure;
 /// The command whose subcommands users often type at the top level.
 const TASK: &str = "task";
 
+/// The commands that take a goal.
+const GOAL_COMMANDS: [&str; 3] = ["run", "plan", "build"];
+
 /// Moves `-C DIR` after the command, because every command accepts it there.
 pub(crate) fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let given: Vec<OsString> = match arguments.get(1).and_then(|argument| argument.to_str()) {
@@ -43,6 +46,9 @@ pub(super) fn clap_error(
         find_command(&root, &words)?;
     }
     if error.kind() == ErrorKind::UnknownArgument {
+        if let Some(failure) = unquoted_goal(&error, arguments) {
+            return Err(failure);
+        }
         drop_escape_tip(&mut error);
     }
     let printed = error.print().and_then(|()| io::stdout().flush());
@@ -51,6 +57,34 @@ pub(super) fn clap_error(
     }
     // If the terminal is gone, only the exit code remains.
     Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)))
+}
+
+/// Returns the error for a goal without quotes, whose second word is an argument too many. Its hint
+/// is the same command line with quotes.
+fn unquoted_goal(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
+    let Some(ContextValue::String(extra)) = error.get(ContextKind::InvalidArg) else { return None };
+    let words: Option<Vec<_>> = arguments.iter().map(|word| word.to_str()).collect();
+    let words = words?;
+    if extra.starts_with('-') || !words.get(1).is_some_and(|verb| GOAL_COMMANDS.contains(verb)) {
+        return None;
+    }
+    let quoted = |at: usize| {
+        let end = words[at..].iter().position(|word| word.starts_with('-'));
+        let end = end.map_or(words.len(), |length| at + length);
+        let goal = words[at - 1..end].join(" ");
+        let mut line = words[..at - 1].to_vec();
+        line.push(&goal);
+        line.extend(&words[end..]);
+        let is_valid = command().try_get_matches_from(&line).is_ok();
+        let line: Vec<_> = line[1..].iter().map(|word| shell_word(word)).collect();
+        is_valid.then(|| line.join(" "))
+    };
+    let places = (3..words.len()).filter(|at| words[*at] == extra);
+    let line = places.into_iter().find_map(quoted)?;
+    Some(
+        Failure::usage(format!("unexpected argument `{extra}`"))
+            .hint(format!("write the goal in quotes: nightwright {line}")),
+    )
 }
 
 /// Removes clap's tip `-- --option` for an unknown option, which would pass a typo to the agent or

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use nightwright_core::permissions::rule;
 use nightwright_core::policy::limits::MIN_COST;
 use nightwright_core::redact::Secrets;
 use toml::Spanned;
@@ -138,9 +139,9 @@ impl ValueKind {
             Self::List(items) => match items {
                 Items::Any => "a list of texts".to_owned(),
                 Items::Texts => "a list of texts that are not empty".to_owned(),
-                Items::Tools => "a list of names of tools, none of which is empty or begins with \
-                                 `-`"
-                .to_owned(),
+                Items::Tools => {
+                    "a list of rules such as `WebSearch` or `Bash(npm install:*)`".to_owned()
+                }
                 Items::Words(words) => format!("a list of at least one of {}", quoted(words)),
                 Items::AnyOf(words) => format!("a list of any of {}", quoted(words)),
                 Items::Names => {
@@ -423,8 +424,7 @@ impl Items {
             && match self {
                 Self::Any => true,
                 Self::Texts => !text.trim().is_empty(),
-                // A leading dash would make it an option of the agent program.
-                Self::Tools => !text.trim().is_empty() && !text.trim_start().starts_with('-'),
+                Self::Tools => rule::problem(text).is_none(),
                 Self::Words(words) | Self::AnyOf(words) => words.contains(&text),
                 Self::Names => {
                     !text.is_empty() && !text.contains('=') && text.matches('*').count() <= 1

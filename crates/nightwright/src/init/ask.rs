@@ -36,14 +36,18 @@ pub fn describe(import: &Import) -> String {
     lines.join("\n")
 }
 
-/// Asks which commands are right.
-pub fn commands(person: &mut dyn Prompter, offered: Commands) -> Result<Commands, NoAnswer> {
+/// Asks which commands are right. `problem` says why a command cannot start.
+pub fn commands(
+    person: &mut dyn Prompter,
+    offered: Commands,
+    problem: &dyn Fn(&str) -> Option<String>,
+) -> Result<Commands, NoAnswer> {
     person.tell("\nThe project's commands (enter = keep, text = replace, - = none):");
     let Commands { test, build, lint } = offered;
     Ok(Commands {
-        test: command(person, "test", test)?,
-        build: command(person, "build", build)?,
-        lint: command(person, "lint", lint)?,
+        test: command(person, "test", test, problem)?,
+        build: command(person, "build", build, problem)?,
+        lint: command(person, "lint", lint, problem)?,
     })
 }
 
@@ -51,18 +55,29 @@ fn command(
     person: &mut dyn Prompter,
     name: &str,
     offered: Option<String>,
+    problem: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<String>, NoAnswer> {
+    let mut questioned = None;
     loop {
         let question = format!("  {name:5} [{}]: ", offered.as_deref().unwrap_or("none"));
         let answer = person.ask(&question)?;
-        match answer.trim() {
-            "" => return Ok(offered),
-            "-" => return Ok(None),
+        let chosen = match answer.trim() {
+            "" => offered.clone(),
+            "-" | "n" | "no" | "none" => None,
             // For example, the escape sequence of an arrow key.
             text if text.contains(|c: char| c.is_control() || c == '\u{fffd}') => {
                 person.tell("The command contains invalid characters. Please type it again.");
+                continue;
             }
-            text => return Ok(Some(text.to_owned())),
+            text => Some(text.to_owned()),
+        };
+        // The program may be installed later, so the same answer is accepted the second time.
+        match chosen.as_deref().and_then(problem) {
+            Some(why) if questioned != chosen => {
+                person.tell(&format!("  {why}. Enter the command again to use it anyway."));
+                questioned = chosen;
+            }
+            Some(_) | None => return Ok(chosen),
         }
     }
 }
@@ -95,7 +110,7 @@ pub fn permissions(person: &mut dyn Prompter) -> Result<Permissions, NoAnswer> {
                 person.tell(BYPASS_WARNING);
                 return Ok(Permissions::Bypass);
             }
-            _ => person.tell("Please answer 1, 2 or 3."),
+            _ => person.tell("Please answer 1, 2, 3 or the name of a level."),
         }
     }
 }

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::baseline::{self, BaselineStatus, status};
+use nightwright_core::display::display_safe;
 use nightwright_core::event::{
     AttemptEvent, CallEvent, CallPurpose, Event, FeedbackSource, GateEvent, GateResult,
     IterationEvent, IterationFinished, IterationKind, IterationResult, NoteEvent, OperatorEvent,
     RunEvent, RunStarted, StatusText, VerdictKind, WaitEvent,
 };
+use nightwright_core::failure_excerpt;
 use nightwright_core::input::{CheckPurpose, CheckResult};
 use nightwright_core::journal::JournalLine;
-use nightwright_core::outcome::{Proof, Tone};
+use nightwright_core::outcome::{Proof, Tone, count};
 use nightwright_core::permissions::denial;
 use nightwright_core::phrases::{self, capitalized};
 use nightwright_core::run_view::{GateView, RunView};
@@ -22,7 +24,7 @@ use nightwright_core::units::{Iteration, RunId, human};
 use super::page::Page;
 use crate::paste::from_here;
 
-/// The number of lines shown from the end of a failed check's output.
+/// The number of lines shown of a failed check's output.
 const CHECK_LINES: usize = 10;
 /// The maximum length of a quotation, in characters.
 const MAX_QUOTE_CHARS: usize = 120;
@@ -36,7 +38,9 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
     let phrase = || phrases::event(event, view.in_iteration().is_some()).unwrap_or_default();
     match event {
         Event::Run(RunEvent::Started(started)) => run_started(page, &line.run, started),
-        Event::Run(RunEvent::Continued { .. }) => page.line(&capitalized(&phrase())),
+        Event::Run(RunEvent::Continued { .. }) => {
+            run_continued(page, view, &line.run, &capitalized(&phrase()));
+        }
         // Shown by the summary.
         Event::Run(RunEvent::Finished { .. }) => {}
         Event::Iteration(IterationEvent::Skipped { .. }) => page.line(&phrase()),
@@ -164,6 +168,20 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
     if let Some(text) = without_checks(settings) {
         page.aside(&from_here(text));
     }
+}
+
+/// Shows which run continues, and with which limits.
+fn run_continued(page: &mut Page<'_>, view: &RunView, run: &RunId, phrase: &str) {
+    if let Some(facts) = &view.facts {
+        let what = facts.task.as_deref().unwrap_or(&facts.goal);
+        page.line(&format!("Run {run}: {what} ({})", facts.mode));
+    }
+    let totals = &view.totals;
+    let (limits, iterations) =
+        (phrases::limits(&view.limits), count(totals.iterations, "iteration"));
+    let (cost, rehearsed) = (totals.cost, view.rehearsed());
+    page.aside(&format!("{limits}; so far {iterations}, {cost}{rehearsed}"));
+    page.line(phrase);
 }
 
 /// Explains what judges the work of a run without checks.
@@ -301,7 +319,8 @@ fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResu
     page.sign(tone, &phrases::gate_result(result));
     let (GateResult::Rejected { .. }, Some(gate)) = (result, gate) else { return };
     if let Some(failed) = gate.failed_check() {
-        page.tail(&failed.output, CHECK_LINES);
+        let output = display_safe(&failed.output);
+        page.faint(&failure_excerpt::excerpt(&output, CHECK_LINES));
     }
     for missing in &gate.missing {
         page.detail(&format!("missing: {missing}"));

@@ -270,7 +270,7 @@ impl LogReporter {
             // Leave out the cause that is already shown as the error.
             failed.retain(|cause| !cause.ends_with(why.as_str()));
         }
-        let text = text::footer(&self.zone, at, (finished, self.view.rehearsed()), &failed);
+        let text = text::footer(&self.zone, at, &self.view, finished, &failed);
         self.heading(&text)
     }
 

@@ -30,6 +30,7 @@ pub mod summary;
 mod tools;
 mod verbose;
 mod width;
+pub(crate) mod wrap;
 
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -40,7 +41,7 @@ use nightwright_core::journal::JournalLine;
 use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::units::{AttemptId, CallId};
 
-pub(crate) use panel::doing;
+pub(crate) use panel::{doing, spent};
 pub use progress::ProgressReporter;
 pub use screen::Screen;
 pub use style::{ColorChoice, OutputCapabilities, Style};

@@ -70,6 +70,13 @@ impl<'a> Page<'a> {
         self.push(&line);
     }
 
+    /// Adds a line with the given indentation, however long it is. A command line that was cut
+    /// cannot be pasted.
+    pub(super) fn command_line(&mut self, indent: &str, text: &str) {
+        let line = format!("{indent}{}", self.style.whole_line(text));
+        self.push(&line);
+    }
+
     /// Adds a detail of less importance, in a faint colour.
     pub(super) fn aside(&mut self, text: &str) {
         let line = self.style.paint(TextColor::Faint, &self.safe(text));
@@ -156,12 +163,10 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Adds the last lines of a text, indented.
-    pub(super) fn tail(&mut self, text: &str, most: usize) {
-        let text = display_safe(text);
-        let lines: Vec<_> = text.trim_end().lines().collect();
-        let skipped = lines.len().saturating_sub(most);
-        for line in &lines[skipped..] {
+    /// Adds lines of an output, indented and in a faint colour.
+    pub(super) fn faint(&mut self, lines: &[&str]) {
+        for line in lines {
+            let line = display_safe(line);
             // Truncate without folding white space, to keep the indentation.
             let line: String = line.chars().take(MAX_LINE_CHARS).collect();
             let line = self.style.paint(TextColor::Faint, &line);

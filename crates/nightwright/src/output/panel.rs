@@ -23,7 +23,8 @@ use nightwright_core::event::StopWhen;
 use nightwright_core::phrases;
 use nightwright_core::run_view::{Activity, Estimate, RunView};
 use nightwright_core::stream::dialect::Dialect;
-use nightwright_core::units::human;
+use nightwright_core::stream::transcript::RunningSpend;
+use nightwright_core::units::{Usd, human};
 
 use super::style::{Style, TextColor};
 use super::width::columns;
@@ -35,6 +36,11 @@ pub(super) use self::live::{DRAW_INTERVAL, LivePanel};
 /// tool or sentence.
 pub(crate) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
     current::doing(dialect, output)
+}
+
+/// Returns the usage so far of a running attempt or call, from its output.
+pub(crate) fn spent(dialect: Dialect, output: &Path) -> Option<RunningSpend> {
+    current::spent(dialect, output)
 }
 
 /// The separator between two parts of a line.
@@ -53,6 +59,8 @@ pub(super) struct PanelActivity<'a> {
     pub(super) last: Option<&'a str>,
     /// How long the agent has printed nothing, if that is long enough to show.
     pub(super) silent: Option<Duration>,
+    /// The estimated cost so far of the running attempt or call, which the totals do not include.
+    pub(super) running: Usd,
     /// Whether the terminal accepts keys.
     pub(super) keys: bool,
 }
@@ -71,7 +79,7 @@ pub(super) fn lines(
         return Vec::new();
     }
     let mut lines = vec![
-        progress(view, outlook, now, width, style),
+        progress(view, outlook, doing.running, now, width, style),
         what(view, &activity, doing, now, style).fit(width, style),
     ];
     if doing.keys {
@@ -85,6 +93,7 @@ pub(super) fn lines(
 fn progress(
     view: &RunView,
     outlook: &Estimate,
+    running: Usd,
     now: Timestamp,
     width: usize,
     style: &Style,
@@ -111,16 +120,11 @@ fn progress(
         );
     }
     parts.add(2, human(whole(outlook.elapsed)));
-    let about = if view.totals.estimated.micros() > 0 { "about " } else { "" };
-    parts.add(
-        1,
-        match outlook.budget {
-            Some(budget) => {
-                format!("{about}{} of {}{}", outlook.cost, budget.exact(), view.rehearsed())
-            }
-            None => format!("{about}{}{}", outlook.cost, view.rehearsed()),
-        },
-    );
+    let estimated = view.totals.estimated + running;
+    let about = if estimated.micros() > 0 { "about " } else { "" };
+    let cost = outlook.cost + running;
+    let of = outlook.budget.map(|budget| format!(" of {}", budget.exact())).unwrap_or_default();
+    parts.add(1, format!("{about}{cost}{of}{}", view.rehearsed()));
     if outlook.idle > 0 {
         let limit = match outlook.idle_limit {
             0 => String::new(),

@@ -73,7 +73,7 @@ impl Reporter for ProgressReporter {
     fn event(&mut self, line: &JournalLine, _: &[u8]) -> io::Result<()> {
         self.view.record(&line.record);
         if let Some(panel) = &mut self.panel {
-            panel.event(line);
+            panel.event(&self.view, line);
         }
         self.write(|page, view| lines::event(page, view, line))
     }

@@ -41,8 +41,8 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
     }
     for (index, step) in summary.next.iter().enumerate() {
         match index {
-            0 => page.detail(&format!("next: {step}")),
-            _ => page.indented("        ", &step.to_string()),
+            0 => page.command_line("  ", &format!("next: {step}")),
+            _ => page.command_line("        ", &step.to_string()),
         }
     }
     page.finish()

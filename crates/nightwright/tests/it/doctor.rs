@@ -496,3 +496,22 @@ fn an_interrupted_probe_leaves_no_process() {
     finish(child).exits(130);
     assert!(!is_alive(&fs::read_to_string(pid).unwrap()), "it left the agent behind");
 }
+
+#[test]
+fn what_is_not_approved_is_shown_as_it_would_be_after_the_approval() {
+    let env = healthy();
+    let config = "[verify]\ncommands = [\"touch ran\"]\n[agent]\nallowed_tools = [\"Bash(kubectl get:*)\"]\n";
+    fs::create_dir_all(env.project().join(".nightwright")).unwrap();
+    env.file(".nightwright/config.toml", config);
+    for arguments in [&[][..], &["--checks"]] {
+        let output = doctor(&env, arguments, &[]).exits(1).out;
+        for part in [
+            "permissions  usual (after `nightwright trust`): ",
+            "`touch ran` (after `nightwright trust`)",
+        ] {
+            assert!(output.contains(part), "no `{part}` in:\n{output}");
+        }
+        assert!(output.contains("kubectl") && !output.contains("nightwright init"), "{output}");
+        assert!(!env.project().join("ran").exists(), "it runs only what is approved");
+    }
+}

@@ -136,11 +136,18 @@ impl TestEnv {
 
     /// Waits until the journal of the only run contains an event with this name.
     pub(crate) fn wait_for(&self, event: &str) {
+        self.wait_for_nth(event, 1);
+    }
+
+    /// Waits until a journal has this number of such events.
+    #[track_caller]
+    pub(crate) fn wait_for_nth(&self, event: &str, number: usize) {
         let begun = Instant::now();
+        let name = format!("\"event\":\"{event}\"");
         loop {
             let there = self.runs().iter().any(|run| {
                 fs::read_to_string(run.join("journal.jsonl"))
-                    .is_ok_and(|text| text.contains(&format!("\"event\":\"{event}\"")))
+                    .is_ok_and(|text| text.matches(&name).count() >= number)
             });
             if there {
                 return;

@@ -240,6 +240,21 @@ fn the_hint_of_a_limit_names_the_option_and_works_as_printed() {
 }
 
 #[test]
+fn a_limit_that_is_too_low_is_compared_with_what_was_used_and_the_hint_raises_it() {
+    let env = EndedRun::by("[[attempt]]\ncost = 0.10\nend = { result = \"Hm.\" }", &[]).env;
+    for (limit, fact, option) in [
+        (["-m", "1"], "a limit of 1 iteration: it has used 2 iterations", "--max-iterations 4"),
+        (["--max-cost", "0.10"], "a limit of a cost of $0.10: it has used $0.2", "--max-cost 0.4"),
+    ] {
+        let output = env.run(&[&["resume", "--again"][..], &limit].concat()).exits(1);
+        let output = output.says(&[&format!("cannot continue with {fact}")]);
+        assert!(hint(&output).contains(option), "{}", output.err);
+    }
+    let output = env.run(&["resume", "--again", "-m", "1"]);
+    paste(&env, &hint(&output));
+}
+
+#[test]
 fn a_completed_run_continues_by_the_hint_and_only_then() {
     let env = EndedRun::by("", &[]).env;
     let output = env.run(&["resume", "-m", "12"]).exits(1).says(&["has completed"]);
@@ -336,7 +351,7 @@ fn allow_what_was_denied(env: &TestEnv, said: &str) {
         Event::Operator(OperatorEvent::SettingsChanged { change, .. }) => Some(change.sentence()),
         _ => None,
     });
-    let sentence = "agent.allowed_tools: none -> Bash(kubectl get:*)";
+    let sentence = "agent.allowed_tools: added Bash(kubectl get:*)";
     assert_eq!(allowed.as_deref(), Some(sentence));
 }
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 
+use super::agent_program::program;
 use super::harness::{TestEnv, finish};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
@@ -426,10 +427,19 @@ fn answers(terminal: &Terminal, all: &[(&str, &str)]) {
     }
 }
 
+/// Starts `init` at a terminal, on a machine with `cargo` and `make`.
+fn asking(env: &TestEnv) -> Terminal {
+    for name in ["cargo", "make"] {
+        program(env, name, "#!/bin/sh\n");
+    }
+    let path = env.path("bin");
+    Terminal::run(env, &format!("PATH={}:$PATH {NIGHTWRIGHT} init", path.display()))
+}
+
 #[test]
 fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
     let env = used();
-    let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init"));
+    let terminal = asking(&env);
     answers(
         &terminal,
         &[
@@ -438,8 +448,9 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
             ("Found ralph", "y"),
             ("Found user stories", "no"),
             ("Found principles", "n"),
-            ("test  [cargo test]", "make check"),
-            ("build [cargo build]", "-"),
+            ("test  [cargo test]", "mkae-check"),
+            ("there is no `mkae-check`. Enter the command again", "make check"),
+            ("build [cargo build]", "n"),
             ("lint  [cargo clippy --all-targets]", ""),
             ("permissions [1]", "3"),
         ],
@@ -463,7 +474,7 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
 fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
     for (key, code) in [("C-c", "exit=130"), ("C-d", "exit=1")] {
         let env = with(&[("Cargo.toml", "")]);
-        let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init"));
+        let terminal = asking(&env);
         answers(&terminal, &[("test  [cargo test]", "make check")]);
         terminal.shows("build [cargo build]");
         terminal.tmux(&["send-keys", key]);

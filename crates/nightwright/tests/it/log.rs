@@ -218,7 +218,7 @@ fn the_log_tells_a_run_section_by_section() {
                  missing: a run of test.sh
 
     --------------------------------------------------------------------------------
-    STATUS: success
+    STATUS: claim rejected
     Completed: DATE TIME UTC
     Work: 1 file
     Cost: $0.03 (rehearsed) in SPAN

@@ -172,7 +172,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
       missing: src/returns.rs
       decided: keep the old routes for one release
       the agent wrote down principles; they apply from here on
-    Changed agent.allowed_tools: Bash(cargo test:*) -> Bash(cargo test:*), Bash(npm install:*)
+    Changed agent.allowed_tools: added Bash(npm install:*)
     ❌ Iteration 3 failed: the provider is overloaded
     Stopping before the next iteration, requested by `nightwright stop`
     Not stopping: the request was withdrawn

@@ -8,6 +8,7 @@ use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::{ChangeSource, SettingChange, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::fake_agent::FakeAgentEnv;
 use super::harness::{Output, TestEnv, finish, run_outcome};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
@@ -100,8 +101,8 @@ fn every_option_is_one_event_and_holds_from_then_on() {
         changes(&journal),
         by_operator(&[
             "agent.permissions: usual -> edits",
-            "agent.allowed_tools: Bash(ls:*) -> Bash(ls:*), Bash(npm install:*)",
-            "agent.disallowed_tools: none -> WebFetch",
+            "agent.allowed_tools: added Bash(npm install:*)",
+            "agent.disallowed_tools: added WebFetch",
             "agent.args: none -> --betas, x",
             "agent.max_turns: none -> 30",
             "model.name: default -> opus",
@@ -224,7 +225,7 @@ fn a_project_s_configuration_that_is_confirmed_at_the_question_is_approved() {
     let rule = "[agent]\nallowed_tools = [\"Bash(kubectl get:*)\"]\n";
     configure_project(&env, &format!("{rule}[verify]\ncommands = [\"true\"]\n"));
     let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} resume"));
-    terminal.shows("agent.allowed_tools: none -> Bash(kubectl get:*)");
+    terminal.shows("agent.allowed_tools: added Bash(kubectl get:*)");
     terminal.shows("Use the new values? [y/N]");
     terminal.types(&["y", "Enter"]);
     terminal.shows("exit=0");
@@ -367,4 +368,32 @@ fn a_command_as_the_agent_has_no_model_to_change() {
 
 fn pid(id: u32) -> Pid {
     Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
+}
+
+#[test]
+fn without_a_name_the_last_real_run_is_resumed_and_not_a_rehearsal_after_it() {
+    let scene = FakeAgentEnv::new("init; result Hm.");
+    finish(scene.start(&["-m", "1"])).exits(0);
+    let env = &scene.env;
+    let real = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    env.rehearse("[[attempt]]\nend = { result = \"Hm.\" }", "1", &[]).exits(0);
+    let output = env.run(&["resume", "-m", "2"]).exits(0).says(&[
+        &format!("Resuming {real}, the last real run; "),
+        " was a rehearsal.",
+        &format!("Run {real}: x (prompt)"),
+        "at most 1 iteration; so far 1 iteration, $0.01",
+        "Changed limits.max_iterations: 1 -> 2",
+    ]);
+    assert!(!output.err.contains("rehearsed"), "{}", output.err);
+}
+
+#[test]
+fn a_rule_that_the_agent_cannot_read_is_refused_before_anything_starts() {
+    let env = TestEnv::new();
+    for rule in ["bogus(", "Bash(kubectl get:*", "Bash(ls:*), Bash(cat:*)", "-x"] {
+        let rule = format!("--allowed-tools={rule}");
+        let run = ["run", "-p", "x", "-m", "1", "--dry-run", &rule];
+        env.run(&run).exits(2).says(&["a rule such as `WebSearch` or `Bash(npm install:*)`"]);
+    }
+    assert!(env.runs().is_empty());
 }

@@ -217,10 +217,22 @@ fn with_enable_the_system_is_notified_and_remove_takes_the_link_away() {
 fn without_a_name_it_is_the_last_run_or_its_task() {
     let env = with_task();
     env.run(&["service", "install"]).exits(1).says(&["there is no run in"]);
-    env.run(&["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run"]).exits(0);
+    let script = env.script(HELD);
+    let goal = ["run", "-p", "x", "-m", "6", "--no-delay", "--dry-run", "--rehearsal", &script];
+    let child = env.start(&goal);
+    env.wait_for("agent_ready");
     let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     let text = env.run(&["service", "install", "--print"]).exits(0).out;
     assert!(text.contains(&format!(" {run}\n")), "{text}");
+    let said = env.run(&["service", "install"]).exits(0).out;
+    assert!(said.contains(&format!("it resumes the run {run}, and no later one")), "{said}");
+    env.file("go", "");
+    finish(child).exits(0);
+    // The service would do nothing for a run that has ended.
+    for name in [None, Some(&*run)] {
+        let install = ["service", "install"].into_iter().chain(name).collect::<Vec<_>>();
+        env.run(&install).exits(1).says(&["resumes only a run that was cut off"]);
+    }
     let env = with_task();
     let child = at_work(&env);
     let text = env.run(&["service", "install", "--print"]).exits(0).out;

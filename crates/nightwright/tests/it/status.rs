@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::process::Child;
 
-use nightwright_core::event::{AttemptEvent, Event};
+use nightwright_core::event::{AttemptEvent, Event, OperatorEvent};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::fake_agent::send;
+use super::fake_agent::{FakeAgentEnv, send};
 use super::harness::{TestEnv, finish};
 
 const PATIENT: &str = r#"
@@ -204,4 +204,87 @@ fn all_runs_of_the_project_are_listed_the_newest_first() {
         "{text}"
     );
     env.run(&["status", "some-run", "--all"]).exits(2).says(&["cannot be used"]);
+}
+
+/// An agent whose commands are denied, as the real program reports it.
+fn denied(commands: usize) -> String {
+    let denied: Vec<_> = (0..commands)
+        .map(|number| {
+            format!(
+                r#"{{"tool_name":"Bash","tool_use_id":"t{number}","tool_input":{{"command":"cloud-{number} get pods"}}}}"#
+            )
+        })
+        .collect();
+    let denied = denied.join(",");
+    format!(
+        r#"init; out '{{"type":"result","subtype":"success","is_error":false,"stop_reason":"end_turn","duration_ms":6000,"num_turns":2,"result":"I may not.","total_cost_usd":0.01,"permission_denials":[{denied}]}}'"#
+    )
+}
+
+#[test]
+fn a_command_is_never_cut_however_long_it_is() {
+    let scene = FakeAgentEnv::new(&denied(11));
+    finish(scene.start(&["-m", "1"])).exits(0);
+    let text = scene.env.run(&["status"]).exits(0).out;
+    let next = text.lines().find(|line| line.starts_with("next")).unwrap();
+    assert!(next.contains("raise the limit, allow what was denied and continue: "), "{text}");
+    assert_eq!(next.matches("--allowed-tools").count(), 11, "{text}");
+    assert!(!text.contains('…'), "{text}");
+    let summary = scene.env.run(&["log"]).exits(0).out;
+    assert!(summary.contains(next.trim_start_matches("next").trim()), "{summary}");
+    // The shell takes the line as it is printed.
+    scene.env.paste(&next[next.find("nightwright ").unwrap()..]).exits(0);
+    let allowed = scene.env.journal().into_iter().find_map(|record| match record.event {
+        Event::Operator(OperatorEvent::SettingsChanged { change, .. }) => Some(change.sentence()),
+        _ => None,
+    });
+    assert!(allowed.is_some_and(|change| change.starts_with("agent.allowed_tools: added ")));
+}
+
+#[test]
+fn the_usage_of_the_running_attempt_is_shown_as_an_estimate() {
+    let message = r#"out '{"type":"assistant","message":{"id":"msg_1","model":"claude-sonnet-4-5","content":[{"type":"text","text":"I look."}],"stop_reason":null,"usage":{"input_tokens":200000,"output_tokens":10000}},"parent_tool_use_id":null}'"#;
+    let scene = FakeAgentEnv::new(&format!(
+        "init; {message}; : >\"$fake/said\"; until_told go; result done"
+    ));
+    let child = scene.start(&["-m", "1"]);
+    scene.agent.wait_for("printed", 2);
+    let begun = std::time::Instant::now();
+    let page = loop {
+        let page = object(&scene.env);
+        if page["running"]["tokens"].as_u64().is_some_and(|tokens| tokens > 0) {
+            break page;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "it never showed the tokens: {page}");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    assert_eq!(page["running"]["tokens"], 210_000);
+    assert!(page["running"]["cost_usd"].as_f64().unwrap() > 0.5, "{page}");
+    assert_eq!((&page["cost_usd"], &page["tokens"]), (&0.0.into(), &0.into()));
+    let text = scene.env.run(&["status"]).exits(0).out;
+    assert!(text.contains("cost          $0.00, and about $0."), "{text}");
+    assert!(text.contains(" in the running attempt\n"), "{text}");
+    assert!(text.contains("tokens        0, and 210,000 in the running attempt\n"), "{text}");
+    scene.agent.tell("go");
+    finish(child).exits(0);
+    assert_eq!(object(&scene.env)["running"], Value::Null, "it has ended");
+}
+
+#[test]
+fn a_verified_run_says_what_verified_it_and_a_paused_one_that_is_gone_is_not_at_work() {
+    let done = "[[attempt]]\nsteps = [{ write = \"a.txt\", text = \"a\" }]\n\
+                end = { result = \"<promise>COMPLETE</promise>\" }";
+    let env = TestEnv::new();
+    env.rehearse(done, "9", &["--verify", "test -e a.txt"]).exits(0);
+    let text = env.run(&["status"]).exits(0).out;
+    assert!(text.contains("\nproof         verified by `test -e a.txt`"), "{text}");
+
+    let (env, mut child) = started();
+    env.run(&["pause"]).exits(0);
+    env.wait_for("run_paused");
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+    let text = env.run(&["status"]).exits(0).out;
+    assert!(text.contains("\npause         it was paused when its process ended\n"), "{text}");
+    assert!(!text.contains("goes to its end"), "{text}");
 }

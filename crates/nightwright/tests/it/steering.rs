@@ -452,3 +452,20 @@ fn an_empty_text_for_the_agent_is_refused() {
     let output = env.run(&["status", ""]);
     assert!(!output.err.contains("another project"), "{}", output.err);
 }
+
+#[test]
+fn a_second_request_to_retry_within_a_minute_is_refused_aloud() {
+    let env = TestEnv::new();
+    let limited = "[[attempt]]\nend = { limit = \"2h13m\" }\n";
+    let script = env.script(&limited.repeat(3));
+    let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
+    let child = env.start(&run);
+    env.wait_for("limit_wait_started");
+    env.run(&["tell", "--retry-now"]).exits(0);
+    env.wait_for_nth("limit_wait_started", 2);
+    env.run(&["tell", "--retry-now"])
+        .exits(1)
+        .says(&["does not try again: tried less than a minute"]);
+    env.run(&["stop", "--now"]).exits(0);
+    finish(child).exits(130);
+}

@@ -57,7 +57,8 @@ fn a_run_at_its_limit_says_how_to_continue() {
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
       log: /var/log/run
-      next: raise the limit and continue: nightwright resume 20261115-233412-7f3a --max-iterations 20
+      next: raise the limit, allow what was denied and continue: nightwright resume 20261115-233412-7f3a --max-iterations 20 --allowed-tools "Bash(docker compose up:*)"
+            or only raise the limit and continue: nightwright resume 20261115-233412-7f3a --max-iterations 20
             see what was done: nightwright log 20261115-233412-7f3a
     "#);
 }

@@ -1,10 +1,13 @@
 //! Tests of the headline: whether the run has ended, is a rehearsal, or is incompletely recorded.
 
 use super::*;
-use crate::event::{AttemptEvent, Event, GateEvent, GateResult, IterationEvent, RunEvent};
+use crate::event::{
+    AttemptEvent, Event, GateEvent, GateResult, IterationEvent, NoteEvent, RunEvent,
+};
 use crate::outcome::{Outcome, Proof};
 use crate::run_view::JournalBreak;
 use crate::settings::Scope;
+use crate::stream::report::Blocker;
 
 fn records_of(agent: &str, scope: Scope, iterations: u32) -> Vec<Record> {
     let mut records = sample(iterations).records();
@@ -114,11 +117,28 @@ fn only_checks_are_called_a_verification() {
 
 #[test]
 fn what_to_do_next_is_on_both_pages_however_it_ended() {
-    let report = told(&sample(3).records(), false);
-    assert!(
-        report.markdown().contains("## Next steps\n\n- Review the changes: `nightwright report 2")
-    );
+    let mut records = sample(3).records();
+    assert!(told(&records, false).markdown().contains("## Next steps\n\n- Review the changes\n"));
+    if let Event::Run(RunEvent::Started(started)) = &mut records[0].event {
+        started.git_head = Some("9fceb02d0ae598e95dc970b74767f19372d61af8".to_owned());
+    }
+    let report = told(&records, false);
+    assert!(report.markdown().contains("- Review the changes: `git diff 9fceb02d0a`\n"));
     assert!(report.html().contains("<h2>Next steps</h2><ul><li>Review the changes"));
+}
+
+#[test]
+fn a_completed_run_does_not_need_the_denied_commands_any_more() {
+    let mut records = sample(3).records();
+    let record = records[1].clone();
+    let blocker = |key: &str| {
+        let blocker = Blocker { key: key.to_owned(), text: format!("the {key}") };
+        Record { event: Event::Note(NoteEvent::BlockerReported { blocker }), ..record.clone() }
+    };
+    records.splice(2..2, [blocker(Blocker::PERMISSIONS), blocker("password")]);
+    assert_eq!(told(&records, false).blockers, ["the password"]);
+    records.pop();
+    assert_eq!(told(&records, false).blockers, ["the permissions", "the password"]);
 }
 
 #[test]

@@ -75,6 +75,17 @@ fn a_resumed_run_is_not_verified_by_an_earlier_completion() {
     assert_eq!(summary.verification, Verification::NoClaim);
 }
 
+#[test]
+fn only_the_warnings_that_this_process_showed_are_counted() {
+    let warned = |story: ViewStory| story.then(NoteEvent::Warning { text: "careful".to_owned() });
+    let story = warned(warned(ViewStory::begun())).ends(Outcome::Stopped);
+    assert_eq!(story.summary().warnings, 2);
+    let story = story.then(RunEvent::Continued { why: Continuation::AfterEnd });
+    assert_eq!(story.summary().warnings, 0);
+    let story = warned(story).ends(Outcome::Stopped);
+    assert_eq!((story.summary().warnings, story.view.warnings), (1, 3));
+}
+
 /// The suggested next steps after this outcome, one per line.
 fn next(outcome: Outcome) -> String {
     ViewStory::begun().ends(outcome).steps().join("\n")
@@ -185,8 +196,8 @@ fn every_command_is_allowed_only_by_a_step_that_says_so() {
     };
     assert_eq!(
         after(&["Bash", "Bash(npm i:*)", "Bash(npm i:*)"]),
-        "or allow some of what was denied and continue: nightwright resume R --allowed-tools \
-         \"Bash(npm i:*)\""
+        "or allow 1 of 2 denied commands and continue (`agent.allowed_tools` can allow the others): \
+         nightwright resume R --allowed-tools \"Bash(npm i:*)\""
     );
     assert_eq!(
         after(&["Bash"]),
@@ -197,10 +208,33 @@ fn every_command_is_allowed_only_by_a_step_that_says_so() {
         "or allow what was denied and continue: nightwright resume R --allowed-tools \
          \"Bash(a:*)\" --allowed-tools \"WebFetch\""
     );
-    // A truncated line cannot be pasted.
+    // Nobody reads a longer line before pasting it.
     let long: Vec<_> = (0..5).map(|n| format!("Bash({n}{})", "x".repeat(250))).collect();
     let long = after(&long.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(long.len() < 1000 && long.starts_with("or allow some of"), "{long}");
+    assert!(long.len() < 1200 && long.starts_with("or allow 3 of 5 denied commands"), "{long}");
+    let many: Vec<_> = (0..12).map(|n| format!("Bash(tool{n} get:*)")).collect();
+    let many = after(&many.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(many.starts_with("or allow what was denied"), "{many}");
+    assert_eq!(many.matches("--allowed-tools").count(), 12);
+}
+
+#[test]
+fn after_a_limit_the_next_step_also_allows_what_was_denied() {
+    let story = ViewStory::begun().denied("kubectl get pods", Some("Bash(kubectl get:*)"));
+    let steps = story.ends(Outcome::MaxIterations { limit: 1 }).steps();
+    assert_eq!(
+        steps,
+        [
+            "raise the limit, allow what was denied and continue: nightwright resume R \
+             --max-iterations 2 --allowed-tools \"Bash(kubectl get:*)\"",
+            "or only raise the limit and continue: nightwright resume R --max-iterations 2",
+            "see what was done: nightwright log R",
+        ]
+    );
+    let story = ViewStory::begun().denied("sh -c x", Some("Bash"));
+    let steps = story.ends(Outcome::MaxIterations { limit: 1 }).steps();
+    assert_eq!(steps[0], "raise the limit and continue: nightwright resume R --max-iterations 2");
+    assert!(steps[1].starts_with("or raise the limit, allow every command"), "{}", steps[1]);
 }
 
 #[test]

@@ -2,12 +2,48 @@
 //! the rest.
 
 use crate::stream::dialect::Dialect;
-use crate::stream::message::{Owner, ResultFacts, UsageAt};
+use crate::stream::message::{AgentMessage, MessageKind, Owner, ResultFacts, UsageAt};
 use crate::units::{Tokens, Usd};
 
 /// The number of concurrent agents whose last message is tracked. For further agents, the first
 /// figures of a message count.
 const FOLLOWED_MAX: usize = 64;
+
+/// The usage of a running attempt or call so far, for display. The journal gets the figures when it
+/// ends.
+#[derive(Debug, Default)]
+pub struct RunningSpend {
+    dialect: Dialect,
+    tracker: SpendTracker,
+}
+
+impl RunningSpend {
+    /// The usage before the first message.
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect, tracker: SpendTracker::default() }
+    }
+
+    /// Adds the usage that a message reports, if any.
+    pub fn message(&mut self, message: &AgentMessage<'_>) {
+        if let MessageKind::Usage { when, id, model, tokens } = &message.kind {
+            let (owner, when, tokens) = (&message.owner, *when, *tokens);
+            let seen = MessageUsage { owner, when, id, model, tokens };
+            self.tracker.message(self.dialect, seen);
+        } else if let MessageKind::Result(result) = &message.kind {
+            self.tracker.result(self.dialect, result);
+        }
+    }
+
+    /// The tokens so far.
+    pub fn tokens(&self) -> Tokens {
+        self.tracker.tokens()
+    }
+
+    /// The cost so far: what the agent reported, and an estimate for the rest.
+    pub fn cost(&self) -> Usd {
+        self.tracker.cost(self.dialect)
+    }
+}
 
 /// The figures so far.
 #[derive(Debug, Default)]
@@ -175,6 +211,18 @@ impl SpendTracker {
             tokens += message.tokens;
         }
         tokens
+    }
+
+    /// The cost seen so far, as far as it is known or can be estimated.
+    fn cost(&self, dialect: Dialect) -> Usd {
+        let known = self.reported.cost().unwrap_or_default();
+        let ended = known + self.unreported.price + self.since.price;
+        self.followed.iter().fold(ended, |sum, message| {
+            if message.tokens.is_zero() {
+                return sum;
+            }
+            sum + dialect.price(&message.model, &message.tokens)
+        })
     }
 
     /// Computes the final usage. `worked` is whether the program got as far as asking a model.

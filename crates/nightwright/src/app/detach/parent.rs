@@ -4,12 +4,17 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use nightwright_core::display::one_line;
+
 use super::{DetachFormat, DetachReport};
 use crate::app::async_command::block_on;
 use crate::commands::{eprint_safe, project_last};
 use crate::error::Failure;
 use crate::paste::from_here;
 use crate::process::{self, DetachOutcome};
+
+/// The maximum length of an unreadable report when shown, in characters.
+const MAX_REPORT_CHARS: usize = 60;
 
 /// Runs the same command in another process, waits until its run has started, and prints how to
 /// follow it.
@@ -22,9 +27,11 @@ pub(crate) fn detach() -> Result<ExitCode, Failure> {
     })?;
     match outcome {
         DetachOutcome::Detached(report) => {
-            let report: DetachReport = serde_json::from_slice(&report).map_err(|error| {
+            let report: DetachReport = serde_json::from_slice(&report).map_err(|_| {
+                let text = one_line(&String::from_utf8_lossy(&report), MAX_REPORT_CHARS);
                 Failure::trouble(format!(
-                    "the run continues, but its answer cannot be read: {error}"
+                    "the run continues in the background, but its id is unknown: its process \
+                     reported `{text}`"
                 ))
                 .hint("run `nightwright status` to find it")
             })?;

@@ -12,7 +12,7 @@ use nightwright_core::settings::{Rerun, Verify};
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::units::human;
 
-use super::configured::{DoctorConfig, problem};
+use super::configured::{AFTER_TRUST, DoctorConfig, problem};
 use super::finding::DoctorFinding;
 use crate::agent::environment::{CheckEnvironment, for_checks, set_temp};
 use crate::app::locked_run::temp_folder;
@@ -106,20 +106,26 @@ pub(super) fn listed(project: &Path, configured: &DoctorConfig) -> DoctorFinding
             .hint("install the program that it names, or change verify.commands")
             .fact("commands", verify.commands.clone());
     }
+    let after_trust = configured.after_trust.as_ref().map(|after| &after.verify.commands);
+    if let Some(commands) = after_trust.filter(|commands| **commands != verify.commands) {
+        return DoctorFinding::ok("checks", format!("{}{AFTER_TRUST}", quoted(commands)))
+            .fact("commands", commands.clone());
+    }
     match verify.commands.as_slice() {
         [] => {
             DoctorFinding::warning("checks", "none: only a model will judge whether work is done")
                 .hint("run `nightwright init` to find the test command of this project")
         }
         commands => {
-            let quoted: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
-            DoctorFinding::ok(
-                "checks",
-                format!("{} (to run them once: --checks)", quoted.join(", ")),
-            )
-            .fact("commands", commands.to_vec())
+            let text = format!("{} (to run them once: --checks)", quoted(commands));
+            DoctorFinding::ok("checks", text).fact("commands", commands.to_vec())
         }
     }
+}
+
+fn quoted(commands: &[String]) -> String {
+    let commands: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
+    commands.join(", ")
 }
 
 /// Runs each check once, contained and in the environment of a run.

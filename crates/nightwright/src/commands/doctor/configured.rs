@@ -21,17 +21,32 @@ use crate::trust::{self, ApprovalStore};
 pub(super) struct DoctorConfig {
     pub(super) settings: Settings,
     pub(super) resolved: ResolvedConfig,
+    /// The settings after `nightwright trust`, if something is not approved. They are only shown.
+    pub(super) after_trust: Option<Box<Settings>>,
 }
+
+/// What follows a finding about settings that are not approved.
+pub(super) const AFTER_TRUST: &str = " (after `nightwright trust`)";
 
 /// Returns the configuration of a run in this project, if it is valid, with all findings.
 pub(super) fn configured(project: &Path) -> (Vec<DoctorFinding>, Option<DoctorConfig>) {
-    match put_together(project) {
-        Ok(configured) => {
+    // Unapproved settings are a separate finding.
+    match put_together(project, UntrustedPolicy::Ignore) {
+        Ok(mut configured) => {
             let mut findings = vec![DoctorFinding::ok("config", "the configuration can be used")];
-            findings.extend(
-                unapproved(project).unwrap_or_else(|failure| Some(problem("trust", &failure))),
-            );
-            findings.push(permissions(&configured.settings));
+            let unapproved =
+                unapproved(project).unwrap_or_else(|failure| Some(problem("trust", &failure)));
+            if unapproved.is_some() {
+                let after = put_together(project, UntrustedPolicy::Accept);
+                configured.after_trust = after.ok().map(|after| Box::new(after.settings));
+            }
+            findings.extend(unapproved);
+            findings.push(match &configured.after_trust {
+                Some(after) if after.agent != configured.settings.agent => {
+                    permissions(after, AFTER_TRUST)
+                }
+                Some(_) | None => permissions(&configured.settings, ""),
+            });
             (findings, Some(configured))
         }
         Err(failure) => (vec![problem("config", &failure)], None),
@@ -39,7 +54,7 @@ pub(super) fn configured(project: &Path) -> (Vec<DoctorFinding>, Option<DoctorCo
 }
 
 /// Reads everything that a run reads before it starts, whatever its task.
-fn put_together(project: &Path) -> Result<DoctorConfig, Failure> {
+fn put_together(project: &Path, untrusted: UntrustedPolicy) -> Result<DoctorConfig, Failure> {
     let asked = RunRequest {
         project: project.to_owned(),
         task: None,
@@ -50,14 +65,13 @@ fn put_together(project: &Path) -> Result<DoctorConfig, Failure> {
         purpose: RequestPurpose::Look,
         appended: None,
         principles: None,
-        // Unapproved settings are a separate finding.
-        untrusted: UntrustedPolicy::Ignore,
+        untrusted,
     };
     let ResolvedRequest { settings, resolved, .. } = run_spec::resolve_run(&asked)?;
     secrets::of_config(&resolved)?;
     LogSettings::of(&resolved)?;
     Address::all(&resolved, |name| env::var_os(name))?;
-    Ok(DoctorConfig { settings, resolved })
+    Ok(DoctorConfig { settings, resolved, after_trust: None })
 }
 
 /// Reports unapproved settings, which prevent a run from starting.
@@ -80,17 +94,20 @@ fn unapproved(project: &Path) -> Result<Option<DoctorFinding>, Failure> {
     ))
 }
 
-/// Reports what the agent may do.
-fn permissions(settings: &Settings) -> DoctorFinding {
+/// Reports what the agent may do, and when that applies.
+fn permissions(settings: &Settings, when: &str) -> DoctorFinding {
     let agent = &settings.agent;
     if agent.command.is_some() {
-        return DoctorFinding::ok("permissions", "up to the program of agent.command");
+        let text = format!("up to the program of agent.command{when}");
+        return DoctorFinding::ok("permissions", text);
     }
     let level = agent.permissions.name();
     let text = match agent.permissions {
-        Permissions::Bypass => format!("{level}: the agent may do everything without asking"),
+        Permissions::Bypass => {
+            format!("{level}{when}: the agent may do everything without asking")
+        }
         Permissions::None | Permissions::Edits | Permissions::Usual => {
-            format!("{level}: {}", permissions::describe(settings))
+            format!("{level}{when}: {}", permissions::describe(settings))
         }
     };
     DoctorFinding::ok("permissions", text)

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::Failure;
+use crate::output::wrap;
 use crate::paste::from_here;
 
 /// The version of the `--json` format.
@@ -151,7 +152,7 @@ impl DoctorReport {
         }
         text.push('\n');
         text.push_str(&self.sum());
-        Ok(text)
+        Ok(wrap::for_stdout(&text, INDENT))
     }
 
     fn json(&self) -> Result<String, Failure> {

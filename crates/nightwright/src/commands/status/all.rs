@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use nightwright_core::display::one_line;
 use nightwright_core::run_view::{Liveness, RunView};
 use nightwright_core::units::Usd;
@@ -67,6 +68,11 @@ fn row(found: &SelectedRun) -> RunRow {
     }
 }
 
+/// Formats the start of a run in the local time zone.
+fn started(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
 fn text(rows: &[RunRow]) -> String {
     let head = ["RUN", "TASK OR GOAL", "STARTED", "ITERATIONS", "COST", "RESULT"];
     let mut lines = vec![head.map(str::to_owned)];
@@ -82,7 +88,7 @@ fn text(rows: &[RunRow]) -> String {
         [
             row.run.clone(),
             one_line(subject, MAX_GOAL_CHARS),
-            row.started_at.map_or_else(|| "-".to_owned(), |at| format!("{at:.0}")),
+            row.started_at.map_or_else(|| "-".to_owned(), started),
             row.iterations.to_string(),
             row.cost_usd.to_string(),
             one_line(result, MAX_RESULT_CHARS) + rehearsal,

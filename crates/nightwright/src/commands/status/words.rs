@@ -15,8 +15,15 @@ use nightwright_core::units::{Usd, human};
 use super::{ActivityKind, ActivityStatus, LastIterationStatus, ProgressStatus, StatusPage};
 use crate::output::{ColorChoice, OutputCapabilities, Style};
 
-/// Maximum characters shown of a text from the agent or a check.
+/// Maximum characters shown of prose from the agent or a check. A text with a command or a rule is
+/// never cut, because a part of it cannot be pasted.
 const MAX_TEXT_CHARS: usize = 200;
+
+/// The option that a text with a rule contains.
+const RULE_OPTION: &str = "--allowed-tools";
+
+/// The column at which the text of a row starts.
+pub(super) const INDENT: usize = 14;
 
 /// Maximum number of refused commands that are shown.
 const DENIED_MAX: usize = 10;
@@ -27,6 +34,9 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     let mut lines = LabelledLines { lines: Vec::new(), style };
     lines.row("run", &page.run);
     lines.row("state", &state(page, now, &lines.style));
+    if let Some(proof) = proof(page) {
+        lines.row("proof", &lines.style.whole_line(proof));
+    }
     if let Some(last) = &page.doing.last {
         lines.row("agent", &lines.style.one_line(last, MAX_TEXT_CHARS));
     }
@@ -48,7 +58,7 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     }
     lines.row("cost", &cost(page));
     lines.row("time", &time(page));
-    lines.row("tokens", &against(page.spent.tokens, page.spent.max_tokens));
+    lines.row("tokens", &tokens(page));
     pace(&mut lines, page, now);
     pending_requests(&mut lines, page);
     let denied: Vec<_> = page.denied.iter().map(phrases::denied).collect();
@@ -56,10 +66,10 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     lines.list("denied", &after(earlier, &denied[earlier..]));
     // In a completed run, the blockers were not fatal.
     if page.outcome.as_ref().is_none_or(|outcome| outcome.proof.is_none()) {
-        lines.list("blocked by", &after(page.more_blockers as usize, &page.blockers));
+        lines.prose("blocked by", &after(page.more_blockers as usize, &page.blockers));
     }
     let earlier = (page.warnings as usize).saturating_sub(page.last_warnings.len());
-    lines.list("warnings", &after(earlier, &page.last_warnings));
+    lines.prose("warnings", &after(earlier, &page.last_warnings));
     lines.row("project", page.project.as_deref().unwrap_or("unknown"));
     lines.row("run folder", &page.places.run_folder.display().to_string());
     lines.row("journal", &page.places.journal.display().to_string());
@@ -82,12 +92,19 @@ struct LabelledLines {
 
 impl LabelledLines {
     fn row(&mut self, label: &str, text: &str) {
-        self.lines.push(format!("{label:<14}{text}"));
+        self.lines.push(format!("{label:<INDENT$}{text}"));
     }
 
+    /// Adds texts of the agent or a check, which are cut unless they contain a rule.
+    fn prose(&mut self, label: &str, texts: &[String]) {
+        let cut: Vec<_> = texts.iter().map(|text| prose(text, &self.style)).collect();
+        self.list(label, &cut);
+    }
+
+    /// Adds texts that are never cut.
     fn list(&mut self, label: &str, texts: &[String]) {
         for (index, text) in texts.iter().enumerate() {
-            let text = self.style.one_line(text, MAX_TEXT_CHARS);
+            let text = self.style.whole_line(text);
             self.row(if index == 0 { label } else { "" }, &text);
         }
     }
@@ -99,7 +116,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
         (Some(end), _) => {
             let at = page.last_at.map(|at| format!(" ({})", when(at, now))).unwrap_or_default();
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
-            format!("ended: {}{note}{at}", style.one_line(&end.sentence, MAX_TEXT_CHARS))
+            format!("ended: {}{note}{at}", prose(&end.sentence, style))
         }
         (None, Liveness::Unknown) => "unknown: the end of its journal cannot be read".to_owned(),
         (None, Liveness::Crashed) => {
@@ -111,6 +128,19 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
             format!("running: {}{pid}", doing(&page.doing, now, style))
         }
     }
+}
+
+fn prose(text: &str, style: &Style) -> String {
+    if text.contains(RULE_OPTION) {
+        style.whole_line(text)
+    } else {
+        style.one_line(text, MAX_TEXT_CHARS)
+    }
+}
+
+/// What the completion of a run rests on. Other outcomes say themselves why a claim was rejected.
+fn proof(page: &StatusPage) -> Option<&str> {
+    page.outcome.as_ref().filter(|outcome| outcome.proof.is_some())?.verification.as_deref()
 }
 
 fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
@@ -153,7 +183,13 @@ fn cost(page: &StatusPage) -> String {
     } else {
         format!(", {estimated} of it estimated")
     };
-    let cost = format!("{}{of}{estimated}", page.spent.cost_usd);
+    let running = match &page.spent.running {
+        Some(running) if running.cost_usd > Usd::ZERO => {
+            format!(", and about {} in the running attempt", running.cost_usd)
+        }
+        Some(_) | None => String::new(),
+    };
+    let cost = format!("{}{of}{estimated}{running}", page.spent.cost_usd);
     if page.is_rehearsal { phrases::rehearsed_cost(&cost) } else { cost }
 }
 
@@ -168,10 +204,17 @@ fn time(page: &StatusPage) -> String {
     format!("{} at work{of}{waited}, {elapsed} since its start", span(page.spent.active_ms))
 }
 
-fn against(number: u64, most: Option<u64>) -> String {
-    let number = thousands(number);
-    let of = most.map(|most| format!(" of {}", thousands(most))).unwrap_or_default();
-    format!("{number}{of}")
+fn tokens(page: &StatusPage) -> String {
+    let number = thousands(page.spent.tokens);
+    let of =
+        page.spent.max_tokens.map(|most| format!(" of {}", thousands(most))).unwrap_or_default();
+    let running = match &page.spent.running {
+        Some(running) if running.tokens > 0 => {
+            format!(", and {} in the running attempt", thousands(running.tokens))
+        }
+        Some(_) | None => String::new(),
+    };
+    format!("{number}{of}{running}")
 }
 
 /// Adds the lines about speed, the expected end, idle iterations and the last iteration.
@@ -214,8 +257,14 @@ fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
         Some(StopWhen::Now) => lines.row("stop", "now, as requested"),
         None => {}
     }
-    if page.paused && page.doing.what != ActivityKind::Paused {
-        lines.row("pause", "requested: the current step finishes, then nothing new starts");
+    match page.state {
+        Liveness::Running if page.paused && page.doing.what != ActivityKind::Paused => {
+            lines.row("pause", "requested: the current step finishes, then nothing new starts");
+        }
+        Liveness::Crashed if page.paused => {
+            lines.row("pause", "the run was paused when its process died");
+        }
+        Liveness::Running | Liveness::Crashed | Liveness::Ended | Liveness::Unknown => {}
     }
 }
 
@@ -232,6 +281,6 @@ fn span(millis: u128) -> String {
 /// Formats a time in the local time zone, as short as possible relative to `now`.
 fn when(at: Timestamp, now: Timestamp) -> String {
     let (there, here) = (at.to_zoned(TimeZone::system()), now.to_zoned(TimeZone::system()));
-    let format = if there.date() == here.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M %Z" };
+    let format = if there.date() == here.date() { "%H:%M:%S %Z" } else { "%Y-%m-%d %H:%M %Z" };
     there.strftime(format).to_string()
 }

@@ -54,18 +54,21 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::FAILURE);
     }
     reset::reset(task, runs, todo)?;
-    let removed = if files.is_empty() {
-        "no files to remove".to_owned()
-    } else {
-        format!("removed {}", files.join(", "))
+    let removed = match files.as_slice() {
+        [] => String::new(),
+        files => format!(", removed {}", files.join(", ")),
     };
     let checklist = match todo {
         reset::ChecklistReset::Keep => "",
         reset::ChecklistReset::Open => " with every box unchecked",
     };
+    let kept = if task.path(TODO).exists() {
+        format!("{INSTRUCTIONS} and {TODO}{checklist}")
+    } else {
+        INSTRUCTIONS.to_owned()
+    };
     print_result(&format!(
-        "reset the task `{name}`: counters at 0, {removed}; kept {INSTRUCTIONS} and {TODO}{checklist}\n\
-         next: nightwright run {name}"
+        "reset the task `{name}`: counters at 0{removed}; kept {kept}\nnext: nightwright run {name}"
     ))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -216,8 +216,10 @@ fn a_mode_says_what_it_is_and_its_defaults_are_a_layer() {
 #[test]
 fn tools_are_no_options_and_some_settings_of_the_agent_always_apply() {
     for key in ["allowed_tools", "disallowed_tools"] {
-        let wrong = mistakes(&format!("agent.{key} = [\"Bash\", \"--evil\"]"));
-        assert!(wrong.contains("begins with `-`"), "{wrong}");
+        for rule in ["--evil", "Bash(ls:*", ""] {
+            let wrong = mistakes(&format!("agent.{key} = [\"Bash\", \"{rule}\"]"));
+            assert!(wrong.contains("a list of rules such as `WebSearch`"), "{wrong}");
+        }
     }
     let wrong = mistakes("agent.settings = []");
     assert!(wrong.contains("at least one of `user`, `project`, `local`"), "{wrong}");

@@ -7,13 +7,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{
-    AgentFacts, AttemptEvent, Event, FeedbackSource, GateEvent, IterationFinished, IterationResult,
-    NoteEvent, RunStarted,
+    AgentFacts, AttemptEvent, Event, FeedbackSource, GateEvent, GateResult, IterationFinished,
+    IterationResult, NoteEvent, Progress, RunStarted,
 };
 use nightwright_core::input::{CheckResult, TaskProgress};
 use nightwright_core::outcome::count;
 use nightwright_core::phrases;
 use nightwright_core::prompt;
+use nightwright_core::run_view::RunView;
 use nightwright_core::settings::Scope;
 use nightwright_core::units::{Iteration, RunId, human};
 
@@ -150,18 +151,35 @@ pub(super) fn agent_name(agent: Option<&AgentFacts>) -> String {
     }
 }
 
+/// The result of an iteration in a word. Only work is a success.
+fn status(view: &RunView, finished: &IterationFinished) -> &'static str {
+    let gate = view.gate.as_ref().filter(|gate| gate.iteration == finished.iteration);
+    match (&finished.result, gate.and_then(|gate| gate.result.as_ref()), finished.progress) {
+        (IterationResult::Failed { .. }, _, _) => "error",
+        (IterationResult::Interrupted, _, _) => "interrupted",
+        (IterationResult::Done, Some(GateResult::Passed { .. }), _) => "success",
+        (IterationResult::Done, Some(GateResult::Rejected { .. }), _) => "claim rejected",
+        (
+            IterationResult::Done,
+            Some(GateResult::Inconclusive { .. } | GateResult::Unaffordable { .. }),
+            _,
+        ) => "claim not verified",
+        (IterationResult::Done, None, Progress::Work) => "success",
+        (IterationResult::Done, None, Progress::Idle) => "no work",
+        (IterationResult::Done, None, Progress::Excused) => "no changes",
+        (IterationResult::Done, None, Progress::Uncounted) => "not counted",
+    }
+}
+
 /// The result of an iteration, with its figures and failures.
 pub(super) fn footer(
     zone: &TimeZone,
     at: Timestamp,
-    (finished, rehearsed): (&IterationFinished, &str),
+    view: &RunView,
+    finished: &IterationFinished,
     failed: &[String],
 ) -> String {
-    let status = match &finished.result {
-        IterationResult::Done => "success",
-        IterationResult::Failed { .. } => "error",
-        IterationResult::Interrupted => "interrupted",
-    };
+    let (status, rehearsed) = (status(view, finished), view.rehearsed());
     let mut text = format!("\n{}\nSTATUS: {status}\n", "-".repeat(WIDTH));
     let mut row = |name: &str, value: &str| {
         // Writing to a string cannot fail.

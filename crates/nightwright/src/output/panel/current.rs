@@ -1,6 +1,7 @@
 //! The agent's current activity, from its output: the running tool, else the last tool or sentence,
 //! and the time since the last output.
 
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use nightwright_core::event::{AttemptEvent, CallEvent, Event};
 use nightwright_core::stream::decode::StreamLine;
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::message::{AgentMessage, MessageKind, TextPart};
+use nightwright_core::stream::transcript::RunningSpend;
 
 use crate::files::open_regular;
 use crate::output::tools;
@@ -19,6 +21,9 @@ const MAX_OPEN_CALLS: usize = 64;
 
 /// The number of bytes read from the end of the output to find the current activity.
 const TAIL: u64 = 256 << 10;
+
+/// The size of one read of a whole output, in bytes.
+const CHUNK: usize = 128 << 10;
 
 /// The minimum silence to show.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -134,6 +139,32 @@ pub(super) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
     lines.push(&tail, &mut hear);
     lines.finish(&mut hear);
     current.tool().or(current.last()).map(str::to_owned)
+}
+
+/// Returns the usage so far of an attempt or a call, from its output file.
+pub(super) fn spent(dialect: Dialect, output: &Path) -> Option<RunningSpend> {
+    let mut file = open_regular(output).ok()?;
+    let mut spend = RunningSpend::new(dialect);
+    let mut lines = dialect.lines_to_show();
+    let mut count = |line: StreamLine<'_>| {
+        if let StreamLine::Whole(line) = line
+            && !dialect.is_only_a_part(line)
+        {
+            // Lines that are not messages report no usage.
+            let _ = dialect.decode(line, &mut |message| spend.message(&message));
+        }
+    };
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => lines.push(&buffer[..length], &mut count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // What was read before is still a lower bound.
+            Err(_) => break,
+        }
+    }
+    Some(spend)
 }
 
 /// The last sentence of a text, without Markdown decoration.

@@ -7,9 +7,12 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use nightwright_core::event::{AttemptEvent, Event};
 use nightwright_core::journal::JournalLine;
 use nightwright_core::run_view::RunView;
+use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::message::AgentMessage;
+use nightwright_core::stream::transcript::RunningSpend;
 
 use super::current::CurrentActivity;
 use super::{PanelActivity, lines};
@@ -30,6 +33,8 @@ const AHEAD: SignedDuration = SignedDuration::from_secs(2);
 pub(in crate::output) struct LivePanel {
     screen: Screen,
     current: CurrentActivity,
+    /// The usage of the running attempt or call, which the totals do not include yet.
+    spend: RunningSpend,
     /// Lines waiting for the next redraw.
     held: Vec<u8>,
     /// The lines of the panel on the screen.
@@ -46,6 +51,7 @@ impl LivePanel {
         Self {
             screen,
             current: CurrentActivity::default(),
+            spend: RunningSpend::default(),
             held: Vec::new(),
             drawn: Vec::new(),
             drawn_at: None,
@@ -59,13 +65,22 @@ impl LivePanel {
         self.screen.width()
     }
 
-    pub(in crate::output) fn event(&mut self, line: &JournalLine) {
-        self.current.event(&line.record.event);
+    /// Takes an event, which the view already includes.
+    pub(in crate::output) fn event(&mut self, view: &RunView, line: &JournalLine) {
+        let event = &line.record.event;
+        self.current.event(event);
+        if let Event::Attempt(AttemptEvent::Started { .. } | AttemptEvent::Finished { .. })
+        | Event::Call(_) = event
+        {
+            let agent = view.facts.as_ref().map(|facts| facts.agent.name.as_str());
+            self.spend = RunningSpend::new(Dialect::of_agent(agent.unwrap_or_default()));
+        }
         self.happened = Some(line.record.at);
     }
 
     pub(in crate::output) fn message(&mut self, message: &AgentMessage<'_>) {
         self.current.message(message);
+        self.spend.message(message);
     }
 
     pub(in crate::output) fn sign_of_life(&mut self) {
@@ -106,6 +121,7 @@ impl LivePanel {
         let doing = PanelActivity {
             last: self.current.tool().or(self.current.last()),
             silent: self.current.silent(now),
+            running: self.spend.cost(),
             keys: self.screen.has_keys(),
         };
         let then = now.checked_add(self.ahead).unwrap_or(now);
@@ -126,7 +142,7 @@ impl LivePanel {
 
 #[cfg(test)]
 mod tests {
-    use nightwright_core::event::{Event, OperatorEvent, Record, RunEvent, samples};
+    use nightwright_core::event::{OperatorEvent, Record, RunEvent, samples};
     use nightwright_core::units::RunId;
 
     use super::*;
@@ -183,7 +199,7 @@ mod tests {
             let record = Record { at: Self::at(seconds), active: Duration::ZERO, event };
             self.view.record(&record);
             let run = RunId("20261115-233412-7f3a".to_owned());
-            self.live.event(&JournalLine { seq: 1, run, record });
+            self.live.event(&self.view, &JournalLine { seq: 1, run, record });
         }
 
         fn panel(&mut self, seconds: i64) -> Vec<String> {

@@ -129,6 +129,7 @@ fn busy() -> PanelActivity<'static> {
         ),
         silent: Some(Duration::from_millis(12_300)),
         keys: true,
+        running: Usd::ZERO,
     }
 }
 
@@ -139,6 +140,13 @@ fn a_wide_terminal_shows_everything() {
     working · silent for 12s · Bash: cargo test --workspace --no-fail-fast -- --test-threads 4 結果を全部見る
     s stop after this iteration · Ctrl-C stop now
     ");
+}
+
+#[test]
+fn the_cost_of_the_running_attempt_is_part_of_the_amount_and_called_an_estimate() {
+    let doing = PanelActivity { running: Usd::from_cents(465), ..busy() };
+    let panel = long().panel(doing, 120, &plain());
+    assert!(panel.contains(" · about $4.65 of $10.00 · "), "{panel}");
 }
 
 #[test]

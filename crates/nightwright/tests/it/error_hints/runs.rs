@@ -178,3 +178,53 @@ fn a_detached_run_whose_id_cannot_be_printed_is_stopped_by_the_hint() {
     env.run(&["stop", "--now"]).exits(0);
     env.wait_for("run_finished");
 }
+
+#[test]
+fn a_run_that_is_not_there_is_found_in_the_list() {
+    let env = TestEnv::new();
+    env.rehearse(ENDS, "1", &[]).exits(0);
+    let output = env.elsewhere(&["status", "nope"]).exits(1);
+    let line = env.command_of(&output, "list the runs: nightwright status --all");
+    assert!(env.paste_elsewhere(&line).exits(0).out.contains(&env.run_id()));
+}
+
+#[test]
+fn a_run_that_has_ended_says_where_the_next_step_is() {
+    let env = TestEnv::new();
+    env.rehearse(ENDS, "1", &[]).exits(0);
+    let output = env.elsewhere(&["stop"]).exits(1);
+    let line = env.command_of(&output, "see what to do next: nightwright status {run}");
+    assert!(env.paste_elsewhere(&line).exits(0).out.contains("\nnext "));
+}
+
+#[test]
+fn a_message_for_a_run_whose_process_is_gone_finds_it() {
+    let env = TestEnv::new();
+    let mut child = env.live(&["-p", "x"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let output = env.elsewhere(&["tell", "some words"]).exits(1);
+    let line = env.command_of(&output, "continue the last one: nightwright resume {run}");
+    env.paste_elsewhere(&line).exits(0);
+    assert_eq!(run_outcome(&env.journal()), "completed");
+}
+
+#[test]
+fn a_goal_without_quotes_is_quoted_by_the_hint() {
+    for words in [
+        &["run", "fix", "the", "tests", "-m", "3", "--dry-run"][..],
+        &["run", "-m", "3", "--dry-run", "fix", "the", "tests"],
+    ] {
+        let env = TestEnv::new();
+        let output = env.elsewhere(words).exits(2).says(&["unexpected argument `the`"]);
+        let line = env.command_of(&output, "write the goal in quotes: nightwright {line}");
+        env.paste_elsewhere(&line).exits(0);
+        assert_eq!(env.runs().len(), 1, "{line}");
+        let status = env.run(&["status"]).exits(0).out;
+        assert!(status.contains("goal          fix the tests\n"), "{status}");
+    }
+    // The option is wrong here, not the goal.
+    let env = TestEnv::new();
+    let output = env.elsewhere(&["run", "fix it", "--no-such-option"]).exits(2);
+    assert!(!output.err.contains("in quotes"), "{}", output.err);
+}

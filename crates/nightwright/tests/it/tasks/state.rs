@@ -243,3 +243,14 @@ fn a_journal_that_was_damaged_after_its_end_was_noted_is_reported() {
     let listed = env.run(&["list"]).exits(0);
     assert!(listed.out.contains("line 2 of"), "{}", listed.out);
 }
+
+#[test]
+fn a_reset_names_only_files_that_are_there() {
+    let env = TestEnv::new();
+    env.task("a");
+    let said = |env: &TestEnv| env.run(&["task", "reset", "a", "--yes"]).exits(0).out;
+    env.file(".nightwright/tasks/a/TODO.md", "- [ ] one\n");
+    assert!(said(&env).contains("kept INSTRUCTIONS.md and TODO.md\n"), "{}", said(&env));
+    fs::remove_file(env.project().join(".nightwright/tasks/a/TODO.md")).unwrap();
+    assert!(said(&env).contains("kept INSTRUCTIONS.md\n"), "{}", said(&env));
+}

@@ -1,0 +1,78 @@
+//! The lines of a failed check's output that explain the first failure.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// How a test runner prints a failure.
+struct FailureFormat {
+    /// The line that names what failed.
+    title: Regex,
+    /// The line with the reason, below the title; `None` if it follows at once.
+    reason: Option<Regex>,
+}
+
+/// The number of lines shown before the reason, if it is far below the title.
+const BEFORE_REASON: usize = 2;
+
+/// One entry per test runner: the pattern of the title and that of the reason, or an empty text. A
+/// format that is not listed ends with its reason, as a compiler or `make` does.
+const FORMATS: [(&str, &str); 8] = [
+    // cargo test
+    (r"^---- .+ stdout ----$", ""),
+    // cargo nextest
+    (r"^\s*FAIL \[", r"panicked at"),
+    // pytest
+    (r"^_{3,} .+ _{3,}$", r"^E  "),
+    // node --test, as TAP
+    (r"^\s*not ok \d+", r"^\s*error: "),
+    // node --test, for people
+    (r"^\s*✖ failing tests:", r"^\s*\S*(?:Error|AssertionError)\b.*: "),
+    // jest and vitest
+    (r"^\s*● .*\S$|^\s*FAIL\s+\S+ > ", ""),
+    // go test
+    (r"^\s*--- FAIL: ", ""),
+    // unittest
+    (r"^(?:FAIL|ERROR): \S+ \(", r"^\w*(?:Error|Exception)\b"),
+];
+
+/// Lines of these formats that explain nothing.
+const NOISE: &str = r"^\s*(?:---|duration_ms: .*|type: '.*'|location: '.*'|failureType: '.*')?$";
+
+static KNOWN: LazyLock<Vec<FailureFormat>> = LazyLock::new(|| {
+    let compile = |pattern: &str| Regex::new(pattern).expect("the patterns are constants");
+    FORMATS
+        .iter()
+        .map(|(title, reason)| FailureFormat {
+            title: compile(title),
+            reason: (!reason.is_empty()).then(|| compile(reason)),
+        })
+        .collect()
+});
+
+static WITHOUT_MEANING: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(NOISE).expect("the pattern is a constant"));
+
+/// Returns at most `most` lines of an output without colours: those of the first failure, otherwise
+/// the last ones.
+pub fn excerpt(output: &str, most: usize) -> Vec<&str> {
+    let lines: Vec<_> = output.trim_end().lines().collect();
+    let first = KNOWN.iter().find_map(|format| {
+        let title = lines.iter().position(|line| format.title.is_match(line))?;
+        Some((title, format))
+    });
+    let Some((title, format)) = first else {
+        return lines[lines.len().saturating_sub(most)..].to_vec();
+    };
+    let below = title + 1;
+    let reason = format.reason.as_ref().and_then(|reason| {
+        lines[below..].iter().position(|line| reason.is_match(line)).map(|at| below + at)
+    });
+    let from = reason.map_or(below, |reason| reason.saturating_sub(BEFORE_REASON).max(below));
+    let explains = |line: &&&str| !WITHOUT_MEANING.is_match(line);
+    let rest = lines[from..].iter().filter(explains).take(most.saturating_sub(1));
+    [&lines[title]].into_iter().chain(rest).copied().collect()
+}
+
+#[cfg(test)]
+mod tests;
