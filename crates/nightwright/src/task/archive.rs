@@ -22,7 +22,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::name::TaskName;
 use super::{ProjectRuns, Task, TaskLock, TaskState, already_there};
-use crate::config::nearest::nearest;
+use crate::config::nearest::known_names;
 use crate::error::{Failure, chain};
 use crate::files::{self, FileError, Removed, Staging};
 
@@ -195,13 +195,11 @@ pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
     let failure = Failure::usage(format!("there is no archive of `{shown}`"));
     let mut names: Vec<_> = all.iter().map(|archived| archived.name.as_str()).collect();
     names.dedup();
-    Err(match nearest(reference, names.iter().copied()) {
-        _ if names.is_empty() => failure.hint(format!("there are no archives in `{FOLDER}`")),
-        Some(near) => {
-            failure.hint(format!("did you mean `{near}`? archived: {}", names.join(", ")))
-        }
-        None => failure.hint(format!("archived: {}", names.join(", "))),
-    })
+    Err(failure.hint(if names.is_empty() {
+        format!("there are no archives in `{FOLDER}`")
+    } else {
+        known_names(reference, "archived", &names)
+    }))
 }
 
 /// Returns all archives of a project, sorted by task and age.
