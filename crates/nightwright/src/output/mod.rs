@@ -116,23 +116,33 @@ pub enum Speaker {
 }
 
 /// The amount of output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputLevel {
-    /// Only errors
+    /// Only errors.
     Quiet,
-    /// One line per event
+    /// One line per event.
     #[default]
     Progress,
-    /// Also the messages and tool calls of the agent
+    /// Also the messages and tool calls of the agent.
     Verbose,
-    /// Events of the journal as JSON, one per line
+    /// Events of the journal as JSON, one per line.
     Json,
     /// Events of the journal, and every line of the agent's output.
-    #[value(skip)]
     JsonMessages,
 }
 
 impl OutputLevel {
+    /// Returns the level with this name in the configuration.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "quiet" => Some(Self::Quiet),
+            "progress" => Some(Self::Progress),
+            "verbose" => Some(Self::Verbose),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
     /// Whether messages other than errors are shown.
     pub fn shows_messages(self) -> bool {
         match self {
