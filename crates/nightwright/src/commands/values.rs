@@ -17,6 +17,14 @@ pub(super) fn text(text: &str) -> Result<String, String> {
     }
 }
 
+/// Parses the name of a tool. A name with a leading dash would be an option of the agent program.
+pub(super) fn tool(text: &str) -> Result<String, String> {
+    if text.trim_start().starts_with('-') {
+        return Err("the name of a tool, which cannot begin with `-`".to_owned());
+    }
+    self::text(text)
+}
+
 /// Accepts text for the agent. A list may begin with a dash, but a single word with a dash is a
 /// mistyped option, or one whose text is missing.
 pub(super) fn words(given: &str) -> Result<String, String> {
@@ -63,12 +71,13 @@ mod tests {
             let matches = command().try_get_matches_from(["nightwright", "run", "-p", "x", option]);
             matches.and_then(|matches| Cli::from_arg_matches(&matches)).is_ok()
         };
-        for key in KEYS {
-            let Some(flag) = key.flag.filter(|flag| *flag != "--") else { continue };
-            let root = command();
-            let run = root.find_subcommand("run").expect("a command");
-            let is_it = |option: &clap::Arg| option.get_long() == flag.strip_prefix("--");
-            assert!(run.get_arguments().any(is_it), "`run` has no option {flag}");
+        let all = KEYS.iter().flat_map(|key| key.options.iter().map(move |option| (key, option)));
+        for (key, option) in all.filter(|(_, option)| option.long() != "--") {
+            let flag = option.long();
+            if option.fixed.is_some() {
+                assert!(is_allowed(flag), "{flag}");
+                continue;
+            }
             let (allowed, refused) = samples(key.kind);
             for text in allowed {
                 assert!(is_allowed(&format!("{flag}={text}")), "{flag}={text}");
