@@ -11,6 +11,7 @@ mod help;
 mod hints;
 mod init;
 mod inspect;
+mod key_options;
 mod log;
 mod man;
 mod masks;

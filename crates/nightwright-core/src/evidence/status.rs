@@ -143,33 +143,8 @@ impl StatusReader {
             blockers.push(identity::blocker(&text));
         }
         let progress = self.progress();
-        let mut contradictions = Vec::new();
-        let word = word.unwrap_or_default();
-        let complete = match (complete, state) {
-            (None, None) => return Err(InvalidStatus::Undecided),
-            (Some(true), Some(ReportedState::Failed | ReportedState::AtWork)) => {
-                contradictions.push(format!(
-                    "`complete` is true but `status` is \"{word}\": read as not complete"
-                ));
-                false
-            }
-            (Some(false), Some(ReportedState::Complete)) => {
-                contradictions.push(format!(
-                    "`complete` is false but `status` is \"{word}\": read as not complete"
-                ));
-                false
-            }
-            (Some(complete), _) => complete,
-            (None, Some(ReportedState::Complete)) => true,
-            (None, Some(ReportedState::Unknown)) => {
-                self.warnings.push(format!("`status` has the unknown value \"{word}\""));
-                false
-            }
-            (
-                None,
-                Some(ReportedState::Failed | ReportedState::Blocked | ReportedState::AtWork),
-            ) => false,
-        };
+        let (complete, contradiction) = self.decide(complete, state, &word.unwrap_or_default())?;
+        let mut contradictions = Vec::from_iter(contradiction);
         contradictions.extend(odd(complete, progress, &blockers));
         let phase = self.text("phase").or_else(|| self.text("current_task"));
         let worked = self.worked();
@@ -188,6 +163,37 @@ impl StatusReader {
             contradictions,
         };
         Ok(ParsedStatus { report, warnings: self.warnings })
+    }
+
+    /// Decides whether the work is complete. Returns that, and the contradiction between the two
+    /// fields that say so, if there is one.
+    fn decide(
+        &mut self,
+        complete: Option<bool>,
+        state: Option<ReportedState>,
+        word: &str,
+    ) -> Result<(bool, Option<String>), InvalidStatus> {
+        let complete = match (complete, state) {
+            (None, None) => return Err(InvalidStatus::Undecided),
+            (Some(complete @ true), Some(ReportedState::Failed | ReportedState::AtWork))
+            | (Some(complete @ false), Some(ReportedState::Complete)) => {
+                let text = format!(
+                    "`complete` is {complete} but `status` is \"{word}\": read as not complete"
+                );
+                return Ok((false, Some(text)));
+            }
+            (Some(complete), _) => complete,
+            (None, Some(ReportedState::Complete)) => true,
+            (None, Some(ReportedState::Unknown)) => {
+                self.warnings.push(format!("`status` has the unknown value \"{word}\""));
+                false
+            }
+            (
+                None,
+                Some(ReportedState::Failed | ReportedState::Blocked | ReportedState::AtWork),
+            ) => false,
+        };
+        Ok((complete, None))
     }
 
     /// A field that is neither missing nor null.

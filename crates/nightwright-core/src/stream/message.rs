@@ -19,6 +19,16 @@ pub struct AgentMessage<'a> {
     pub kind: MessageKind<'a>,
 }
 
+impl AgentMessage<'_> {
+    /// Returns the text, if the message is a complete text of the main agent.
+    pub fn main_text(&self) -> Option<&str> {
+        match &self.kind {
+            MessageKind::Text { text, part: TextPart::Whole } if self.owner.is_main() => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// The sender of a message. Only the main agent's words count as the agent's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner<'a> {

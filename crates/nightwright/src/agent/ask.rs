@@ -18,7 +18,7 @@ use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Completion;
 use nightwright_core::stream::dialect::{Dialect, InputShape, LaunchOptions, ToolAccess};
-use nightwright_core::stream::message::{AgentMessage, MessageKind, ResultFacts, TextPart};
+use nightwright_core::stream::message::{AgentMessage, MessageKind, ResultFacts};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Consequence, Deadline};
 use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::units::{AttemptId, RunId, Usd};
@@ -353,35 +353,16 @@ struct AnswerCollector {
 
 impl AnswerCollector {
     fn record(&mut self, message: &AgentMessage<'_>) {
-        self.result_last = false;
-        match &message.kind {
-            MessageKind::Ready(ready) => {
-                self.model.get_or_insert_with(|| ready.model.clone());
-            }
-            MessageKind::Result(result) => {
-                self.result_last = true;
-                self.result = Some((**result).clone());
-            }
-            MessageKind::Text { text, part: TextPart::Whole }
-                if message.owner.is_main() && self.words.len() + text.len() < WORDS_MAX =>
-            {
-                self.words.push_str(text);
-                self.words.push('\n');
-            }
-            MessageKind::Text { .. }
-            | MessageKind::Thinking
-            | MessageKind::ToolCall { .. }
-            | MessageKind::ToolResult { .. }
-            | MessageKind::Heartbeat { .. }
-            | MessageKind::ApiRetry { .. }
-            | MessageKind::RateLimit(_)
-            | MessageKind::Denied { .. }
-            | MessageKind::Usage { .. }
-            | MessageKind::SyntheticError(_)
-            | MessageKind::Compaction
-            | MessageKind::Acknowledged { .. }
-            | MessageKind::Other { .. }
-            | MessageKind::Unknown { .. } => {}
+        self.result_last = matches!(message.kind, MessageKind::Result(_));
+        if let MessageKind::Ready(ready) = &message.kind {
+            self.model.get_or_insert_with(|| ready.model.clone());
+        } else if let MessageKind::Result(result) = &message.kind {
+            self.result = Some((**result).clone());
+        } else if let Some(text) = message.main_text()
+            && self.words.len() + text.len() < WORDS_MAX
+        {
+            self.words.push_str(text);
+            self.words.push('\n');
         }
     }
 }

@@ -243,27 +243,16 @@ mod tests {
 
     use nightwright_core::journal::JournalLine;
     use nightwright_core::outcome::Outcome;
-    use nightwright_core::stream::message::AgentMessage;
 
     use super::*;
-    use crate::output::{Reporter, ReporterInput, Speaker};
+    use crate::output::Reporter;
     use crate::runtime::supervisor::InputQueues;
 
     /// Shows nothing, and finishes when it receives a message.
     struct HangsUntilDropped(Option<Receiver<()>>);
 
     impl Reporter for HangsUntilDropped {
-        fn past(&mut self, _: &JournalLine) {}
-
         fn event(&mut self, _: &JournalLine, _: &[u8]) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn message(&mut self, _: Speaker, _: &AgentMessage<'_>) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn note(&mut self, _: &str) -> io::Result<()> {
             Ok(())
         }
 
@@ -273,10 +262,6 @@ mod tests {
                 let _ = block.recv();
             }
             Ok(())
-        }
-
-        fn wants(&self) -> ReporterInput {
-            ReporterInput::Events
         }
     }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use nightwright_core::root::Root;
+use nightwright_core::root::{Root, RootSource};
 use nightwright_core::settings::Settings;
 use nightwright_core::stream::dialect::Dialect;
 
@@ -56,30 +56,7 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
             None => (Settings::default(), BTreeMap::new()),
         };
         let environment = agent_program::environment(Dialect::Claude, &settings, &variables);
-        let looking = async {
-            let (agent, mut findings) = look_at_agent(&settings, &project, &environment).await;
-            findings.extend(agent::around(&environment));
-            findings.extend(project::is_refused(&project, found));
-            findings.push(project::git(&project, &environment).await);
-            let state = project::state(&project);
-            // A problem of the state folder is reported only once.
-            findings.extend(spec.into_iter().filter(|finding| !finding.repeats(&state)));
-            // Temporary folders are recorded in the state folder, so one problem is enough.
-            let can_keep = state.iter().all(DoctorFinding::is_ok);
-            findings.extend(state);
-            findings.extend(project::in_use(&project));
-            if can_keep {
-                findings.push(checks::temporary(&project).await);
-            }
-            if let Some(configured) = &configured {
-                if options.checks {
-                    findings.extend(checks::run(&project, configured).await?);
-                } else {
-                    findings.push(checks::listed(&project, configured));
-                }
-            }
-            Ok::<_, Failure>((agent, findings))
-        };
+        let looking = look(options, &project, found, spec, configured.as_ref(), &environment);
         let (agent, mut findings) = tokio::select! {
             all = looking => all?,
             () = signals.next() => return Ok(interrupted()),
@@ -105,6 +82,41 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
         print(report.show(options.json)?.trim_end())?;
         Ok(ExitCode::from(u8::from(!report.can_run())))
     })
+}
+
+/// Checks everything except what asks the agent. Returns Claude Code, if it can be called, and the
+/// findings.
+async fn look(
+    options: &DoctorArgs,
+    project: &Path,
+    root: RootSource,
+    spec: Vec<DoctorFinding>,
+    configured: Option<&DoctorConfig>,
+    environment: &[(OsString, OsString)],
+) -> Result<(Option<FoundProgram>, Vec<DoctorFinding>), Failure> {
+    let settings = configured.map(|configured| configured.settings.clone()).unwrap_or_default();
+    let (agent, mut findings) = look_at_agent(&settings, project, environment).await;
+    findings.extend(agent::around(environment));
+    findings.extend(project::is_refused(project, root));
+    findings.push(project::git(project, environment).await);
+    let state = project::state(project);
+    // A problem of the state folder is reported only once.
+    findings.extend(spec.into_iter().filter(|finding| !finding.repeats(&state)));
+    // Temporary folders are recorded in the state folder, so one problem is enough.
+    let can_keep = state.iter().all(DoctorFinding::is_ok);
+    findings.extend(state);
+    findings.extend(project::in_use(project));
+    if can_keep {
+        findings.push(checks::temporary(project).await);
+    }
+    match configured {
+        Some(configured) if options.checks => {
+            findings.extend(checks::run(project, configured).await?);
+        }
+        Some(configured) => findings.push(checks::listed(project, configured)),
+        None => {}
+    }
+    Ok((agent, findings))
 }
 
 /// Checks the agent program that a run would start. Returns the findings, and Claude Code itself if

@@ -7,8 +7,9 @@ mod recall;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use nightwright_core::event::{AgentFacts, Event, Record, RunEvent};
@@ -27,7 +28,8 @@ use self::changes::{AskPolicy, ChangeArgs, SourcedChange};
 use self::lost::read_resume_data;
 use self::recall::restore_unmasked;
 use super::context::{RunSelector, eprint_safe, print, project_line};
-use super::run::{LimitArgs, OutputArgs};
+use super::key_options::{KeyOptions, Limits};
+use super::run::OutputArgs;
 use super::select_run::{SelectedRun, damaged};
 use crate::app;
 use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
@@ -42,9 +44,10 @@ use crate::error::Failure;
 use crate::output::OutputLevel;
 use crate::output::hooks::ApprovedHooks;
 use crate::output::notify;
+use crate::process::DetachPipe;
 use crate::runtime::control_socket::ControlRequest;
 use crate::secrets;
-use crate::store::journal::{self, RunDir};
+use crate::store::journal::{self, DiskFile, JournalWriter, RunDir};
 use crate::task::Task;
 
 /// The key with the user's variables for the agent.
@@ -76,7 +79,7 @@ pub(super) struct ResumeArgs {
     changes: ChangeArgs,
 
     #[command(flatten)]
-    limits: LimitArgs,
+    limits: KeyOptions<Limits>,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -92,6 +95,10 @@ impl ResumeArgs {
             (false, true) => ResumePolicy::IfCrashed,
             (false, false) => ResumePolicy::IfUnfinished,
         }
+    }
+
+    fn strictness(&self) -> Strictness {
+        if self.require_complete { Strictness::RequireComplete } else { Strictness::Lenient }
     }
 
     fn asking(&self) -> AskPolicy {
@@ -119,79 +126,112 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
         }
     }
     let SelectedRun { project, folder, .. } = found;
-    let locked_run = LockedRun::take_over(&project, folder)?;
-    let (journal, writer) =
-        journal::open_for_append(&locked_run.folder.journal(), locked_run.folder.id())
-            .map_err(|error| damaged(&error))?;
-    // The run may have ended before this process got the lock.
-    if options.if_needed
-        && let Some(why) = refusal_reason(&journal.records, locked_run.folder.id())
-    {
-        nothing_to_do(options, &why);
+    let Some(stored) = StoredRun::take_over(options, &project, folder)? else {
         return Ok(ExitCode::SUCCESS);
-    }
-    let (opening, hooks) = opening(&journal.records, &locked_run.folder)?;
-    let mut records = journal.records;
-    let recalled = restore_unmasked(&mut records, &locked_run.folder);
-    let machine = Machine::resume(&records);
-    let state = machine.state();
-    recalled.warn(state);
-    must_be_whole(state, locked_run.folder.id())?;
-    let given = given(options, &state.settings)?;
-    // Asks no questions about a run that cannot be resumed.
-    if let Some(refusal) = machine.refusal(&given, options.when()) {
-        let mut view = RunView::of(&records);
-        for (_, change) in &given {
-            view.limits = change.limits(&view.limits);
-        }
-        return Err(refused(&refusal, &view, locked_run.folder.id()));
-    }
-    let layers = layers(&project, &state.settings)?;
-    let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
-    let report = read_resume_data(&locked_run.folder, &opening, state);
-    let program = match opening.name.as_str() {
-        "rehearsal" => AgentProgram::Rehearsal(RehearsalScript::of_run(&locked_run.folder)?),
-        "command" => AgentProgram::Command(command(state, &project)?),
-        _ => AgentProgram::Claude,
     };
-    let note = journal.torn.map(|torn| {
-        format!("removed the incomplete last line of the journal ({} bytes)", torn.length)
-    });
-    let resolved = configuration(&project, layers, &settings, options.untrusted())?;
-    let task = settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
-    let agent_files = approval::approved_agent_files(&project)?;
-    let level = options.output.level().unwrap_or_else(|| resolved.level());
-    let (detach, level) = DetachTarget::choose(pipe, options.output.with_messages(level)?);
-    let secrets = secrets::of_config_and(&resolved, &recalled.secret)?;
-    changes::keep(&changes, &secrets, &locked_run.folder)?;
-    let resume_data = ResumeData { report, changes, policy: options.when() };
-    let variables = variables(&settings, &resolved);
-    let color = options.output.color.unwrap_or_else(|| resolved.color());
-    let request = ResolvedRequest {
-        settings,
-        task,
-        resolved,
-        // The run folder has had a copy of the hooks since the start.
-        hooks: ApprovedHooks::default(),
-        agent_files,
-        notes: Vec::new(),
-    };
-    let spec = RunSpec {
-        variables,
-        level,
-        color,
-        strictness: if options.require_complete {
-            Strictness::RequireComplete
-        } else {
-            Strictness::Lenient
-        },
-        detach,
-        ..RunSpec::new(project, request, program, secrets)?
-    };
+    let (spec, resume_data) = stored.spec(options, project, pipe)?;
+    let StoredRun { locked_run, agent, hooks, machine, writer, note, .. } = stored;
     app::resume::resume(
         &spec,
-        ResumableRun { locked_run, agent: opening, hooks, machine, writer, resume_data, note },
+        ResumableRun { locked_run, agent, hooks, machine, writer, resume_data, note },
     )
+}
+
+/// A run that this process has taken over, as its journal describes it.
+struct StoredRun {
+    locked_run: LockedRun,
+    agent: AgentFacts,
+    /// The hashes of its hooks, by name.
+    hooks: BTreeMap<String, String>,
+    machine: Machine,
+    writer: JournalWriter<DiskFile>,
+    /// Values that the journal masks.
+    secret: Vec<String>,
+    /// A warning about the state of the journal.
+    note: Option<String>,
+}
+
+impl StoredRun {
+    /// Takes over the run, and fails if it cannot be resumed with these options. Returns `None`,
+    /// after the reason is printed, if there is nothing to resume.
+    fn take_over(
+        options: &ResumeArgs,
+        project: &Path,
+        folder: RunDir,
+    ) -> Result<Option<Self>, Failure> {
+        let locked_run = LockedRun::take_over(project, folder)?;
+        let run = locked_run.folder.id();
+        let (journal, writer) = journal::open_for_append(&locked_run.folder.journal(), run)
+            .map_err(|error| damaged(&error))?;
+        // The run may have ended before this process got the lock.
+        if options.if_needed
+            && let Some(why) = refusal_reason(&journal.records, run)
+        {
+            nothing_to_do(options, &why);
+            return Ok(None);
+        }
+        let (agent, hooks) = opening(&journal.records, &locked_run.folder)?;
+        let mut records = journal.records;
+        let recalled = restore_unmasked(&mut records, &locked_run.folder);
+        let machine = Machine::resume(&records);
+        let state = machine.state();
+        recalled.warn(state);
+        must_be_whole(state, run)?;
+        let given = given(options, &state.settings)?;
+        // Asks no questions about a run that cannot be resumed.
+        if let Some(refusal) = machine.refusal(&given, options.when()) {
+            let mut view = RunView::of(&records);
+            for (_, change) in &given {
+                view.limits = change.limits(&view.limits);
+            }
+            return Err(refused(&refusal, &view, run));
+        }
+        let note = journal.torn.map(|torn| {
+            format!("removed the incomplete last line of the journal ({} bytes)", torn.length)
+        });
+        let secret = recalled.secret;
+        Ok(Some(Self { locked_run, agent, hooks, machine, writer, secret, note }))
+    }
+
+    /// Returns the run with the current configuration and the changed settings.
+    fn spec(
+        &self,
+        options: &ResumeArgs,
+        project: PathBuf,
+        pipe: Option<Arc<DetachPipe>>,
+    ) -> Result<(RunSpec, ResumeData), Failure> {
+        let (state, folder) = (self.machine.state(), &self.locked_run.folder);
+        let layers = layers(&project, &state.settings)?;
+        let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
+        let report = read_resume_data(folder, &self.agent, state);
+        let program = match self.agent.name.as_str() {
+            "rehearsal" => AgentProgram::Rehearsal(RehearsalScript::of_run(folder)?),
+            "command" => AgentProgram::Command(command(state, &project)?),
+            _ => AgentProgram::Claude,
+        };
+        let resolved = configuration(&project, layers, &settings, options.untrusted())?;
+        let task = settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
+        let agent_files = approval::approved_agent_files(&project)?;
+        let level = options.output.level().unwrap_or_else(|| resolved.level());
+        let (detach, level) = DetachTarget::choose(pipe, options.output.with_messages(level)?);
+        let secrets = secrets::of_config_and(&resolved, &self.secret)?;
+        changes::keep(&changes, &secrets, folder)?;
+        let variables = variables(&settings, &resolved);
+        let color = options.output.color().unwrap_or_else(|| resolved.color());
+        let strictness = options.strictness();
+        let request = ResolvedRequest {
+            settings,
+            task,
+            resolved,
+            // The run folder has had a copy of the hooks since the start.
+            hooks: ApprovedHooks::default(),
+            agent_files,
+            notes: Vec::new(),
+        };
+        let base = RunSpec::new(project, request, program, secrets)?;
+        let spec = RunSpec { variables, level, color, strictness, detach, ..base };
+        Ok((spec, ResumeData { report, changes, policy: options.when() }))
+    }
 }
 
 /// Fails for a run that only verified, which cannot be resumed.
@@ -215,7 +255,7 @@ fn given(options: &ResumeArgs, pinned: &Settings) -> Result<Vec<SourcedChange>, 
     for (source, change) in &given {
         change.apply(*source, &mut settings);
     }
-    if limits.any() && settings.limits.is_unlimited() {
+    if !limits.layer.is_empty() && settings.limits.is_unlimited() {
         return Err(Failure::usage("a run needs a limit")
             .hint("add another limit: --max-cost, --max-duration or --max-tokens"));
     }
@@ -381,7 +421,7 @@ fn command(state: &State, project: &Path) -> Result<AgentCommandLine, Failure> {
 fn wake(found: &SelectedRun, options: &ResumeArgs) -> Result<ExitCode, Failure> {
     let run = found.folder.id();
     let view = found.view()?;
-    if options.again || options.limits.any() || options.changes.any() {
+    if options.again || !options.limits.layer.is_empty() || options.changes.any() {
         let message = format!("run {run} is running: its settings cannot change now");
         return Err(Failure::trouble(message).hint(format!("run `nightwright stop {run}` first")));
     }

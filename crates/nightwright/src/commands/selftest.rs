@@ -28,9 +28,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tempfile::TempDir;
 
-use self::case_env::{CaseEnv, CaseError};
+use self::case_env::CaseEnv;
 use self::cases::SelftestCase;
-use self::result::{CaseResult, CaseVerdict, SelftestReport};
+use self::observation::CaseObservation;
+use self::result::{CaseResult, SelftestReport};
 use super::context::{eprint_safe, print};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
 use crate::error::Failure;
@@ -40,9 +41,9 @@ use crate::workspace::space;
 /// Maximum number of parallel cases; most of them only wait.
 const MAX_PARALLEL: usize = 6;
 /// The timeout of a case; one that takes longer counts as hanging.
-const ROW: Duration = Duration::from_secs(40);
+const CASE_TIMEOUT: Duration = Duration::from_secs(40);
 /// The deadline of all cases after the start of the test, so that it takes less than a minute.
-const WHOLE: Duration = Duration::from_secs(55);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(55);
 /// The required free disk space; all cases together use less.
 const REQUIRED_BYTES: u64 = 64 * MEGABYTE;
 const MEGABYTE: u64 = 1_000_000;
@@ -72,7 +73,7 @@ pub(super) struct SelftestArgs {
 }
 
 pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
-    let rows = cases::chosen(&options.only)?;
+    let cases = cases::chosen(&options.only)?;
     let program = env::current_exe().map_err(|error| {
         Failure::trouble(format!("cannot find the nightwright program: {error}"))
     })?;
@@ -94,7 +95,7 @@ pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
     let played = block_on(async {
         let mut signals = catch_signals()?;
         process::become_subreaper();
-        let mut playing = tokio::task::spawn_blocking(move || play.all(&rows));
+        let mut playing = tokio::task::spawn_blocking(move || play.all(&cases));
         let trouble = |error: tokio::task::JoinError| Failure::trouble(error.to_string());
         tokio::select! {
             report = &mut playing => report.map(Some).map_err(trouble),
@@ -108,7 +109,7 @@ pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
     let Some(report) = played else { return Ok(interrupted()) };
     tidy_up(folder, &report, options.keep);
     print(report.show(options.json)?.trim_end())?;
-    Ok(ExitCode::from(u8::from(!report.holds())))
+    Ok(ExitCode::from(u8::from(!report.is_fine())))
 }
 
 /// Fails if there is too little disk space for all cases. Otherwise a full disk would look like a
@@ -128,16 +129,16 @@ fn check_disk_space(folder: &Path, free: Option<u64>) -> Result<(), Failure> {
 
 /// Removes the folders of passed cases; the others are kept for inspection.
 fn tidy_up(folder: TempDir, report: &SelftestReport, keep: bool) {
-    if keep || !report.holds() {
-        for row in &report.cases {
-            if !keep && row.verdict.is_fine() {
+    if keep || !report.is_fine() {
+        for case in &report.cases {
+            if !keep && case.is_fine() {
                 // A folder that cannot be removed stays in the temporary folder.
-                let _ = fs::remove_dir_all(folder.path().join(row.name));
+                let _ = fs::remove_dir_all(folder.path().join(case.name));
             }
         }
         let kept = folder.keep();
         if keep {
-            eprint_safe(&format!("The folders of all rows are in {}.", kept.display()));
+            eprint_safe(&format!("The folders of all tests are in {}.", kept.display()));
         }
     }
 }
@@ -155,15 +156,15 @@ struct SelftestRunner {
 
 impl SelftestRunner {
     /// Executes the cases in parallel, and leaves no processes behind.
-    fn all(&self, rows: &[&'static SelftestCase]) -> SelftestReport {
+    fn all(&self, cases: &[&'static SelftestCase]) -> SelftestReport {
         let next = AtomicUsize::new(0);
         let mut results = thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
-            for _ in 0..MAX_PARALLEL.min(rows.len()) {
+            for _ in 0..MAX_PARALLEL.min(cases.len()) {
                 let (sender, next) = (sender.clone(), &next);
                 scope.spawn(move || {
-                    while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let result = self.row(row);
+                    while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let result = self.case(case);
                         // The receiver exists until the last result.
                         let _ = sender.send(result);
                     }
@@ -177,12 +178,12 @@ impl SelftestRunner {
                     && !self.stop.load(Ordering::Relaxed)
                     && let Some(result) = results.last()
                 {
-                    eprint_safe(&format!("{}/{} {}", results.len(), rows.len(), result.line()));
+                    eprint_safe(&format!("{}/{} {}", results.len(), cases.len(), result.line()));
                 }
             }
             results
         });
-        results.sort_by_key(|result| rows.iter().position(|row| row.name == result.name));
+        results.sort_by_key(|result| cases.iter().position(|case| case.name == result.name));
         let survivors = self.strays();
         process::end_guards();
         if self.interactive && !self.stop.load(Ordering::Relaxed) {
@@ -205,33 +206,20 @@ impl SelftestRunner {
         }
     }
 
-    fn row(&self, row: &'static SelftestCase) -> CaseResult {
+    fn case(&self, case: &'static SelftestCase) -> CaseResult {
         let begun = Instant::now();
-        let deadline = (begun + ROW).min(self.begun + WHOLE);
-        let folder = self.folder.join(row.name);
-        let (verdict, levels) = self.verdict(row, &folder, deadline);
+        let deadline = (begun + CASE_TIMEOUT).min(self.begun + TOTAL_TIMEOUT);
+        let folder = self.folder.join(case.name);
+        let seen = CaseEnv::set(&folder, &self.program, case, deadline, &self.stop)
+            .and_then(|mut env| env.play(case));
+        let containment = seen.as_ref().ok().and_then(CaseObservation::containment);
         CaseResult {
-            name: row.name,
-            title: row.title,
-            verdict,
-            levels,
+            name: case.name,
+            title: case.title,
+            outcome: seen.and_then(|seen| expectations::judge(case, &seen)),
+            containment,
             took: begun.elapsed(),
             folder,
-        }
-    }
-
-    fn verdict(
-        &self,
-        row: &SelftestCase,
-        folder: &Path,
-        deadline: Instant,
-    ) -> (CaseVerdict, Option<observation::ProtectionLevels>) {
-        let stage = CaseEnv::set(folder, &self.program, row, deadline, &self.stop);
-        let seen = stage.and_then(|mut stage| stage.play(row));
-        match seen {
-            Ok(seen) => (expectations::judge(row, &seen).into(), seen.levels()),
-            Err(CaseError::NotHere(why)) => (CaseVerdict::NotTested { why }, None),
-            Err(trouble) => (CaseVerdict::from(trouble.miss()), None),
         }
     }
 }

@@ -32,9 +32,9 @@ enum TaskCommand {
     /// Create a task
     New(new::NewArgs),
     /// Write the instructions of a task with the agent, in this terminal
-    Setup(setup::SetupArgs),
+    Setup(conversation::ConversationArgs),
     /// Edit the instructions of a task with the agent, in this terminal
-    Edit(edit::EditArgs),
+    Edit(conversation::ConversationArgs),
     /// Ask the agent whether the instructions of a task are good enough
     Validate(validate::ValidateArgs),
     /// List the tasks of the project

@@ -1,5 +1,7 @@
 //! Parsers for values on the command line.
 
+use nightwright_core::permissions::rule;
+
 use crate::config::{self, FieldValue};
 
 /// Returns the parser of an option that sets a key: it accepts the same values as a file.
@@ -14,6 +16,20 @@ pub(super) fn text(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("some text; it is empty".to_owned()),
         _ => Ok(text.to_owned()),
+    }
+}
+
+/// Parses a rule for a tool. A rule that the agent program cannot read would allow nothing, and the
+/// run would be denied the same again. One with a leading dash would be an option of the program.
+pub(super) fn tool(text: &str) -> Result<String, String> {
+    if text.trim_start().starts_with('-') {
+        return Err("the name of a tool, which cannot begin with `-`".to_owned());
+    }
+    match rule::problem(text) {
+        Some(why) => Err(format!(
+            "a rule such as `WebSearch` or `Bash(npm install:*)`, one for each option: {why}"
+        )),
+        None => self::text(text),
     }
 }
 
@@ -63,12 +79,13 @@ mod tests {
             let matches = command().try_get_matches_from(["nightwright", "run", "-p", "x", option]);
             matches.and_then(|matches| Cli::from_arg_matches(&matches)).is_ok()
         };
-        for key in KEYS {
-            let Some(flag) = key.flag.filter(|flag| *flag != "--") else { continue };
-            let root = command();
-            let run = root.find_subcommand("run").expect("a command");
-            let is_it = |option: &clap::Arg| option.get_long() == flag.strip_prefix("--");
-            assert!(run.get_arguments().any(is_it), "`run` has no option {flag}");
+        let all = KEYS.iter().flat_map(|key| key.options.iter().map(move |option| (key, option)));
+        for (key, option) in all.filter(|(_, option)| option.long() != "--") {
+            let flag = option.long();
+            if option.fixed.is_some() {
+                assert!(is_allowed(flag), "{flag}");
+                continue;
+            }
             let (allowed, refused) = samples(key.kind);
             for text in allowed {
                 assert!(is_allowed(&format!("{flag}={text}")), "{flag}={text}");

@@ -2,8 +2,20 @@
 
 use nightwright_core::settings::{EvidenceKind, Settings};
 
-use super::keys::KEYS;
+use super::keys::{self, KEYS};
+use super::layer::ConfigLayer;
 use super::resolved::ResolvedConfig;
+
+impl ConfigLayer {
+    /// Sets the field of every key that the layer contains.
+    pub fn apply(&self, settings: &mut Settings) {
+        for (name, _, value) in self.iter() {
+            if let Some(set) = keys::find(name).and_then(|key| key.set) {
+                set(settings, value);
+            }
+        }
+    }
+}
 
 impl ResolvedConfig {
     /// Sets the field of every key. The evidence of the mode must already be set. A field whose key

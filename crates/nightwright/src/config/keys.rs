@@ -12,6 +12,8 @@ use nightwright_core::settings::Settings;
 use super::amounts::MIN_RUN_DURATION;
 use super::field::{Field, FieldValue, field};
 use super::kind::{Items, MAX_DURATION, ValueKind};
+use super::option::OptionGroup::{Agent, Completion, General, Limits, Output, Pace};
+use super::option::{KeyOption, switch, value};
 use super::value::ConfigValue;
 use crate::config::nearest::nearest;
 use crate::error::Failure;
@@ -29,8 +31,8 @@ pub struct Key {
     pub unset: &'static str,
     /// The environment variable that sets the key.
     pub env: &'static str,
-    /// The option of `nightwright run` that sets the key.
-    pub flag: Option<&'static str>,
+    /// The options of `nightwright run` that set the key.
+    pub options: &'static [KeyOption],
     /// Whether a project needs the user's approval to set it.
     pub gated: bool,
     pub about: &'static str,
@@ -48,7 +50,7 @@ enum KeyDefault {
 
 const fn key(name: &'static str, kind: ValueKind, env: &'static str, about: &'static str) -> Key {
     let (default, set) = (KeyDefault::None, None);
-    Key { name, kind, default, set, unset: "", env, flag: None, gated: false, about }
+    Key { name, kind, default, set, unset: "", env, options: &[], gated: false, about }
 }
 
 impl Key {
@@ -70,12 +72,26 @@ impl Key {
         Self { unset, ..self }
     }
 
-    const fn flag(self, flag: &'static str) -> Self {
-        Self { flag: Some(flag), ..self }
+    const fn options(self, options: &'static [KeyOption]) -> Self {
+        Self { options, ..self }
     }
 
     const fn gated(self) -> Self {
         Self { gated: true, ..self }
+    }
+
+    /// The option that takes a value of the key.
+    pub fn flag(&self) -> Option<&'static str> {
+        self.options.iter().find(|option| option.fixed.is_none()).map(KeyOption::long)
+    }
+
+    /// All options that set the key, without their values.
+    pub fn flags(&self) -> Vec<&'static str> {
+        let name = |option: &KeyOption| match option.long() {
+            "--" => "-- ARGS",
+            long => long,
+        };
+        self.options.iter().map(name).collect()
     }
 
     pub fn default_value(&self) -> Option<ConfigValue> {
@@ -123,7 +139,7 @@ pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// Parses the value of the option for this key; the error describes the allowed values.
+/// Parses the value of an option for this key; the error describes the allowed values.
 ///
 /// # Panics
 /// If there is no such key, or its values have another type. A test covers every option.
@@ -166,7 +182,7 @@ fn below(table: &str) -> Vec<&'static str> {
 }
 
 /// The value that selects the built-in review instructions.
-const BUILT_IN: &str = "builtin";
+pub(crate) const BUILT_IN: &str = "builtin";
 const MAX_COUNT: u32 = 1_000_000;
 const MAX_SMALL_COUNT: u32 = 1_000;
 const ANY_DURATION: ValueKind = ValueKind::Duration { least: Duration::ZERO, most: MAX_DURATION };
@@ -187,16 +203,16 @@ const USUAL_NOTICES: &str = "[\"setup_complete\", \"execution_start\", \"iterati
 #[rustfmt::skip]
 pub static KEYS: &[Key] = &[
     key("mode", ValueKind::Name, "NIGHTWRIGHT_MODE",
-        "Mode of tasks: the work of one iteration, and the claims of completion that count. Goals use `prompt` unless `--mode` is set.").set_by(set_mode).unset("`loop` for tasks, `prompt` for goals").flag("--mode"),
+        "How iterations work: `loop`, `iterative`, `plan`, `build`, `prompt`, or your own mode. Goals use `prompt` unless `--mode` is set.").set_by(set_mode).unset("`loop` for tasks, `prompt` for goals").options(&[value(General, "--mode <MODE>").common()]),
 
     key("limits.max_iterations", ValueKind::Count { least: 0, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_ITERATIONS",
-        "Stop after this many iterations (0: unlimited).").field(field!(limits.max_iterations)).unset("no limit").flag("--max-iterations"),
+        "Stop after this many iterations (0: unlimited).").field(field!(limits.max_iterations)).unset("no limit").options(&[value(Limits, "-m, --max-iterations <N>").common()]),
     key("limits.max_cost", ValueKind::Money, "NIGHTWRIGHT_MAX_COST",
-        "Stop when the total cost of the run reaches this amount, in US dollars.").field(field!(limits.max_cost)).unset("no limit").flag("--max-cost"),
+        "Stop when the total cost of the run reaches this amount, in US dollars.").field(field!(limits.max_cost)).unset("no limit").options(&[value(Limits, "--max-cost <USD>").common()]),
     key("limits.max_tokens", ValueKind::Tokens, "NIGHTWRIGHT_MAX_TOKENS",
-        "Stop when the run has used this many tokens: input, output and cache writes.").field(field!(limits.max_tokens)).unset("no limit").flag("--max-tokens"),
+        "Stop when the run has used a budget of this many tokens (input, output and cache writes); `agent.max_output_tokens` limits a single answer.").field(field!(limits.max_tokens)).unset("no limit").options(&[value(Limits, "--max-tokens <N>")]),
     key("limits.max_duration", ValueKind::Duration { least: MIN_RUN_DURATION, most: MAX_DURATION }, "NIGHTWRIGHT_MAX_DURATION",
-        "Stop after this much time of work; waits for usage limits and pauses do not count.").field(field!(limits.max_duration)).unset("no limit").flag("--max-duration"),
+        "Stop after this much time of work, such as `8h`; waits for usage limits and pauses do not count.").field(field!(limits.max_duration)).unset("no limit").options(&[value(Limits, "--max-duration <TIME>").common()]),
     key("limits.reserve", ValueKind::Percent { least: 0, most: 90 }, "NIGHTWRIGHT_RESERVE",
         "Percentage of cost and duration to reserve for one wrap-up iteration.").field(field!(limits.reserve)),
     key("limits.max_wait", ANY_DURATION, "NIGHTWRIGHT_MAX_WAIT",
@@ -207,32 +223,34 @@ pub static KEYS: &[Key] = &[
         "Start no iteration above this percentage of the account's seven-day quota, until the quota resets.").field(field!(limits.quota.seven_day)).unset("no limit below that of the account"),
 
     key("retry.max_retries", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_MAX_RETRIES",
-        "Retry up to this many times per iteration after transient failures.").field(field!(retry.max_retries)).flag("--max-retries"),
+        "Retry up to this many times per iteration after transient failures.").field(field!(retry.max_retries)).options(&[value(Pace, "--max-retries <N>")]),
     key("retry.delay", RETRY_DELAY, "NIGHTWRIGHT_RETRY_DELAY",
-        "Delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute.").field(field!(retry.delay)).flag("--retry-delay"),
+        "Delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute.").field(field!(retry.delay)).options(&[value(Pace, "--retry-delay <TIME>")]),
     key("retry.max_consecutive_errors", ValueKind::Count { least: 1, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_MAX_CONSECUTIVE_ERRORS",
         "End the run after this many consecutive failed iterations.").field(field!(retry.max_consecutive_errors)),
 
     key("stagnation.threshold", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_STAGNATION_THRESHOLD",
-        "End the run after this many consecutive idle iterations (0: never).").field(field!(progress.threshold)).flag("--stagnation-threshold"),
+        "End the run after this many consecutive iterations without progress (0: never).").field(field!(progress.threshold)).options(&[value(Pace, "--stagnation-threshold <N>")]),
 
     key("completion.detect", ValueKind::Bool, "NIGHTWRIGHT_COMPLETION_DETECT",
-        "Whether to detect claims of completion; if not, only limits, errors or a stop end the run.").default("true").flag("--no-detect"),
+        "Whether to detect claims of completion; if not, only limits, errors or a stop end the run.").default("true").options(&[
+            switch(Completion, "--no-detect", "false", "Ignore claims of completion: only limits, a stop or errors end the run")]),
     key("completion.signal", ValueKind::Text, "NIGHTWRIGHT_COMPLETION_SIGNAL",
-        "Exact phrase of the completion signal.").field(field!(completion.signal)).flag("--completion-signal"),
+        "Phrase that the agent prints as the completion signal.").field(field!(completion.signal)).options(&[value(Completion, "--completion-signal <TEXT>")]),
     key("completion.threshold", ValueKind::Count { least: 1, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_COMPLETION_THRESHOLD",
-        "Require the completion signal in this many consecutive iterations.").field(field!(completion.signal_threshold)).flag("--completion-threshold"),
+        "Require the completion signal in this many consecutive iterations.").field(field!(completion.signal_threshold)).options(&[value(Completion, "--completion-threshold <N>")]),
     key("completion.end_phrase", ValueKind::TextOrNothing, "NIGHTWRIGHT_COMPLETION_END_PHRASE",
         "Phrase that claims completion if it is in the last five lines of the agent's final message.").field(field!(completion.end_phrase)).unset("none"),
 
     key("verify.commands", ValueKind::List(Items::Texts), "NIGHTWRIGHT_VERIFY_COMMANDS",
-        "Commands that must pass before a claim of completion is accepted.").field(field!(verify.commands)).flag("--verify").gated(),
+        "Commands that must pass before the work counts as complete.").field(field!(verify.commands)).options(&[value(Completion, "--verify <CMD>").common()]).gated(),
     key("verify.pass_env", ValueKind::List(Items::Names), "NIGHTWRIGHT_VERIFY_PASS_ENV",
         "Variables to pass to checks and hooks although they look like credentials (`*_TOKEN`, `*_SECRET*`, `*_KEY`, `*_PASSWORD`) or are the agent's login; `*`: all.").field(field!(verify.pass_environment)).gated(),
     key("verify.timeout", POSITIVE_DURATION, "NIGHTWRIGHT_VERIFY_TIMEOUT",
         "Time limit for each of these commands.").field(field!(verify.timeout)),
     key("verify.baseline", ValueKind::DurationOrOff { least: Duration::from_secs(1) }, "NIGHTWRIGHT_VERIFY_BASELINE",
-        "Time limit for running these commands once before the first iteration; `off` skips that.").field(field!(verify.baseline)).flag("--no-baseline"),
+        "Time limit for running these commands once before the first iteration; `off` skips that.").field(field!(verify.baseline)).options(&[
+            switch(Completion, "--no-baseline", "off", "Do not run the checks before the first iteration")]),
     key("verify.rerun", ValueKind::Choice(&["once", "never"]), "NIGHTWRIGHT_VERIFY_RERUN",
         "Whether to run a failed command a second time.").field(field!(verify.rerun)),
     key("verify.model", ValueKind::Choice(&["auto", "always", "off"]), "NIGHTWRIGHT_VERIFY_MODEL",
@@ -249,28 +267,32 @@ pub static KEYS: &[Key] = &[
         "Time limit for one verdict.").field(field!(verify.model_timeout)).unset("1m, 2m or 10m, depending on `verify.depth`"),
 
     key("agent.command", ValueKind::TextOrNothing, "NIGHTWRIGHT_AGENT_COMMAND",
-        "Agent program to use instead of Claude Code: it reads the prompt on standard input and answers in plain text.").field(field!(agent.command)).unset("claude").flag("--agent-command").gated(),
+        "Program to use as the agent instead of Claude Code: it reads the prompt from standard input and answers in plain text.").field(field!(agent.command)).unset("claude").options(&[value(Agent, "--agent-command <CMD>")]).gated(),
     key("agent.args", ValueKind::List(Items::Any), "NIGHTWRIGHT_AGENT_ARGS",
-        "Additional arguments for the agent program, after those of nightwright.").field(field!(agent.arguments)).flag("--").gated(),
+        "Additional arguments for the agent program, after those of nightwright.").field(field!(agent.arguments)).options(&[value(Agent, "-- <ARGS>").common()]).gated(),
     key("agent.env", ValueKind::Variables, "NIGHTWRIGHT_AGENT_ENV",
         "Variables to set for the agent program; nightwright does not record their values.").default("{}").set_by(set_agent_environment).gated(),
     key("agent.pass_env", ValueKind::List(Items::Names), "NIGHTWRIGHT_AGENT_PASS_ENV",
         "Variables to pass to the agent program in addition to the usual ones; `*`: all.").field(field!(agent.pass_environment)).gated(),
     key("agent.permissions", ValueKind::Choice(Permissions::VALUES), "NIGHTWRIGHT_AGENT_PERMISSIONS",
-        "Permissions of the agent. `usual`: edit files and run the usual commands of this type of project. `edits` (or `acceptEdits`): edit files. `bypass` (or `bypassPermissions`): everything. `none`: the agent's own settings decide.").field(field!(agent.permissions)).flag("--permissions").gated(),
+        "Permissions of the agent. `usual`: edit files and run the usual commands of this type of project. `edits` (or `acceptEdits`): edit files. `bypass` (or `bypassPermissions`): everything. `none`: the agent's own settings decide.").field(field!(agent.permissions)).options(&[
+            value(Agent, "--permissions <LEVEL>").common(),
+            switch(Agent, "--dangerously-skip-permissions", "bypass", "Same as `--permissions bypass`")]).gated(),
     key("agent.allowed_tools", ValueKind::List(Items::Tools), "NIGHTWRIGHT_AGENT_ALLOWED_TOOLS",
-        "Tools that the agent may use without asking, such as `Bash(cargo test:*)`, in addition to those of `usual` or `edits`.").field(field!(agent.allowed_tools)).flag("--allowed-tools").gated(),
+        "Tools that the agent may use without asking, such as `Bash(cargo test:*)`, in addition to those of `usual` or `edits`.").field(field!(agent.allowed_tools)).options(&[
+            value(Agent, "--allowed-tools <TOOL>").help("Allow a tool, such as `Bash(cargo test:*)`, in addition to the permissions and the configuration")]).gated(),
     key("agent.disallowed_tools", ValueKind::List(Items::Tools), "NIGHTWRIGHT_AGENT_DISALLOWED_TOOLS",
-        "Tools that the agent may not use.").field(field!(agent.disallowed_tools)).flag("--disallowed-tools").gated(),
+        "Tools that the agent may not use.").field(field!(agent.disallowed_tools)).options(&[
+            value(Agent, "--disallowed-tools <TOOL>").help("Forbid a tool, in addition to the configuration")]).gated(),
     key("agent.settings", ValueKind::List(Items::Words(&["user", "project", "local"])), "NIGHTWRIGHT_AGENT_SETTINGS",
         "Settings of the agent program that apply.").field(field!(agent.sources)).gated(),
     key("agent.max_turns", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_TURNS",
-        "Maximum number of turns per attempt.").field(field!(model.max_turns)).unset("the agent's own choice").flag("--max-turns"),
+        "Maximum number of turns per attempt.").field(field!(model.max_turns)).unset("the agent's own choice").options(&[value(Agent, "--max-turns <N>")]),
     key("agent.max_output_tokens", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_OUTPUT_TOKENS",
         "Maximum number of tokens in one answer of the agent.").field(field!(agent.max_output_tokens)).unset("the agent's own choice"),
 
     key("model.name", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL",
-        "Model for the agent.").field(field!(model.name)).unset("the agent's own choice").flag("--model"),
+        "Model for the agent.").field(field!(model.name)).unset("the agent's own choice").options(&[value(Agent, "--model <MODEL>").common()]),
     key("model.escalate", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL_ESCALATE",
         "Model to switch to after three consecutive idle iterations.").field(field!(model.escalate)).unset("none"),
     key("model.fallback", ValueKind::TextOrNothing, "NIGHTWRIGHT_MODEL_FALLBACK",
@@ -279,7 +301,7 @@ pub static KEYS: &[Key] = &[
     key("deadlines.start", POSITIVE_DURATION, "NIGHTWRIGHT_START_TIMEOUT",
         "Kill an attempt that is not ready after this time.").field(field!(deadlines.start)),
     key("deadlines.idle", POSITIVE_DURATION, "NIGHTWRIGHT_IDLE_TIMEOUT",
-        "Kill an attempt that prints nothing for this long while no tool runs.").field(field!(deadlines.idle)).flag("--idle-timeout"),
+        "Kill an attempt that prints nothing for this long while no tool runs.").field(field!(deadlines.idle)).options(&[value(Pace, "--idle-timeout <TIME>")]),
     key("deadlines.tool", POSITIVE_DURATION, "NIGHTWRIGHT_TOOL_TIMEOUT",
         "Kill an attempt if one tool call takes this long.").field(field!(deadlines.tool)),
     key("deadlines.heartbeat", POSITIVE_DURATION, "NIGHTWRIGHT_HEARTBEAT_TIMEOUT",
@@ -287,10 +309,12 @@ pub static KEYS: &[Key] = &[
     key("deadlines.after_result", POSITIVE_DURATION, "NIGHTWRIGHT_AFTER_RESULT_TIMEOUT",
         "Kill the agent program if it still runs this long after its result.").field(field!(deadlines.after_result)),
     key("deadlines.attempt", ANY_DURATION, "NIGHTWRIGHT_TIMEOUT",
-        "Kill an attempt after this time (0: never).").field(field!(deadlines.attempt)).flag("--timeout"),
+        "Kill an attempt after this time (0: never).").field(field!(deadlines.attempt)).options(&[value(Pace, "--timeout <TIME>")]),
 
     key("delay", ANY_DURATION, "NIGHTWRIGHT_DELAY",
-        "Time to wait between iterations.").field(field!(delay)).flag("--delay"),
+        "Time to wait between iterations.").field(field!(delay)).options(&[
+            value(Pace, "-d, --delay <TIME>"),
+            switch(Pace, "--no-delay", "0", "Do not wait between iterations")]),
     key("keep_awake", ValueKind::Bool, "NIGHTWRIGHT_KEEP_AWAKE",
         "Whether to keep the machine awake (with `systemd-inhibit`) while a run works or waits.").default("true"),
     key("watchdog.respond", ValueKind::Choice(&["live", "next", "off"]), "NIGHTWRIGHT_WATCHDOG_RESPOND",
@@ -304,7 +328,8 @@ pub static KEYS: &[Key] = &[
     key("hooks.timeout", WHILE, "NIGHTWRIGHT_HOOKS_TIMEOUT",
         "Time limit for each hook.").field(field!(hooks.timeout)),
     key("review.prompt", ValueKind::TextOrNothing, "NIGHTWRIGHT_REVIEW_PROMPT",
-        "Prompt for a second agent that reviews and fixes each iteration with changes; `builtin`: the built-in prompt.").set_by(set_review).unset("no review").flag("--review-prompt"),
+        "Prompt for a second agent that reviews and fixes each iteration with changes; `builtin`: the built-in prompt.").set_by(set_review).unset("no review").options(&[
+            value(Completion, "-r, --review-prompt [<TEXT>]").help("Let a second agent review and fix each iteration with changes, with this prompt or the built-in one")]),
     key("principles.file", ValueKind::File, "NIGHTWRIGHT_PRINCIPLES_FILE",
         "File with the trade-off priorities. It must exist if the project, a task, a mode or the environment sets it.").default(".nightwright/principles.toml"),
     key("principles.collect", ValueKind::Bool, "NIGHTWRIGHT_PRINCIPLES_COLLECT",
@@ -314,7 +339,7 @@ pub static KEYS: &[Key] = &[
     key("prompt.agents_file", ValueKind::File, "NIGHTWRIGHT_AGENTS_FILE",
         "File with the project's instructions for the agent; the default file is optional, a file that you set must exist.").default(".nightwright/AGENTS.md"),
     key("notes.file", ValueKind::File, "NIGHTWRIGHT_NOTES_FILE",
-        "File for the notes from one iteration to the next.").field(field!(notes_file)).unset("`NOTES.md` of the task; for a goal `SHARED_TASK_NOTES.md`, or none in a mode with a checklist").flag("--notes-file"),
+        "File for the notes from one iteration to the next (empty: none).").field(field!(notes_file)).unset("`NOTES.md` of the task; for a goal `SHARED_TASK_NOTES.md`, or none in a mode with a checklist").options(&[value(Agent, "--notes-file <FILE>")]),
     key("commands.test", ValueKind::TextOrNothing, "NIGHTWRIGHT_COMMANDS_TEST",
         "Command that runs the tests. The agent sees it, and may run it with `agent.permissions = \"usual\"`.").field(field!(commands.test)).unset("none").gated(),
     key("commands.build", ValueKind::TextOrNothing, "NIGHTWRIGHT_COMMANDS_BUILD",
@@ -344,9 +369,12 @@ pub static KEYS: &[Key] = &[
     key("redact.patterns", ValueKind::List(Items::Patterns), "NIGHTWRIGHT_REDACT_PATTERNS",
         "Regular expressions; nightwright masks each match, or its group if there is one. Every layer adds to the list.").default("[]"),
     key("output.level", ValueKind::Choice(&["quiet", "progress", "verbose", "json"]), "NIGHTWRIGHT_OUTPUT",
-        "Amount of output; `json` prints the events of the journal on standard output.").default("progress").flag("--output"),
+        "Amount of output: `quiet` (only errors), `progress` (one line per event), `verbose` (also the agent's messages and tool calls), or `json` (the events of the journal, on standard output).").default("progress").options(&[
+            switch(Output, "-v, --verbose", "verbose", "Also show the messages and tool calls of the agent").common(),
+            switch(Output, "-q, --quiet", "quiet", "Show only errors").common(),
+            value(Output, "--output <LEVEL>")]),
     key("output.color", ValueKind::Choice(&["auto", "always", "never"]), "NIGHTWRIGHT_COLOR",
-        "Whether to use colors.").default("auto").flag("--color"),
+        "When to use colors; `auto`: on a terminal, unless the environment says otherwise.").default("auto").options(&[value(Output, "--color <WHEN>")]),
     key("logs.dir", ValueKind::File, "NIGHTWRIGHT_LOGS_DIR",
         "Folder below `.nightwright/` for a copy of the log of every run, such as `.nightwright/logs`.").unset("none"),
     key("logs.keep_runs", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_LOGS_KEEP_RUNS",

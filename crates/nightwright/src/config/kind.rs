@@ -338,6 +338,18 @@ impl ValueKind {
         found.and_then(|value| self.checked(value)).ok_or_else(allowed)
     }
 
+    /// Parses the value of an option: one item of a list, or a value that is not blank.
+    pub fn parse_option(self, text: &str) -> Result<ConfigValue, String> {
+        match self {
+            Self::List(items) if items.fit(text) => Ok(ConfigValue::List(vec![text.to_owned()])),
+            Self::List(Items::Tools) => {
+                Err("the name of a tool, which cannot begin with `-`".to_owned())
+            }
+            Self::List(_) | Self::TextOrNothing => Self::Text.parse(&[text]),
+            _ => self.parse(&[text]),
+        }
+    }
+
     fn parse_toml(self, text: &str) -> Result<ConfigValue, String> {
         let value = DeValue::parse(text.trim())
             .map_err(|error| format!("{} (as TOML: {})", self.allowed(), error.message()))?;

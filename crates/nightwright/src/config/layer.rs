@@ -180,6 +180,7 @@ impl ConfigLayer {
                         "works_on",
                         "goal",
                         "idle_outcome",
+                        "commits",
                         "excuse",
                         "defaults",
                     ];
@@ -246,7 +247,7 @@ impl ConfigLayer {
         let key = known(key);
         let origin = match &self.origin {
             ValueOrigin::Environment(_) => ValueOrigin::Environment(key.env),
-            ValueOrigin::Flag(_) => ValueOrigin::Flag(key.flag.unwrap_or_default()),
+            ValueOrigin::Flag(_) => ValueOrigin::Flag(key.flag().unwrap_or_default()),
             ValueOrigin::BuiltIn
             | ValueOrigin::Mode(_)
             | ValueOrigin::User(_)
@@ -268,6 +269,11 @@ impl ConfigLayer {
         self.put(known(key), ValueOrigin::Flag(flag), value.into());
     }
 
+    /// Adds the values of another layer, which override those of this one.
+    pub fn extend(&mut self, other: &Self) {
+        self.values.extend(other.values.iter().map(|(key, value)| (*key, value.clone())));
+    }
+
     fn put(&mut self, key: &'static Key, origin: ValueOrigin, value: ConfigValue) {
         assert!(key.kind.holds(&value), "`{}` is not a valid {}", key.name, key.kind.name());
         self.values.insert(key.name, (origin, value));
@@ -280,6 +286,10 @@ impl ConfigLayer {
 
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ValueOrigin, &ConfigValue)> {
         self.values.iter().map(|(key, (origin, value))| (*key, origin, value))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
     }
 
     pub fn origin(&self) -> &ValueOrigin {
@@ -295,13 +305,6 @@ impl ConfigLayer {
     #[must_use]
     pub fn without(mut self, keys: &[&str]) -> Self {
         self.values.retain(|key, _| !keys.contains(key));
-        self
-    }
-
-    /// Removes the keys that need the user's approval.
-    #[must_use]
-    pub fn without_gated(mut self) -> Self {
-        self.values.retain(|key, _| !known(key).gated);
         self
     }
 }

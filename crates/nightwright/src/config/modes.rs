@@ -7,7 +7,7 @@ use nightwright_core::display::one_line;
 use nightwright_core::mode::{EMBEDDED, EmbeddedMode, ModeDefinition};
 
 use crate::config::ConfigLayer;
-use crate::config::nearest::nearest;
+use crate::config::nearest::known_names;
 use crate::error::Failure;
 use crate::files;
 use crate::task::TaskName;
@@ -100,11 +100,9 @@ pub fn check(project: &Path, name: &str) -> Result<(), Failure> {
     if known.iter().any(|known| known == name) {
         return Ok(());
     }
-    let near = nearest(name, known.iter().map(String::as_str));
-    let meant = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let names: Vec<_> = known.iter().map(String::as_str).collect();
     let shown = one_line(name, 80);
-    Err(Failure::usage(format!("unknown mode `{shown}`"))
-        .hint(format!("{meant}choose one of {}", known.join(", "))))
+    Err(Failure::usage(format!("unknown mode `{shown}`")).hint(known_names(name, &names)))
 }
 
 /// The path of a project's override of a mode's file.

@@ -19,6 +19,15 @@ pub(crate) fn nearest<'a>(
     (steps <= 2.max(word.chars().count() / 3).min(5)).then_some(candidate)
 }
 
+/// Returns the hint for an unknown name: the closest known one, and all of them.
+pub(crate) fn known_names(word: &str, names: &[&str]) -> String {
+    let all = format!("choose one of {}", names.join(", "));
+    match nearest(word, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? {all}"),
+        None => all,
+    }
+}
+
 fn plain(text: &str) -> String {
     text.to_lowercase().replace('-', "_")
 }

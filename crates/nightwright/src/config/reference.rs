@@ -44,11 +44,11 @@ fn entry(text: &mut String, key: &Key) {
         None => writeln!(text, "- default: not set ({})", key.unset),
     };
     let _ = write!(text, "- environment: `{}`", key.env);
-    let _ = match key.flag {
-        Some("--") => writeln!(text, "; flag: the arguments after `--`"),
-        Some(flag) => writeln!(text, "; flag: `{flag}`"),
-        None => writeln!(text),
-    };
+    let flags: Vec<_> = key.flags().iter().map(|flag| format!("`{flag}`")).collect();
+    if !flags.is_empty() {
+        let _ = write!(text, "; flag: {}", flags.join(", "));
+    }
+    text.push('\n');
 }
 
 /// Generates the page `docs/reference/environment.md`.

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use clap::ValueEnum as _;
-
 use super::keys::KEYS;
 use super::layer::ConfigLayer;
 use super::origin::ValueOrigin;
@@ -77,14 +75,12 @@ impl ResolvedConfig {
 
     /// The verbosity of the output.
     pub fn level(&self) -> OutputLevel {
-        let level = self.get_text("output.level").map(|word| OutputLevel::from_str(word, false));
-        level.and_then(Result::ok).unwrap_or_default()
+        self.get_text("output.level").and_then(OutputLevel::named).unwrap_or_default()
     }
 
     /// Whether the output is coloured.
     pub fn color(&self) -> ColorChoice {
-        let color = self.get_text("output.color").map(|word| ColorChoice::from_str(word, false));
-        color.and_then(Result::ok).unwrap_or_default()
+        self.get_text("output.color").and_then(ColorChoice::named).unwrap_or_default()
     }
 
     /// Whether the machine is kept awake during a run.

@@ -364,7 +364,7 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     let resolved = ResolvedConfig::new([layer(ANOTHER), project.clone()]);
     // A file contains either one address or several.
     assert_eq!(resolved.gated().len(), gated.len() - 1);
-    assert_eq!(ResolvedConfig::new([layer(ANOTHER), project.without_gated()]).gated(), []);
+    assert_eq!(ResolvedConfig::new([layer(ANOTHER), project.without(&gated)]).gated(), []);
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub fn check(person: &mut dyn Prompter, command: &str) -> Result<bool, NoAnswer>
     yes(person, &format!("Use `{command}` as the check? [Y/n] "))
 }
 
-fn yes(person: &mut dyn Prompter, question: &str) -> Result<bool, NoAnswer> {
+pub(crate) fn yes(person: &mut dyn Prompter, question: &str) -> Result<bool, NoAnswer> {
     loop {
         let answer = person.ask(question)?;
         match answer.trim().to_lowercase().as_str() {
@@ -130,5 +130,7 @@ pub const BYPASS_WARNING: &str = "warning: the agent can run any command on this
                                   any of your files and send anything anywhere; use this only in \
                                   a container or a virtual machine";
 
+#[cfg(test)]
+pub(crate) mod scripted;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,6 @@ use std::io::{self, Write};
 
 use nightwright_core::display::is_unsafe;
 use nightwright_core::journal::JournalLine;
-use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::units::RunId;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -56,10 +55,6 @@ impl Reporter for JsonReporter {
         self.out.write_all(b"\n")
     }
 
-    fn message(&mut self, _: Speaker, _: &AgentMessage<'_>) -> io::Result<()> {
-        Ok(())
-    }
-
     fn raw(&mut self, speaker: Speaker, line: &[u8]) -> io::Result<()> {
         match self.wants {
             ReporterInput::Events => return Ok(()),
@@ -67,11 +62,6 @@ impl Reporter for JsonReporter {
         }
         let run = self.run.as_ref().map_or("", |run| run.0.as_str());
         writeln!(self.out, "{}", agent_line(run, speaker, line))
-    }
-
-    /// Notes are left out: the output contains only data.
-    fn note(&mut self, _: &str) -> io::Result<()> {
-        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -50,13 +50,15 @@ pub use style::{ColorChoice, OutputCapabilities, Style};
 pub trait Reporter {
     /// Takes an event from before this process took over the run. It is already shown, so the
     /// reporter only updates its state.
-    fn past(&mut self, line: &JournalLine);
+    fn past(&mut self, _: &JournalLine) {}
 
     /// Shows an event. `raw` is its journal line, without the newline.
     fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()>;
 
     /// Shows a message of the agent.
-    fn message(&mut self, speaker: Speaker, message: &AgentMessage<'_>) -> io::Result<()>;
+    fn message(&mut self, _: Speaker, _: &AgentMessage<'_>) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Takes a raw line of the agent's output, before the messages decoded from it.
     fn raw(&mut self, _: Speaker, _: &[u8]) -> io::Result<()> {
@@ -64,13 +66,19 @@ pub trait Reporter {
     }
 
     /// Shows a note about the output itself.
-    fn note(&mut self, text: &str) -> io::Result<()>;
+    fn note(&mut self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Writes out everything buffered so far.
-    fn flush(&mut self) -> io::Result<()>;
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// The input that the reporter needs; decoding the agent's messages has a cost.
-    fn wants(&self) -> ReporterInput;
+    fn wants(&self) -> ReporterInput {
+        ReporterInput::Events
+    }
 
     /// Updates output that depends on the current time.
     fn tick(&mut self, _: Timestamp) -> io::Result<()> {
@@ -109,23 +117,33 @@ pub enum Speaker {
 }
 
 /// The amount of output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputLevel {
-    /// Only errors
+    /// Only errors.
     Quiet,
-    /// One line per event
+    /// One line per event.
     #[default]
     Progress,
-    /// Also the messages and tool calls of the agent
+    /// Also the messages and tool calls of the agent.
     Verbose,
-    /// Events of the journal as JSON, one per line
+    /// Events of the journal as JSON, one per line.
     Json,
     /// Events of the journal, and every line of the agent's output.
-    #[value(skip)]
     JsonMessages,
 }
 
 impl OutputLevel {
+    /// Returns the level with this name in the configuration.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "quiet" => Some(Self::Quiet),
+            "progress" => Some(Self::Progress),
+            "verbose" => Some(Self::Verbose),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
     /// Whether messages other than errors are shown.
     pub fn shows_messages(self) -> bool {
         match self {
@@ -158,25 +176,7 @@ type BufferedOutput = BufWriter<Box<dyn Write + Send>>;
 struct QuietReporter;
 
 impl Reporter for QuietReporter {
-    fn past(&mut self, _: &JournalLine) {}
-
     fn event(&mut self, _: &JournalLine, _: &[u8]) -> io::Result<()> {
         Ok(())
-    }
-
-    fn message(&mut self, _: Speaker, _: &AgentMessage<'_>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn note(&mut self, _: &str) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn wants(&self) -> ReporterInput {
-        ReporterInput::Events
     }
 }

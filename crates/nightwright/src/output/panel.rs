@@ -138,9 +138,14 @@ fn progress(
     if let Some(mean) = outlook.mean {
         parts.add(6, format!("{} each", human(whole(mean))));
     }
-    let Some((done, total)) = done.filter(|(_, total)| *total > 0) else {
-        return parts.fit(width, style);
-    };
+    match done.filter(|(_, total)| *total > 0) {
+        Some(done) => with_bar(done, parts, width, style),
+        None => parts.fit(width, style),
+    }
+}
+
+/// Puts a bar before the parts, if both fit.
+fn with_bar((done, total): (u32, u32), parts: PanelParts, width: usize, style: &Style) -> String {
     let size = (width / 8).clamp(BAR.0, BAR.1);
     let bar = bar(done, total, size.min(width), style);
     match width.checked_sub(size + 1) {
@@ -204,15 +209,7 @@ fn what(
         Activity::Between => parts.add(0, "the next iteration is about to begin".to_owned()),
         Activity::Ended => {}
     }
-    match view.stop {
-        Some(StopWhen::AfterIteration) if view.in_iteration().is_some() => {
-            parts.inked(1, Some(TextColor::Mixed), "stopping after this iteration".to_owned());
-        }
-        Some(StopWhen::AfterIteration | StopWhen::Now) => {
-            parts.inked(1, Some(TextColor::Mixed), "stopping".to_owned());
-        }
-        None => {}
-    }
+    stopping(&mut parts, view);
     match activity {
         Activity::Working { .. } | Activity::Asking { .. } => {
             if let Some(silent) = doing.silent {
@@ -231,6 +228,19 @@ fn what(
         | Activity::Ended => {}
     }
     parts
+}
+
+/// Adds that the run is about to stop.
+fn stopping(parts: &mut PanelParts, view: &RunView) {
+    match view.stop {
+        Some(StopWhen::AfterIteration) if view.in_iteration().is_some() => {
+            parts.inked(1, Some(TextColor::Mixed), "stopping after this iteration".to_owned());
+        }
+        Some(StopWhen::AfterIteration | StopWhen::Now) => {
+            parts.inked(1, Some(TextColor::Mixed), "stopping".to_owned());
+        }
+        None => {}
+    }
 }
 
 /// The line with the available keys.

@@ -32,15 +32,27 @@ pub struct Style {
 }
 
 /// The user's choice of colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
-    /// On a terminal, unless the environment says otherwise
+    /// On a terminal, unless the environment says otherwise.
     #[default]
     Auto,
-    /// Even without a terminal
+    /// Even without a terminal.
     Always,
-    /// Not even on a terminal
+    /// Not even on a terminal.
     Never,
+}
+
+impl ColorChoice {
+    /// Returns the choice with this name in the configuration.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "always" => Some(Self::Always),
+            "never" => Some(Self::Never),
+            _ => None,
+        }
+    }
 }
 
 /// The properties of the output stream, from the environment.

@@ -29,7 +29,7 @@ pub struct Script {
     /// One scene per attempt.
     pub attempt: Vec<Scene>,
     /// One scene per verification.
-    #[serde(deserialize_with = "rulings")]
+    #[serde(deserialize_with = "scenes::<RawVerdictScene, _>")]
     pub verify: Vec<Scene>,
     /// One scene per review.
     pub review: Vec<Scene>,
@@ -38,7 +38,7 @@ pub struct Script {
     /// One scene per conflict of principles.
     pub council: Vec<Scene>,
     /// One scene per validation of instructions.
-    #[serde(deserialize_with = "judgements")]
+    #[serde(deserialize_with = "scenes::<RawValidateScene, _>")]
     pub validate: Vec<Scene>,
 }
 
@@ -241,6 +241,23 @@ pub enum ScriptVerdict {
     Unreadable,
 }
 
+/// The form of a scene with separate keys in place of `end`.
+trait SceneForm: for<'de> Deserialize<'de> {
+    fn scene(self) -> Result<Scene, String>;
+}
+
+fn scenes<'de, R: SceneForm, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Scene>, D::Error> {
+    struct Formed<R>(Scene, PhantomData<R>);
+    impl<'de, R: SceneForm> Deserialize<'de> for Formed<R> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            through(deserializer, |raw: R| raw.scene().map(|scene| Self(scene, PhantomData)))
+        }
+    }
+    Ok(Vec::<Formed<R>>::deserialize(deserializer)?.into_iter().map(|formed| formed.0).collect())
+}
+
 /// A scene of `[[verify]]`, which has separate keys for the verdict.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -256,28 +273,20 @@ struct RawVerdictScene {
     end: Option<SceneEnd>,
 }
 
-fn rulings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::Error> {
-    struct VerdictScene(Scene);
-    impl<'de> Deserialize<'de> for VerdictScene {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            through(deserializer, |raw: RawVerdictScene| ruling(raw).map(VerdictScene))
-        }
+impl SceneForm for RawVerdictScene {
+    fn scene(self) -> Result<Scene, String> {
+        let RawVerdictScene { verdict, reason, missing, model, cost, tokens, steps, end } = self;
+        let end = match (verdict, end) {
+            (Some(verdict), None) => SceneEnd::Verdict { verdict, reason, missing },
+            (None, Some(end)) if reason.is_empty() && missing.is_empty() => end,
+            (None, Some(_)) => return Err("`reason` and `missing` need a `verdict`".to_owned()),
+            (Some(_), Some(_)) => return Err("either `verdict` or `end`, not both".to_owned()),
+            (None, None) => {
+                return Err("needs a `verdict` (\"yes\", \"no\" or \"unreadable\")".to_owned());
+            }
+        };
+        Ok(Scene { model, cost, tokens, steps, end, replies: Vec::new() })
     }
-    Ok(Vec::<VerdictScene>::deserialize(deserializer)?.into_iter().map(|one| one.0).collect())
-}
-
-fn ruling(raw: RawVerdictScene) -> Result<Scene, String> {
-    let RawVerdictScene { verdict, reason, missing, model, cost, tokens, steps, end } = raw;
-    let end = match (verdict, end) {
-        (Some(verdict), None) => SceneEnd::Verdict { verdict, reason, missing },
-        (None, Some(end)) if reason.is_empty() && missing.is_empty() => end,
-        (None, Some(_)) => return Err("`reason` and `missing` need a `verdict`".to_owned()),
-        (Some(_), Some(_)) => return Err("either `verdict` or `end`, not both".to_owned()),
-        (None, None) => {
-            return Err("needs a `verdict` (\"yes\", \"no\" or \"unreadable\")".to_owned());
-        }
-    };
-    Ok(Scene { model, cost, tokens, steps, end, replies: Vec::new() })
 }
 
 /// A scene of `[[validate]]`, which has separate keys for the criteria.
@@ -294,29 +303,21 @@ struct RawValidateScene {
     end: Option<SceneEnd>,
 }
 
-fn judgements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::Error> {
-    struct ValidateScene(Scene);
-    impl<'de> Deserialize<'de> for ValidateScene {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            through(deserializer, |raw: RawValidateScene| judgement(raw).map(ValidateScene))
+impl SceneForm for RawValidateScene {
+    fn scene(self) -> Result<Scene, String> {
+        let RawValidateScene { fail, reason, model, cost, tokens, steps, end } = self;
+        let known = |id: &str| CRITERIA.iter().any(|criterion| criterion.id == id);
+        if let Some(unknown) = fail.iter().find(|id| !known(id)) {
+            let ids = CRITERIA.map(|criterion| criterion.id).join(", ");
+            return Err(format!("`{unknown}` is not a criterion; the criteria are {ids}"));
         }
+        let end = match end {
+            None => SceneEnd::Answer(validation::answer(&fail, &reason)),
+            Some(end) if fail.is_empty() && reason.is_empty() => end,
+            Some(_) => return Err("either `fail` and `reason` or `end`, not both".to_owned()),
+        };
+        Ok(Scene { model, cost, tokens, steps, end, replies: Vec::new() })
     }
-    Ok(Vec::<ValidateScene>::deserialize(deserializer)?.into_iter().map(|one| one.0).collect())
-}
-
-fn judgement(raw: RawValidateScene) -> Result<Scene, String> {
-    let RawValidateScene { fail, reason, model, cost, tokens, steps, end } = raw;
-    let known = |id: &str| CRITERIA.iter().any(|criterion| criterion.id == id);
-    if let Some(unknown) = fail.iter().find(|id| !known(id)) {
-        let ids = CRITERIA.map(|criterion| criterion.id).join(", ");
-        return Err(format!("`{unknown}` is not a criterion; the criteria are {ids}"));
-    }
-    let end = match end {
-        None => SceneEnd::Answer(validation::answer(&fail, &reason)),
-        Some(end) if fail.is_empty() && reason.is_empty() => end,
-        Some(_) => return Err("either `fail` and `reason` or `end`, not both".to_owned()),
-    };
-    Ok(Scene { model, cost, tokens, steps, end, replies: Vec::new() })
 }
 
 /// Deserializes a table into a raw form and converts it inside the visitor, so that conversion

@@ -22,7 +22,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::name::TaskName;
 use super::{ProjectRuns, Task, TaskLock, TaskState, already_there};
-use crate::config::nearest::nearest;
+use crate::config::nearest::known_names;
 use crate::error::{Failure, chain};
 use crate::files::{self, FileError, Removed, Staging};
 
@@ -194,12 +194,10 @@ pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
     let mut names: Vec<_> = all.iter().map(|archived| archived.name.as_str()).collect();
     names.dedup();
     let failure = Failure::usage(format!("there is no archive of `{shown}`"));
-    Err(match nearest(reference, names.iter().copied()) {
-        _ if names.is_empty() => failure.and(&format!("`{FOLDER}` has no archives")),
-        Some(near) => {
-            failure.hint(format!("did you mean `{near}`? choose one of {}", names.join(", ")))
-        }
-        None => failure.hint(format!("choose one of {}", names.join(", "))),
+    Err(if names.is_empty() {
+        failure.and(&format!("`{FOLDER}` has no archives"))
+    } else {
+        failure.hint(known_names(reference, &names))
     })
 }
 

@@ -4,14 +4,14 @@
 //! are next to the user's configuration. A project's template has priority.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::name::TaskName;
 use super::{INSTRUCTIONS, MAX_TEXT_BYTES, SETTINGS, TODO, Task, uncheck_all};
-use crate::config::nearest::nearest;
+use crate::config;
+use crate::config::nearest::known_names;
 use crate::error::Failure;
 use crate::files::{self, FileError, Removed, Staging};
 
@@ -23,8 +23,8 @@ const FILES: [&str; 3] = [INSTRUCTIONS, TODO, SETTINGS];
 pub struct TemplateStore {
     owner: TemplateScope,
     /// Files outside this folder are neither read nor written.
-    ground: PathBuf,
-    /// The folder of templates, relative to `ground`.
+    root: PathBuf,
+    /// The folder of templates, relative to `root`.
     folder: &'static str,
 }
 
@@ -43,7 +43,7 @@ pub struct Template {
     pub name: TaskName,
     /// Whether it belongs to the project or the user.
     pub owner: TemplateScope,
-    shelf: TemplateStore,
+    store: TemplateStore,
 }
 
 impl TemplateScope {
@@ -59,14 +59,14 @@ impl TemplateScope {
 impl TemplateStore {
     /// Returns the templates of a project.
     pub fn of_project(project: &Path) -> Self {
-        let ground = project.to_owned();
-        Self { owner: TemplateScope::Project, ground, folder: ".nightwright/templates" }
+        let root = project.to_owned();
+        Self { owner: TemplateScope::Project, root, folder: ".nightwright/templates" }
     }
 
     /// Returns the user's templates, located by the environment.
     pub fn of_user() -> Result<Self, Failure> {
-        let ground = user_folder(env::var_os)?;
-        Ok(Self { owner: TemplateScope::User, ground, folder: "templates" })
+        let root = user_folder()?;
+        Ok(Self { owner: TemplateScope::User, root, folder: "templates" })
     }
 
     /// Returns all stores in order of priority. Without a home folder, there are no templates of
@@ -82,24 +82,24 @@ impl TemplateStore {
     }
 
     fn get(&self, name: &TaskName) -> Result<Option<Template>, Failure> {
-        if !self.ground.is_dir() {
+        if !self.root.is_dir() {
             return Ok(None);
         }
-        let there = files::folder_inside(&self.ground, &self.relative(name))
+        let there = files::folder_inside(&self.root, &self.relative(name))
             .map_err(|error| Failure::because(&error))?;
-        let template = || Template { name: name.clone(), owner: self.owner, shelf: self.clone() };
+        let template = || Template { name: name.clone(), owner: self.owner, store: self.clone() };
         Ok(there.then(template))
     }
 
     fn list(&self) -> Result<Vec<Template>, Failure> {
-        let folder = self.ground.join(self.folder);
+        let folder = self.root.join(self.folder);
         let cant = |source| Failure::because(&FileError::Read { path: folder.clone(), source });
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(cant(error)),
         };
-        files::check_inside(&self.ground, &folder).map_err(|error| Failure::because(&error))?;
+        files::check_inside(&self.root, &folder).map_err(|error| Failure::because(&error))?;
         let mut all = Vec::new();
         for entry in entries {
             let name = entry.map_err(cant)?.file_name();
@@ -131,15 +131,15 @@ impl TemplateStore {
         if replaced.is_none() && self.get(name)?.is_some() {
             return Err(already_there(name));
         }
-        let place = self.ground.join(self.relative(name));
+        let place = self.root.join(self.relative(name));
         let mut removed = None;
         let mut make = || {
             if self.owner == TemplateScope::User {
                 let path = place.clone();
-                fs::create_dir_all(&self.ground)
+                fs::create_dir_all(&self.root)
                     .map_err(|source| FileError::Write { path, source })?;
             }
-            files::check_inside(&self.ground, &place)?;
+            files::check_inside(&self.root, &place)?;
             let staging = Staging::new(&place)?;
             for (file, text) in &contents {
                 let text = if *file == TODO { uncheck_all(text) } else { text.clone() };
@@ -154,22 +154,22 @@ impl TemplateStore {
         make().map_err(|error| {
             if error.is_taken() { already_there(name) } else { Failure::because(&error) }
         })?;
-        Ok((Template { name: name.clone(), owner: self.owner, shelf: self.clone() }, removed))
+        Ok((Template { name: name.clone(), owner: self.owner, store: self.clone() }, removed))
     }
 }
 
 impl Template {
     /// Returns the path of its folder.
     pub fn folder(&self) -> PathBuf {
-        self.shelf.ground.join(self.shelf.relative(&self.name))
+        self.store.root.join(self.store.relative(&self.name))
     }
 
     /// Returns its files with their contents, by name.
     pub fn contents(&self) -> Result<Vec<(&'static str, String)>, Failure> {
         let mut contents = Vec::new();
         for file in FILES {
-            let relative = self.shelf.relative(&self.name).join(file);
-            let bytes = files::read_inside(&self.shelf.ground, &relative, MAX_TEXT_BYTES)
+            let relative = self.store.relative(&self.name).join(file);
+            let bytes = files::read_inside(&self.store.root, &relative, MAX_TEXT_BYTES)
                 .map_err(|error| Failure::because(&error))?;
             let Some(bytes) = bytes else { continue };
             let text = String::from_utf8(bytes).map_err(|_| {
@@ -233,8 +233,8 @@ pub fn name(text: &str) -> Result<TaskName, Failure> {
 /// Returns all templates by name; of two with the same name, the project's comes first.
 pub fn list(project: &Path) -> Result<Vec<Template>, Failure> {
     let mut all = Vec::new();
-    for shelf in TemplateStore::all(project) {
-        all.extend(shelf.list()?);
+    for store in TemplateStore::all(project) {
+        all.extend(store.list()?);
     }
     // A stable sort keeps the one with priority first.
     all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -247,24 +247,21 @@ pub fn find(project: &Path, name: &TaskName) -> Result<Template, Failure> {
 }
 
 /// Finds a template by name in the first of these stores that has it.
-pub fn find_on(shelves: &[TemplateStore], name: &TaskName) -> Result<Template, Failure> {
+pub fn find_on(stores: &[TemplateStore], name: &TaskName) -> Result<Template, Failure> {
     let mut there = Vec::new();
-    for shelf in shelves {
-        if let Some(template) = shelf.get(name)? {
+    for store in stores {
+        if let Some(template) = store.get(name)? {
             return Ok(template);
         }
-        there.extend(shelf.list().unwrap_or_default());
+        there.extend(store.list().unwrap_or_default());
     }
     let failure = Failure::usage(format!("there is no template `{name}`"));
     let names: Vec<_> = there.iter().map(|template| template.name.as_str()).collect();
-    Err(match nearest(name.as_str(), names.iter().copied()) {
-        _ if names.is_empty() => failure
-            .hint("run `nightwright task template save TASK` to save the instructions of a task"),
-        Some(near) => {
-            failure.hint(format!("did you mean `{near}`? choose one of {}", names.join(", ")))
-        }
-        None => failure.hint(format!("choose one of {}", names.join(", "))),
-    })
+    Err(failure.hint(if names.is_empty() {
+        "run `nightwright task template save TASK` to save the instructions of a task".to_owned()
+    } else {
+        known_names(name.as_str(), &names)
+    }))
 }
 
 fn already_there(name: &TaskName) -> Failure {
@@ -273,14 +270,11 @@ fn already_there(name: &TaskName) -> Failure {
 }
 
 /// Returns the folder of the user's configuration.
-fn user_folder(variable: impl Fn(&'static str) -> Option<OsString>) -> Result<PathBuf, Failure> {
-    for (name, below) in [("XDG_CONFIG_HOME", "nightwright"), ("HOME", ".config/nightwright")] {
-        // An empty variable counts as not set, and a relative path must be ignored.
-        let value = variable(name).map(PathBuf::from).filter(|value| value.is_absolute());
-        if let Some(value) = value {
-            return Ok(value.join(below));
-        }
-    }
-    Err(Failure::trouble("neither `XDG_CONFIG_HOME` nor `HOME` is set to an absolute path")
-        .hint("set one of them to use templates for all projects"))
+fn user_folder() -> Result<PathBuf, Failure> {
+    let file = config::user_file(|name| env::var_os(name));
+    let folder = file.as_deref().and_then(Path::parent).map(Path::to_owned);
+    folder.ok_or_else(|| {
+        Failure::trouble("neither `XDG_CONFIG_HOME` nor `HOME` is set to an absolute path")
+            .hint("set one of them to use templates for all projects")
+    })
 }

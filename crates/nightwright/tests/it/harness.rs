@@ -40,6 +40,17 @@ impl TestEnv {
         Self { folder }
     }
 
+    /// An environment with these files in its project.
+    pub(crate) fn with_files(files: &[(&str, &str)]) -> Self {
+        let env = Self::new();
+        for (name, text) in files {
+            let path = env.project().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        env
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -342,21 +342,26 @@ fn a_change_during_the_run_takes_no_effect_in_it() {
     assert_eq!(seen(&env, "ran"), "mine\nmine\nmine\n");
 }
 
+/// Starts a run and kills nightwright while the agent waits for the file `go`.
+fn kill_at_work(env: &TestEnv) {
+    let script = r#"
+[[attempt]]
+steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
+end = { result = "Some of it." }
+"#;
+    let mut child = command(env, script, &["-m", "1"]).spawn().unwrap();
+    env.wait_for("agent_ready");
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+}
+
 #[test]
 fn a_run_that_continues_has_the_hooks_that_it_began_with() {
     let env = project();
     hook(&env, "started", "echo started >> SEEN/ran");
     hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
     hook(&env, "finished", "echo $NIGHTWRIGHT_FINISH_TYPE >> SEEN/ran");
-    let script = r#"
-[[attempt]]
-steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
-end = { result = "Some of it." }
-"#;
-    let mut child = command(&env, script, &["-m", "1"]).spawn().unwrap();
-    env.wait_for("agent_ready");
-    send(&child, Signal::KILL);
-    child.wait().unwrap();
+    kill_at_work(&env);
     hook(&env, "iteration_finished", "echo other >> SEEN/ran");
     env.file("go", "");
     env.run(&["resume"]).exits(0);
@@ -399,15 +404,7 @@ fn a_run_that_continues_refuses_copies_that_are_not_what_was_approved() {
     let env = project();
     hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
     hook(&env, "finished", "echo end >> SEEN/ran");
-    let script = r#"
-[[attempt]]
-steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
-end = { result = "Some of it." }
-"#;
-    let mut child = command(&env, script, &["-m", "1"]).spawn().unwrap();
-    env.wait_for("agent_ready");
-    send(&child, Signal::KILL);
-    child.wait().unwrap();
+    kill_at_work(&env);
     let evil = format!("#!/bin/sh\necho evil >> {}\n", env.path("seen/ran").display());
     fs::write(env.runs()[0].join("hooks/iteration_finished"), evil).unwrap();
     env.file("go", "");

@@ -14,16 +14,6 @@ use super::terminal::Terminal;
 
 const CONFIG: &str = ".nightwright/config.toml";
 
-fn with(files: &[(&str, &str)]) -> TestEnv {
-    let env = TestEnv::new();
-    for (name, text) in files {
-        let path = env.project().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    env
-}
-
 fn text(env: &TestEnv, name: &str) -> String {
     fs::read_to_string(env.project().join(name)).unwrap()
 }
@@ -63,7 +53,7 @@ fn tree(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
-    let env = with(&[("Cargo.toml", "[package]\nname = \"a\"\n")]);
+    let env = TestEnv::with_files(&[("Cargo.toml", "[package]\nname = \"a\"\n")]);
     let output = env.run(&["init"]).exits(0).says(&[
         "Project type: cargo (`Cargo.toml`)",
         "Not a terminal: using the detected commands and the permissions `usual`.",
@@ -108,7 +98,7 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
 #[test]
 fn an_npm_project_gets_the_scripts_that_it_has() {
     let package = r#"{"scripts": {"test": "vitest run", "lint": "eslint ."}}"#;
-    let env = with(&[("package.json", package), ("pnpm-lock.yaml", "")]);
+    let env = TestEnv::with_files(&[("package.json", package), ("pnpm-lock.yaml", "")]);
     env.run(&["init", "--yes"]).exits(0);
     assert_snapshot!(set(&env), @r#"
     [commands]
@@ -160,7 +150,7 @@ fn sample_hooks_are_valid_shell_scripts_but_not_executable() {
 
 #[test]
 fn a_configuration_that_exists_is_not_overwritten_without_yes() {
-    let env = with(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
+    let env = TestEnv::with_files(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
     let output = env.run(&["init"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/config.toml already exists
@@ -172,7 +162,7 @@ fn a_configuration_that_exists_is_not_overwritten_without_yes() {
 
 #[test]
 fn a_replaced_configuration_and_the_tasks_are_kept() {
-    let env = with(&[
+    let env = TestEnv::with_files(&[
         (CONFIG, "mine"),
         (".nightwright/.gitignore", "secret\n"),
         (".nightwright/tasks/a/INSTRUCTIONS.md", "Work."),
@@ -195,7 +185,7 @@ fn a_replaced_configuration_and_the_tasks_are_kept() {
 
 #[test]
 fn without_a_configuration_what_is_there_stays() {
-    let env = with(&[
+    let env = TestEnv::with_files(&[
         (".nightwright/hooks/started.sample", "changed"),
         (".nightwright/.gitignore", "archive/\nlogs/\nmine\n"),
         (".nightwright/tasks/a/INSTRUCTIONS.md", "Work."),
@@ -215,7 +205,7 @@ fn a_link_out_of_the_project_is_refused_before_anything_is_written() {
         CONFIG,
         ".nightwright/.gitignore",
     ] {
-        let env = with(&[(".ralph/PROMPT.md", "Work.")]);
+        let env = TestEnv::with_files(&[(".ralph/PROMPT.md", "Work.")]);
         let outside = env.path("outside");
         let path = env.project().join(link);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -237,7 +227,7 @@ fn a_link_out_of_the_project_is_refused_before_anything_is_written() {
 
 #[test]
 fn broken_and_foreign_files_of_a_project_are_notes() {
-    let env = with(&[("package.json", "{\"scripts\":"), ("prd.json", "[")]);
+    let env = TestEnv::with_files(&[("package.json", "{\"scripts\":"), ("prd.json", "[")]);
     fs::write(env.path("outside.toml"), "secret = true").unwrap();
     symlink(env.path("outside.toml"), env.project().join("Cargo.toml")).unwrap();
     fs::create_dir(env.path("ralph")).unwrap();
@@ -257,9 +247,9 @@ fn broken_and_foreign_files_of_a_project_are_notes() {
 
 #[test]
 fn something_else_in_the_place_of_the_folder_is_refused() {
-    let env = with(&[(".nightwright", "a file")]);
+    let env = TestEnv::with_files(&[(".nightwright", "a file")]);
     env.run(&["init"]).exits(1).says(&["cannot write", ".nightwright"]);
-    let env = with(&[(".nightwright/hooks", "a file")]);
+    let env = TestEnv::with_files(&[(".nightwright/hooks", "a file")]);
     let output = env.run(&["init"]).exits(1).says(&[".nightwright/hooks"]);
     assert_eq!(output.out, "");
     assert_eq!(tree(&env.project().join(".nightwright")), ["hooks"]);
@@ -267,7 +257,7 @@ fn something_else_in_the_place_of_the_folder_is_refused() {
 
 #[test]
 fn a_folder_that_may_not_be_written_to_stays_as_it_is() {
-    let env = with(&[("Cargo.toml", "")]);
+    let env = TestEnv::with_files(&[("Cargo.toml", "")]);
     let mode =
         |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     mode(&env.path(""), 0o755);
@@ -316,7 +306,7 @@ fn a_folder_that_is_not_there_is_a_usage_error() {
 
 /// A project with the files of several other tools.
 fn used() -> TestEnv {
-    with(&[
+    TestEnv::with_files(&[
         (
             ".fresher/config.sh",
             "export FRESHER_MAX_ITERATIONS=\"${FRESHER_MAX_ITERATIONS:-25}\"\nexport FRESHER_TEST_CMD='evil'\n",
@@ -397,7 +387,10 @@ fn files_of_other_tools_are_imported_and_stay_in_place() {
 
 #[test]
 fn imported_files_are_named_and_not_imported_again() {
-    let env = with(&[(".ralph/PROMPT.md", "Work."), (".ralph/fix_plan.md", "- [ ] one\n")]);
+    let env = TestEnv::with_files(&[
+        (".ralph/PROMPT.md", "Work."),
+        (".ralph/fix_plan.md", "- [ ] one\n"),
+    ]);
     env.run(&["init", "--yes"]).exits(0).says(&["Next:\n  nightwright run ralph   "]);
     let before = tree(&env.project());
     let output = env.run(&["init", "--yes"]).exits(0);
@@ -473,7 +466,7 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
 #[test]
 fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
     for (key, code) in [("C-c", "exit=130"), ("C-d", "exit=1")] {
-        let env = with(&[("Cargo.toml", "")]);
+        let env = TestEnv::with_files(&[("Cargo.toml", "")]);
         let terminal = asking(&env);
         answers(&terminal, &[("test  [cargo test]", "make check")]);
         terminal.shows("build [cargo build]");
@@ -486,7 +479,7 @@ fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
 
 #[test]
 fn on_a_terminal_replacing_a_configuration_is_a_question() {
-    let env = with(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
+    let env = TestEnv::with_files(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
     let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init"));
     terminal.shows("Replace it? The old one is kept as `config.toml.bak`. [y/N]");
     terminal.types(&["n", "Enter"]);
@@ -496,7 +489,7 @@ fn on_a_terminal_replacing_a_configuration_is_a_question() {
 
 #[test]
 fn with_yes_nothing_is_asked_on_a_terminal() {
-    let env = with(&[("Cargo.toml", "")]);
+    let env = TestEnv::with_files(&[("Cargo.toml", "")]);
     let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init --yes"));
     let screen = terminal.shows("exit=0");
     assert!(!screen.contains("permissions [1]"), "{screen}");
@@ -505,7 +498,7 @@ fn with_yes_nothing_is_asked_on_a_terminal() {
 
 #[test]
 fn init_does_not_wait_for_an_idle_pipe() {
-    let env = with(&[("Cargo.toml", "")]);
+    let env = TestEnv::with_files(&[("Cargo.toml", "")]);
     let (reader, _writer) = std::io::pipe().unwrap();
     let output = finish(env.command(&["init"]).stdin(reader).spawn().unwrap());
     output.exits(0).says(&["Not a terminal: using the detected commands"]);

@@ -16,17 +16,6 @@ const FILE: &str = ".nightwright/principles.toml";
 const FOREIGN: &str = ".claude/principles.yaml";
 const YAML: &str = "version: \"2.3\"\npreset: opensource # ours\nlayer0:\n  auditability: 9\nlayer1:\n  blast_radius: 1\n";
 
-/// A project with these files.
-fn with(files: &[(&str, &str)]) -> TestEnv {
-    let env = TestEnv::new();
-    for (name, text) in files {
-        let path = env.project().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    env
-}
-
 fn weight(number: u8) -> Weight {
     Weight::new(number).unwrap()
 }
@@ -90,7 +79,7 @@ fn the_file_says_what_low_and_high_weights_mean() {
 
 #[test]
 fn a_file_that_exists_is_not_overwritten_and_with_yes_it_is_kept() {
-    let env = with(&[(FILE, "# mine\npreset = \"custom\"\n")]);
+    let env = TestEnv::with_files(&[(FILE, "# mine\npreset = \"custom\"\n")]);
     let output = env.run(&["principles", "--preset", "startup"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/principles.toml already exists
@@ -122,19 +111,19 @@ fn without_a_terminal_there_is_no_question() {
 
 #[test]
 fn without_a_terminal_the_file_of_another_tool_is_taken_unless_something_else_was_chosen() {
-    let env = with(&[(FOREIGN, YAML)]);
+    let env = TestEnv::with_files(&[(FOREIGN, YAML)]);
     env.run(&["principles"]).exits(0).says(&["using `.claude/principles.yaml`"]);
     assert_eq!(written(&env), imported());
     assert_eq!(env.read(FOREIGN), YAML);
 
-    let env = with(&[(FOREIGN, YAML)]);
+    let env = TestEnv::with_files(&[(FOREIGN, YAML)]);
     env.run(&["principles", "--preset", "startup"]).exits(0);
     assert_eq!(written(&env), Principles::of(Preset::Startup));
 }
 
 #[test]
 fn invalid_input_is_named_and_writes_nothing() {
-    let env = with(&[
+    let env = TestEnv::with_files(&[
         (FOREIGN, "layer0:\n  auditability: 99\n"),
         ("bad.toml", "[development]\nspeed_corectness = 3\n"),
         ("folder/x", ""),
@@ -217,7 +206,7 @@ fn the_text_for_the_agent_can_be_shown_before_and_after_writing() {
 
 #[test]
 fn every_prompt_of_a_run_begins_with_the_principles() {
-    let env = with(&[(FILE, "preset = \"startup\"\n")]);
+    let env = TestEnv::with_files(&[(FILE, "preset = \"startup\"\n")]);
     let text = Principles::of(Preset::Startup).text();
     assert!(env.run(&["prompt", "-p", "work"]).exits(0).out.starts_with(&text));
     run(&env, "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n", &["-m", "2"]).exits(0);
@@ -230,7 +219,7 @@ fn every_prompt_of_a_run_begins_with_the_principles() {
 
 #[test]
 fn a_file_named_for_a_run_beats_that_of_the_configuration() {
-    let env = with(&[(FILE, "preset = \"startup\"\n"), ("sub/x", "")]);
+    let env = TestEnv::with_files(&[(FILE, "preset = \"startup\"\n"), ("sub/x", "")]);
     fs::write(env.path("mine.yaml"), YAML).unwrap();
     let mut command =
         env.command(&["prompt", "-p", "work", "-C", "..", "--principles-file", "../../mine.yaml"]);
@@ -333,7 +322,7 @@ fn with_principles_disabled_none_are_written() {
 
 #[test]
 fn an_unwritable_path_is_reported_before_the_first_question() {
-    let env = with(&[("taken", "a file")]);
+    let env = TestEnv::with_files(&[("taken", "a file")]);
     env.run(&["config", "set", "principles.file", "taken/p.toml"]).exits(0);
     let output = env.run(&["principles"]).exits(1).says(&["cannot write", "taken/p.toml"]);
     assert!(!output.err.contains("terminal"), "{}", output.err);
@@ -368,7 +357,7 @@ fn files_of_nightwright_are_never_overwritten() {
 
 #[test]
 fn a_verification_needs_no_principles() {
-    let env = with(&[(".nightwright/config.toml", "principles.collect = true\n")]);
+    let env = TestEnv::with_files(&[(".nightwright/config.toml", "principles.collect = true\n")]);
     env.run(&["new", "t"]).exits(0);
     env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Work.\n").file(FILE, "broken");
     env.run(&["verify", "t", "--verify", "true", "--dry-run"]).exits(0);
@@ -376,14 +365,14 @@ fn a_verification_needs_no_principles() {
 
 #[test]
 fn init_imports_them() {
-    let env = with(&[(FOREIGN, YAML)]);
+    let env = TestEnv::with_files(&[(FOREIGN, YAML)]);
     env.run(&["init", "--yes"]).exits(0).says(&["Found principles (`.claude/principles.yaml`)"]);
     assert_eq!(written(&env), imported());
 }
 
 #[test]
 fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
-    let env = with(&[(FOREIGN, YAML)]);
+    let env = TestEnv::with_files(&[(FOREIGN, YAML)]);
     env.run(&["config", "set", "--user", "principles.file", "docs/p.toml"]).exits(0);
     env.run(&["init", "--yes"]).exits(0).says(&[".claude/principles.yaml -> docs/p.toml"]);
     assert_eq!(Principles::parse_toml(&env.read("docs/p.toml")).unwrap(), imported());
@@ -396,7 +385,7 @@ fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
         (".nightwright/config.toml", "`principles.file` names `.nightwright/config.toml`"),
         ("mine.toml", "`mine.toml` exists already"),
     ] {
-        let env = with(&[(FOREIGN, YAML), ("mine.toml", "mine")]);
+        let env = TestEnv::with_files(&[(FOREIGN, YAML), ("mine.toml", "mine")]);
         env.run(&["config", "set", "--user", "principles.file", file]).exits(0);
         env.run(&["init", "--yes"]).exits(0).says(&["skipped `", why]);
         assert!(!env.project().join(FILE).exists());
@@ -414,7 +403,7 @@ fn answers(terminal: &Terminal, all: &[(&str, &str)]) {
 
 #[test]
 fn on_a_terminal_a_preset_and_single_weights_are_asked_for() {
-    let env = with(&[(FOREIGN, YAML)]);
+    let env = TestEnv::with_files(&[(FOREIGN, YAML)]);
     let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} principles"));
     answers(
         &terminal,
@@ -441,7 +430,7 @@ fn on_a_terminal_a_preset_and_single_weights_are_asked_for() {
 
 #[test]
 fn an_import_is_shown_once() {
-    let env = with(&[(FOREIGN, YAML)]);
+    let env = TestEnv::with_files(&[(FOREIGN, YAML)]);
     let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} principles"));
     answers(&terminal, &[("Import it? [Y/n]", "y"), ("change which?", "")]);
     let screen = terminal.shows("exit=0");

@@ -109,6 +109,23 @@ fn killed_at_any_moment_a_run_is_resumed_and_nothing_finished_is_repeated() {
     assert!(killed >= 20, "only {killed} of the runs were killed before their end");
 }
 
+/// The arguments of a run of the story with at most this many iterations.
+fn story_run<'a>(script: &'a str, max_iterations: &'a str) -> [&'a str; 11] {
+    [
+        "run",
+        "-p",
+        "x",
+        "-m",
+        max_iterations,
+        "--no-delay",
+        "--verify",
+        "test -e 3.txt",
+        "--dry-run",
+        "--rehearsal",
+        script,
+    ]
+}
+
 /// Kills a run when its journal has this number of lines, and resumes it. Returns whether the kill
 /// succeeded.
 fn kill_and_resume(moment: usize) -> bool {
@@ -148,21 +165,7 @@ fn kill_and_resume(moment: usize) -> bool {
 fn an_ended_run_says_so_and_continues_with_more_room() {
     let env = TestEnv::new();
     let script = env.script(STORY);
-    env.run(&[
-        "run",
-        "-p",
-        "x",
-        "-m",
-        "1",
-        "--no-delay",
-        "--verify",
-        "test -e 3.txt",
-        "--dry-run",
-        "--rehearsal",
-        &script,
-    ])
-    .exits(0)
-    .says(&["Reached maximum iterations (1)"]);
+    env.run(&story_run(&script, "1")).exits(0).says(&["Reached maximum iterations (1)"]);
     env.run(&["resume"])
         .exits(1)
         .says(&["ended because it reached 1 iteration", "--max-iterations 2"]);
@@ -178,19 +181,7 @@ fn an_ended_run_says_so_and_continues_with_more_room() {
 fn a_torn_last_line_is_truncated_and_reported() {
     let env = TestEnv::new();
     let script = env.script(STORY);
-    let mut child = env.start(&[
-        "run",
-        "-p",
-        "x",
-        "-m",
-        "9",
-        "--no-delay",
-        "--verify",
-        "test -e 3.txt",
-        "--dry-run",
-        "--rehearsal",
-        &script,
-    ]);
+    let mut child = env.start(&story_run(&script, "9"));
     lines_reached(&env, 4, &mut child);
     kill(&mut child);
     let path = env.runs()[0].join("journal.jsonl");

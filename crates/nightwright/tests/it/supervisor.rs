@@ -305,17 +305,20 @@ async fn with_the_space_set_aside_the_reason_of_a_full_disk_is_recorded() {
     assert!(why.contains("space"), "{why}");
 }
 
+/// An attempt that is ready after a second, and then ignores SIGTERM.
+fn ready_and_deaf() -> Vec<ScriptStep> {
+    vec![
+        ScriptStep::After(Duration::from_secs(1)),
+        ScriptStep::News(AgentNews::Ready(nightwright_core::stream::report::Ready::default())),
+        ScriptStep::IgnoreTerm,
+        ScriptStep::Hang,
+    ]
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
     let stage = SupervisorEnv::new();
-    let ready =
-        ScriptStep::News(AgentNews::Ready(nightwright_core::stream::report::Ready::default()));
-    let script = vec![
-        ScriptStep::After(Duration::from_secs(1)),
-        ready,
-        ScriptStep::IgnoreTerm,
-        ScriptStep::Hang,
-    ];
+    let script = ready_and_deaf();
     let (play, log) = ScriptedEffects::new(vec![script], &[]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 3, Fault::Io);
@@ -332,14 +335,7 @@ async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_fro
     let mut settings = settings();
     // The deadline expires in the grace period of an attempt whose first news cannot be recorded.
     settings.deadlines.start = Duration::from_secs(3);
-    let ready =
-        ScriptStep::News(AgentNews::Ready(nightwright_core::stream::report::Ready::default()));
-    let script = vec![
-        ScriptStep::After(Duration::from_secs(1)),
-        ready,
-        ScriptStep::IgnoreTerm,
-        ScriptStep::Hang,
-    ];
+    let script = ready_and_deaf();
     let (play, _) = ScriptedEffects::new(vec![script], &[]);
     let (supervisor, _operator) = stage.supervisor(settings, play);
     stage.disk.fail(Operation::Append, 3, Fault::NoSpace);

@@ -27,6 +27,27 @@ impl Score {
 
 pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
     let completed = observed.outcome == ExpectedOutcome::Completed.name();
+    let mut complaints = outcome_complaints(expect, observed, completed);
+    complaints.extend(messages_and_calls(expect, observed));
+    complaints.extend(missing_texts(expect, observed));
+    let false_completion = completed && observed.verified && !observed.truth;
+    if false_completion {
+        complaints.push("completed, and the work is not done".to_owned());
+    }
+    Score {
+        false_completion,
+        missed_completion: !completed
+            && observed.truth
+            && expect.outcome == ExpectedOutcome::Completed,
+        hung: observed.outcome == HUNG,
+        wasted: observed.iterations.saturating_sub(expect.iterations),
+        oracle: expect.iterations,
+        complaints,
+    }
+}
+
+/// Compares the outcome, the number of iterations, the exit code and the proof.
+fn outcome_complaints(expect: &Expect, observed: &Observed, completed: bool) -> Vec<String> {
     let mut complaints = Vec::new();
     if observed.outcome != expect.outcome.name() {
         complaints.push(format!(
@@ -57,7 +78,12 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
             "expected the completion to be {should}verified, but it was {is}verified"
         ));
     }
-    complaints.extend(messages_and_calls(expect, observed));
+    complaints
+}
+
+/// Names the expected texts that no warning, feedback or prompt contains.
+fn missing_texts(expect: &Expect, observed: &Observed) -> Vec<String> {
+    let mut complaints = Vec::new();
     let missing = |texts: &[String], wanted: &[String]| -> Vec<String> {
         let absent = |part: &&String| !texts.iter().any(|text| text.contains(part.as_str()));
         wanted.iter().filter(absent).cloned().collect()
@@ -76,20 +102,7 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
                 .push(format!("the prompt of iteration {iteration} does not contain `{part}`"));
         }
     }
-    let false_completion = completed && observed.verified && !observed.truth;
-    if false_completion {
-        complaints.push("completed, and the work is not done".to_owned());
-    }
-    Score {
-        false_completion,
-        missed_completion: !completed
-            && observed.truth
-            && expect.outcome == ExpectedOutcome::Completed,
-        hung: observed.outcome == HUNG,
-        wasted: observed.iterations.saturating_sub(expect.iterations),
-        oracle: expect.iterations,
-        complaints,
-    }
+    complaints
 }
 
 /// Compares the messages sent into running sessions and the calls besides the work.

@@ -1,9 +1,12 @@
 //! The agent of a story: turns words into news and reports.
 
+use jiff::Timestamp;
+
 use crate::permissions::denial::Denial;
 use crate::stream::outcome::{AttemptOutcome, Deadline, ProcessExit, Suspicion};
 use crate::stream::report::{
-    AttemptReport, Blocker, Pulse, Ready, RunningTool, WatchdogFinding, WatchdogSignal,
+    AttemptReport, Blocker, Pulse, Ready, RunningTool, TextEvidence, WatchdogFinding,
+    WatchdogSignal,
 };
 use crate::units::{Now, Tokens, Usd};
 
@@ -49,12 +52,14 @@ pub(super) fn pulse(words: &[&str]) -> Pulse {
 }
 
 pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
-    let why = || "so it said".to_owned();
     let mut until = None;
     let mut report = AttemptReport::bare(AttemptOutcome::Finished);
     report.edited = Some(Vec::new());
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        if says(&mut report.text_evidence, key, value) {
+            continue;
+        }
         match key {
             money if money.starts_with('$') => {
                 report.cost = Usd::from_dollars(money[1..].parse().expect("dollars"));
@@ -63,42 +68,7 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
                 report.tokens =
                     Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
             }
-            "promise" => report.text_evidence.promise = true,
-            "ignored-marker" => {
-                report.text_evidence.marker_ignored = Some("it stands in a quotation".to_owned());
-            }
             "edits" => report.edited = (value != "?").then(|| vec![value.to_owned()]),
-            "signal" => report.text_evidence.signal = true,
-            "says-done" => report.text_evidence.states_done = true,
-            "end-phrase" => report.text_evidence.end_phrase = true,
-            "conflict" => {
-                let conflict = if value.is_empty() { "speed-against-safety" } else { value };
-                let conflict = conflict.replace('-', " ");
-                report.text_evidence.conflict =
-                    Some(format!("PRINCIPLE_CONFLICT_UNRESOLVED: {conflict}"));
-            }
-            "unnamed-conflict" => {
-                report.text_evidence.conflict = Some("PRINCIPLE_CONFLICT_UNRESOLVED".to_owned());
-            }
-            "unmarked-conflict" => {
-                report.text_evidence.conflict = Some("speed against safety".to_owned());
-            }
-            "blocker" => report.text_evidence.blockers.push(blocker(value)),
-            "gives-up" => {
-                report.text_evidence.findings.push(notice(WatchdogSignal::GivingUp, "item seven"));
-            }
-            "asks" => {
-                report
-                    .text_evidence
-                    .findings
-                    .push(notice(WatchdogSignal::Asking, "which database"));
-            }
-            "stumbled" => {
-                report
-                    .text_evidence
-                    .findings
-                    .push(notice(WatchdogSignal::ToolErrors, "no such file"));
-            }
             "denied" => {
                 let (tool, input) = value.split_once(':').unwrap_or((value, ""));
                 report.denied.push(denial(tool, &input.replace('_', " ")));
@@ -110,7 +80,53 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
             other => panic!("a report does not know `{other}`"),
         }
     }
-    report.outcome = match outcome {
+    report.outcome = outcome_of(outcome, until);
+    // A finished attempt always reports its cost.
+    if report.outcome == AttemptOutcome::Finished && report.cost.is_none() {
+        report.cost = Some(Usd::from_cents(10));
+    }
+    report
+}
+
+/// Adds what the agent says with this word. Returns whether the word is of this kind.
+fn says(evidence: &mut TextEvidence, key: &str, value: &str) -> bool {
+    match key {
+        "promise" => evidence.promise = true,
+        "ignored-marker" => {
+            evidence.marker_ignored = Some("it stands in a quotation".to_owned());
+        }
+        "signal" => evidence.signal = true,
+        "says-done" => evidence.states_done = true,
+        "end-phrase" => evidence.end_phrase = true,
+        "conflict" => {
+            let conflict = if value.is_empty() { "speed-against-safety" } else { value };
+            let conflict = conflict.replace('-', " ");
+            evidence.conflict = Some(format!("PRINCIPLE_CONFLICT_UNRESOLVED: {conflict}"));
+        }
+        "unnamed-conflict" => {
+            evidence.conflict = Some("PRINCIPLE_CONFLICT_UNRESOLVED".to_owned());
+        }
+        "unmarked-conflict" => {
+            evidence.conflict = Some("speed against safety".to_owned());
+        }
+        "blocker" => evidence.blockers.push(blocker(value)),
+        "gives-up" => {
+            evidence.findings.push(notice(WatchdogSignal::GivingUp, "item seven"));
+        }
+        "asks" => {
+            evidence.findings.push(notice(WatchdogSignal::Asking, "which database"));
+        }
+        "stumbled" => {
+            evidence.findings.push(notice(WatchdogSignal::ToolErrors, "no such file"));
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn outcome_of(name: &str, until: Option<Timestamp>) -> AttemptOutcome {
+    let why = || "so it said".to_owned();
+    match name {
         "finished" => AttemptOutcome::Finished,
         "turn_limit" => AttemptOutcome::TurnLimit,
         "attempt_budget" => AttemptOutcome::AttemptBudget,
@@ -135,12 +151,7 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
         "suspect" => AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork },
         "local_command" => AttemptOutcome::Suspect { why: Suspicion::LocalCommand },
         other => panic!("no outcome is called `{other}`"),
-    };
-    // A finished attempt always reports its cost.
-    if report.outcome == AttemptOutcome::Finished && report.cost.is_none() {
-        report.cost = Some(Usd::from_cents(10));
     }
-    report
 }
 
 pub(super) fn blocker(key: &str) -> Blocker {

@@ -6,116 +6,146 @@ use crate::event::{
     IterationKind, IterationResult, NoteEvent, OperatorEvent, RunEvent, StatusText, WaitEvent,
 };
 use crate::input::{CheckPurpose, TimerKey};
-use crate::outcome::{Outcome, Strictness};
+use crate::outcome::Strictness;
 use crate::permissions::denial;
 use crate::stream::dialect::ToolAccess;
-use crate::units::human;
+use crate::units::{Usd, human};
 
-/// This function is a table with one row per event, hence its length.
+/// Most events have their own words; the others only their name.
 pub(super) fn event_line(event: &Event) -> String {
     let name = event.name();
-    match event {
-        Event::Iteration(IterationEvent::Started { iteration, kind, .. }) => match kind {
-            IterationKind::Work => format!("{name} {iteration}"),
-            IterationKind::WrapUp => format!("{name} {iteration} wrap-up"),
-            IterationKind::VerifyOnly => format!("{name} {iteration} proof"),
-        },
-        Event::Iteration(IterationEvent::Skipped { iteration }) => format!("{name} {iteration}"),
-        Event::Attempt(AttemptEvent::Started { attempt, cap, model, .. }) => {
-            let cap = cap.map(|cap| format!(" cap {cap}")).unwrap_or_default();
-            let model = model.as_ref().map(|model| format!(" model {model}")).unwrap_or_default();
-            format!("{name} {attempt}{cap}{model}")
-        }
-        Event::Attempt(AttemptEvent::Cancelled { attempt, why }) => {
-            format!("{name} {attempt} {why:?}")
-        }
-        Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, report, .. }) => {
-            format!("{name} {attempt} {} {cost}{}", report.outcome.name(), mark(*figure))
-        }
-        Event::Wait(WaitEvent::RetryScheduled { why, .. }) => format!("{name}: {why}"),
-        Event::Wait(WaitEvent::Started { limit, wait, .. }) => {
-            format!("{name} {limit:?} {}", human(*wait))
-        }
-        Event::Wait(WaitEvent::Ended { why, .. }) => format!("{name} {why:?}"),
+    let words = match event {
+        Event::Run(event) => run_words(event),
+        Event::Iteration(event) => Some(iteration_words(event)),
+        Event::Attempt(event) => attempt_words(event),
+        Event::Call(event) => Some(call_words(event)),
+        Event::Wait(event) => wait_words(event),
+        Event::Gate(event) => gate_words(event),
+        Event::Operator(event) => operator_words(event),
         Event::Note(NoteEvent::StatusChanged { changed, .. }) => {
             let text = StatusText::of(event).map(|text| text.line()).unwrap_or_default();
-            format!("{name} {changed:?}: {text}")
+            Some(format!(" {changed:?}: {text}"))
         }
-        Event::Note(NoteEvent::BlockerReported { blocker }) => {
-            format!("{name} {}: {}", blocker.key, blocker.text)
+        Event::Note(event) => note_words(event),
+    };
+    format!("{name}{}", words.unwrap_or_default())
+}
+
+fn run_words(event: &RunEvent) -> Option<String> {
+    match event {
+        RunEvent::Finished { outcome, note, .. } => {
+            let code = outcome.exit_code(Strictness::Lenient);
+            let note = note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+            Some(format!(" {} exit {code}{note}", outcome.name()))
         }
-        Event::Attempt(AttemptEvent::WatchdogNoticed { notice: finding, .. }) => {
-            format!("{name} {:?}", finding.signal)
-        }
-        Event::Attempt(AttemptEvent::NudgeSent { text, .. }) => format!("{name}: {text}"),
-        Event::Attempt(AttemptEvent::PermissionDenied { tool, command, rule, .. }) => {
-            format!("{name} {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
-        }
-        Event::Gate(GateEvent::Started { claim, .. }) => format!("{name} {claim:?}"),
-        Event::Gate(GateEvent::ChecksStarted { purpose: CheckPurpose::Gate, commands }) => {
-            format!("{name} {}", commands.join(", "))
-        }
-        Event::Gate(GateEvent::ChecksStarted { purpose: CheckPurpose::Baseline, commands }) => {
-            format!("{name} for the baseline: {}", commands.join(", "))
-        }
-        Event::Call(CallEvent::Started { call, purpose, cap }) => {
-            let cap = cap.map(|cap| format!(" cap {cap}")).unwrap_or_default();
-            format!("{name} {call} {}{cap}", purpose.name())
-        }
-        Event::Call(CallEvent::Finished { call, purpose, cost, figure, report, .. }) => format!(
-            "{name} {call} {} {} {cost}{}",
-            purpose.name(),
-            report.outcome.name(),
-            mark(*figure)
-        ),
-        Event::Call(CallEvent::Cancelled { call, why }) => format!("{name} {call} {why:?}"),
-        Event::Gate(GateEvent::VerdictGiven { verdict, .. }) => format!("{name} {verdict:?}"),
-        Event::Gate(GateEvent::Finished { result }) => match result {
-            GateResult::Passed { proof } => format!("{name} passed by {}", proof.name()),
-            GateResult::Rejected { why, .. } => format!("{name} rejected: {why}"),
-            GateResult::Inconclusive { why } => format!("{name} inconclusive: {why}"),
-            GateResult::Unaffordable { .. } => format!("{name} unaffordable"),
-        },
-        Event::Note(NoteEvent::FeedbackAdded { source, text }) => {
-            format!("{name} {source:?}: {text}")
-        }
-        Event::Iteration(IterationEvent::Finished(finished)) => {
-            let iteration = finished.iteration;
-            match &finished.result {
-                IterationResult::Done => {
-                    format!("{name} {iteration} {:?}", finished.progress)
-                }
-                IterationResult::Failed { why, .. } => format!("{name} {iteration} failed: {why}"),
-                IterationResult::Interrupted => format!("{name} {iteration} interrupted"),
-            }
-        }
-        Event::Operator(OperatorEvent::StopRequested { when, by }) => {
-            format!("{name} {when:?} {by:?}")
-        }
-        Event::Note(NoteEvent::HookFailed { hook, .. }) => format!("{name} {hook}"),
-        Event::Note(NoteEvent::Warning { text }) => format!("{name}: {text}"),
-        Event::Run(RunEvent::Finished { outcome, note, .. }) => {
-            outcome_line(outcome, note.as_deref())
-        }
-        Event::Run(RunEvent::Continued { why }) => format!("{name} {why:?}"),
-        Event::Operator(OperatorEvent::SettingsChanged { change, .. }) => {
-            format!("{name} {}", change.sentence())
-        }
-        Event::Note(NoteEvent::CouncilDecided { decision, .. }) => format!("{name}: {decision}"),
-        // Others by their name alone.
-        Event::Run(_)
-        | Event::Attempt(_)
-        | Event::Wait(_)
-        | Event::Gate(_)
-        | Event::Operator(_)
-        | Event::Note(_) => name.to_owned(),
+        RunEvent::Continued { why } => Some(format!(" {why:?}")),
+        RunEvent::Started(_) => None,
     }
 }
 
-fn outcome_line(outcome: &Outcome, note: Option<&str>) -> String {
-    let code = outcome.exit_code(Strictness::Lenient);
-    let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
-    format!("run_finished {} exit {code}{note}", outcome.name())
+fn iteration_words(event: &IterationEvent) -> String {
+    match event {
+        IterationEvent::Started { iteration, kind, .. } => match kind {
+            IterationKind::Work => format!(" {iteration}"),
+            IterationKind::WrapUp => format!(" {iteration} wrap-up"),
+            IterationKind::VerifyOnly => format!(" {iteration} proof"),
+        },
+        IterationEvent::Skipped { iteration } => format!(" {iteration}"),
+        IterationEvent::Finished(finished) => {
+            let iteration = finished.iteration;
+            match &finished.result {
+                IterationResult::Done => format!(" {iteration} {:?}", finished.progress),
+                IterationResult::Failed { why, .. } => format!(" {iteration} failed: {why}"),
+                IterationResult::Interrupted => format!(" {iteration} interrupted"),
+            }
+        }
+    }
+}
+
+fn attempt_words(event: &AttemptEvent) -> Option<String> {
+    Some(match event {
+        AttemptEvent::Started { attempt, cap, model, .. } => {
+            let model = model.as_ref().map(|model| format!(" model {model}")).unwrap_or_default();
+            format!(" {attempt}{}{model}", capped(*cap))
+        }
+        AttemptEvent::Cancelled { attempt, why } => format!(" {attempt} {why:?}"),
+        AttemptEvent::Finished { attempt, cost, figure, report, .. } => {
+            format!(" {attempt} {} {cost}{}", report.outcome.name(), mark(*figure))
+        }
+        AttemptEvent::WatchdogNoticed { notice: finding, .. } => format!(" {:?}", finding.signal),
+        AttemptEvent::NudgeSent { text, .. } => format!(": {text}"),
+        AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
+            format!(" {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
+        }
+        AttemptEvent::AgentReady { .. } => return None,
+    })
+}
+
+fn call_words(event: &CallEvent) -> String {
+    match event {
+        CallEvent::Started { call, purpose, cap } => {
+            format!(" {call} {}{}", purpose.name(), capped(*cap))
+        }
+        CallEvent::Finished { call, purpose, cost, figure, report, .. } => {
+            let (purpose, outcome) = (purpose.name(), report.outcome.name());
+            format!(" {call} {purpose} {outcome} {cost}{}", mark(*figure))
+        }
+        CallEvent::Cancelled { call, why } => format!(" {call} {why:?}"),
+    }
+}
+
+fn wait_words(event: &WaitEvent) -> Option<String> {
+    match event {
+        WaitEvent::RetryScheduled { why, .. } => Some(format!(": {why}")),
+        WaitEvent::Started { limit, wait, .. } => Some(format!(" {limit:?} {}", human(*wait))),
+        WaitEvent::Ended { why, .. } => Some(format!(" {why:?}")),
+        WaitEvent::QuotaReported { .. } => None,
+    }
+}
+
+fn gate_words(event: &GateEvent) -> Option<String> {
+    Some(match event {
+        GateEvent::Started { claim, .. } => format!(" {claim:?}"),
+        GateEvent::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
+            format!(" {}", commands.join(", "))
+        }
+        GateEvent::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
+            format!(" for the baseline: {}", commands.join(", "))
+        }
+        GateEvent::VerdictGiven { verdict, .. } => format!(" {verdict:?}"),
+        GateEvent::Finished { result } => match result {
+            GateResult::Passed { proof } => format!(" passed by {}", proof.name()),
+            GateResult::Rejected { why, .. } => format!(" rejected: {why}"),
+            GateResult::Inconclusive { why } => format!(" inconclusive: {why}"),
+            GateResult::Unaffordable { .. } => " unaffordable".to_owned(),
+        },
+        GateEvent::ChecksFinished { .. } | GateEvent::ChangesInspected { .. } => return None,
+    })
+}
+
+fn operator_words(event: &OperatorEvent) -> Option<String> {
+    match event {
+        OperatorEvent::StopRequested { when, by } => Some(format!(" {when:?} {by:?}")),
+        OperatorEvent::SettingsChanged { change, .. } => Some(format!(" {}", change.sentence())),
+        OperatorEvent::StopCancelled | OperatorEvent::Paused | OperatorEvent::Resumed => None,
+    }
+}
+
+fn note_words(event: &NoteEvent) -> Option<String> {
+    match event {
+        NoteEvent::BlockerReported { blocker } => {
+            Some(format!(" {}: {}", blocker.key, blocker.text))
+        }
+        NoteEvent::FeedbackAdded { source, text } => Some(format!(" {source:?}: {text}")),
+        NoteEvent::HookFailed { hook, .. } => Some(format!(" {hook}")),
+        NoteEvent::Warning { text } => Some(format!(": {text}")),
+        NoteEvent::CouncilDecided { decision, .. } => Some(format!(": {decision}")),
+        NoteEvent::StatusChanged { .. } | NoteEvent::PrinciplesAdopted { .. } => None,
+    }
+}
+
+fn capped(cap: Option<Usd>) -> String {
+    cap.map(|cap| format!(" cap {cap}")).unwrap_or_default()
 }
 
 fn mark(figure: CostSource) -> &'static str {

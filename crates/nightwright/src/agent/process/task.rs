@@ -12,7 +12,7 @@ use nightwright_core::effect::Grace;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
 use nightwright_core::stream::dialect::{Dialect, InputShape};
-use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason};
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, ProcessExit};
 use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use rustix::io::Errno;
@@ -246,23 +246,29 @@ async fn attempt(
         }
     };
     let (exit, left) = child.gone().await;
-    match left {
-        Survivors::None => {}
-        Survivors::Some => {
-            let name = &job.order.label;
-            let text = format!(
-                "cannot kill processes that attempt {name} started; they are still running"
-            );
-            news.trouble(text).await;
-        }
+    if left == Survivors::Some {
+        let name = &job.order.label;
+        let text =
+            format!("cannot kill processes that attempt {name} started; they are still running");
+        news.trouble(text).await;
     }
-    let exit = Some(exit.0);
+    report(&job, listener, exit.0, cut, news).await
+}
+
+/// Reads what the attempt left, and warns about the last words of an agent that crashed.
+async fn report(
+    job: &LaunchJob,
+    listener: OutputListener<'_>,
+    exit: ProcessExit,
+    cut: Option<CancelReason>,
+    news: &NewsSender,
+) -> AttemptReport {
     let now = (job.clock)();
     let (transcript, stdout_bytes, stderr) = listener.finish();
     let stderr_bytes = stderr.total();
     let stderr = stderr.into_text();
     let closing = AttemptExit {
-        exit,
+        exit: Some(exit),
         cut,
         stderr: &stderr,
         stdout_bytes,

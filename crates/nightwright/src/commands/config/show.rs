@@ -114,14 +114,8 @@ pub(super) fn explain(
     row("allowed", &key.kind.allowed());
     row("default", &key.default_text());
     row("environment", key.env);
-    row(
-        "flag",
-        match key.flag {
-            Some("--") => "the arguments after `--`",
-            Some(flag) => flag,
-            None => "none",
-        },
-    );
+    let flags = key.flags();
+    row("flag", &if flags.is_empty() { "none".to_owned() } else { flags.join(", ") });
     row("trust", if key.gated { "a project needs your approval to set it" } else { "not needed" });
     lines.push(String::new());
     lines.push("  the layers, the last one wins:".to_owned());
@@ -163,7 +157,7 @@ fn explain_json(
         "default": key.default_value().map(|value| value.to_json()),
         "unset": (!key.unset.is_empty()).then_some(key.unset),
         "environment": key.env,
-        "flag": key.flag,
+        "flags": key.flags(),
         "trust": key.gated,
         "value": masks.winner(key, resolved).map(|value| value.to_json()),
         "origin": resolved.origin(key.name).to_json(),

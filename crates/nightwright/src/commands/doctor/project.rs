@@ -58,7 +58,12 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
     environment.push(("GIT_DIR".into(), repository.folder.into()));
     environment.push(("GIT_WORK_TREE".into(), repository.top.into()));
     let status = ask_git(&git, project, &environment, &status).await;
-    let finding = match status.ended {
+    work_tree(&version, status).fact("version", version)
+}
+
+/// Reports whether everything in the project is committed.
+fn work_tree(version: &str, status: FinishedCommand) -> DoctorFinding {
+    match status.ended {
         CommandEnd::Exited(exit) if exit.is_success() && status.output.is_empty() => {
             DoctorFinding::ok(
                 "git",
@@ -85,8 +90,7 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
             let text = format!("git {version}; git status timed out");
             DoctorFinding::warning("git", text).fact("state", "unknown")
         }
-    };
-    finding.fact("version", version)
+    }
 }
 
 /// Runs a git command, and prevents the repository from running programs.

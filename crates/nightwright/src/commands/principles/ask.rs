@@ -3,7 +3,7 @@
 use nightwright_core::principles::{Layer, Preset, Principle, Principles, SCALE, Weight};
 
 use crate::config::nearest::nearest;
-use crate::init::ask::{NoAnswer, Prompter};
+use crate::init::ask::{NoAnswer, Prompter, yes};
 
 /// Offers to import the principles of another tool.
 pub(super) fn import(
@@ -13,14 +13,7 @@ pub(super) fn import(
 ) -> Result<bool, NoAnswer> {
     person.tell(&format!("Found `{file}`, from the preset `{}`:\n", found.preset().name()));
     person.tell(&table(found));
-    loop {
-        let answer = person.ask("Import it? [Y/n] ")?;
-        match answer.trim().to_lowercase().as_str() {
-            "" | "y" | "yes" => return Ok(true),
-            "n" | "no" => return Ok(false),
-            _ => person.tell("Please answer y or n."),
-        }
-    }
+    yes(person, "Import it? [Y/n] ")
 }
 
 /// Asks for the closest preset; existing principles can be kept.
@@ -153,33 +146,10 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-
-    /// A prompter with fixed answers; after the last one, the input ends.
-    struct PreparedAnswers {
-        answers: Vec<&'static str>,
-        printed: String,
-    }
-
-    impl PreparedAnswers {
-        fn new(answers: &[&'static str]) -> Self {
-            Self { answers: answers.iter().rev().copied().collect(), printed: String::new() }
-        }
-    }
-
-    impl Prompter for PreparedAnswers {
-        fn tell(&mut self, text: &str) {
-            self.printed.push_str(text);
-            self.printed.push('\n');
-        }
-
-        fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
-            self.tell(question);
-            self.answers.pop().map(|answer| format!("{answer}\n")).ok_or(NoAnswer::EndOfInput)
-        }
-    }
+    use crate::init::ask::scripted::ScriptedPrompter;
 
     /// Returns the shown text, without trailing spaces.
-    fn shown(person: &PreparedAnswers) -> String {
+    fn shown(person: &ScriptedPrompter) -> String {
         person.printed.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
 
@@ -200,7 +170,7 @@ mod tests {
             (vec!["4"], Some(startup), Principles::of(Preset::Custom)),
             (vec!["0", "5", "current", "\u{1b}[A", "1"], None, Principles::of(Preset::Startup)),
         ] {
-            let mut person = PreparedAnswers::new(&answers);
+            let mut person = ScriptedPrompter::new(&answers);
             assert_eq!(
                 preset(&mut person, current.as_ref()),
                 Ok(wanted),
@@ -208,7 +178,7 @@ mod tests {
                 person.printed
             );
         }
-        let mut person = PreparedAnswers::new(&["strtup"]);
+        let mut person = ScriptedPrompter::new(&["strtup"]);
         assert_eq!(preset(&mut person, None), Err(NoAnswer::EndOfInput));
         assert_snapshot!(shown(&person), @r"
         Which of these is this project most like?
@@ -227,7 +197,7 @@ mod tests {
         let start = Principles::of(Preset::Startup);
         let answers =
             ["12", "eleven", "0", "11", "9", "Auditability", "", "19", "blast_radios", ""];
-        let mut person = PreparedAnswers::new(&answers);
+        let mut person = ScriptedPrompter::new(&answers);
         let chosen = weights(&mut person, start.clone(), WeightsShown::NotYet).unwrap();
         assert_eq!(chosen, start.clone().with("blast_radius", weight(9)));
         assert_snapshot!(shown(&person), @r"
@@ -293,11 +263,11 @@ mod tests {
           18  migration_burden         4  migrations are fine ... avoid them
         ");
 
-        let mut person = PreparedAnswers::new(&[""]);
+        let mut person = ScriptedPrompter::new(&[""]);
         assert_eq!(weights(&mut person, start.clone(), WeightsShown::NotYet), Ok(start.clone()));
         assert_eq!(person.printed.matches("trust_architecture").count(), 1, "{}", person.printed);
         assert_eq!(
-            weights(&mut PreparedAnswers::new(&["12"]), start, WeightsShown::NotYet),
+            weights(&mut ScriptedPrompter::new(&["12"]), start, WeightsShown::NotYet),
             Err(NoAnswer::EndOfInput)
         );
     }
@@ -306,13 +276,13 @@ mod tests {
     fn an_import_is_shown_before_it_is_asked_for() {
         let found = Principles::of(Preset::Opensource);
         for (answers, wanted) in [(vec![""], true), (vec!["what?", "No"], false)] {
-            let mut person = PreparedAnswers::new(&answers);
+            let mut person = ScriptedPrompter::new(&answers);
             assert_eq!(import(&mut person, "p.yaml", &found), Ok(wanted));
             assert!(person.printed.starts_with("Found `p.yaml`, from the preset `opensource`:"));
             assert!(person.printed.contains("migration_burden"), "{}", person.printed);
         }
         // Weights that are already on the screen are not shown again before a change.
-        let mut person = PreparedAnswers::new(&["", ""]);
+        let mut person = ScriptedPrompter::new(&["", ""]);
         assert_eq!(import(&mut person, "p.yaml", &found), Ok(true));
         assert_eq!(weights(&mut person, found.clone(), WeightsShown::Already), Ok(found));
         assert_eq!(person.printed.matches("migration_burden").count(), 1, "{}", person.printed);

@@ -7,12 +7,12 @@ use clap::Args;
 use nightwright_core::event::{Event, OperatorEvent};
 use nightwright_core::permissions::Permissions;
 use nightwright_core::redact::{Secrets, has_masks};
-use nightwright_core::settings::{ChangeSource, Limits, SettingChange, Settings};
+use nightwright_core::settings::{ChangeSource, SettingChange, Settings};
 
 use crate::app::approval::{self, UntrustedPolicy};
 use crate::app::run_spec;
 use crate::commands::context::eprint_safe;
-use crate::commands::run::{LimitArgs, tool};
+use crate::commands::key_options::{KeyOptions, Limits};
 use crate::commands::{terminal, values};
 use crate::config::{self, ConfigLayer};
 use crate::error::Failure;
@@ -24,11 +24,11 @@ use crate::store::journal::RunDir;
 #[command(next_help_heading = "Changes")]
 pub(super) struct ChangeArgs {
     /// Allow another tool, such as `Bash(npm install:*)`; repeatable
-    #[arg(long, value_name = "TOOL", value_parser = tool)]
+    #[arg(long, value_name = "TOOL", value_parser = values::tool)]
     allowed_tools: Vec<String>,
 
     /// Forbid another tool; repeatable
-    #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
+    #[arg(long, value_name = "TOOL", value_parser = values::tool, hide_short_help = true)]
     disallowed_tools: Vec<String>,
 
     /// Permissions of the agent from now on: usual, edits, bypass or none
@@ -95,7 +95,7 @@ impl ChangeArgs {
     /// Returns the changes from the options of the command line.
     pub(super) fn by_operator(
         &self,
-        limits: &LimitArgs,
+        limits: &KeyOptions<Limits>,
         settings: &Settings,
     ) -> Vec<SourcedChange> {
         let mut wanted = settings.clone();
@@ -112,7 +112,7 @@ impl ChangeArgs {
         if !self.arguments.is_empty() {
             wanted.agent.arguments.clone_from(&self.arguments);
         }
-        limits.change(&mut wanted.limits);
+        limits.layer.apply(&mut wanted);
         let changes = SettingChange::between(settings, &wanted);
         changes.into_iter().map(|change| (ChangeSource::Operator, change)).collect()
     }
@@ -221,26 +221,6 @@ pub(super) fn keep(
         return Ok(());
     }
     secrets::save_change(folder.path(), &masked).map_err(|error| Failure::because(&error))
-}
-
-impl LimitArgs {
-    /// Whether any limit was given.
-    pub(super) fn any(&self) -> bool {
-        self.max_iterations.is_some()
-            || self.max_cost.is_some()
-            || self.max_tokens.is_some()
-            || self.max_duration.is_some()
-    }
-
-    /// Applies the given limits to those of a run.
-    fn change(&self, limits: &mut Limits) {
-        if let Some(max) = self.max_iterations {
-            limits.max_iterations = Some(max).filter(|max| *max > 0);
-        }
-        limits.max_cost = self.max_cost.or(limits.max_cost);
-        limits.max_tokens = self.max_tokens.or(limits.max_tokens);
-        limits.max_duration = self.max_duration.or(limits.max_duration);
-    }
 }
 
 fn permissions(word: &str) -> Result<Permissions, String> {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::cases::{CHECK, CaseAction, SelftestCase, USUAL};
-use super::expectations::{self, Mismatch};
+use super::expectations::{self, Mismatch, Shortfall};
 use super::observation::CaseObservation;
 use crate::agent::program::locate;
 use crate::process::{Exit, ProcessFamily, WatchedCommand, WatchedProgram, can_be_watched};
@@ -37,45 +37,6 @@ const HOME: [(&str, &str); 4] = [
 /// The script that runs a command on a small disk.
 const SMALL_DISK: &str = include_str!("scripts/small_disk.sh");
 
-/// Why there is no observation to judge.
-#[derive(Debug)]
-pub(super) enum CaseError {
-    /// This machine does not support the case.
-    NotHere(String),
-    /// The case did not end in time.
-    Late {
-        /// The event that did not occur.
-        waiting_for: &'static str,
-        /// The last event that occurred.
-        last: Option<&'static str>,
-        /// The last line on standard error.
-        complaint: String,
-    },
-    /// The user interrupted the test.
-    Stopped,
-    /// The folder could not be created, or the program could not be started.
-    Failed(String),
-}
-
-impl CaseError {
-    /// Converts the error to the mismatch of a failed case.
-    pub(super) fn miss(self) -> Mismatch {
-        let (expected, seen, ended) = match self {
-            Self::NotHere(why) | Self::Failed(why) => {
-                ("a row that can be played", why, String::new())
-            }
-            Self::Late { waiting_for, last, complaint } => {
-                let last = last.map(|name| format!("; the last event is `{name}`"));
-                let seen = format!("it did not happen in time{}", last.unwrap_or_default());
-                let said = if complaint.is_empty() { "" } else { ", and it said: " };
-                (waiting_for, seen, format!("nightwright killed it{said}{complaint}"))
-            }
-            Self::Stopped => ("the end of the row", "it was interrupted".to_owned(), String::new()),
-        };
-        Mismatch { expected: expected.to_owned(), seen, ended }
-    }
-}
-
 /// The folder of one case, and its known processes. None of them outlives this value.
 pub(super) struct CaseEnv<'a> {
     folder: &'a Path,
@@ -97,10 +58,10 @@ impl<'a> CaseEnv<'a> {
     pub(super) fn set(
         folder: &'a Path,
         program: &'a Path,
-        row: &SelftestCase,
+        case: &SelftestCase,
         deadline: Instant,
         stop: &'a AtomicBool,
-    ) -> Result<Self, CaseError> {
+    ) -> Result<Self, Shortfall> {
         let make = || {
             for name in ["", "project", "state", "home", "config", "tmp", "run", "kept"] {
                 DirBuilder::new().mode(0o700).recursive(true).create(folder.join(name))?;
@@ -110,24 +71,24 @@ impl<'a> CaseEnv<'a> {
             }
             fs::write(folder.join("home/notes"), "")?;
             fs::write(folder.join("small_disk.sh"), SMALL_DISK)?;
-            fs::write(folder.join("script.toml"), row.script)
+            fs::write(folder.join("script.toml"), case.script)
         };
         make().map_err(|error: io::Error| {
-            CaseError::Failed(format!("cannot make the folder `{}`: {error}", folder.display()))
+            failed(format!("cannot make the folder `{}`: {error}", folder.display()))
         })?;
-        let environment = environment(folder, row);
+        let environment = environment(folder, case);
         Ok(Self { folder, program, deadline, stop, environment, family: ProcessFamily::default() })
     }
 
     /// Executes the case and returns the observation.
-    pub(super) fn play(&mut self, row: &SelftestCase) -> Result<CaseObservation, CaseError> {
+    pub(super) fn play(&mut self, case: &SelftestCase) -> Result<CaseObservation, Shortfall> {
         // One leaves processes behind, and the other writes into the agent's stream from outside.
-        let needs_proc = ["family.sh", "noise.sh"].iter().any(|name| row.script.contains(name));
+        let needs_proc = ["family.sh", "noise.sh"].iter().any(|name| case.script.contains(name));
         if needs_proc && !can_be_watched() {
             let why = "this system has no list of processes in /proc";
-            return Err(CaseError::NotHere(why.to_owned()));
+            return Err(Shortfall::NotTested(why.to_owned()));
         }
-        let (state, exit, survivors) = match row.act {
+        let (state, exit, survivors) = match case.act {
             CaseAction::Leave => {
                 let mut run = self.start(self.program, &self.run(), "run")?;
                 let exit = self.see_out(&mut run)?;
@@ -192,9 +153,9 @@ impl<'a> CaseEnv<'a> {
         program: &Path,
         arguments: &[OsString],
         name: &str,
-    ) -> Result<WatchedProgram, CaseError> {
+    ) -> Result<WatchedProgram, Shortfall> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(CaseError::Stopped);
+            return Err(interrupted());
         }
         let file = |what: &str| File::create(self.folder.join(format!("{name}.{what}")));
         let start = || {
@@ -207,31 +168,36 @@ impl<'a> CaseEnv<'a> {
                 complaints: file("err")?,
             })
         };
-        start().map_err(|error| {
-            CaseError::Failed(format!("cannot start `{}`: {error}", program.display()))
-        })
+        start().map_err(|error| failed(format!("cannot start `{}`: {error}", program.display())))
     }
 
     /// Sleeps for the poll interval. Fails after the deadline or an interruption.
-    fn pause(&self, waiting_for: &'static str) -> Result<(), CaseError> {
+    fn pause(&self, waiting_for: &'static str) -> Result<(), Shortfall> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(CaseError::Stopped);
+            return Err(interrupted());
         }
         if Instant::now() > self.deadline {
             let last = self.seen("state").records.last().map(|record| record.event.name());
-            return Err(CaseError::Late { waiting_for, last, complaint: self.complaint() });
+            let last = last.map(|name| format!("; the last event is `{name}`"));
+            let complaint = self.complaint();
+            let said = if complaint.is_empty() { "" } else { ", and it said: " };
+            return Err(Shortfall::Missed(Mismatch {
+                expected: waiting_for.to_owned(),
+                seen: format!("it did not happen in time{}", last.unwrap_or_default()),
+                ended: format!("nightwright killed it{said}{complaint}"),
+            }));
         }
         thread::sleep(POLL_INTERVAL);
         Ok(())
     }
 
-    fn look(&mut self, run: &mut WatchedProgram) -> Result<Option<Exit>, CaseError> {
-        let exit = run.poll().map_err(|error| CaseError::Failed(error.to_string()))?;
+    fn look(&mut self, run: &mut WatchedProgram) -> Result<Option<Exit>, Shortfall> {
+        let exit = run.poll().map_err(|error| failed(error.to_string()))?;
         self.family.add(run.family());
         Ok(exit)
     }
 
-    fn see_out(&mut self, run: &mut WatchedProgram) -> Result<Exit, CaseError> {
+    fn see_out(&mut self, run: &mut WatchedProgram) -> Result<Exit, Shortfall> {
         loop {
             if let Some(exit) = self.look(run)? {
                 return Ok(exit);
@@ -241,7 +207,7 @@ impl<'a> CaseEnv<'a> {
     }
 
     /// Waits until the agent is busy and all expected processes exist.
-    fn until_ready(&mut self, run: &mut WatchedProgram) -> Result<(), CaseError> {
+    fn until_ready(&mut self, run: &mut WatchedProgram) -> Result<(), Shortfall> {
         while !self.folder.join("home/ready").exists() {
             if let Some(exit) = self.look(run)? {
                 let ended = expectations::ended(&CaseObservation {
@@ -249,7 +215,7 @@ impl<'a> CaseEnv<'a> {
                     complaint: self.complaint(),
                     ..self.seen("state")
                 });
-                return Err(CaseError::Failed(format!("the run ended at its beginning: {ended}")));
+                return Err(failed(format!("the run ended at its beginning: {ended}")));
             }
             self.pause("an agent in the middle of its work")?;
         }
@@ -259,7 +225,7 @@ impl<'a> CaseEnv<'a> {
     }
 
     /// Returns the processes that are alive after this time; returns earlier if none is alive.
-    fn survivors(&mut self, patience: Duration) -> Result<Vec<String>, CaseError> {
+    fn survivors(&mut self, patience: Duration) -> Result<Vec<String>, Shortfall> {
         self.family.add_noted(&self.notes());
         let begun = Instant::now();
         loop {
@@ -277,10 +243,10 @@ impl<'a> CaseEnv<'a> {
 
     /// Executes a run with its state on a separate disk, in a private mount namespace. Uses a user
     /// namespace, or root.
-    fn on_a_small_disk(&mut self) -> Result<Exit, CaseError> {
+    fn on_a_small_disk(&mut self) -> Result<Exit, Shortfall> {
         let Ok(unshare) = locate("unshare", env::var_os("PATH").as_deref()) else {
             let why = "there is no `unshare` to make a small disk with";
-            return Err(CaseError::NotHere(why.to_owned()));
+            return Err(Shortfall::NotTested(why.to_owned()));
         };
         for way in ["-rm", "-m"] {
             let mut arguments = words(&[way, "sh"]);
@@ -296,10 +262,10 @@ impl<'a> CaseEnv<'a> {
                 let hidden = fs::read_dir(self.folder.join("state"))
                     .is_ok_and(|mut entries| entries.next().is_none());
                 let why = || "the small disk was not a separate disk".to_owned();
-                return if hidden { Ok(exit) } else { Err(CaseError::NotHere(why())) };
+                return if hidden { Ok(exit) } else { Err(Shortfall::NotTested(why())) };
             }
         }
-        Err(CaseError::NotHere(format!("no small disk can be made: {}", self.complaint())))
+        Err(Shortfall::NotTested(format!("no small disk can be made: {}", self.complaint())))
     }
 
     /// Returns the last line that any nightwright process wrote to standard error.
@@ -317,7 +283,7 @@ impl<'a> CaseEnv<'a> {
 }
 
 /// Returns the environment of the case: its own home, state and other folders.
-fn environment(folder: &Path, row: &SelftestCase) -> Vec<(OsString, OsString)> {
+fn environment(folder: &Path, case: &SelftestCase) -> Vec<(OsString, OsString)> {
     let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let mut all: Vec<(OsString, OsString)> =
         vec![("PATH".into(), path), ("GIT_CEILING_DIRECTORIES".into(), folder.into())];
@@ -333,12 +299,22 @@ fn environment(folder: &Path, row: &SelftestCase) -> Vec<(OsString, OsString)> {
         all.push((variable.into(), folder.join(name).into()));
     }
     let settings =
-        USUAL.iter().filter(|(name, _)| !row.settings.iter().any(|(own, _)| own == name));
-    all.extend(settings.chain(row.settings).map(|(name, value)| (name.into(), value.into())));
+        USUAL.iter().filter(|(name, _)| !case.settings.iter().any(|(own, _)| own == name));
+    all.extend(settings.chain(case.settings).map(|(name, value)| (name.into(), value.into())));
     all.push(("LC_ALL".into(), "C".into()));
     all
 }
 
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
+}
+
+/// Returns the failure of a case that could not be executed.
+fn failed(why: String) -> Shortfall {
+    Shortfall::missed("a test that can be executed", why)
+}
+
+/// Returns the failure of a case that the user interrupted.
+fn interrupted() -> Shortfall {
+    Shortfall::missed("the end of the test", "it was interrupted")
 }

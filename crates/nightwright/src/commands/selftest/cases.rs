@@ -60,122 +60,98 @@ pub(super) const LEADERS: usize = 2;
 
 /// The cases in the order in which they are shown and started, the longest first.
 pub(super) static CASES: [SelftestCase; 13] = [
-    SelftestCase {
-        name: "hang-at-start",
-        title: "hang at start",
-        script: include_str!("scripts/hang_at_start.toml"),
-        act: CaseAction::Leave,
-        settings: &[("NIGHTWRIGHT_START_TIMEOUT", "3s")],
-        judgement: expectations::hang_at_start,
-    },
-    SelftestCase {
-        name: "hang-after-result",
-        title: "hang after the result",
-        script: include_str!("scripts/hang_after_result.toml"),
-        act: CaseAction::Leave,
-        settings: &[("NIGHTWRIGHT_AFTER_RESULT_TIMEOUT", "1s")],
-        judgement: expectations::hang_after_result,
-    },
-    SelftestCase {
-        name: "silence",
-        title: "silence",
-        script: include_str!("scripts/silence.toml"),
-        act: CaseAction::Leave,
-        settings: &[("NIGHTWRIGHT_IDLE_TIMEOUT", "3s")],
-        judgement: expectations::silence,
-    },
-    SelftestCase {
-        name: "usage-limit",
-        title: "usage limit",
-        script: include_str!("scripts/usage_limit.toml"),
-        act: CaseAction::Leave,
-        settings: &[],
-        judgement: expectations::usage_limit,
-    },
-    SelftestCase {
-        name: "crash",
-        title: "crash of the agent",
-        script: include_str!("scripts/crash.toml"),
-        act: CaseAction::Leave,
-        settings: &[],
-        judgement: expectations::crash,
-    },
-    SelftestCase {
-        name: "garbage",
-        title: "garbage in the stream",
-        script: include_str!("scripts/garbage.toml"),
-        act: CaseAction::Leave,
-        settings: &[],
-        judgement: expectations::garbage,
-    },
-    SelftestCase {
-        name: "lie",
-        title: "lie about completion",
-        script: include_str!("scripts/lie.toml"),
-        act: CaseAction::Leave,
-        settings: &[],
-        judgement: expectations::lie,
-    },
-    SelftestCase {
-        name: "stubborn-lie",
-        title: "lie again and again",
-        script: include_str!("scripts/stubborn_lie.toml"),
-        act: CaseAction::Leave,
-        settings: &[],
-        judgement: expectations::stubborn_lie,
-    },
-    SelftestCase {
-        name: "orphans",
-        title: "orphans",
-        script: include_str!("scripts/orphans.toml"),
-        act: CaseAction::Leave,
-        settings: &[],
-        judgement: expectations::orphans,
-    },
-    SelftestCase {
-        name: "sigterm",
-        title: "SIGTERM of the runner",
-        script: include_str!("scripts/sigterm.toml"),
-        act: CaseAction::Terminate,
-        settings: &[],
-        judgement: expectations::sigterm,
-    },
-    SelftestCase {
-        name: "sigkill",
-        title: "SIGKILL and resume",
-        script: include_str!("scripts/sigkill.toml"),
-        act: CaseAction::KillAndResume,
-        settings: &[],
-        judgement: expectations::sigkill,
-    },
-    SelftestCase {
-        name: "full-disk",
-        title: "full disk",
-        script: include_str!("scripts/full_disk.toml"),
-        act: CaseAction::SmallDisk,
-        settings: &[],
-        judgement: expectations::full_disk,
-    },
-    SelftestCase {
-        name: "full-journal",
-        title: "no room for the journal",
-        script: include_str!("scripts/full_journal.toml"),
-        act: CaseAction::SmallDisk,
-        // Needed if the disk's blocks are so large that there is enough space.
-        settings: &[("NIGHTWRIGHT_IDLE_TIMEOUT", "3s")],
-        judgement: expectations::full_journal,
-    },
+    case(
+        "hang-at-start",
+        "hang at start",
+        include_str!("scripts/hang_at_start.toml"),
+        expectations::hang_at_start,
+    )
+    .settings(&[("NIGHTWRIGHT_START_TIMEOUT", "3s")]),
+    case(
+        "hang-after-result",
+        "hang after the result",
+        include_str!("scripts/hang_after_result.toml"),
+        expectations::hang_after_result,
+    )
+    .settings(&[("NIGHTWRIGHT_AFTER_RESULT_TIMEOUT", "1s")]),
+    case("silence", "silence", include_str!("scripts/silence.toml"), expectations::silence)
+        .settings(&[("NIGHTWRIGHT_IDLE_TIMEOUT", "3s")]),
+    case(
+        "usage-limit",
+        "usage limit",
+        include_str!("scripts/usage_limit.toml"),
+        expectations::usage_limit,
+    ),
+    case("crash", "crash of the agent", include_str!("scripts/crash.toml"), expectations::crash),
+    case(
+        "garbage",
+        "garbage in the stream",
+        include_str!("scripts/garbage.toml"),
+        expectations::garbage,
+    ),
+    case("lie", "lie about completion", include_str!("scripts/lie.toml"), expectations::lie),
+    case(
+        "stubborn-lie",
+        "lie again and again",
+        include_str!("scripts/stubborn_lie.toml"),
+        expectations::stubborn_lie,
+    ),
+    case("orphans", "orphans", include_str!("scripts/orphans.toml"), expectations::orphans),
+    case(
+        "sigterm",
+        "SIGTERM of the runner",
+        include_str!("scripts/sigterm.toml"),
+        expectations::sigterm,
+    )
+    .act(CaseAction::Terminate),
+    case(
+        "sigkill",
+        "SIGKILL and resume",
+        include_str!("scripts/sigkill.toml"),
+        expectations::sigkill,
+    )
+    .act(CaseAction::KillAndResume),
+    case("full-disk", "full disk", include_str!("scripts/full_disk.toml"), expectations::full_disk)
+        .act(CaseAction::SmallDisk),
+    // Needed if the disk's blocks are so large that there is enough space.
+    case(
+        "full-journal",
+        "no room for the journal",
+        include_str!("scripts/full_journal.toml"),
+        expectations::full_journal,
+    )
+    .act(CaseAction::SmallDisk)
+    .settings(&[("NIGHTWRIGHT_IDLE_TIMEOUT", "3s")]),
 ];
+
+const fn case(
+    name: &'static str,
+    title: &'static str,
+    script: &'static str,
+    judgement: CaseCheck,
+) -> SelftestCase {
+    SelftestCase { name, title, script, act: CaseAction::Leave, settings: &[], judgement }
+}
+
+impl SelftestCase {
+    const fn act(self, act: CaseAction) -> Self {
+        Self { act, ..self }
+    }
+
+    const fn settings(self, settings: &'static [(&'static str, &'static str)]) -> Self {
+        Self { settings, ..self }
+    }
+}
 
 /// Returns the cases with these names; all cases if there are no names.
 pub(super) fn chosen(names: &[String]) -> Result<Vec<&'static SelftestCase>, Failure> {
-    let known = |name: &str| CASES.iter().any(|row| row.name == name);
+    let known = |name: &str| CASES.iter().any(|case| case.name == name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        let all: Vec<_> = CASES.iter().map(|row| row.name).collect();
-        return Err(Failure::usage(format!("--only `{unknown}`: there is no such row"))
+        let all: Vec<_> = CASES.iter().map(|case| case.name).collect();
+        return Err(Failure::usage(format!("--only `{unknown}`: there is no such test"))
             .hint(format!("choose one of {}", all.join(", "))));
     }
     let wanted =
-        |row: &&SelftestCase| names.is_empty() || names.iter().any(|name| name == row.name);
+        |case: &&SelftestCase| names.is_empty() || names.iter().any(|name| name == case.name);
     Ok(CASES.iter().filter(wanted).collect())
 }

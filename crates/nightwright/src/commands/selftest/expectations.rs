@@ -26,17 +26,24 @@ const GARBAGE: u64 = 1_000_000 / 66 + 1 + 3 + 1 + 1;
 const MIN_LIMIT_WAIT: SignedDuration = SignedDuration::from_secs(5);
 
 /// Judges the observation of a case.
-pub(super) type CaseCheck = fn(&CaseObservation) -> CaseCheckResult;
-/// The result of judging a case.
-pub(super) type CaseCheckResult = Result<(), Shortfall>;
+pub(super) type CaseCheck = fn(&CaseObservation) -> CaseOutcome;
+/// The outcome of a case.
+pub(super) type CaseOutcome = Result<(), Shortfall>;
 
 /// Why a case did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shortfall {
     /// An expectation was not met.
     Missed(Mismatch),
-    /// Nothing failed, but the tested situation did not occur.
+    /// Nothing failed, but the tested situation did not or cannot occur on this machine.
     NotTested(String),
+}
+
+impl Shortfall {
+    pub(super) fn missed(expected: &str, seen: impl Into<String>) -> Self {
+        let (expected, seen) = (expected.to_owned(), seen.into());
+        Self::Missed(Mismatch { expected, seen, ended: String::new() })
+    }
 }
 
 /// An expectation, and the actual observation.
@@ -49,8 +56,8 @@ pub(super) struct Mismatch {
 }
 
 /// Judges a case: its own expectations, and those of all cases.
-pub(super) fn judge(row: &SelftestCase, seen: &CaseObservation) -> CaseCheckResult {
-    no_survivors(seen).and_then(|()| whole(seen)).and_then(|()| (row.judgement)(seen)).map_err(
+pub(super) fn judge(case: &SelftestCase, seen: &CaseObservation) -> CaseOutcome {
+    no_survivors(seen).and_then(|()| whole(seen)).and_then(|()| (case.judgement)(seen)).map_err(
         |shortfall| match shortfall {
             Shortfall::Missed(miss) => Shortfall::Missed(Mismatch { ended: ended(seen), ..miss }),
             Shortfall::NotTested(why) => Shortfall::NotTested(why),
@@ -58,26 +65,26 @@ pub(super) fn judge(row: &SelftestCase, seen: &CaseObservation) -> CaseCheckResu
     )
 }
 
-fn no_survivors(seen: &CaseObservation) -> CaseCheckResult {
+fn no_survivors(seen: &CaseObservation) -> CaseOutcome {
     expect(seen.survivors.is_empty(), "no process alive when the run was gone", || {
         format!("still alive: {}", seen.survivors.join("; "))
     })
 }
 
-fn whole(seen: &CaseObservation) -> CaseCheckResult {
+fn whole(seen: &CaseObservation) -> CaseOutcome {
     match &seen.damage {
         Some(damage) => miss("a journal of whole events", || damage.clone()),
         None => Ok(()),
     }
 }
 
-pub(super) fn hang_at_start(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn hang_at_start(seen: &CaseObservation) -> CaseOutcome {
     first_attempt(seen, &AttemptOutcome::TimedOut { which: Deadline::Start })?;
     retried(seen, 1)?;
     completed(seen)
 }
 
-pub(super) fn hang_after_result(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn hang_after_result(seen: &CaseObservation) -> CaseOutcome {
     expect(
         events(seen).any(|event| {
             matches!(
@@ -93,13 +100,13 @@ pub(super) fn hang_after_result(seen: &CaseObservation) -> CaseCheckResult {
     completed(seen)
 }
 
-pub(super) fn silence(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn silence(seen: &CaseObservation) -> CaseOutcome {
     first_attempt(seen, &AttemptOutcome::TimedOut { which: Deadline::Idle })?;
     retried(seen, 1)?;
     completed(seen)
 }
 
-pub(super) fn usage_limit(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn usage_limit(seen: &CaseObservation) -> CaseOutcome {
     let mut starts = seen.records.iter().filter_map(|record| match &record.event {
         Event::Attempt(AttemptEvent::Started { .. }) => Some(record.at),
         _ => None,
@@ -136,7 +143,7 @@ pub(super) fn usage_limit(seen: &CaseObservation) -> CaseCheckResult {
     completed(seen)
 }
 
-pub(super) fn crash(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn crash(seen: &CaseObservation) -> CaseOutcome {
     let crashed = |how| AttemptOutcome::Crashed { how };
     let wanted =
         [crashed(ProcessExit::Signal(9)), crashed(ProcessExit::Code(3)), AttemptOutcome::Finished];
@@ -149,7 +156,7 @@ pub(super) fn crash(seen: &CaseObservation) -> CaseCheckResult {
     completed(seen)
 }
 
-pub(super) fn garbage(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn garbage(seen: &CaseObservation) -> CaseOutcome {
     first_attempt(seen, &AttemptOutcome::Finished)?;
     not_retried(seen)?;
     let Some((report, _)) = reports(seen).next() else {
@@ -165,7 +172,7 @@ pub(super) fn garbage(seen: &CaseObservation) -> CaseCheckResult {
     completed(seen)
 }
 
-pub(super) fn lie(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn lie(seen: &CaseObservation) -> CaseOutcome {
     let gates: Vec<_> = gates(seen).collect();
     expect(
         matches!(gates[..], [GateResult::Rejected { .. }, GateResult::Passed { .. }]),
@@ -192,43 +199,29 @@ pub(super) fn lie(seen: &CaseObservation) -> CaseCheckResult {
     completed(seen)
 }
 
-pub(super) fn stubborn_lie(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn stubborn_lie(seen: &CaseObservation) -> CaseOutcome {
     let rejected = gates(seen).filter(|gate| matches!(gate, GateResult::Rejected { .. })).count();
     let believed = gates(seen).any(|gate| matches!(gate, GateResult::Passed { .. }));
     expect(rejected >= 2 && !believed, "every claim rejected", || {
         format!("{rejected} rejected, {}", if believed { "one believed" } else { "none believed" })
     })?;
-    let orderly = |outcome: &Outcome| match outcome {
-        Outcome::MaxIterations { .. }
-        | Outcome::Unverified { .. }
-        | Outcome::Stagnated { .. }
-        | Outcome::NoChanges { .. } => true,
-        Outcome::Completed { .. }
-        | Outcome::MaxCost { .. }
-        | Outcome::MaxDuration { .. }
-        | Outcome::MaxTokens { .. }
-        | Outcome::Blocked { .. }
-        | Outcome::Stopped
-        | Outcome::Failed { .. }
-        | Outcome::ConsecutiveErrors { .. }
-        | Outcome::AllIterationsFailed { .. }
-        | Outcome::Auth { .. }
-        | Outcome::BadAgent { .. }
-        | Outcome::ChecksCannotRun { .. }
-        | Outcome::HookAbort { .. }
-        | Outcome::LimitWaitTooLong { .. }
-        | Outcome::DiskFull { .. }
-        | Outcome::JournalFailed { .. }
-        | Outcome::Interrupted => false,
-    };
+    let orderly = matches!(
+        outcome(seen),
+        Some(
+            Outcome::MaxIterations { .. }
+                | Outcome::Unverified { .. }
+                | Outcome::Stagnated { .. }
+                | Outcome::NoChanges { .. }
+        )
+    );
     expect(
-        outcome(seen).is_some_and(orderly) && !matches!(exit_code(seen), Some(0) | None),
+        orderly && !matches!(exit_code(seen), Some(0) | None),
         "an end that is not `completed`, and an exit code that says so",
         || ended(seen),
     )
 }
 
-pub(super) fn orphans(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn orphans(seen: &CaseObservation) -> CaseOutcome {
     family(seen)?;
     first_attempt(seen, &AttemptOutcome::Finished)?;
     no_orphans_seen(seen)?;
@@ -236,7 +229,7 @@ pub(super) fn orphans(seen: &CaseObservation) -> CaseCheckResult {
     sessions(seen)
 }
 
-pub(super) fn sigterm(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn sigterm(seen: &CaseObservation) -> CaseOutcome {
     family(seen)?;
     let asked = |event: &Event| {
         matches!(
@@ -253,7 +246,7 @@ pub(super) fn sigterm(seen: &CaseObservation) -> CaseCheckResult {
     sessions(seen)
 }
 
-pub(super) fn sigkill(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn sigkill(seen: &CaseObservation) -> CaseOutcome {
     family(seen)?;
     let taken_over = |event: &Event| {
         matches!(event, Event::Run(RunEvent::Continued { why: Continuation::AfterCrash }))
@@ -267,7 +260,7 @@ pub(super) fn sigkill(seen: &CaseObservation) -> CaseCheckResult {
     sessions(seen)
 }
 
-pub(super) fn full_disk(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn full_disk(seen: &CaseObservation) -> CaseOutcome {
     iteration_kept(seen)?;
     let last = outcome(seen);
     let said = matches!(last, Some(Outcome::DiskFull { .. } | Outcome::JournalFailed { .. }));
@@ -278,7 +271,7 @@ pub(super) fn full_disk(seen: &CaseObservation) -> CaseCheckResult {
     )
 }
 
-pub(super) fn full_journal(seen: &CaseObservation) -> CaseCheckResult {
+pub(super) fn full_journal(seen: &CaseObservation) -> CaseOutcome {
     iteration_kept(seen)?;
     let last = outcome(seen);
     if matches!(last, Some(Outcome::DiskFull { .. })) && exit_code(seen) == Some(1) {
@@ -293,7 +286,7 @@ pub(super) fn full_journal(seen: &CaseObservation) -> CaseCheckResult {
 }
 
 /// Checks that events recorded before the disk was full are still there.
-fn iteration_kept(seen: &CaseObservation) -> CaseCheckResult {
+fn iteration_kept(seen: &CaseObservation) -> CaseOutcome {
     let whole = |event: &Event| match event {
         Event::Iteration(IterationEvent::Finished(finished)) => {
             finished.result == IterationResult::Done
@@ -345,7 +338,7 @@ fn exit_code(seen: &CaseObservation) -> Option<i32> {
     seen.exit.and_then(Exit::code)
 }
 
-fn completed(seen: &CaseObservation) -> CaseCheckResult {
+fn completed(seen: &CaseObservation) -> CaseOutcome {
     expect(
         outcome(seen) == Some(&Outcome::completed(Proof::Checks)) && exit_code(seen) == Some(0),
         "`completed`, verified, and exit code 0",
@@ -353,24 +346,18 @@ fn completed(seen: &CaseObservation) -> CaseCheckResult {
     )
 }
 
-fn first_attempt(seen: &CaseObservation, wanted: &AttemptOutcome) -> CaseCheckResult {
+fn first_attempt(seen: &CaseObservation, wanted: &AttemptOutcome) -> CaseOutcome {
     let first = reports(seen).next().map(|(report, _)| &report.outcome);
-    expect(first == Some(wanted), &format!("a first attempt that {}", wanted.past()), || {
+    expect(first == Some(wanted), &format!("a first attempt that {}", past(wanted)), || {
         outcomes(seen)
     })
 }
 
 /// Describes an outcome in the past tense.
-trait PastTense {
-    fn past(&self) -> String;
-}
-
-impl PastTense for AttemptOutcome {
-    fn past(&self) -> String {
-        match self {
-            Self::Lost => "was lost with its runner".to_owned(),
-            other => other.sentence(),
-        }
+fn past(outcome: &AttemptOutcome) -> String {
+    match outcome {
+        AttemptOutcome::Lost => "was lost with its runner".to_owned(),
+        other => other.sentence(),
     }
 }
 
@@ -380,18 +367,18 @@ fn retries(seen: &CaseObservation) -> usize {
         .count()
 }
 
-fn retried(seen: &CaseObservation, least: usize) -> CaseCheckResult {
+fn retried(seen: &CaseObservation, least: usize) -> CaseOutcome {
     expect(retries(seen) >= least, "another attempt after each failure", || {
         format!("{} retries", retries(seen))
     })
 }
 
-fn not_retried(seen: &CaseObservation) -> CaseCheckResult {
+fn not_retried(seen: &CaseObservation) -> CaseOutcome {
     expect(retries(seen) == 0, "no retry used", || format!("{} retries", retries(seen)))
 }
 
 /// Checks that the agent left processes behind; without them, nothing is tested.
-fn family(seen: &CaseObservation) -> CaseCheckResult {
+fn family(seen: &CaseObservation) -> CaseOutcome {
     expect(seen.noted == FAMILY, &format!("{FAMILY} processes left behind by the agent"), || {
         format!("{} were", seen.noted)
     })
@@ -399,7 +386,7 @@ fn family(seen: &CaseObservation) -> CaseCheckResult {
 
 /// Reports the case as not tested if no process led its own session. Called after all other
 /// expectations.
-fn sessions(seen: &CaseObservation) -> CaseCheckResult {
+fn sessions(seen: &CaseObservation) -> CaseOutcome {
     if seen.leaders >= LEADERS {
         return Ok(());
     }
@@ -407,7 +394,7 @@ fn sessions(seen: &CaseObservation) -> CaseCheckResult {
     Err(Shortfall::NotTested(why.to_owned()))
 }
 
-fn no_orphans_seen(seen: &CaseObservation) -> CaseCheckResult {
+fn no_orphans_seen(seen: &CaseObservation) -> CaseOutcome {
     expect(
         seen.met.as_ref().is_some_and(Vec::is_empty),
         "none of them alive when the next attempt began",
@@ -420,7 +407,7 @@ fn no_orphans_seen(seen: &CaseObservation) -> CaseCheckResult {
 
 /// Lists the outcomes of all attempts.
 fn outcomes(seen: &CaseObservation) -> String {
-    let all: Vec<_> = reports(seen).map(|(report, _)| report.outcome.past()).collect();
+    let all: Vec<_> = reports(seen).map(|(report, _)| past(&report.outcome)).collect();
     if all.is_empty() { "no attempt that ended".to_owned() } else { all.join(", then ") }
 }
 
@@ -440,11 +427,10 @@ pub(super) fn ended(seen: &CaseObservation) -> String {
     format!("{last}, {exit}{said}{}", seen.complaint)
 }
 
-fn expect(holds: bool, expected: &str, seen: impl FnOnce() -> String) -> CaseCheckResult {
+fn expect(holds: bool, expected: &str, seen: impl FnOnce() -> String) -> CaseOutcome {
     if holds { Ok(()) } else { miss(expected, seen) }
 }
 
-fn miss(expected: &str, seen: impl FnOnce() -> String) -> CaseCheckResult {
-    let (expected, seen) = (expected.to_owned(), seen());
-    Err(Shortfall::Missed(Mismatch { expected, seen, ended: String::new() }))
+fn miss(expected: &str, seen: impl FnOnce() -> String) -> CaseOutcome {
+    Err(Shortfall::missed(expected, seen()))
 }

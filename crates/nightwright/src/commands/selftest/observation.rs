@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::event::{Event, Record, RunEvent};
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::process::Exit;
@@ -34,12 +33,6 @@ pub(super) struct CaseObservation {
     pub(super) complaint: String,
 }
 
-/// The protection levels that a run reports for its processes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct ProtectionLevels {
-    pub(super) containment: String,
-}
-
 impl CaseObservation {
     /// Reads the observation from the files of a run: the journal and the prompts in `state`, and
     /// the agent's notes in `home`.
@@ -67,12 +60,10 @@ impl CaseObservation {
         }
     }
 
-    /// Returns the protection that the first event reports.
-    pub(super) fn levels(&self) -> Option<ProtectionLevels> {
+    /// Returns the containment that the first event reports.
+    pub(super) fn containment(&self) -> Option<String> {
         self.records.iter().find_map(|record| match &record.event {
-            Event::Run(RunEvent::Started(started)) => {
-                Some(ProtectionLevels { containment: started.containment.clone() })
-            }
+            Event::Run(RunEvent::Started(started)) => Some(started.containment.clone()),
             _ => None,
         })
     }

@@ -11,8 +11,7 @@ use std::time::Duration;
 use nightwright_core::display::display_safe;
 use serde_json::{Value, json};
 
-use super::expectations::{CaseCheckResult, Mismatch, Shortfall};
-use super::observation::ProtectionLevels;
+use super::expectations::{CaseOutcome, Mismatch, Shortfall};
 use crate::error::Failure;
 use crate::process::ContainmentLevel;
 
@@ -28,115 +27,73 @@ const VERDICT: usize = 15;
 pub(super) struct CaseResult {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    pub(super) verdict: CaseVerdict,
-    /// The protection of its processes, if its run got far enough to report it.
-    pub(super) levels: Option<ProtectionLevels>,
+    pub(super) outcome: CaseOutcome,
+    /// The containment of its processes, if its run got far enough to report it.
+    pub(super) containment: Option<String>,
     pub(super) took: Duration,
     pub(super) folder: PathBuf,
 }
 
-/// Whether a case passed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum CaseVerdict {
-    /// All expectations were met.
-    Held,
-    /// An expectation was not met.
-    Missed(Mismatch),
-    /// This machine does not support the case, so it neither passed nor failed.
-    NotTested {
-        /// What the machine lacks, or what did not occur.
-        why: String,
-    },
-}
-
-impl From<CaseCheckResult> for CaseVerdict {
-    fn from(judged: CaseCheckResult) -> Self {
-        match judged {
-            Ok(()) => Self::Held,
-            Err(Shortfall::Missed(miss)) => Self::Missed(miss),
-            Err(Shortfall::NotTested(why)) => Self::NotTested { why },
-        }
-    }
-}
-
-impl From<Mismatch> for CaseVerdict {
-    fn from(miss: Mismatch) -> Self {
-        Self::Missed(miss)
-    }
-}
-
-impl CaseVerdict {
+impl CaseResult {
     /// Whether the case did not fail.
     pub(super) fn is_fine(&self) -> bool {
-        match self {
-            Self::Held | Self::NotTested { .. } => true,
-            Self::Missed(_) => false,
+        !matches!(self.outcome, Err(Shortfall::Missed(_)))
+    }
+
+    /// Returns the name of the outcome in the JSON output, and the words for a person.
+    fn verdict(&self) -> (&'static str, &'static str) {
+        match self.outcome {
+            Ok(()) => ("passed", "passed"),
+            Err(Shortfall::Missed(_)) => ("failed", "FAILED"),
+            Err(Shortfall::NotTested(_)) => ("not_tested", "not tested here"),
         }
     }
 
-    fn words(&self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Missed(_) => "DID NOT HOLD",
-            Self::NotTested { .. } => "not tested here",
+    /// Returns the details of a case that did not pass, with their names in the JSON output.
+    fn details(&self) -> Vec<(&'static str, String)> {
+        match &self.outcome {
+            Ok(()) => Vec::new(),
+            Err(Shortfall::NotTested(why)) => vec![("why", why.clone())],
+            Err(Shortfall::Missed(Mismatch { expected, seen, ended })) => vec![
+                ("expected", expected.clone()),
+                ("seen", seen.clone()),
+                ("ended", ended.clone()),
+                ("folder", self.folder.to_string_lossy().into_owned()),
+            ],
         }
     }
 
-    /// Returns the name in the JSON output.
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Missed(_) => "did_not_hold",
-            Self::NotTested { .. } => "not_tested",
-        }
-    }
-}
-
-impl CaseResult {
     /// Returns one line, shown while other cases are still running.
     pub(super) fn line(&self) -> String {
-        format!("{}: {} ({:.1} s)", self.title, self.verdict.words(), self.took.as_secs_f64())
+        format!("{}: {} ({:.1} s)", self.title, self.verdict().1, self.took.as_secs_f64())
     }
 
     fn show(&self, text: &mut String) {
         let took = self.took.as_secs_f64();
-        let words = self.verdict.words();
+        let words = self.verdict().1;
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{:TITLE$}  {words:VERDICT$}  {took:>5.1} s", self.title);
-        let details: &[(&str, &str)] = match &self.verdict {
-            CaseVerdict::Held => &[],
-            CaseVerdict::Missed(Mismatch { expected, seen, ended }) => &[
-                ("expected", expected),
-                ("seen", seen),
-                // If the outcome is the observation itself, it is already shown.
-                ("ended", if ended == seen { "" } else { ended }),
-                ("folder", &self.folder.to_string_lossy()),
-            ],
-            CaseVerdict::NotTested { why } => &[("why", why)],
-        };
-        for (name, detail) in details.iter().filter(|(_, detail)| !detail.is_empty()) {
-            let _ = writeln!(text, "    {name}: {}", display_safe(detail));
+        let mut shown = String::new();
+        for (name, detail) in self.details() {
+            // The outcome of the run may be the observation itself, which is already shown.
+            if !detail.is_empty() && (name != "ended" || detail != shown) {
+                let _ = writeln!(text, "    {name}: {}", display_safe(&detail));
+            }
+            shown = detail;
         }
     }
 
     fn json(&self) -> Value {
-        let mut row = json!({
+        let mut case = json!({
             "name": self.name,
             "title": self.title,
-            "result": self.verdict.name(),
+            "result": self.verdict().0,
             "seconds": seconds(self.took),
         });
-        match &self.verdict {
-            CaseVerdict::Held => {}
-            CaseVerdict::Missed(Mismatch { expected, seen, ended }) => {
-                row["expected"] = json!(expected);
-                row["seen"] = json!(seen);
-                row["ended"] = json!(ended);
-                row["folder"] = json!(self.folder.to_string_lossy());
-            }
-            CaseVerdict::NotTested { why } => row["why"] = json!(why),
+        for (name, detail) in self.details() {
+            case[name] = json!(detail);
         }
-        row
+        case
     }
 }
 
@@ -152,9 +109,9 @@ pub(super) struct SelftestReport {
 }
 
 impl SelftestReport {
-    /// Whether no case failed.
-    pub(super) fn holds(&self) -> bool {
-        self.survivors.is_empty() && self.cases.iter().all(|row| row.verdict.is_fine())
+    /// Whether no case failed and no process survived.
+    pub(super) fn is_fine(&self) -> bool {
+        self.survivors.is_empty() && self.cases.iter().all(CaseResult::is_fine)
     }
 
     /// Formats the report as text or as JSON.
@@ -164,65 +121,50 @@ impl SelftestReport {
                 .map_err(|error| Failure::trouble(format!("cannot show the result: {error}")));
         }
         let mut text = String::new();
-        for row in &self.cases {
-            row.show(&mut text);
+        for case in &self.cases {
+            case.show(&mut text);
         }
-        for who in &self.survivors {
-            let _ = writeln!(text, "survived its test, killed now: {}", display_safe(who));
+        for process in &self.survivors {
+            let _ = writeln!(text, "survived its test, killed now: {}", display_safe(process));
         }
         text.push('\n');
         if !self.watched {
             let why = "this system has no list of processes in /proc";
             let _ = writeln!(text, "Survivors were not searched for: {why}.");
         }
-        let _ = writeln!(text, "{}\n{}", self.kept_by(), self.sum());
+        let _ = writeln!(text, "{}\n{}", self.contained_by(), self.sum());
         Ok(text)
     }
 
-    fn levels(&self) -> BTreeSet<&ProtectionLevels> {
-        self.cases.iter().filter_map(|row| row.levels.as_ref()).collect()
+    fn containment(&self) -> BTreeSet<&str> {
+        self.cases.iter().filter_map(|case| case.containment.as_deref()).collect()
     }
 
-    /// Describes the levels of protection that were tested. Guards do all the killing in every
-    /// case, so no result is credited to control groups.
-    fn kept_by(&self) -> String {
-        let of = |level: fn(&ProtectionLevels) -> &str| {
-            let all: BTreeSet<_> = self.levels().into_iter().map(level).collect();
-            let all: Vec<_> = all.into_iter().collect();
-            if all.is_empty() { "unknown".to_owned() } else { all.join(", ") }
-        };
-        let containment = of(|levels| {
-            if levels.containment == ContainmentLevel::GuardAndGroup.name() {
-                "guard (cgroups are available, but no test depends on them)"
-            } else {
-                &levels.containment
+    /// Describes the containment that was tested. Guards do all the killing in every case, so no
+    /// result is credited to control groups.
+    fn contained_by(&self) -> String {
+        let name = |level: &str| match level {
+            level if level == ContainmentLevel::GuardAndGroup.name() => {
+                "guard (cgroups are available, but no test depends on them)".to_owned()
             }
-        });
-        format!("Containment: {containment}. It took {:.0} s.", self.took.as_secs_f64())
+            level => level.to_owned(),
+        };
+        let all: Vec<_> = self.containment().into_iter().map(name).collect();
+        let all = if all.is_empty() { "unknown".to_owned() } else { all.join(", ") };
+        format!("Containment: {all}. It took {:.0} s.", self.took.as_secs_f64())
     }
 
-    fn held(&self) -> Vec<&str> {
-        self.names(|verdict| *verdict == CaseVerdict::Held)
-    }
-
-    fn missed(&self) -> Vec<&str> {
-        self.names(|verdict| matches!(verdict, CaseVerdict::Missed(_)))
-    }
-
-    fn not_tested(&self) -> Vec<&str> {
-        self.names(|verdict| matches!(verdict, CaseVerdict::NotTested { .. }))
-    }
-
-    fn names(&self, wanted: fn(&CaseVerdict) -> bool) -> Vec<&str> {
-        self.cases.iter().filter(|row| wanted(&row.verdict)).map(|row| row.name).collect()
+    /// Returns the names of the cases with this verdict in the JSON output.
+    fn names(&self, verdict: &str) -> Vec<&str> {
+        let cases = self.cases.iter().filter(|case| case.verdict().0 == verdict);
+        cases.map(|case| case.name).collect()
     }
 
     /// Returns the last line of the report.
     fn sum(&self) -> String {
-        let mut text = format!("{} of {} held", self.held().len(), self.cases.len());
-        for (words, names) in
-            [("did not hold", self.missed()), ("not tested here", self.not_tested())]
-        {
+        let mut text = format!("{} of {} passed", self.names("passed").len(), self.cases.len());
+        for (words, verdict) in [("failed", "failed"), ("not tested here", "not_tested")] {
+            let names = self.names(verdict);
             if !names.is_empty() {
                 let _ = write!(text, "; {words}: {}", names.join(", "));
             }
@@ -239,13 +181,13 @@ impl SelftestReport {
     fn json(&self) -> Value {
         json!({
             "format": FORMAT,
-            "held": self.held().len(),
-            "not_tested": self.not_tested().len(),
-            "did_not_hold": self.missed().len(),
-            "rows": self.cases.iter().map(CaseResult::json).collect::<Vec<_>>(),
+            "passed": self.names("passed").len(),
+            "not_tested": self.names("not_tested").len(),
+            "failed": self.names("failed").len(),
+            "tests": self.cases.iter().map(CaseResult::json).collect::<Vec<_>>(),
             "survivors_looked_for": self.watched,
             "left": self.watched.then_some(&self.survivors),
-            "levels": self.levels(),
+            "containment": self.containment(),
             "seconds": seconds(self.took),
         })
     }

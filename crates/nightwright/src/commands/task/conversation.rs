@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Args;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
 use nightwright_core::setup_prompts::{self, SetupPrompt, SetupVariables};
@@ -21,7 +22,8 @@ use crate::app::agent_program::{self, find_claude};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
 use crate::app::locked_run::temp_folder;
 use crate::app::run_spec;
-use crate::commands::context::{advise, eprint_safe};
+use crate::commands::context::{ProjectArgs, advise, eprint_safe};
+use crate::commands::values;
 use crate::config::modes;
 use crate::error::Failure;
 use crate::hex::hex;
@@ -32,6 +34,20 @@ use crate::runtime::random;
 use crate::secrets;
 use crate::store::temp_folder::TempFolder;
 use crate::task::{self, ProjectRuns, Task, TaskLock, TaskState};
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct ConversationArgs {
+    /// Name of the task
+    #[arg(value_name = "NAME")]
+    pub(super) name: String,
+
+    /// Model for the agent [default: the agent's own choice]
+    #[arg(long, value_name = "MODEL", value_parser = values::text)]
+    pub(super) model: Option<String>,
+
+    #[command(flatten)]
+    pub(super) project: ProjectArgs,
+}
 
 pub(super) fn no_instructions(task: &SetupTask) -> Failure {
     let name = task.name();

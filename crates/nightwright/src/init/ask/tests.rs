@@ -1,30 +1,7 @@
 //! Tests of all kinds of answers.
 
+use super::scripted::ScriptedPrompter;
 use super::*;
-
-/// A prompter with fixed answers; after the last one, the input ends.
-struct ScriptedPrompter {
-    answers: Vec<&'static str>,
-    printed: String,
-}
-
-impl ScriptedPrompter {
-    fn new(answers: &[&'static str]) -> Self {
-        Self { answers: answers.iter().rev().copied().collect(), printed: String::new() }
-    }
-}
-
-impl Prompter for ScriptedPrompter {
-    fn tell(&mut self, text: &str) {
-        self.printed.push_str(text);
-        self.printed.push('\n');
-    }
-
-    fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
-        self.tell(question);
-        self.answers.pop().map(|answer| format!("{answer}\n")).ok_or(NoAnswer::EndOfInput)
-    }
-}
 
 fn cargo() -> Commands {
     Commands {

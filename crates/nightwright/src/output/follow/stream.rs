@@ -212,26 +212,8 @@ enum LineKind {
 
 /// Whether a message completes all pieces before it.
 fn is_whole(message: &AgentMessage<'_>) -> bool {
-    match &message.kind {
-        MessageKind::Text { part: TextPart::Whole, .. } | MessageKind::Result(_) => {
-            message.owner.is_main()
-        }
-        MessageKind::Text { part: TextPart::Delta | TextPart::End, .. }
-        | MessageKind::Ready(_)
-        | MessageKind::Thinking
-        | MessageKind::ToolCall { .. }
-        | MessageKind::ToolResult { .. }
-        | MessageKind::Heartbeat { .. }
-        | MessageKind::ApiRetry { .. }
-        | MessageKind::RateLimit(_)
-        | MessageKind::Denied { .. }
-        | MessageKind::Usage { .. }
-        | MessageKind::SyntheticError(_)
-        | MessageKind::Compaction
-        | MessageKind::Acknowledged { .. }
-        | MessageKind::Other { .. }
-        | MessageKind::Unknown { .. } => false,
-    }
+    let is_result = matches!(message.kind, MessageKind::Result(_)) && message.owner.is_main();
+    is_result || message.main_text().is_some()
 }
 
 /// Passes the messages of a line to the reporter, as far as the reporter wants them.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use nightwright_core::event::{AttemptEvent, CallEvent, Event};
 use nightwright_core::stream::decode::StreamLine;
 use nightwright_core::stream::dialect::Dialect;
-use nightwright_core::stream::message::{AgentMessage, MessageKind, TextPart};
+use nightwright_core::stream::message::{AgentMessage, MessageKind};
 use nightwright_core::stream::transcript::RunningSpend;
 
 use crate::files::open_regular;
@@ -61,35 +61,19 @@ impl CurrentActivity {
     /// Updates the state with a message of the agent.
     pub(super) fn message(&mut self, message: &AgentMessage<'_>) {
         self.has_output = true;
-        match &message.kind {
-            MessageKind::ToolCall { id, name, input } => {
-                if self.open.len() == MAX_OPEN_CALLS {
-                    self.open.remove(0);
-                }
-                self.open.push((id.clone().into_owned(), tools::title(name, input)));
+        if let MessageKind::ToolCall { id, name, input } = &message.kind {
+            if self.open.len() == MAX_OPEN_CALLS {
+                self.open.remove(0);
             }
-            MessageKind::ToolResult { id, .. } => {
-                if let Some(at) = self.open.iter().position(|(open, _)| open == id.as_ref()) {
-                    self.last = Some(self.open.remove(at).1);
-                }
+            self.open.push((id.clone().into_owned(), tools::title(name, input)));
+        } else if let MessageKind::ToolResult { id, .. } = &message.kind {
+            if let Some(at) = self.open.iter().position(|(open, _)| open == id.as_ref()) {
+                self.last = Some(self.open.remove(at).1);
             }
-            MessageKind::Text { text, part: TextPart::Whole } if message.owner.is_main() => {
-                self.last = last_sentence(text).or(self.last.take());
-            }
-            MessageKind::Result(_) => self.open.clear(),
-            MessageKind::Ready(_)
-            | MessageKind::Text { .. }
-            | MessageKind::Thinking
-            | MessageKind::Heartbeat { .. }
-            | MessageKind::ApiRetry { .. }
-            | MessageKind::RateLimit(_)
-            | MessageKind::Denied { .. }
-            | MessageKind::Usage { .. }
-            | MessageKind::SyntheticError(_)
-            | MessageKind::Compaction
-            | MessageKind::Acknowledged { .. }
-            | MessageKind::Other { .. }
-            | MessageKind::Unknown { .. } => {}
+        } else if let MessageKind::Result(_) = &message.kind {
+            self.open.clear();
+        } else if let Some(text) = message.main_text() {
+            self.last = last_sentence(text).or(self.last.take());
         }
     }
 
@@ -180,7 +164,7 @@ fn last_sentence(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use nightwright_core::stream::message::{Owner, ToolStatus};
+    use nightwright_core::stream::message::{Owner, TextPart, ToolStatus};
 
     use super::*;
 

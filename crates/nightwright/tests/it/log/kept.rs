@@ -72,15 +72,21 @@ fn a_disk_that_is_full_ends_the_copy_with_one_warning_and_not_the_run() {
     assert!(log.len() > 100_000 && log.contains("\nEND OF RUN\n"), "{} bytes", log.len());
 }
 
-#[test]
-fn large_files_of_old_runs_are_deleted_and_their_history_stays() {
-    let env = TestEnv::new();
+/// Makes three short runs, and returns their folders in order.
+fn three_runs(env: &TestEnv) -> Vec<PathBuf> {
     let script = env.script(SHORT);
     let mut runs: Vec<PathBuf> = Vec::new();
     for _ in 0..3 {
         env.run(&run_of(&script, &["-m", "1"])).exits(0);
         runs.extend(env.runs().into_iter().find(|run| !runs.contains(run)));
     }
+    runs
+}
+
+#[test]
+fn large_files_of_old_runs_are_deleted_and_their_history_stays() {
+    let env = TestEnv::new();
+    let runs = three_runs(&env);
     // The log of a running or killed run is never touched.
     let mut child = in_the_second_iteration(&env);
     kill(&mut child);
@@ -135,12 +141,7 @@ fn runs_that_only_judged_push_out_none_that_worked() {
 #[test]
 fn a_link_is_not_followed_when_old_runs_are_pruned() {
     let env = TestEnv::new();
-    let script = env.script(SHORT);
-    let mut runs: Vec<PathBuf> = Vec::new();
-    for _ in 0..3 {
-        env.run(&run_of(&script, &["-m", "1"])).exits(0);
-        runs.extend(env.runs().into_iter().find(|run| !runs.contains(run)));
-    }
+    let runs = three_runs(&env);
     let elsewhere = env.path("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join("mine.txt"), "mine").unwrap();
@@ -150,6 +151,7 @@ fn a_link_is_not_followed_when_old_runs_are_pruned() {
     let moved = env.path("moved");
     fs::rename(&runs[1], &moved).unwrap();
     symlink(&moved, &runs[1]).unwrap();
+    let script = env.script(SHORT);
     let mut command = env.command(&run_of(&script, &["-m", "1"]));
     finish(command.env("NIGHTWRIGHT_LOGS_KEEP_RUNS", "1").spawn().unwrap()).exits(0);
     assert!(logs(&runs[0]).is_empty(), "not pruned");

@@ -23,7 +23,7 @@ steps = [{ write = "c", text = "c" }]
 "#;
 
 fn collecting() -> TestEnv {
-    with(&[(".nightwright/config.toml", "principles.collect = true\n")])
+    TestEnv::with_files(&[(".nightwright/config.toml", "principles.collect = true\n")])
 }
 
 #[test]

@@ -2,14 +2,12 @@
 
 use super::*;
 
-fn row(name: &'static str, verdict: CaseVerdict) -> CaseResult {
-    let levels =
-        ProtectionLevels { containment: ContainmentLevel::GuardAndGroup.name().to_owned() };
+fn case(name: &'static str, outcome: CaseOutcome) -> CaseResult {
     CaseResult {
         name,
         title: name,
-        verdict,
-        levels: Some(levels),
+        outcome,
+        containment: Some(ContainmentLevel::GuardAndGroup.name().to_owned()),
         took: Duration::from_millis(1500),
         folder: PathBuf::from("/tmp/x"),
     }
@@ -19,68 +17,67 @@ fn report(cases: Vec<CaseResult>) -> SelftestReport {
     SelftestReport { cases, survivors: Vec::new(), watched: true, took: Duration::from_secs(2) }
 }
 
-fn not_tested() -> CaseVerdict {
-    CaseVerdict::NotTested { why: "no disk".to_owned() }
+fn not_tested() -> CaseOutcome {
+    Err(Shortfall::NotTested("no disk".to_owned()))
 }
 
-fn missed(seen: &str, ended: &str) -> CaseVerdict {
+fn missed(seen: &str, ended: &str) -> CaseOutcome {
     let (seen, ended) = (seen.to_owned(), ended.to_owned());
-    CaseVerdict::Missed(Mismatch { expected: "an end".to_owned(), seen, ended })
+    Err(Shortfall::Missed(Mismatch { expected: "an end".to_owned(), seen, ended }))
 }
 
 #[test]
-fn the_json_counts_untested_rows_separately() {
-    let report = report(vec![row("full-disk", not_tested()), row("full-journal", not_tested())]);
+fn the_json_counts_untested_cases_separately() {
+    let report = report(vec![case("full-disk", not_tested()), case("full-journal", not_tested())]);
     let json = report.json();
-    assert_eq!((&json["held"], &json["not_tested"]), (&json!(0), &json!(2)));
-    assert_eq!(json["did_not_hold"], json!(0));
+    assert_eq!((&json["passed"], &json["not_tested"]), (&json!(0), &json!(2)));
+    assert_eq!(json["failed"], json!(0));
     assert!(
         report
             .show(false)
             .unwrap()
-            .ends_with("0 of 2 held; not tested here: full-disk, full-journal\n")
+            .ends_with("0 of 2 passed; not tested here: full-disk, full-journal\n")
     );
 }
 
 #[test]
 fn each_result_is_counted_once() {
-    let rows = vec![
-        row("lie", CaseVerdict::Held),
-        row("crash", missed("nothing", "exit code 1")),
-        row("orphans", CaseVerdict::Held),
-        row("full-disk", not_tested()),
+    let cases = vec![
+        case("lie", Ok(())),
+        case("crash", missed("nothing", "exit code 1")),
+        case("orphans", Ok(())),
+        case("full-disk", not_tested()),
     ];
-    let json = report(rows).json();
-    assert_eq!(json["held"], json!(2));
+    let json = report(cases).json();
+    assert_eq!(json["passed"], json!(2));
     assert_eq!(json["not_tested"], json!(1));
-    assert_eq!(json["did_not_hold"], json!(1));
+    assert_eq!(json["failed"], json!(1));
 }
 
 #[test]
 fn a_missing_search_for_survivors_is_stated_in_text_and_json() {
-    let unwatched =
-        SelftestReport { watched: false, ..report(vec![row("lie", CaseVerdict::Held)]) };
+    let unwatched = SelftestReport { watched: false, ..report(vec![case("lie", Ok(()))]) };
     let text = unwatched.show(false).unwrap();
     assert!(text.contains("\nSurvivors were not searched for: "), "{text}");
-    assert!(text.ends_with("1 of 1 held; survivors were not searched for\n"), "{text}");
+    assert!(text.ends_with("1 of 1 passed; survivors were not searched for\n"), "{text}");
     let json = unwatched.json();
     assert_eq!((&json["survivors_looked_for"], &json["left"]), (&json!(false), &Value::Null));
-    let watched = report(vec![row("lie", CaseVerdict::Held)]);
+    let watched = report(vec![case("lie", Ok(()))]);
     assert!(!watched.show(false).unwrap().to_lowercase().contains("survivors"));
     let json = watched.json();
     assert_eq!((&json["survivors_looked_for"], &json["left"]), (&json!(true), &json!([])));
 }
 
 #[test]
-fn nothing_is_said_to_have_held_on_a_control_group() {
-    let text = report(vec![row("lie", CaseVerdict::Held)]).show(false).unwrap();
+fn no_result_is_credited_to_a_control_group() {
+    let text = report(vec![case("lie", Ok(()))]).show(false).unwrap();
     let words = "Containment: guard (cgroups are available, but no test depends on them).";
     assert!(text.contains(words), "{text}");
 }
 
 #[test]
-fn what_was_missed_comes_with_how_the_run_ended_unless_that_is_what_was_seen() {
-    let text = |seen, ended| report(vec![row("lie", missed(seen, ended))]).show(false).unwrap();
+fn a_failure_shows_the_outcome_of_the_run_unless_that_is_what_was_seen() {
+    let text = |seen, ended| report(vec![case("lie", missed(seen, ended))]).show(false).unwrap();
     let shown = text("no claim", "`failed`, exit code 1, and it said: no space left");
     assert!(shown.contains("    seen: no claim\n    ended: `failed`, exit code 1"), "{shown}");
     assert!(shown.contains("no space left"), "{shown}");
