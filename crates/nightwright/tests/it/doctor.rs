@@ -505,10 +505,7 @@ fn what_is_not_approved_is_shown_as_it_would_be_after_the_approval() {
     env.file(".nightwright/config.toml", config);
     for arguments in [&[][..], &["--checks"]] {
         let output = doctor(&env, arguments, &[]).exits(1).out;
-        for part in [
-            "permissions  usual (after `nightwright trust`): ",
-            "`touch ran` (after `nightwright trust`)",
-        ] {
+        for part in ["permissions  usual (once approved): ", "`touch ran` (once approved)"] {
             assert!(output.contains(part), "no `{part}` in:\n{output}");
         }
         assert!(output.contains("kubectl") && !output.contains("nightwright init"), "{output}");

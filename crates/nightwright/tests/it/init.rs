@@ -442,7 +442,7 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
             ("Found user stories", "no"),
             ("Found principles", "n"),
             ("test  [cargo test]", "mkae-check"),
-            ("there is no `mkae-check`. Enter the command again", "make check"),
+            ("`mkae-check` was not found in PATH. Enter the command again", "make check"),
             ("build [cargo build]", "n"),
             ("lint  [cargo clippy --all-targets]", ""),
             ("permissions [1]", "3"),

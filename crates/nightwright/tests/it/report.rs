@@ -153,6 +153,8 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     assert_snapshot!(shown(OutputLevel::Progress, style(true, ColorChoice::Auto)), @r#"
     Run 20261115-233412-7f3a: migrate-api (loop)
       at most 50 iterations, $20.00, 8h 00m of work
+    Run 20261115-233412-7f3a: migrate-api (loop)
+      at most 50 iterations, $20.00, 8h 00m of work; so far 0 iterations, $0.00
     Continuing where an earlier process left off
     Running iteration 3...
     iteration 4: skipped by a hook

@@ -26,7 +26,7 @@ pub(super) struct DoctorConfig {
 }
 
 /// What follows a finding about settings that are not approved.
-pub(super) const AFTER_TRUST: &str = " (after `nightwright trust`)";
+pub(super) const AFTER_TRUST: &str = " (once approved)";
 
 /// Returns the configuration of a run in this project, if it is valid, with all findings.
 pub(super) fn configured(project: &Path) -> (Vec<DoctorFinding>, Option<DoctorConfig>) {
