@@ -45,11 +45,19 @@ const GROUPS: &[CommandGroup] = &[
 
 /// Options that are parsed but have no effect on a command, so that its help does not list them.
 const WITHOUT_EFFECT: [(&str, &[&str]); 3] = [
-    ("plan", &["mode"]),
-    ("build", &["mode"]),
+    ("plan", &["--mode"]),
+    ("build", &["--mode"]),
     (
         "prompt",
-        &["detach", "verbose", "quiet", "output", "include_messages", "color", "require_complete"],
+        &[
+            "detach",
+            "--verbose",
+            "--quiet",
+            "--output",
+            "include_messages",
+            "--color",
+            "require_complete",
+        ],
     ),
 ];
 

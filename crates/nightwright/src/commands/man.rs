@@ -95,8 +95,9 @@ fn write_all(command: &Command, folder: &Path) -> Result<u32, Failure> {
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     let source = concat!("nightwright ", env!("CARGO_PKG_VERSION"));
-    let man =
-        Man::new(command.clone()).title(full_name(command)).source(source).manual("nightwright");
+    // The generator leaves out the help of options that the short help hides.
+    let complete = command.clone().mut_args(|argument| argument.hide_short_help(false));
+    let man = Man::new(complete).title(full_name(command)).source(source).manual("nightwright");
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;

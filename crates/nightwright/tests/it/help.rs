@@ -253,6 +253,11 @@ fn every_command_has_a_manual_page() {
             "{name}:\n{page}"
         );
         assert!(!page.contains("Examples:"), "{name}:\n{page}");
+        let undescribed = page.split("\n.TP\n").skip(1).filter(|entry| {
+            let description = entry.lines().nth(1).unwrap_or_default();
+            description.is_empty() || description.starts_with('.')
+        });
+        assert_eq!(undescribed.collect::<Vec<_>>(), [""; 0], "{name}");
         assert!(!page.contains('\u{1b}'), "{name} has colours in it");
         // If groff is installed, it must accept the page without warnings.
         if is_there("groff") {

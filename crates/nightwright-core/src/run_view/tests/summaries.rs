@@ -208,7 +208,7 @@ fn every_command_is_allowed_only_by_a_step_that_says_so() {
         "or allow what was denied and continue: nightwright resume R --allowed-tools \
          \"Bash(a:*)\" --allowed-tools \"WebFetch\""
     );
-    // Nobody reads a longer line before pasting it.
+    // A longer line would be pasted unread.
     let long: Vec<_> = (0..5).map(|n| format!("Bash({n}{})", "x".repeat(250))).collect();
     let long = after(&long.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(long.len() < 1200 && long.starts_with("or allow 3 of 5 denied commands"), "{long}");
