@@ -41,7 +41,7 @@ fn fast_tests(root: &Path) -> Result<(), String> {
     let targets = ["--workspace", "--lib", "--bins", "--tests"];
     let mut command = if program::works(&mut cargo(root, &["nextest", "--version"])) {
         let mut command = cargo(root, &["nextest", "run"]);
-        command.args(targets).args(["--filterset", &filter()]);
+        command.args(targets).args(["--filterset", &filter()]).args(program::parallel_tests());
         command
     } else {
         let mut command = cargo(root, &["test", "--quiet"]);

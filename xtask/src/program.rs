@@ -2,8 +2,10 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
 
 /// Returns a command for the cargo that runs xtask, in the root of the repository.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
@@ -41,6 +43,13 @@ pub(crate) fn stdout(command: &mut Command) -> Result<String, String> {
     }
     String::from_utf8(stdout)
         .map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
+}
+
+/// Returns nextest's option for the number of parallel tests. Most tests wait for processes, disks
+/// and deadlines, so two per core finish sooner than one.
+pub(crate) fn parallel_tests() -> [String; 2] {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    ["--test-threads".to_owned(), (2 * cores).to_string()]
 }
 
 /// Whether the program starts and succeeds; its output is discarded.

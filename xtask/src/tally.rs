@@ -39,7 +39,7 @@ impl Suite {
         if program::works(&mut cargo(root, &["nextest", "--version"])) {
             let run = ["nextest", "run", "--workspace", "--test", "it", "--no-fail-fast"];
             let mut command = cargo(root, &run);
-            command.args(["--filterset", &self.filter()]);
+            command.args(["--filterset", &self.filter()]).args(program::parallel_tests());
             command
         } else {
             cargo(root, &["test", "--workspace", "--test", "it", self.prefix])

@@ -89,9 +89,8 @@ fn tests(root: &Path) -> Result<(), String> {
     let targets = ["--lib", "--bins", "--tests"];
     if program::works(&mut cargo(root, &["nextest", "--version"])) {
         let others = format!("not ({}) and not ({})", projects.filter(), real.filter());
-        let mut arguments = vec!["nextest", "run", "--workspace", "--filterset", &others];
-        arguments.extend(targets);
-        program::run(&mut cargo(root, &arguments))?;
+        let mut command = cargo(root, &["nextest", "run", "--workspace", "--filterset", &others]);
+        program::run(command.args(targets).args(program::parallel_tests()))?;
     } else {
         let mut arguments = vec!["test", "--workspace"];
         arguments.extend(targets);

@@ -266,7 +266,7 @@ mod tests {
         let [plain, _, listed] = all_settings();
         let asking = |settings, kind| answer(WatchdogSignal::Asking, settings, kind);
         let usual = asking(&plain, IterationKind::Work);
-        assert!(usual.contains("what the task asks for, and nothing else"), "{usual}");
+        assert!(usual.contains("do only what the task asks for"), "{usual}");
         assert!(usual.contains("If that is done, say so in the usual way and end"), "{usual}");
         let item = asking(&listed, IterationKind::Work);
         assert!(item.contains("finish the one item of this iteration"), "{item}");

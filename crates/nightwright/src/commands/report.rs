@@ -56,8 +56,8 @@ long texts are truncated with a note):
                     ended) or unknown (not running, and its journal cannot be read to its end)
   is_rehearsal      whether the agent was a script (--dry-run): nothing was spent, and every cost
                     comes from the script
-  verdict           verified, judged (by a model), not_verified, not_done, running, crashed, rehearsed
-                    (ended, but only a rehearsal) or unknown (unreadable journal)
+  verdict           verified, judged (by a model), not_verified, not_done, running, crashed,
+                    rehearsed (ended, but only a rehearsal) or unknown (unreadable journal)
   outcome, proof, sentence, note, verification
                     name of the outcome, what a completed run rests on (checks, model or none), the
                     outcome in a sentence, a note, and the result of the last claim

@@ -1,8 +1,6 @@
 //! Parsers for values on the command line.
 
-use nightwright_core::permissions::rule;
-
-use crate::config::{self, FieldValue};
+use crate::config::{self, FieldValue, Items, ValueKind};
 
 /// Returns the parser of an option that sets a key: it accepts the same values as a file.
 pub(super) fn setting<T: FieldValue>(
@@ -20,17 +18,10 @@ pub(super) fn text(text: &str) -> Result<String, String> {
 }
 
 /// Parses a rule for a tool. A rule that the agent program cannot read would allow nothing, and the
-/// run would be denied the same again. One with a leading dash would be an option of the program.
+/// run would be denied the same again.
 pub(super) fn tool(text: &str) -> Result<String, String> {
-    if text.trim_start().starts_with('-') {
-        return Err("the name of a tool, which cannot begin with `-`".to_owned());
-    }
-    match rule::problem(text) {
-        Some(why) => Err(format!(
-            "a rule such as `WebSearch` or `Bash(npm install:*)`, one for each option: {why}"
-        )),
-        None => self::text(text),
-    }
+    let tools = ValueKind::List(Items::Tools);
+    tools.parse_option(text).map(|_| text.to_owned())
 }
 
 /// Accepts text for the agent. A list may begin with a dash, but a single word with a dash is a
@@ -51,8 +42,8 @@ mod tests {
 
     use super::*;
     use crate::commands::{Cli, command};
+    use crate::config::KEYS;
     use crate::config::amounts::exact;
-    use crate::config::{KEYS, ValueKind};
 
     /// Returns texts that the kind accepts, and texts that it rejects.
     fn samples(kind: ValueKind) -> (Vec<String>, Vec<String>) {

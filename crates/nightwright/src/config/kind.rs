@@ -17,6 +17,9 @@ use super::origin::ValueOrigin;
 use super::url::Url;
 use super::value::ConfigValue;
 
+/// The form of a rule for a tool.
+const TOOL_RULE: &str = "a rule such as `WebSearch` or `Bash(npm install:*)`";
+
 /// The word that turns something off.
 const OFF: &str = "off";
 
@@ -153,7 +156,7 @@ impl ValueKind {
             },
             Self::Variables => "a table of variables and their values, both texts".to_owned(),
             Self::Url => "a URL that begins with https:// or http://, without user, password \
-                          and `#`; \"\" for none"
+                          or `#`; \"\" for none"
                 .to_owned(),
             Self::Secret => "text without control characters; \"\" for none".to_owned(),
             Self::Tables { of, needs } => {
@@ -342,9 +345,10 @@ impl ValueKind {
     pub fn parse_option(self, text: &str) -> Result<ConfigValue, String> {
         match self {
             Self::List(items) if items.fit(text) => Ok(ConfigValue::List(vec![text.to_owned()])),
-            Self::List(Items::Tools) => {
-                Err("the name of a tool, which cannot begin with `-`".to_owned())
-            }
+            Self::List(Items::Tools) => Err(match rule::problem(text) {
+                Some(why) => format!("{TOOL_RULE}, one for each option: {why}"),
+                None => TOOL_RULE.to_owned(),
+            }),
             Self::List(_) | Self::TextOrNothing => Self::Text.parse(&[text]),
             _ => self.parse(&[text]),
         }

@@ -18,6 +18,7 @@ use nightwright_core::settings::{
 };
 use nightwright_core::units::Usd;
 
+use super::environment::VariableReader;
 use super::*;
 use crate::output::{ColorChoice, OutputLevel};
 use crate::store::log_settings::LogSettings;
@@ -308,10 +309,15 @@ fn tables_merge_by_key_and_lists_replace() {
 #[test]
 fn names_are_unique_and_variables_have_the_prefix() {
     let names: BTreeSet<_> = KEYS.iter().map(|key| key.name).collect();
-    let mut variables: BTreeSet<_> = KEYS.iter().map(|key| key.env).collect();
-    variables.extend(VARIABLES.iter().map(|variable| variable.name));
     assert_eq!(names.len(), KEYS.len());
-    assert_eq!(variables.len(), KEYS.len() + VARIABLES.len());
+    // A hook gets some variables under the names that set them.
+    for reader in [VariableReader::ByUs, VariableReader::ByPrograms] {
+        let read = || VARIABLES.iter().filter(move |variable| variable.used == reader);
+        let keys = || KEYS.iter().filter(move |_| reader == VariableReader::ByUs);
+        let mut variables: BTreeSet<_> = keys().map(|key| key.env).collect();
+        variables.extend(read().map(|variable| variable.name));
+        assert_eq!(variables.len(), keys().count() + read().count());
+    }
     for key in KEYS {
         assert!(key.env.starts_with("NIGHTWRIGHT_"), "{}", key.env);
         assert!(key.about.ends_with('.') && key.default_value().is_some() == key.unset.is_empty());

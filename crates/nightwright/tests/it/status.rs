@@ -284,6 +284,6 @@ fn a_verified_run_says_what_verified_it_and_a_paused_one_that_is_gone_is_not_at_
     send(&child, Signal::KILL);
     child.wait().unwrap();
     let text = env.run(&["status"]).exits(0).out;
-    assert!(text.contains("\npause         it was paused when its process ended\n"), "{text}");
-    assert!(!text.contains("goes to its end"), "{text}");
+    assert!(text.contains("\npause         the run was paused when its process died\n"), "{text}");
+    assert!(!text.contains("the current step finishes"), "{text}");
 }

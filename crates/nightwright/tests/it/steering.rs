@@ -465,7 +465,7 @@ fn a_second_request_to_retry_within_a_minute_is_refused_aloud() {
     env.wait_for_nth("limit_wait_started", 2);
     env.run(&["tell", "--retry-now"])
         .exits(1)
-        .says(&["does not try again: tried less than a minute"]);
+        .says(&["retried less than a minute ago; not retrying yet"]);
     env.run(&["stop", "--now"]).exits(0);
     finish(child).exits(130);
 }

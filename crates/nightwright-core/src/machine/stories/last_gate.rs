@@ -81,7 +81,7 @@ fn without_a_verdict_the_run_ends_as_before() {
         > checks pass
         > call unclear
         > call unclear
-          run_finished stagnated exit 0 (`make test` passes, not verified: no verdict
+          run_finished stagnated exit 0 (`make test` passes, not verified: the model gave no verdict
         ",
     );
 }

@@ -182,9 +182,9 @@ mod tests {
         assert_eq!(preset(&mut person, None), Err(NoAnswer::EndOfInput));
         assert_snapshot!(shown(&person), @r"
         Which of these is this project most like?
-          1  startup     a young product: little, soon, simple, and easy to take back
-          2  enterprise  software that many depend on: correct, secure, traceable, in small steps
-          3  opensource  a library or tool in the open: free, open, explicit, nothing breaks
+          1  startup     a young product: minimal scope, speed, easy rollback
+          2  enterprise  critical software: correctness, security, full audit trail, small changes
+          3  opensource  a public library or tool: free, open, stable interfaces
           4  custom      your own: every weight is 5 until you change it
         preset [custom]:
         There is no preset `strtup`. Did you mean `startup`?
@@ -223,7 +223,7 @@ mod tests {
           18  migration_burden         4  migrations are fine ... avoid them
         change which? (name or number, enter = none)
           1-3   Large changes at once are fine.
-          8-10  Keep every change small, and away from what it need not touch.
+          8-10  Keep every change small, and touch nothing else.
           blast_radius [6]:
           Please answer with a whole number from 1 to 10.
           blast_radius [6]:
@@ -232,7 +232,7 @@ mod tests {
           Please answer with a whole number from 1 to 10.
           blast_radius [6]:
         change which? (name or number, enter = none)
-          1-3   Log little: only what it takes to find a fault.
+          1-3   Log little: only enough to find faults.
           8-10  Leave a full trail: who did what, when and why.
           auditability [3]:
         change which? (name or number, enter = none)

@@ -193,7 +193,7 @@ fn a_run_that_has_ended_says_where_the_next_step_is() {
     let env = TestEnv::new();
     env.rehearse(ENDS, "1", &[]).exits(0);
     let output = env.elsewhere(&["stop"]).exits(1);
-    let line = env.command_of(&output, "see what to do next: nightwright status {run}");
+    let line = env.command_of(&output, "run `nightwright status {run}` to see what to do next");
     assert!(env.paste_elsewhere(&line).exits(0).out.contains("\nnext "));
 }
 
@@ -204,7 +204,7 @@ fn a_message_for_a_run_whose_process_is_gone_finds_it() {
     child.kill().unwrap();
     child.wait().unwrap();
     let output = env.elsewhere(&["tell", "some words"]).exits(1);
-    let line = env.command_of(&output, "continue the last one: nightwright resume {run}");
+    let line = env.command_of(&output, "run `nightwright resume {run}` to continue the last one");
     env.paste_elsewhere(&line).exits(0);
     assert_eq!(run_outcome(&env.journal()), "completed");
 }
