@@ -45,24 +45,24 @@ pub fn commands(
     person.tell("\nThe project's commands (enter = keep, text = replace, - = none):");
     let Commands { test, build, lint } = offered;
     Ok(Commands {
-        test: command(person, "test", test, problem)?,
-        build: command(person, "build", build, problem)?,
-        lint: command(person, "lint", lint, problem)?,
+        test: command(person, "test", test.as_deref(), problem)?,
+        build: command(person, "build", build.as_deref(), problem)?,
+        lint: command(person, "lint", lint.as_deref(), problem)?,
     })
 }
 
 fn command(
     person: &mut dyn Prompter,
     name: &str,
-    offered: Option<String>,
+    offered: Option<&str>,
     problem: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<String>, NoAnswer> {
     let mut questioned = None;
     loop {
-        let question = format!("  {name:5} [{}]: ", offered.as_deref().unwrap_or("none"));
+        let question = format!("  {name:5} [{}]: ", offered.unwrap_or("none"));
         let answer = person.ask(&question)?;
         let chosen = match answer.trim() {
-            "" => offered.clone(),
+            "" => offered.map(str::to_owned),
             "-" | "n" | "no" | "none" => None,
             // For example, the escape sequence of an arrow key.
             text if text.contains(|c: char| c.is_control() || c == '\u{fffd}') => {

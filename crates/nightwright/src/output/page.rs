@@ -1,6 +1,6 @@
 //! Pages: lines for a terminal, made safe and styled, and collected for one write.
 
-use nightwright_core::display::display_safe;
+use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::outcome::Tone;
 
 use super::style::{Style, TextColor};
@@ -73,7 +73,7 @@ impl<'a> Page<'a> {
     /// Adds a line with the given indentation, however long it is. A command line that was cut
     /// cannot be pasted.
     pub(super) fn command_line(&mut self, indent: &str, text: &str) {
-        let line = format!("{indent}{}", self.style.whole_line(text));
+        let line = format!("{indent}{}", one_line(text, usize::MAX));
         self.push(&line);
     }
 

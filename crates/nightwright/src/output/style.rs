@@ -300,11 +300,6 @@ impl Style {
         line.chars().take(kept).chain(self.ellipsis().chars()).collect()
     }
 
-    /// The whole text as one safe line.
-    pub(crate) fn whole_line(&self, text: &str) -> String {
-        one_line(text, usize::MAX)
-    }
-
     /// A time of day, in the shortest form that is unambiguous at `now`.
     pub(super) fn clock(&self, at: Timestamp, now: Timestamp) -> String {
         let (there, here) = (at.to_zoned(self.zone.clone()), now.to_zoned(self.zone.clone()));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use nightwright_core::display::one_line;
 use nightwright_core::event::StopWhen;
 use nightwright_core::input::TaskProgress;
 use nightwright_core::outcome::count;
@@ -35,7 +36,7 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     lines.row("run", &page.run);
     lines.row("state", &state(page, now, &lines.style));
     if let Some(proof) = proof(page) {
-        lines.row("proof", &lines.style.whole_line(proof));
+        lines.row("proof", &one_line(proof, usize::MAX));
     }
     if let Some(last) = &page.doing.last {
         lines.row("agent", &lines.style.one_line(last, MAX_TEXT_CHARS));
@@ -104,7 +105,7 @@ impl LabelledLines {
     /// Adds texts that are never cut.
     fn list(&mut self, label: &str, texts: &[String]) {
         for (index, text) in texts.iter().enumerate() {
-            let text = self.style.whole_line(text);
+            let text = one_line(text, usize::MAX);
             self.row(if index == 0 { label } else { "" }, &text);
         }
     }
@@ -132,7 +133,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
 
 fn prose(text: &str, style: &Style) -> String {
     if text.contains(RULE_OPTION) {
-        style.whole_line(text)
+        one_line(text, usize::MAX)
     } else {
         style.one_line(text, MAX_TEXT_CHARS)
     }
