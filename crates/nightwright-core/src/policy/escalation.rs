@@ -99,8 +99,7 @@ fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
         ),
         WatchdogSignal::Compaction => format!(
             "Write the important facts into the notes, read less at a time, and take only one \
-             item. \
-             {IF_DONE}"
+             item. {IF_DONE}"
         ),
     }
 }
@@ -269,7 +268,7 @@ mod tests {
         assert!(usual.contains("do only what the task asks for"), "{usual}");
         assert!(usual.contains("If that is done, say so in the usual way and end"), "{usual}");
         let item = asking(&listed, IterationKind::Work);
-        assert!(item.contains("finish the one item of this iteration"), "{item}");
+        assert!(item.contains("finish only the one item of this iteration"), "{item}");
         assert!(item.contains("Then write the notes and end"), "{item}");
         for signal in ALL {
             let last = answer(signal, &listed, IterationKind::WrapUp);
