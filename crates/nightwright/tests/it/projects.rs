@@ -340,7 +340,7 @@ fn a_package_of_a_monorepo_leaves_the_others_alone() {
 fn a_project_without_tests_is_judged_by_a_model_and_never_called_verified() {
     let Some(trial) = ProjectTrial::new(&WITHOUT_TESTS, toolchain::none) else { return };
     let trial = trial.committed();
-    trial.init().says(&["a model alone"]);
+    trial.init().says(&["only a model judges"]);
     let output = trial.run().exits(0).says(&["judged complete by a model"]);
     assert_eq!(trial.proof(), "model");
     let report = finish(trial.command(&["report"]).spawn().unwrap()).exits(0);

@@ -17,7 +17,7 @@ use crate::messages_api::scenario::{AnswerPhase, ApiAnswer, Fault, bash, blocks,
 /// How the conversation of an iteration begins.
 const WORK: &str = "# One iteration";
 /// How one with an advisor begins.
-const ADVISOR: &str = "# A way out";
+const ADVISOR: &str = "# Advice for a stuck agent";
 
 /// A question that receives no answer.
 const QUESTION: &str = "There are two names. Which one shall I take, left.txt or right.txt?";
