@@ -25,7 +25,6 @@ use nightwright_core::journal::JournalLine;
 use nightwright_core::notification::{Notification, NotificationBuilder};
 use nightwright_core::redact::Secrets;
 use nightwright_core::run_view::FinalOutcome;
-use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::units::RunId;
 
 pub(crate) use address::is_key;
@@ -35,8 +34,8 @@ pub use sender::TestDelivery;
 
 use self::payload::NotifyRequest;
 use self::sender::NotificationSender;
+use crate::output::Reporter;
 use crate::output::follow::{FollowTarget, FollowerHandle};
-use crate::output::{Reporter, ReporterInput, Speaker};
 
 #[cfg(test)]
 pub(crate) use address::drafts;
@@ -206,21 +205,5 @@ impl Reporter for NotificationReporter {
             state.send(notification, Some(raw));
         }
         Ok(())
-    }
-
-    fn message(&mut self, _: Speaker, _: &AgentMessage<'_>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn note(&mut self, _: &str) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn wants(&self) -> ReporterInput {
-        ReporterInput::Events
     }
 }
