@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use nightwright_core::stream::redacting_tee::RedactingTee;
+use nightwright_core::stream::output_masker::OutputMasker;
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::redact::Secrets;
 use libfuzzer_sys::fuzz_target;
@@ -56,7 +56,7 @@ fn stream(text: &str, lengths: [u8; 2]) -> Vec<u8> {
 }
 
 fn masked(stream: &[u8], chunks: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let mut deltas = RedactingTee::new(Dialect::Claude, SECRETS.clone());
+    let mut deltas = OutputMasker::new(Dialect::Claude, SECRETS.clone());
     let (mut kept, mut heard) = (Vec::new(), Vec::new());
     let mut rest = stream;
     for size in chunks.iter().cycle() {

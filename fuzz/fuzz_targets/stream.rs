@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use nightwright_core::stream::decode::StreamLine;
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::outcome::{CancelReason, Deadline, ProcessExit};
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::transcript::{AttemptExit, TranscriptOptions, Transcript};
 use nightwright_core::event::CallPurpose;
 use nightwright_core::settings::Completion;

@@ -130,7 +130,7 @@ impl Copy<'_> {
         let hooks: &[&str] = &["test", "--package", "nightwright", "--test", "it", "--", "hooks::"];
         let projects: &[&str] =
             &["test", "--package", "nightwright", "--test", "it", "--", "projects::"];
-        let pages: &[&str] = &["test", "--package", "nightwright-core", "--lib", "chronicle"];
+        let pages: &[&str] = &["test", "--package", "nightwright-core", "--lib", "run_report"];
         let hunters = match name.split_once('-') {
             Some(("selftest", _)) => vec![night],
             Some(("report", _)) => vec![pages],

@@ -8,6 +8,7 @@ mod boundaries;
 mod ci;
 mod code_map;
 mod language;
+mod layers;
 mod leftovers;
 mod length;
 mod links;
@@ -49,16 +50,17 @@ fn findings(
 ) -> Vec<Finding> {
     let mut all = boundaries::core_dependencies(core_tree);
     all.extend(boundaries::core_source(files));
-    all.extend(boundaries::what_shows_cannot_steer(files));
     all.extend(boundaries::run_does_not_print(files));
     all.extend(boundaries::spawning_has_one_home(files));
     all.extend(boundaries::unsafe_code_has_one_home(files));
+    all.extend(layers::upward_imports(files));
     all.extend(modules::undeclared(files));
     all.extend(leftovers::unfinished(files));
     all.extend(leftovers::former_name(files));
     all.extend(leftovers::machine_paths(files));
     all.extend(length::too_long(files, &length::ALLOWED));
     all.extend(code_map::wrong_paths(text_of(files, "ARCHITECTURE.md"), &exists));
+    all.extend(code_map::missing_modules(text_of(files, "ARCHITECTURE.md"), files));
     all.extend(links::leading_nowhere(files, &exists));
     all.extend(ci::check(text_of(files, ".ci/run")));
     all.extend(language::findings(files));
@@ -100,11 +102,14 @@ mod tests {
     fn every_rule_is_asked() {
         let files = [
             File::new("crates/nightwright-core/src/lib.rs", "use std::fs;"),
-            File::new("crates/nightwright/src/lib.rs", "mod output;\nmod git;\nmod hex;\nmod app;"),
+            File::new(
+                "crates/nightwright/src/lib.rs",
+                "mod output;\nmod files;\nmod hex;\nmod app;",
+            ),
             File::new("crates/nightwright/src/output.rs", "use crate::runtime::supervisor;"),
-            File::new("crates/nightwright/src/git.rs", "fn f() { Command::new(g); todo!() }"),
+            File::new("crates/nightwright/src/files.rs", "fn f() { Command::new(g); todo!() }"),
             File::new("crates/nightwright/src/app.rs", "mod execute;"),
-            File::new("crates/nightwright/src/app/execute.rs", "commands::eprint_raw(x)"),
+            File::new("crates/nightwright/src/app/execute.rs", "console::eprint_raw(x)"),
             File::new("crates/nightwright/src/hex.rs", "fn f() { unsafe { g() } }"),
             File::new("crates/nightwright/tests/it/forgotten.rs", ""),
             File::new("xtask/src/main.rs", &"\n".repeat(700)),
@@ -129,8 +134,8 @@ mod tests {
                 "crates/nightwright-core/Cargo.toml:1",
                 "crates/nightwright-core/src/lib.rs:1",
                 "crates/nightwright/src/app/execute.rs:1",
-                "crates/nightwright/src/git.rs:1",
-                "crates/nightwright/src/git.rs:1",
+                "crates/nightwright/src/files.rs:1",
+                "crates/nightwright/src/files.rs:1",
                 "crates/nightwright/src/hex.rs:1",
                 "crates/nightwright/src/output.rs:1",
                 "crates/nightwright/tests/it/forgotten.rs:1",

@@ -25,7 +25,7 @@ use serde::Deserialize;
 const ROUNDS: usize = 7;
 /// As much as one read from the agent's pipe gives.
 const CHUNK: usize = 128 << 10;
-/// What is wanted of the decoder, as a share of the plain one.
+/// The required speed of the decoder, as a share of the plain one.
 const WANTED: f64 = 0.9;
 
 fn main() -> Result<(), Box<dyn Error>> {

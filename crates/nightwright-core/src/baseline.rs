@@ -162,11 +162,15 @@ pub fn deadline(configured: Duration, before: Option<&CheckResult>) -> Duration 
 pub fn warning(result: &CheckResult) -> Option<String> {
     let command = &result.command;
     if result.verdict == CheckVerdict::TimedOut {
-        let why = match result.duration {
-            Duration::ZERO => "no time was left to run it".to_owned(),
-            duration => format!("cut off after {}", human(duration)),
-        };
-        return Some(format!("`{command}`: unknown whether it passes now ({why})"));
+        return Some(match result.duration {
+            Duration::ZERO => {
+                format!("not enough time to run `{command}` before the first iteration")
+            }
+            duration => {
+                let took = human(duration);
+                format!("`{command}` timed out after {took} before the first iteration")
+            }
+        });
     }
     let ProcessExit::Code(code) = (match &result.verdict {
         CheckVerdict::Failed { how } => how,
@@ -209,7 +213,7 @@ pub fn sentence(result: &CheckResult) -> String {
     }
 }
 
-fn installer(command: &str) -> Option<&'static str> {
+pub(crate) fn installer(command: &str) -> Option<&'static str> {
     let first = first_program(command)?.name;
     INSTALLERS.iter().find(|(program, _)| *program == first).map(|(_, install)| *install)
 }
@@ -225,7 +229,7 @@ static MISSING: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The program that a shell, `env` or `make` did not find, or could not execute.
-fn missing_program(result: &CheckResult) -> Option<String> {
+pub(crate) fn missing_program(result: &CheckResult) -> Option<String> {
     let code = match &result.verdict {
         CheckVerdict::Failed { how: ProcessExit::Code(code) } => *code,
         CheckVerdict::Failed { how: ProcessExit::Signal(_) }
@@ -352,7 +356,7 @@ mod tests {
         assert_eq!(sentence(&counted), "`cargo test` fails now: 2 of 14 tests");
         assert_eq!(sentence(&failed("make", 2, "boom")), "`make` fails now");
         let cut = ended("make", CheckVerdict::TimedOut, "");
-        let message = "`make`: unknown whether it passes now (cut off after 5m 00s)";
+        let message = "`make` timed out after 5m 00s before the first iteration";
         assert_eq!(sentence(&cut), message);
     }
 

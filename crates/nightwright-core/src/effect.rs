@@ -87,8 +87,7 @@ pub enum Effect {
     RunChecks {
         ticket: Ticket,
         purpose: CheckPurpose,
-        /// The time limit for all checks together. With it, every check runs. Without it, each
-        /// check has its own deadline, and the first failure ends the series.
+        /// The time limit for all checks together. Without it, each check has its own deadline.
         budget: Option<Duration>,
     },
     CancelChecks {

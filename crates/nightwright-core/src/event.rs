@@ -18,7 +18,7 @@ mod operator;
 mod run;
 mod samples;
 mod schema;
-mod status;
+mod status_change;
 mod wait;
 mod wire;
 
@@ -30,17 +30,18 @@ pub use self::attempt::{AttemptEvent, CostSource};
 pub use self::call::{CallEvent, CallPurpose};
 pub use self::gate::{GateEvent, GateResult, VerdictKind};
 pub use self::iteration::{
-    IterationEvent, IterationFinished, IterationKind, IterationResult, Progress,
+    ChecksAfterIteration, IterationEvent, IterationFinished, IterationKind, IterationResult,
+    Progress,
 };
 pub use self::note::{FeedbackSource, NoteEvent};
 pub use self::operator::{OperatorEvent, StopSource, StopWhen};
 pub use self::run::{AgentFacts, Continuation, RunEvent, RunStarted, Spend, Totals};
 pub use self::samples::samples;
 pub use self::schema::schema;
-pub use self::status::{StatusFacts, StatusField, StatusText};
+pub use self::status_change::{StatusFacts, StatusField, StatusText};
 pub use self::wait::{WaitEnd, WaitEvent, WaitKind};
+use crate::stream::news::AttemptReport;
 use crate::stream::outcome::AttemptOutcome;
-use crate::stream::report::AttemptReport;
 use crate::units::Usd;
 
 /// One event and its time. [`crate::journal`] adds the sequence number and formats the line.
@@ -67,7 +68,7 @@ group::event_groups! {
         Call(CallEvent),
         /// Waits, and the quota reports that may lead to one.
         Wait(WaitEvent),
-        /// The gate, and the checks before the first iteration.
+        /// The gate, and the checks before the first iteration and after each.
         Gate(GateEvent),
         /// Requests of the operator.
         Operator(OperatorEvent),

@@ -6,15 +6,17 @@
 
 use crate::settings::Completion;
 use crate::stream::dialect::TextShape;
-use crate::stream::report::TextEvidence;
+use crate::stream::news::TextEvidence;
 use crate::watchdog::{self, AlsoClaims};
 use marker::Marker;
 pub(crate) use marker::retracts;
 
 pub(crate) mod blockers;
 pub mod checklist;
+pub(crate) mod decisions;
 mod done;
 pub mod identity;
+mod impossible;
 mod marker;
 pub mod plan;
 pub(crate) mod prose;
@@ -50,11 +52,16 @@ pub fn text_evidence(message: &str, completion: &Completion, speech: TextShape) 
         signal: states(claims, &completion.signal),
         end_phrase: completion.end_phrase.as_deref().is_some_and(|phrase| states(tail, phrase)),
         states_done: done::says_done(claims),
-        blockers: blockers::blockers(&lines),
+        blockers: blockers::blockers(message),
+        decisions: decisions::decisions(message),
         conflict: watchdog::conflict(message, claims),
         findings: Vec::new(),
         summary: summary(message),
     };
+    let says_done = words.promise || words.signal || words.end_phrase || words.states_done;
+    if words.blockers.is_empty() && words.conflict.is_none() && !says_done {
+        words.blockers.extend(impossible::report(message, claims));
+    }
     if !is_handled_elsewhere(&words) {
         let beside = if words.states_done { AlsoClaims::Done } else { AlsoClaims::Nothing };
         words.findings.extend(watchdog::analyze_trimmed(message, &lines, beside));
@@ -117,12 +124,17 @@ pub(crate) fn states(lines: &[String], phrase: &str) -> bool {
 
 /// Whether the match is not part of a longer word.
 fn stands_alone(text: &str, at: usize, phrase: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_word = |c: char| (c.is_alphanumeric() || c == '_') && !is_unspaced(c);
     let before = text[..at].chars().next_back();
     let after = text[at + phrase.len()..].chars().next();
     let cut_before = phrase.starts_with(is_word) && before.is_some_and(is_word);
     let cut_after = phrase.ends_with(is_word) && after.is_some_and(is_word);
     !cut_before && !cut_after
+}
+
+/// Whether the character belongs to a script that puts no spaces between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
 }
 
 /// Whether the rest of the sentence makes the phrase a mention: "I cannot say X yet".

@@ -129,7 +129,7 @@ impl Hooks {
 pub enum FinishClass {
     /// A person stopped the run.
     Manual,
-    /// The run used up its iterations.
+    /// The run reached its iteration limit.
     MaxIterations,
     /// The work is complete.
     Complete,
@@ -191,6 +191,7 @@ mod tests {
                 ("max_duration", "other"),
                 ("max_tokens", "other"),
                 ("blocked", "other"),
+                ("impossible", "other"),
                 ("unverified", "other"),
                 ("stopped", "manual"),
                 ("failed", "error"),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::{StopSource, StopWhen};
 use crate::principles::Principles;
 use crate::settings::{ChangeSource, SettingChange};
-use crate::stream::report::{AgentNews, AttemptReport, Blocker};
+use crate::stream::news::{AgentNews, AttemptReport, Blocker};
 use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Ticket};
 
@@ -41,7 +41,7 @@ pub enum Input {
     /// The inspection of the changes has finished.
     Inspected(Ticket, Box<Inspection>),
     /// A problem outside the machine that should be reported.
-    Trouble { text: String },
+    Warning { text: String },
     /// An event could not be recorded.
     JournalFailed { why: String },
 }
@@ -122,7 +122,7 @@ pub enum HookAnswer {
 }
 
 /// The project before an iteration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// The state of the project; `None` if it is unchanged since the previous iteration.
     pub mark: Option<WorkspaceMark>,
@@ -143,7 +143,7 @@ pub struct Disk {
 }
 
 /// A state of the project, for comparison with another.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WorkspaceMark {
     /// The hash over all files that count as work.
     pub fingerprint: Fingerprint,
@@ -159,7 +159,7 @@ pub struct WorkspaceMark {
 }
 
 /// The project after an attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// The current state of the project.
     pub mark: WorkspaceMark,
@@ -173,7 +173,7 @@ pub struct Survey {
     pub changes: Option<Changes>,
     /// The status file, if there is a valid one.
     pub status: Option<StatusReport>,
-    /// The checkboxes of the to-do list or plan.
+    /// The checkboxes of the checklist or plan.
     pub checklist: Option<Checklist>,
     /// The text of that list, truncated for the verifier. Not recorded.
     pub list: String,
@@ -239,6 +239,8 @@ impl Checklist {
 pub enum CheckPurpose {
     /// To record the state before the first iteration.
     Baseline,
+    /// To see how much fails after an iteration.
+    Progress,
     /// To judge a claim of completion.
     Gate,
 }
@@ -246,7 +248,7 @@ pub enum CheckPurpose {
 /// The results of the checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// One result per command, in order; the first failure is the last one that was run.
+    /// One result per command, in order; those after an interrupted one are missing.
     pub results: Vec<CheckResult>,
     /// The state of the project after the checks.
     pub fingerprint: Fingerprint,
@@ -268,6 +270,7 @@ pub struct CheckResult {
     /// The command line of the check.
     pub command: String,
     /// How the check ended.
+    #[serde(rename = "result")]
     pub verdict: CheckVerdict,
     /// The last lines of its output.
     pub output: String,

@@ -5,7 +5,7 @@
 //!            ▼                                                                    │
 //!  New ──▶ Ready ──baseline, hook, disk, limits──▶ Iterating ──────────────────────────▶ Concluding
 //!            │                           │ attempts ⇄ retry, limit wait           │
-//!            │                           │ survey ▶ advise ▶ review ▶ council     │
+//!            │                           │ survey ▶ advise ▶ review ▶ council ▶ checks │
 //!            │                           │ gate: checks ▶ changes ▶ model         │
 //!            ▼                           ▼                                        ▼
 //!          Ended ◀───────────────── stop now, auth, … ◀───────────────────────── Ended
@@ -21,16 +21,17 @@ mod attempt;
 mod baseline;
 mod call;
 mod council;
+mod gains;
 mod gate;
 mod hooks;
 pub mod interruption;
 mod iteration;
 pub mod ledger;
-mod live;
+mod live_process;
 mod operator;
 pub mod resume;
 pub mod state;
-mod status;
+mod status_file;
 mod watchdog;
 
 #[cfg(test)]
@@ -69,8 +70,8 @@ pub struct Machine {
     now: Now,
     /// The events and effects that the current input has produced so far.
     step: Step,
-    /// The opening event of a run that has not started; recorded at [`Input::Start`].
-    opening: Option<Box<RunStarted>>,
+    /// The first event of a run that has not started; recorded at [`Input::Start`].
+    first_event: Option<Box<RunStarted>>,
     /// How an earlier process left the run.
     interruption: Interruption,
 }
@@ -85,7 +86,7 @@ struct Live {
     attempt: Option<LiveAttempt>,
     call: Option<LiveCall>,
     /// The facts collected for the next iteration.
-    opening: IterationSetup,
+    setup: IterationSetup,
     /// The survey of the project after the last attempt or call.
     survey: Option<Box<Survey>>,
     /// The advisor's answer that is not yet part of a prompt.
@@ -154,13 +155,13 @@ enum PendingKind {
 
 impl Machine {
     /// Creates a run that has not started.
-    pub fn new(opening: RunStarted) -> Self {
+    pub fn new(first_event: RunStarted) -> Self {
         Self {
             ledger: Ledger::default(),
             live: Live::default(),
             now: Now { wall: jiff::Timestamp::UNIX_EPOCH, mono: Duration::ZERO },
             step: Step::default(),
-            opening: Some(Box::new(opening)),
+            first_event: Some(Box::new(first_event)),
             interruption: Interruption::NotStarted,
         }
     }
@@ -181,7 +182,7 @@ impl Machine {
             live,
             now: Now { wall: jiff::Timestamp::UNIX_EPOCH, mono: Duration::ZERO },
             step: Step::default(),
-            opening: None,
+            first_event: None,
             interruption,
         }
     }
@@ -209,7 +210,7 @@ impl Machine {
             Input::Surveyed(ticket, survey) => self.surveyed(ticket, survey),
             Input::Checked(ticket, report) => self.checked(ticket, report),
             Input::Inspected(ticket, inspection) => self.inspected(ticket, *inspection),
-            Input::Trouble { text } => self.warn(text),
+            Input::Warning { text } => self.warn(text),
             Input::JournalFailed { why } => {
                 self.live.journal_failed = true;
                 self.abort_when_idle(Outcome::JournalFailed { why });
@@ -280,10 +281,10 @@ impl Machine {
     }
 
     fn start(&mut self) {
-        let Some(opening) = self.opening.take() else {
+        let Some(first_event) = self.first_event.take() else {
             return;
         };
-        self.record(RunEvent::Started(opening));
+        self.record(RunEvent::Started(first_event));
         self.advance();
     }
 
@@ -303,7 +304,7 @@ impl Machine {
                 Stage::Begun if current.kind == IterationKind::VerifyOnly => self.verify_only(),
                 Stage::Begun | Stage::Retrying { .. } => self.next_attempt(),
                 Stage::Attempted => self.conclude_attempt(),
-                // Only a restored journal is in this stage: the process of the attempt is gone.
+                // Only a restored journal is in this stage: the process of the attempt has exited.
                 Stage::Attempting { .. } => {}
             },
         }

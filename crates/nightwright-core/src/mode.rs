@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::settings::{EvidenceKind, Excuse, Stagnation};
+use crate::settings::{EvidenceKind, IdleUnless, Stagnation};
 
 /// The files of an embedded mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +45,9 @@ pub struct ModeDefinition {
     /// Whether its prompt asks for commits. If so, the agent may commit at every permission level.
     #[serde(default)]
     pub commits: CommitPolicy,
-    /// Whether the agent's statement that it worked excuses an unchanged tree.
-    #[serde(default = "no_excuse")]
-    pub excuse: Excuse,
+    /// When an iteration that changed nothing is not idle.
+    #[serde(default = "always_idle")]
+    pub idle_unless: IdleUnless,
 }
 
 /// The list of a mode.
@@ -92,8 +92,8 @@ fn stagnated() -> Stagnation {
     Stagnation::Stagnated
 }
 
-fn no_excuse() -> Excuse {
-    Excuse::None
+fn always_idle() -> IdleUnless {
+    IdleUnless::None
 }
 
 macro_rules! text {

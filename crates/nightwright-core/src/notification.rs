@@ -309,7 +309,9 @@ fn kinds(event: &Event, first: bool) -> Vec<NotificationKind> {
                 vec![NotificationKind::VerificationFailed]
             }
             // The outcome that follows is reported instead.
-            GateResult::Passed { .. } | GateResult::Unaffordable { .. } => Vec::new(),
+            GateResult::Passed { .. }
+            | GateResult::Impossible { .. }
+            | GateResult::Unaffordable { .. } => Vec::new(),
         },
         Event::Note(NoteEvent::StatusChanged { .. }) => vec![NotificationKind::StatusUpdate],
         Event::Note(NoteEvent::BlockerReported { .. }) => vec![NotificationKind::Blocked],

@@ -12,7 +12,7 @@ use crate::units::Usd;
 
 /// Why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(tag = "reason", rename_all = "snake_case")]
+#[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// A claim passed the gate.
     Completed {
@@ -22,10 +22,14 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unchecked: Option<Unchecked>,
     },
-    /// Too many consecutive idle iterations, or repeated identical check failures.
+    /// Too many consecutive idle iterations, or iterations in which no further check or test
+    /// passed.
     Stagnated {
-        /// Number of consecutive idle iterations.
+        /// Number of these consecutive iterations.
         idle: u32,
+        /// The failures that remained; absent if the iterations did no work.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failing: Option<String>,
     },
     /// Too many consecutive iterations without changes, in modes that expect changes in every
     /// iteration.
@@ -59,6 +63,11 @@ pub enum Outcome {
     Blocked {
         /// The description of what the agent needs.
         needs: String,
+    },
+    /// The task is impossible as specified: the agent reported it, and a model agreed.
+    Impossible {
+        /// The reason, in the agent's words.
+        why: String,
     },
     /// The agent claimed completion repeatedly, and the gate rejected every claim.
     Unverified {
@@ -110,7 +119,7 @@ pub enum Outcome {
     },
     /// A limit lasts longer than the allowed waiting time.
     LimitWaitTooLong {
-        /// When the limit ends; `null` if unknown.
+        /// When the limit resets; `null` if unknown.
         until: Option<Timestamp>,
     },
     /// Free disk space is below the minimum.
@@ -138,7 +147,7 @@ pub enum OutcomeClass {
     Stagnated,
     /// A limit of the run was reached.
     Limit,
-    /// The agent needs something that only a person can provide.
+    /// The task is impossible, or the agent needs something that only a person can provide.
     Blocked,
     /// The agent claimed completion, and the gate rejected every claim.
     Unverified,
@@ -187,6 +196,8 @@ impl Proof {
 pub enum Unchecked {
     /// No checks are configured.
     NoChecks,
+    /// The run wrote a plan, to which checks do not apply.
+    Plan,
     /// Every check passed before the run began.
     PassedBefore,
     /// No check failed before the run began, and at least one had no result then.
@@ -198,6 +209,7 @@ impl Unchecked {
     pub fn words(self) -> &'static str {
         match self {
             Self::NoChecks => "no checks configured",
+            Self::Plan => "checks do not apply to a plan",
             Self::PassedBefore => "the checks passed before the run began",
             Self::UnknownBefore => "no check is known to have failed before the run began",
         }
@@ -240,6 +252,7 @@ impl Outcome {
             Self::MaxDuration { .. } => "max_duration",
             Self::MaxTokens { .. } => "max_tokens",
             Self::Blocked { .. } => "blocked",
+            Self::Impossible { .. } => "impossible",
             Self::Unverified { .. } => "unverified",
             Self::Stopped => "stopped",
             Self::Failed { .. } => "failed",
@@ -265,7 +278,7 @@ impl Outcome {
             | Self::MaxCost { .. }
             | Self::MaxDuration { .. }
             | Self::MaxTokens { .. } => OutcomeClass::Limit,
-            Self::Blocked { .. } => OutcomeClass::Blocked,
+            Self::Blocked { .. } | Self::Impossible { .. } => OutcomeClass::Blocked,
             Self::Unverified { .. } => OutcomeClass::Unverified,
             Self::Stopped => OutcomeClass::Stopped,
             Self::Interrupted => OutcomeClass::Interrupted,
@@ -352,13 +365,14 @@ pub fn count(number: u32, noun: &str) -> String {
 pub fn samples() -> Vec<Outcome> {
     vec![
         Outcome::completed(Proof::Checks),
-        Outcome::Stagnated { idle: 3 },
+        Outcome::Stagnated { idle: 3, failing: None },
         Outcome::NoChanges { idle: 2 },
         Outcome::MaxIterations { limit: 10 },
         Outcome::MaxCost { limit: Usd::from_cents(500) },
         Outcome::MaxDuration { limit: Duration::from_hours(8) },
         Outcome::MaxTokens { limit: 1_000_000 },
         Outcome::Blocked { needs: "a password for the staging database".to_owned() },
+        Outcome::Impossible { why: "two tests contradict each other".to_owned() },
         Outcome::Unverified { why: "`cargo test` failed (exit 101)".to_owned() },
         Outcome::Stopped,
         Outcome::Failed { why: "the library does not support this".to_owned() },

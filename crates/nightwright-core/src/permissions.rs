@@ -10,7 +10,7 @@ pub mod usual;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Agent, Settings};
+use crate::settings::{AgentSettings, Settings};
 
 /// The number of commands named in one sentence.
 const NAMED_MAX: usize = 7;
@@ -63,7 +63,7 @@ pub struct PermissionRules {
     pub usual: Vec<String>,
 }
 
-impl Agent {
+impl AgentSettings {
     /// Allows and forbids more tools, for the options of the command line. A tool that is named
     /// again moves to the other list.
     pub fn add_tools(&mut self, allowed: &[String], disallowed: &[String]) {
@@ -208,8 +208,13 @@ mod tests {
         };
         let allowed_tools = strings(allowed);
         let disallowed_tools = strings(disallowed);
-        let agent =
-            Agent { permissions, rules, allowed_tools, disallowed_tools, ..Agent::default() };
+        let agent = AgentSettings {
+            permissions,
+            rules,
+            allowed_tools,
+            disallowed_tools,
+            ..AgentSettings::default()
+        };
         Settings { agent, ..Settings::default() }
     }
 
@@ -313,10 +318,10 @@ mod tests {
 
     #[test]
     fn a_tool_that_is_named_again_moves_to_the_other_list() {
-        let mut agent = Agent {
+        let mut agent = AgentSettings {
             allowed_tools: strings(&["A", "B"]),
             disallowed_tools: strings(&["C"]),
-            ..Agent::default()
+            ..AgentSettings::default()
         };
         agent.add_tools(&strings(&["A", "C"]), &strings(&["B", "D"]));
         assert_eq!(agent.allowed_tools, ["A", "C"]);

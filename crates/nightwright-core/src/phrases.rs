@@ -13,9 +13,11 @@ mod rehearsal;
 
 use std::time::Duration;
 
-pub use self::check::{check, check_before, check_verdict, check_with_tests};
+pub use self::check::{
+    check, check_before, check_verdict, check_with_tests, failing, failing_curve,
+};
 pub use self::claim::{
-    NO_BUDGET_FOR_VERDICT, accepted, claim_outcome, claimed_by, evidence, gate_result, verdict,
+    NO_BUDGET_FOR_VERDICT, accepted, claim_outcome, claimed_by, gate_result, verdict,
 };
 pub use self::event::{event, stop_requested};
 pub use self::iteration::{
@@ -23,12 +25,13 @@ pub use self::iteration::{
 };
 pub use self::outcome::{headline, reached_limit, report_status};
 pub use self::rehearsal::{NOTHING_SPENT, REHEARSAL, REHEARSAL_ENDED, rehearsed_cost};
-use crate::event::{CallPurpose, WaitEnd, WaitKind};
+use crate::event::{CallPurpose, CostSource, WaitEnd, WaitKind};
 use crate::outcome::count;
 use crate::permissions::denial::DeniedCommand;
 use crate::settings::Limits;
+use crate::stream::news::AttemptReport;
+use crate::stream::news::WatchdogSignal;
 use crate::stream::outcome::{CancelReason, Deadline};
-use crate::stream::report::WatchdogSignal;
 use crate::units::{Usd, human};
 
 /// The name of a limit that a run waits for: `usage limit`.
@@ -69,6 +72,25 @@ pub fn limits(limits: &Limits) -> String {
     if parts.is_empty() { "no limits".to_owned() } else { format!("at most {}", parts.join(", ")) }
 }
 
+/// The name of an attempt: `attempt 2`, counted within its iteration.
+pub fn attempt(number: u32) -> String {
+    format!("attempt {number}")
+}
+
+/// The end of an attempt: `attempt 2: finished, 7 turns, $0.42, 6m 12s`.
+pub fn attempt_finished(number: u32, report: &AttemptReport, cost: &str, took: Duration) -> String {
+    let (name, outcome) = (attempt(number), report.outcome.sentence());
+    format!("{name}: {outcome}, {}, {cost}, {}", count(report.turns, "turn"), human(took))
+}
+
+/// A cost, marked if it is an estimate: `about $0.42`.
+pub fn cost(cost: Usd, figure: CostSource) -> String {
+    match figure {
+        CostSource::Reported => cost.to_string(),
+        CostSource::Estimated => format!("about {cost}"),
+    }
+}
+
 /// A call in progress, by its purpose.
 pub fn call(purpose: CallPurpose) -> &'static str {
     match purpose {
@@ -81,7 +103,12 @@ pub fn call(purpose: CallPurpose) -> &'static str {
 
 /// A denied command, and how to allow it: `make (allow with --allowed-tools "Bash(make:*)")`.
 pub fn denied(refused: &DeniedCommand) -> String {
-    format!("{} ({})", refused.what(), refused.advice())
+    denied_as(&refused.what(), refused)
+}
+
+/// The same with another form of the command, such as a shortened one.
+pub fn denied_as(command: &str, refused: &DeniedCommand) -> String {
+    format!("{command} ({})", refused.advice())
 }
 
 /// The watchdog's finding, as a short description.
@@ -91,19 +118,19 @@ pub fn watchdog_signal(signal: WatchdogSignal) -> &'static str {
         WatchdogSignal::Asking => "the agent asks",
         WatchdogSignal::Repetition => "the agent repeats itself",
         WatchdogSignal::ToolErrors => "the agent's tool calls fail",
-        WatchdogSignal::Compaction => "the agent's context runs full",
+        WatchdogSignal::Compaction => "the agent compacts its context repeatedly",
     }
 }
 
 /// The reason why nightwright cancelled an attempt.
 pub fn cancel_reason(why: CancelReason) -> &'static str {
     match why {
-        CancelReason::Deadline(Deadline::Start) => "it was not ready in time",
-        CancelReason::Deadline(Deadline::Idle) => "it printed nothing for too long",
-        CancelReason::Deadline(Deadline::Tool) => "one tool call took too long",
-        CancelReason::Deadline(Deadline::Attempt) => "it took too long",
+        CancelReason::Deadline(Deadline::Start) => "it timed out before it was ready",
+        CancelReason::Deadline(Deadline::Idle) => "it timed out without output",
+        CancelReason::Deadline(Deadline::Tool) => "it timed out in a tool call",
+        CancelReason::Deadline(Deadline::Attempt) => "it timed out",
         CancelReason::AfterResult => "it did not exit after its result",
-        CancelReason::Limit => "it used up its share of the limits",
+        CancelReason::Limit => "it reached its part of the remaining budget",
         CancelReason::Auth => "its login was refused",
         CancelReason::StopNow => "the run stops now",
     }

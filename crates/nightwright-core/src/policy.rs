@@ -2,11 +2,13 @@
 
 pub mod deadlines;
 pub mod escalation;
+pub mod gains;
 pub mod limits;
 pub mod outputs;
 pub mod progress;
 pub mod retry;
 pub mod run_limits;
+pub mod series;
 pub mod signals;
 pub mod unearned_checkboxes;
 pub mod waiting;

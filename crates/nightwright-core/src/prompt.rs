@@ -8,20 +8,22 @@ use std::time::Duration;
 use crate::event::{FeedbackSource, IterationKind};
 use crate::input::TaskProgress;
 use crate::principles::Principles;
-use crate::settings::Settings;
+use crate::settings::{Limits, Settings};
 use crate::units::{Iteration, Usd};
 
 mod changing;
 mod contract;
+mod facts;
 mod question;
 mod quoted;
 mod template;
 
 pub(crate) use changing::{decided_before, decided_now, marker_ignored, undecided};
 pub use contract::EXAMPLE as STATUS_EXAMPLE;
+pub use facts::{CheckNews, EarlierIteration};
 pub use question::{
-    AnswerForm, ReviewInput, VerificationCase, advice_question, council_question, review_question,
-    verify_question,
+    AnswerForm, ReviewInput, VerificationCase, advice_question, council_question, failure_question,
+    impossible_question, review_question, verify_question,
 };
 pub(crate) use quoted::{block, quoted};
 pub use template::{TOKENS, TemplateError, check, render};
@@ -52,10 +54,38 @@ pub struct Briefing {
     pub feedback: Vec<Feedback>,
     /// The decisions of this run's council, oldest first.
     pub decisions: Vec<Decision>,
+    /// The facts about the last iterations, oldest first.
+    pub earlier: Vec<EarlierIteration>,
+    /// The state of the checks now, if they have run.
+    pub checks: Option<CheckNews>,
     /// The previous iteration's report about itself.
     pub previous: Option<PreviousIteration>,
     /// The remaining part of the limits.
     pub remaining: RemainingLimits,
+}
+
+impl Briefing {
+    /// The briefing of the first iteration of a run with these limits.
+    pub fn first(limits: &Limits) -> Self {
+        Self {
+            iteration: Iteration(1),
+            kind: IterationKind::Work,
+            last: limits.max_iterations == Some(1),
+            cut_off: false,
+            shorten: false,
+            feedback: Vec::new(),
+            decisions: Vec::new(),
+            earlier: Vec::new(),
+            checks: None,
+            previous: None,
+            remaining: RemainingLimits {
+                iterations: limits.max_iterations,
+                cost: limits.max_cost,
+                duration: limits.max_duration,
+                tokens: limits.max_tokens,
+            },
+        }
+    }
 }
 
 /// One entry of the inbox.
@@ -158,6 +188,9 @@ pub fn compose(
     contract::status(&mut user, settings);
     contract::completion(&mut user, settings);
     section(&mut user, "When only a person can help", contract::BLOCKERS.trim());
+    if settings.extras.log_decisions {
+        section(&mut user, "Your decisions", contract::DECISIONS.trim());
+    }
     section(&mut user, contract::task_heading(settings), settings.goal.trim());
     // From here on the text changes from one iteration to the next.
     if let Some(file) = &settings.notes_file {
@@ -175,6 +208,12 @@ pub fn compose(
     }
     if let Some(text) = changing::notes_instructions(settings) {
         section(&mut user, "Hand over", &text);
+    }
+    if !briefing.earlier.is_empty() {
+        section(&mut user, "The last iterations", &facts::earlier(&briefing.earlier));
+    }
+    if let Some(news) = &briefing.checks {
+        section(&mut user, "The checks now", &facts::checks(news, briefing));
     }
     section(&mut user, "This iteration", &changing::this_iteration(briefing));
     Ok(Prompt { system: system(settings, &tokens)?, user })
@@ -218,8 +257,8 @@ fn joined(first: &str, last: &str, gap: u64, most: usize) -> String {
     let head = &first[..first.floor_char_boundary(most / 2)];
     let tail = &last[last.ceil_char_boundary(last.len().saturating_sub(most / 2))..];
     let both = if gap == 0 { first.len() } else { first.len() + last.len() };
-    let left_out = (both - head.len() - tail.len()) as u64 + gap;
-    format!("{head}\n\n[{left_out} bytes left out here]\n\n{tail}")
+    let omitted = (both - head.len() - tail.len()) as u64 + gap;
+    format!("{head}\n\n[{omitted} bytes omitted]\n\n{tail}")
 }
 
 /// The inbox since the last iteration, readable by people too; empty if there is none.

@@ -26,12 +26,12 @@ mod needles;
 mod normalize;
 mod parts;
 mod patterns;
-mod read;
 mod record;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod token_formats;
+mod user_patterns;
 mod values;
 
 use std::borrow::Cow;
@@ -41,9 +41,9 @@ use std::sync::Arc;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-pub(crate) use read::text_of;
 pub use record::{agrees, has_masks, masked_in};
 pub use stream::StreamMasker;
+pub(crate) use user_patterns::text_of;
 pub use values::{is_secret_name, looks_random};
 
 use encodings::encodings;

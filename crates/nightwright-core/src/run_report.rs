@@ -19,19 +19,21 @@ mod text;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::event::{IterationKind, Progress, Totals};
+use crate::event::{ChecksAfterIteration, IterationKind, Progress, Totals};
 use crate::input::{Changes, TaskProgress};
 use crate::outcome::Proof;
 use crate::permissions::denial::DeniedCommand;
+use crate::results::{IterationStatus, ReportStatus};
 use crate::settings::{EvidenceKind, Limits};
+use crate::stream::news::Blocker;
 use crate::units::{RunId, Tokens, Usd, millis};
 
 use self::page::PageFormat;
 pub use crate::run_view::Liveness as State;
 pub use build::{ReportContext, UnreadableJournal};
 pub use parts::{
-    AttemptSummary, CallSummary, CheckSummary, ClaimOutcome, ClaimSummary, Commit, CommitList,
-    Note, NoteKind, RunPaths, SpanKind, TimelineSpan,
+    AttemptSummary, CallSummary, CheckSummary, ClaimSummary, Commit, CommitList, Note, NoteKind,
+    RunPaths, SpanKind, TimelineSpan,
 };
 
 /// The report of a whole run, or of the recorded part.
@@ -40,10 +42,10 @@ pub struct RunReport {
     pub run: RunId,
     /// Whether a process controls the run.
     pub state: State,
-    /// Whether the agent was a script, so that nothing real was done or spent.
+    /// Whether this was a rehearsal, so that nothing real was done or spent.
     pub is_rehearsal: bool,
     /// The overall result of the run.
-    pub verdict: ReportStatus,
+    pub status: ReportStatus,
     /// The name of the outcome; `None` if the run has none.
     pub outcome: Option<&'static str>,
     /// The proof that a completion rests on; `None` if the run is not completed.
@@ -69,6 +71,10 @@ pub struct RunReport {
     pub changes: Changes,
     /// Progress of the task, as reported in its status file.
     pub progress: Option<TaskProgress>,
+    /// How much failed over the run, as text; `None` if nothing ever failed.
+    pub failing_curve: Option<String>,
+    /// The commands of the checks whose result was chance.
+    pub flaky: Vec<String>,
     /// The cost per accepted change.
     pub accepted: AcceptedWork,
     /// Notes from before the first iteration.
@@ -84,7 +90,7 @@ pub struct RunReport {
     /// The commands and tools that the agent was denied, each listed once.
     pub denied: Vec<DeniedCommand>,
     /// The listed blockers, which only a person can resolve.
-    pub blockers: Vec<String>,
+    pub blockers: Vec<Blocker>,
     /// Number of blockers beyond those listed.
     pub more_blockers: u32,
     pub warnings: Vec<Note>,
@@ -97,27 +103,6 @@ pub struct RunReport {
     pub missing: Vec<String>,
     /// The paths of the run's files, for a reader on the same machine.
     pub places: Option<RunPaths>,
-}
-
-/// The overall result of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReportStatus {
-    /// Completed, and confirmed by checks.
-    Verified,
-    /// Completed in the judgement of a model.
-    Judged,
-    /// Completed by the agent's claim alone.
-    NotVerified,
-    /// The run ended without completion.
-    NotDone,
-    Running,
-    /// Not ended, and no process controls the run.
-    Crashed,
-    /// A rehearsal that has ended; no real work was done, whatever its outcome.
-    Rehearsed,
-    /// Unknown, because the journal cannot be read to its end.
-    Unknown,
 }
 
 /// The parameters that a run started with.
@@ -177,6 +162,9 @@ pub struct IterationReport {
     pub progress: Option<TaskProgress>,
     /// The current phase of the task, as reported by the agent.
     pub phase: Option<String>,
+    /// How much failed when the iteration ended, and whether that is better; `None` if unknown.
+    #[serde(rename = "yield")]
+    pub checks: Option<ChecksAfterIteration>,
     /// The evidence of the completion claim; empty without a claim.
     pub claim: Vec<EvidenceKind>,
     /// The listed attempts; see `attempt_count` for the total.
@@ -188,31 +176,13 @@ pub struct IterationReport {
     /// Completion claims and their results.
     pub claims: Vec<ClaimSummary>,
     /// The blockers that stop the agent.
-    pub blockers: Vec<String>,
+    pub blockers: Vec<Blocker>,
     /// Other events of the iteration, such as warnings and feedback.
     pub notes: Vec<Note>,
     /// Number of attempts, calls, claims, blockers and notes beyond those listed.
     pub left_off: u32,
     /// The agent's summary of its work.
     pub summary: String,
-}
-
-/// The result of an iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IterationStatus {
-    /// The gate accepted its claim.
-    Accepted,
-    /// The gate rejected its claim.
-    Rejected,
-    /// The iteration moved the project forward.
-    Work,
-    /// Nothing changed, but nightwright accepted the agent's report that it worked.
-    Excused,
-    Idle,
-    Failed,
-    Interrupted,
-    Running,
 }
 
 /// The cost per accepted change: the cost of the whole run divided by its commits. Without commits,

@@ -1,5 +1,5 @@
-//! The state of a run as shown on screens. Progress lines, terminal UI, web page, `status` and the
-//! final summary are all drawn from one fold of its events.
+//! The state of a run as shown to people. The screen, the log, `status`, the final summary, reports,
+//! notifications and hooks all take it from this one fold of the events.
 //!
 //! The view makes no decisions, and no decision depends on it. A view of a partial journal is
 //! correct for that part, because totals come from the attempts and calls, not from the final
@@ -17,7 +17,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -26,13 +26,14 @@ use crate::event::{
     AgentFacts, CallPurpose, GateResult, IterationFinished, IterationKind, Record, StopWhen,
     Totals, VerdictKind, WaitKind,
 };
+use crate::failing::FailingCurve;
 use crate::input::{Changes, CheckResult, TamperFinding, TaskProgress};
 use crate::outcome::Outcome;
 use crate::permissions::denial::DeniedCommand;
 use crate::principles::Principles;
 use crate::settings::{EvidenceKind, Limits, Scope, Settings};
+use crate::stream::news::Blocker;
 use crate::stream::outcome::AttemptOutcome;
-use crate::stream::report::Blocker;
 use crate::units::{AttemptId, Iteration};
 
 pub use estimate::Estimate;
@@ -40,7 +41,7 @@ use estimate::FirstProgress;
 use history::History;
 pub use liveness::{JournalBreak, Liveness};
 pub use next::{NextStep, shell_word};
-pub use summary::{PurposeSpend, Summary, Verification};
+pub use summary::{PurposeSpend, Summary};
 
 /// The agent name of a rehearsal in journals.
 pub const REHEARSAL: &str = "rehearsal";
@@ -89,6 +90,12 @@ pub struct RunView {
     pub progress: Option<TaskProgress>,
     /// Number of consecutive idle iterations.
     pub idle: u32,
+    /// How much of the checks failed over the run.
+    pub failing: FailingCurve,
+    /// Number of consecutive iterations in which something failed and no less than before.
+    pub without_gain: u32,
+    /// The commands of the checks whose result was chance.
+    pub flaky: BTreeSet<String>,
     /// Number of warnings, including failed hooks.
     pub warnings: u32,
     /// The last few of these warnings, newest last.
@@ -107,8 +114,8 @@ pub struct RunView {
     pub blockers: Vec<Blocker>,
     /// Number of blockers beyond those listed.
     pub more_blockers: u32,
-    /// The checks that are running before the first iteration.
-    baseline: Vec<String>,
+    /// The checks that are running before the first iteration or after one, not for a claim.
+    other_checks: Vec<String>,
     /// The last claim and its result.
     pub gate: Option<GateView>,
     /// The outcome of the run; `None` while it has not ended.
@@ -142,6 +149,8 @@ pub struct RunFacts {
     pub git_head: Option<String>,
     /// Number of consecutive idle iterations that end the run; 0 means never.
     pub idle_limit: u32,
+    /// Number of consecutive iterations without a gain that end the run; 0 means never.
+    pub no_gain_limit: u32,
 }
 
 /// The current iteration, or the last one if none is running.
@@ -163,7 +172,7 @@ pub enum Activity {
     Working {
         attempt: AttemptId,
     },
-    /// The run waits for a limit to end.
+    /// The run waits for a limit to reset.
     Waiting {
         limit: WaitKind,
         /// The time at which the wait ends.
@@ -203,7 +212,7 @@ pub struct GateView {
     pub checks: Vec<CheckResult>,
     /// Whether the changes were inspected for tampering.
     pub inspected: bool,
-    /// Signs of tampering in the changes.
+    /// The findings of the tamper inspection.
     pub findings: Vec<TamperFinding>,
     /// The changes since the start of the run.
     pub changes: Changes,
@@ -258,7 +267,13 @@ impl RunView {
         self.facts.as_ref().is_some_and(|facts| facts.scope == Scope::Gate)
     }
 
-    /// Whether the agent is a script, so that nothing real is done or spent.
+    /// The gate's result for the claim of this iteration, if there is one.
+    pub fn claim_of(&self, finished: &IterationFinished) -> Option<&GateResult> {
+        let gate = self.gate.as_ref().filter(|gate| gate.iteration == finished.iteration)?;
+        gate.result.as_ref()
+    }
+
+    /// Whether this is a rehearsal, so that nothing real is done or spent.
     pub fn is_rehearsal(&self) -> bool {
         self.facts.as_ref().is_some_and(|facts| facts.agent.name == REHEARSAL)
     }
@@ -287,7 +302,7 @@ impl RunView {
     pub fn running_checks(&self) -> &[String] {
         match &self.gate {
             Some(gate) if gate.result.is_none() && gate.checks.is_empty() => &gate.commands,
-            Some(_) | None => &self.baseline,
+            Some(_) | None => &self.other_checks,
         }
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::change::{ChangeSource, Configured, SettingChange};
 pub use self::status_watch::StatusWatch;
-pub use self::verify::{Depth, Rerun, Tamper, VerdictMode, Verify};
+pub use self::verify::{Depth, Every, Rerun, Tamper, VerdictMode, Verify};
 pub use crate::hook::Hooks;
 use crate::mode;
 use crate::permissions::{PermissionRules, Permissions};
@@ -68,7 +68,7 @@ pub struct Settings {
     /// The model that works, and its maximum number of turns.
     pub model: Model,
     /// The agent program and its permissions.
-    pub agent: Agent,
+    pub agent: AgentSettings,
     /// The delay between two successful iterations, in milliseconds.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
@@ -103,7 +103,7 @@ impl Default for Settings {
             status_watch: StatusWatch::default(),
             hooks: Hooks::default(),
             model: Model::default(),
-            agent: Agent::default(),
+            agent: AgentSettings::default(),
             delay: Duration::from_secs(1),
             configured: Configured::default(),
             masked: false,
@@ -137,7 +137,7 @@ pub struct Files {
     pub task: Option<String>,
     /// The status file of the task, if there is one.
     pub status: Option<String>,
-    /// The checklist: a to-do list or a plan.
+    /// The checklist of a task, or the plan.
     pub list: Option<String>,
     /// The file that the first iteration writes principles into; `None` = not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -283,15 +283,23 @@ impl Default for Retry {
 pub struct ProgressSettings {
     /// The number of consecutive idle iterations that ends the run; 0 = never.
     pub threshold: u32,
+    /// The number of consecutive iterations in which no further check or test passes, although
+    /// some fail, that ends the run; 0 = never.
+    pub no_gain: u32,
     /// The outcome that this mode uses for lack of progress.
     pub outcome: Stagnation,
-    /// Whether the agent's statement that it worked excuses an unchanged tree.
-    pub excuse: Excuse,
+    /// When an iteration that changed nothing is not idle.
+    pub idle_unless: IdleUnless,
 }
 
 impl Default for ProgressSettings {
     fn default() -> Self {
-        Self { threshold: 3, outcome: Stagnation::Stagnated, excuse: Excuse::None }
+        Self {
+            threshold: 3,
+            no_gain: 4,
+            outcome: Stagnation::Stagnated,
+            idle_unless: IdleUnless::None,
+        }
     }
 }
 
@@ -305,11 +313,11 @@ pub enum Stagnation {
     NoChanges,
 }
 
-/// The statements that excuse an iteration without changes.
+/// The statements because of which an iteration without changes is not idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Excuse {
-    /// Nothing excuses an iteration without changes.
+pub enum IdleUnless {
+    /// An iteration without changes is always idle.
     None,
     /// `worked: true` in the status file, for at most twice the threshold of consecutive
     /// iterations.
@@ -358,7 +366,7 @@ impl Completion {
 pub enum EvidenceKind {
     /// `complete: true` in the task's status file, written in this run.
     Status,
-    /// A to-do list without open boxes. Counts only without a valid status file.
+    /// A checklist without open boxes. Counts only without a valid status file.
     Todo,
     /// A plan with boxes, none of them open.
     Plan,
@@ -372,6 +380,10 @@ pub enum EvidenceKind {
     EndPhrase,
     /// No claim, but the run would end for lack of progress although it did work.
     NoProgress,
+    /// No claim, but all checks pass, and some of them failed earlier in the run.
+    ChecksPass,
+    /// No claim of completion: the agent reports that the task is impossible.
+    Impossible,
     /// No claim: the user asked for a verdict.
     Asked,
 }
@@ -380,8 +392,29 @@ impl EvidenceKind {
     /// Whether the evidence consists only of the agent's words.
     pub fn is_only_words(self) -> bool {
         match self {
-            Self::Promise | Self::Signal | Self::EndPhrase | Self::NoProgress | Self::Asked => true,
+            Self::Promise
+            | Self::Signal
+            | Self::EndPhrase
+            | Self::NoProgress
+            | Self::ChecksPass
+            | Self::Impossible
+            | Self::Asked => true,
             Self::Status | Self::Todo | Self::Plan | Self::Planned => false,
+        }
+    }
+
+    /// Whether the agent claims completion, or the user asked for a verdict.
+    pub fn is_claim(self) -> bool {
+        match self {
+            Self::NoProgress | Self::ChecksPass | Self::Impossible => false,
+            Self::Status
+            | Self::Todo
+            | Self::Plan
+            | Self::Planned
+            | Self::Promise
+            | Self::Signal
+            | Self::EndPhrase
+            | Self::Asked => true,
         }
     }
 }
@@ -397,6 +430,8 @@ pub struct Extras {
     pub council: Council,
     /// The response to questions and surrenders of the agent.
     pub watchdog: WatchdogResponse,
+    /// Whether the agent is asked to report its decisions.
+    pub log_decisions: bool,
 }
 
 /// Whether an extra call decides unresolved conflicts of principles.
@@ -484,7 +519,7 @@ pub struct Model {
 /// The agent program: permissions, environment and additional arguments.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Agent {
+pub struct AgentSettings {
     /// A command line that replaces the default agent program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -508,7 +543,7 @@ pub struct Agent {
     pub arguments: Vec<String>,
 }
 
-impl Default for Agent {
+impl Default for AgentSettings {
     fn default() -> Self {
         Self {
             command: None,

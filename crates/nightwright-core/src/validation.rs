@@ -178,19 +178,19 @@ mod tests {
 
     #[test]
     fn there_are_seven_required_criteria_and_three_recommended_ones() {
-        let judgement = read(Some(&answer(&[], "")), "").unwrap();
-        assert_eq!(judgement.score(Importance::Required), PassCount { passed: 7, of: 7 });
-        assert_eq!(judgement.score(Importance::Recommended), PassCount { passed: 3, of: 3 });
-        assert!(judgement.passes());
+        let result = read(Some(&answer(&[], "")), "").unwrap();
+        assert_eq!(result.score(Importance::Required), PassCount { passed: 7, of: 7 });
+        assert_eq!(result.score(Importance::Recommended), PassCount { passed: 3, of: 3 });
+        assert!(result.passes());
     }
 
     #[test]
     fn one_required_criterion_that_fails_is_enough_and_a_recommended_one_is_not() {
         for criterion in &CRITERIA {
             let failed = [criterion.id.to_owned()];
-            let judgement = read(Some(&answer(&failed, "nowhere")), "").unwrap();
-            assert_eq!(judgement.passes(), criterion.weight == Importance::Recommended);
-            let finding = judgement.findings().iter().find(|f| f.criterion == criterion).unwrap();
+            let result = read(Some(&answer(&failed, "nowhere")), "").unwrap();
+            assert_eq!(result.passes(), criterion.weight == Importance::Recommended);
+            let finding = result.findings().iter().find(|f| f.criterion == criterion).unwrap();
             assert_eq!((finding.ruling, finding.reason.as_str()), (Ruling::Fail, "nowhere"));
         }
     }

@@ -5,7 +5,8 @@
 //! message -> own sentences at its end -> without polite closings -> the last six
 //!   asks      a question that nothing answers after it, or a request
 //!             unless it offers more after everything is done, or then decides by itself
-//!   gives up  unless the same sentence or one soon after it reports a good outcome
+//!   gives up  unless the same sentence or one soon after it reports a good outcome; work that is
+//!             skipped counts whatever follows
 //! ```
 //!
 //! If the message also says that everything is done, only an urgent question or a surrender counts.
@@ -15,7 +16,7 @@
 
 use crate::evidence::{self, prose};
 use crate::principles::CONFLICT;
-use crate::stream::report::{WatchdogFinding, WatchdogSignal};
+use crate::stream::news::{WatchdogFinding, WatchdogSignal};
 pub(crate) use key::key;
 use phrases::PHRASES;
 use sentences::{BlockKind, Sentence};
@@ -43,7 +44,7 @@ const CONFLICT_MAX: usize = 1 << 10;
 /// A paragraph with fewer further words only names a conflict and does not describe it.
 const MIN_CONFLICT_WORDS: usize = 3;
 
-/// What else a message claims.
+/// Another claim in the same message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AlsoClaims {
     Nothing,
@@ -64,7 +65,10 @@ pub(crate) fn analyze_trimmed(
     beside: AlsoClaims,
 ) -> Option<WatchdogFinding> {
     let mut sentences = sentences::last(message, own);
-    sentences.retain(|sentence| !PHRASES.closing.are_in(&sentence.own));
+    sentences.retain(|sentence| {
+        let own = &sentence.own;
+        !PHRASES.closing.are_in(own) || PHRASES.asking.offered.are_in(own)
+    });
     let before = sentences.len().saturating_sub(LAST);
     let asked = match beside {
         AlsoClaims::Nothing => asking(&sentences, before),
@@ -117,9 +121,10 @@ fn asking(sentences: &[Sentence], before: usize) -> Option<(usize, usize)> {
         (before..sentences.len())
             .find(|at| {
                 let sentence = &sentences[*at];
-                PHRASES.asking.requests.are_in(&sentence.own)
+                let asks = PHRASES.asking.requests.are_in(&sentence.own)
+                    && !is_extra(sentences, *at, AlsoClaims::Nothing);
+                (asks || PHRASES.asking.offered.are_in(&sentence.own))
                     && !PHRASES.asking.reported.are_in(&sentence.own)
-                    && !is_extra(sentences, *at, AlsoClaims::Nothing)
                     && !decides(&sentences[at + 1..])
             })
             .map(|at| (at, at + 1))
@@ -191,10 +196,12 @@ fn giving_up(sentences: &[Sentence], before: usize) -> Option<usize> {
         let sentence = &sentences[*at];
         let soon = sentences.iter().skip(*at).take(1 + RETRACTION_WINDOW);
         let story: Vec<&str> = soon.map(|sentence| &*sentence.own).collect();
-        lists.phrases.are_in(&sentence.own)
+        let is_resolved =
+            || story.iter().any(|own| lists.resolved.are_in(own) && !lists.in_vain.are_in(own));
+        let gives_up = lists.phrases.are_in(&sentence.own) && !is_resolved();
+        (gives_up || lists.skipped.are_in(&sentence.own))
             && !sentence.is_question()
             && !lists.excused.are_in(&sentence.own)
-            && !story.iter().any(|own| lists.resolved.are_in(own) && !lists.in_vain.are_in(own))
     })
 }
 

@@ -50,7 +50,7 @@ pub fn shell(command: &str, keep: usize) -> io::Result<(Exit, String)> {
 /// set in the environment. Returns only on failure.
 ///
 /// A shell sets SIGTERM to be ignored, because that survives exec and needs no unsafe code.
-pub fn start_over_deaf_to_term(marker: &str) -> io::Error {
+pub fn start_over_ignoring_sigterm(marker: &str) -> io::Error {
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(error) => return error,

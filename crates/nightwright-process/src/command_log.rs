@@ -43,7 +43,7 @@ impl CommandLog {
         self.written?;
         let (left_out, rest) = self.rest.into_bytes();
         if left_out > 0 {
-            writeln!(self.file, "\n[... {left_out} bytes left out ...]")?;
+            writeln!(self.file, "\n[... {left_out} bytes omitted ...]")?;
         }
         self.file.write_all(&rest)
     }
@@ -77,7 +77,7 @@ mod tests {
         let block = b"0123456789abcdef".repeat(4096);
         let all = kept(std::iter::repeat_n(block.clone(), 100));
         let left_out = 100 * block.len() - HEAD - TAIL;
-        let mark = format!("\n[... {left_out} bytes left out ...]\n");
+        let mark = format!("\n[... {left_out} bytes omitted ...]\n");
         assert_eq!(all.len(), HEAD + mark.len() + TAIL);
         assert_eq!(&all[HEAD..HEAD + mark.len()], mark.as_bytes());
     }

@@ -1,4 +1,4 @@
-//! Orphans: processes of a guard that was killed, or of a run whose process is gone.
+//! Orphans: processes of a guard that was killed, or of a crashed run.
 //!
 //! Two properties identify an orphan. A process that loses its guard becomes a child of
 //! nightwright, which is a subreaper too. Every program that a guard starts carries a mark in its

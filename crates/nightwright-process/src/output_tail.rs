@@ -35,7 +35,7 @@ impl OutputTail {
         let kept = String::from_utf8_lossy(&self.bytes);
         match self.total - self.bytes.len() as u64 {
             0 => kept.into_owned(),
-            left_out => format!("[... {left_out} bytes left out ...]\n{kept}"),
+            left_out => format!("[... {left_out} bytes omitted ...]\n{kept}"),
         }
     }
 
@@ -71,7 +71,7 @@ mod tests {
                 tail.push(chunk);
             }
             assert_eq!(tail.total(), 10);
-            assert_eq!(tail.into_text(), "[... 6 bytes left out ...]\n6789", "chunks of {size}");
+            assert_eq!(tail.into_text(), "[... 6 bytes omitted ...]\n6789", "chunks of {size}");
         }
     }
 }

@@ -47,7 +47,7 @@ impl ProcessStat {
 }
 
 impl Process {
-    /// Sends a signal unless this process is gone, and returns whether it was sent.
+    /// Sends a signal unless this process has exited, and returns whether it was sent.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         use rustix::io::Errno;
         use rustix::process::{PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
@@ -76,7 +76,7 @@ pub(crate) fn all() -> Vec<Process> {
         .filter_map(|entry| {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let pid = Pid::from_raw(pid)?;
-            // A process that is gone by now is skipped.
+            // A process that has exited is skipped.
             Some(Process { pid, stat: ProcessStat::of(pid)? })
         })
         .collect()

@@ -51,7 +51,7 @@ pub struct TerminalCommand {
 impl fmt::Debug for TerminalCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment is left out, because it contains secrets.
-        f.debug_struct("Talk")
+        f.debug_struct("TerminalCommand")
             .field("program", &self.program)
             .field("arguments", &self.arguments)
             .field("directory", &self.directory)

@@ -14,8 +14,7 @@ use std::fs;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright::store::journal::RunDir;
-use nightwright::store::run_dir;
+use nightwright::store::run_dir::{self, RunDir};
 use nightwright::task::{ProjectRuns, Task, TaskState};
 use nightwright::workspace;
 use nightwright_core::journal::encode;
@@ -29,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (project, runs, iterations) =
         (Path::new(project), runs.parse()?, iterations.parse::<u32>()?);
-    let home = run_dir::project_folder(&run_dir::state_root(env::var_os)?, project)?;
+    let home = run_dir::state_of(project)?;
     let first: Timestamp = "2026-08-01T00:00:00Z".parse()?;
     for (number, task) in (0..runs).zip(tasks.iter().cycle()) {
         let start = first + SignedDuration::from_hours(i64::from(number));

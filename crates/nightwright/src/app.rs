@@ -19,6 +19,7 @@ mod keep_awake;
 pub(crate) mod locked_run;
 mod operator_messages;
 mod outputs;
+mod permission_rules;
 mod prepare;
 pub(crate) mod resume;
 pub(crate) mod run_spec;

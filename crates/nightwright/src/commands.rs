@@ -6,6 +6,7 @@ mod context;
 mod demo;
 mod doctor;
 mod examples;
+mod familiar;
 mod help;
 #[cfg(test)]
 mod hints;
@@ -30,7 +31,7 @@ mod status;
 mod stop;
 mod task;
 mod tell;
-pub(crate) mod terminal;
+mod terminal;
 mod trust;
 mod usage;
 mod values;
@@ -42,15 +43,11 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::context::ProjectArgs;
-pub(crate) use self::context::{eprint_safe, print, print_json};
-pub(crate) use self::usage::project_last;
+use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::paste;
 use crate::process::{self, guard};
 use crate::rehearsal;
-
-/// The hidden command that runs the rehearsal agent.
-pub(crate) const REHEARSE: &str = "rehearse";
 
 /// Run a coding agent unattended until its work is verified
 #[derive(Debug, Parser)]
@@ -106,7 +103,7 @@ enum Command {
     Notify(notify::NotifyArgs),
     /// Test how this machine handles crashes, hangs, limits and full disks
     Selftest(selftest::SelftestArgs),
-    /// Resume interrupted runs after a reboot
+    /// Resume crashed runs after a reboot
     Service(service::ServiceArgs),
     /// Show a recorded stream of the agent and how a run would classify it
     Inspect(inspect::InspectArgs),
@@ -131,13 +128,13 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     // The guard and the rehearsal agent start with every attempt, so they skip the rest.
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(guard::NAME) => return guard::main(),
-        Some(REHEARSE) => return rehearsal::main(&arguments[2..]),
+        Some(rehearsal::COMMAND) => return rehearsal::main(&arguments[2..]),
         Some(_) | None => {}
     }
     if let Some(done) = completions::requested(&arguments) {
         return done;
     }
-    let arguments = project_last(arguments);
+    let arguments = usage::project_last(arguments);
     let read = command().try_get_matches_from(&arguments).inspect(|matches| {
         let here = ProjectArgs::default().find().ok();
         paste::remember(command(), matches, here.as_deref());

@@ -8,12 +8,11 @@
 //! ```
 //!
 //! Each layer is read separately and records the origin of its values; [`ResolvedConfig`] merges
-//! them. Tables merge by key, arrays replace.
+//! them. Tables merge by key, lists replace each other.
 
 pub mod amounts;
 mod apply;
 pub mod edit;
-mod environment;
 mod error;
 mod field;
 mod file;
@@ -21,11 +20,12 @@ mod hidden;
 mod keys;
 mod kind;
 mod layer;
+pub mod log_settings;
 pub mod modes;
 pub(crate) mod nearest;
 mod option;
 mod origin;
-pub mod permissions;
+mod output_settings;
 pub mod principles;
 mod reference;
 mod resolved;
@@ -34,26 +34,29 @@ mod schema;
 mod tests;
 mod url;
 mod value;
+mod variables;
 
 use std::ffi::OsString;
 use std::path::Path;
 
-pub use environment::{VARIABLES, Variable, environment};
 pub use error::{ConfigError, ConfigMistake};
 pub(crate) use field::FieldValue;
 pub use file::{ConfigFile, project_file, task_file, user_file};
 pub(crate) use file::{read_anywhere, read_inside};
-pub(crate) use keys::{BUILT_IN, parse_setting};
+pub use hidden::without_secrets;
+pub(crate) use keys::{BUILT_IN, is_notify_key, parse_setting};
 pub use keys::{KEYS, Key, find, look_up};
 pub use kind::{Items, ValueKind};
 pub use layer::ConfigLayer;
 pub use option::{KeyOption, OptionGroup};
 pub use origin::ValueOrigin;
+pub use output_settings::{ColorChoice, OutputLevel};
 pub use reference::{environment_page, keys_page};
 pub use resolved::ResolvedConfig;
 pub use schema::schema;
 pub use url::Url;
 pub use value::ConfigValue;
+pub use variables::{VARIABLES, Variable, environment};
 
 use crate::error::Failure;
 

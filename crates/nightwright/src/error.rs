@@ -2,13 +2,17 @@
 
 use std::fmt;
 use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Shows or records a warning; never blocks.
+pub type WarnFn = Arc<dyn Fn(String) + Send + Sync>;
 
 /// The failure of a command, printed as `error:` and `hint:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Decides the exit code.
     pub kind: FailureKind,
-    /// What failed, and on what; lower case, without a full stop.
+    /// The failed action and its object; lower case, without a full stop.
     pub message: String,
     /// Advice to the user, in the imperative.
     pub hint: Option<String>,

@@ -75,7 +75,7 @@ pub fn folder_inside(project: &Path, relative: &Path) -> Result<bool, FileError>
     Err(FileError::Read { path, source: io::Error::other("it is not a folder") })
 }
 
-/// Opens a plain file of the project; `None` if it does not exist. Links out of the project and
+/// Opens a regular file of the project; `None` if it does not exist. Links out of the project and
 /// files that are not plain are refused.
 pub fn open_inside(project: &Path, relative: &Path) -> Result<Option<File>, FileError> {
     let path = project.join(relative);
@@ -93,22 +93,22 @@ pub fn open_inside(project: &Path, relative: &Path) -> Result<Option<File>, File
     let opened = rustix::fs::open(&target, flags, Mode::empty());
     let file = File::from(opened.map_err(|error| fail(error.into()))?);
     if !file.metadata().map_err(fail)?.is_file() {
-        return Err(fail(io::Error::other("it is not a plain file")));
+        return Err(fail(io::Error::other("it is not a regular file")));
     }
     Ok(Some(file))
 }
 
-/// Opens a plain file for reading. Fails on anything else, without following links or blocking.
+/// Opens a regular file for reading. Fails on anything else, without following links or blocking.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     Ok(file)
 }
 
-/// Opens a plain file for appending, or creates it for its owner only. Fails on anything else, and
+/// Opens a regular file for appending, or creates it for its owner only. Fails on anything else, and
 /// on a link in place of its folder, without following links or blocking.
 pub fn append_regular(path: &Path) -> io::Result<File> {
     let (folder, name) = folder_and_name(path)?;
@@ -121,7 +121,7 @@ pub fn append_regular(path: &Path) -> io::Result<File> {
         | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     Ok(file)
 }
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_private_plain_file_is_appended_to() {
+    fn only_a_private_regular_file_is_appended_to() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("log");
         for text in ["a", "b"] {

@@ -71,15 +71,10 @@ impl ProjectScan {
     /// left out, because the user has not seen them.
     pub fn defaults(self) -> InitPlan {
         let mut setup = InitPlan { imports: self.imports.imports, ..InitPlan::default() };
-        setup.take_settings();
-        for import in &setup.imports {
-            if import.taken.commands != Commands::default() {
-                setup.notes.push(format!(
-                    "skipped the commands of {} because you were not asked",
-                    import.source
-                ));
-            }
+        for import in &mut setup.imports {
+            setup.notes.extend(import.drop_unapproved());
         }
+        setup.take_settings();
         setup.choices.commands = self.detected.main.commands;
         setup
     }
@@ -97,13 +92,13 @@ impl ProjectScan {
             }
         }
         setup.take_settings();
-        let taken = setup.choices.taken.commands.clone();
-        let found = self.detected.main.commands;
-        let offered = Commands {
-            test: taken.test.or(found.test),
-            build: taken.build.or(found.build),
-            lint: taken.lint.or(found.lint),
-        };
+        let mut offered = Commands::default();
+        let imported = setup.imports.iter().map(|import| import.commands.clone());
+        for Commands { test, build, lint } in imported.chain([self.detected.main.commands]) {
+            offered.test = offered.test.or(test);
+            offered.build = offered.build.or(build);
+            offered.lint = offered.lint.or(lint);
+        }
         setup.choices.commands = ask::commands(person, offered, problem)?;
         setup.choices.permissions = ask::permissions(person)?;
         Ok(setup)
@@ -114,15 +109,10 @@ impl InitPlan {
     /// Collects the project settings of the imports; the first import that sets a value wins.
     fn take_settings(&mut self) {
         let all = &mut self.choices.taken;
-        for import in &self.imports {
-            let taken = import.taken.clone();
-            all.max_iterations = all.max_iterations.or(taken.max_iterations);
-            all.max_turns = all.max_turns.or(taken.max_turns);
-            all.model = all.model.take().or(taken.model);
-            let commands = &mut all.commands;
-            commands.test = commands.test.take().or(taken.commands.test);
-            commands.build = commands.build.take().or(taken.commands.build);
-            commands.lint = commands.lint.take().or(taken.commands.lint);
+        for (name, value) in self.imports.iter().flat_map(|import| &import.settings) {
+            if all.iter().all(|(known, _)| known != name) {
+                all.push((name, value.clone()));
+            }
         }
     }
 
@@ -139,7 +129,7 @@ impl InitPlan {
         let config = config_text(&self.choices);
         let mut placing = FilePlan::own(project, &config, schema, existing)?;
         let mut notes = self.notes.clone();
-        for copied in self.imports.iter().flat_map(|import| &import.files) {
+        for copied in self.imports.iter().flat_map(Import::all_files) {
             if !placing.add(&copied.to, &copied.text) {
                 let (from, to) = (&copied.from, &copied.to);
                 notes.push(format!("skipped `{from}`: `{to}` has another source"));

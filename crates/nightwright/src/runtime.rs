@@ -1,14 +1,10 @@
 //! The loop of a live run: the supervisor, its inputs, and the executor of effects.
-pub mod checks;
-pub mod clock;
 pub mod control_socket;
 pub mod effects;
 pub mod evidence_files;
 pub mod keep_awake;
 pub mod keys;
 mod observer;
-pub(crate) mod random;
-pub mod signals;
 pub mod status_watch;
 pub mod stop_file;
 pub mod supervisor;

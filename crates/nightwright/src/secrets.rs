@@ -3,6 +3,7 @@
 //! The agent receives everything unmasked, because a masked argument or goal would break the work.
 //! Everything that is stored or shown is masked; see [`Secrets`].
 
+mod addresses;
 mod unmasked_settings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,6 @@ use nightwright_core::redact::{PatternError, Secrets, is_secret_name, looks_rand
 
 use crate::config::{self, ConfigFile, ConfigValue, ResolvedConfig};
 use crate::error::Failure;
-use crate::output::notify;
 
 pub use unmasked_settings::{
     UnmaskedSettings, changed, has_unmasked, masked_values, operator_messages, save_change,
@@ -49,7 +49,7 @@ impl SecretSettings {
             let all: BTreeSet<String> = lists.flatten().collect();
             all.into_iter().collect()
         };
-        let values = notify::secrets(resolved, |name| env::var_os(name));
+        let values = addresses::secrets(resolved, |name| env::var_os(name));
         Self { variables: all(VARIABLES), patterns: all(PATTERNS), values }
     }
 

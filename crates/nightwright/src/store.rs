@@ -2,7 +2,6 @@
 pub mod baseline_cache;
 pub mod journal;
 pub mod lock;
-pub mod log_settings;
 pub mod retention;
 pub mod run_dir;
 pub mod temp_folder;

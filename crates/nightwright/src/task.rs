@@ -18,7 +18,6 @@
 pub mod archive;
 mod checklist;
 mod lock;
-mod name;
 pub mod overview;
 pub mod reset;
 pub mod runs;
@@ -35,10 +34,10 @@ use crate::files::{self, FileError, Staging};
 
 pub use self::checklist::{checked_count, uncheck_all};
 pub use self::lock::TaskLock;
-pub use self::name::TaskName;
 pub use self::overview::TaskOverview;
 pub use self::runs::ProjectRuns;
 pub use self::state::{TaskState, TaskStatus};
+pub use crate::name::TaskName;
 
 /// The folder of a project's tasks.
 pub const FOLDER: &str = ".nightwright/tasks";

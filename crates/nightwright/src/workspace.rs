@@ -21,7 +21,6 @@ use tempfile::TempDir;
 
 use crate::hex::hex;
 
-mod baseline;
 mod branch;
 mod changes;
 mod commits;
@@ -29,6 +28,7 @@ pub(crate) mod console_files;
 mod difference;
 mod disk;
 mod git;
+mod git_output;
 mod identity;
 pub mod mentions;
 mod notes;
@@ -36,23 +36,23 @@ mod private;
 mod repository;
 pub mod root;
 mod rules;
-mod status;
+mod start_tree;
 mod view;
 
-pub use baseline::Baseline;
 pub use branch::{Branches, branches, head_commit};
 pub use commits::commits;
 pub use difference::{figures, inspection};
 pub use disk::space;
 pub use notes::read_notes;
 pub use repository::{Repository, is_repository};
+pub use start_tree::StartTree;
 
-use baseline::BaselineKind;
 use changes::OldSide;
 use git::GitError;
 use identity::{Identity, IdentityCache};
 use private::{BaseCommit, PrivateGit};
 use rules::WorkRules;
+use start_tree::StartTreeKind;
 use view::GitView;
 
 /// A project folder, with the caches and settings for taking snapshots.
@@ -62,7 +62,7 @@ pub struct Workspace {
     identities: IdentityCache,
     view: WorkspaceView,
     /// The files at the start of the run, as far as they were recorded.
-    baseline: Option<Baseline>,
+    start_tree: Option<StartTree>,
     /// The run folder, which contains the private git folder.
     run: Option<PathBuf>,
     /// A place for the private git folder when there is no run.
@@ -132,12 +132,12 @@ struct SnapshotItem {
     now: Option<Identity>,
 }
 
-/// Where to find the state of a file at the start of the run.
+/// The source of a file's state at the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum FileOrigin {
     /// In the commit, which contains this file.
     Commit(Option<Identity>),
-    /// In the baseline, if it was recorded there.
+    /// In the start tree, if it was recorded there.
     Start,
 }
 
@@ -162,7 +162,7 @@ impl Workspace {
             },
             identities: IdentityCache::default(),
             view: WorkspaceView::None,
-            baseline: None,
+            start_tree: None,
             run: None,
             temporary: None,
             last: None,
@@ -190,14 +190,17 @@ impl Workspace {
 
     /// Compares with the state at the start of a run.
     #[must_use]
-    pub fn since(mut self, baseline: Baseline) -> Self {
-        self.compare_with(baseline);
+    pub fn since(mut self, start_tree: StartTree) -> Self {
+        self.compare_with(start_tree);
         self
     }
 
-    /// Compares with the state at the start of a run. Must be called before the first snapshot.
-    pub fn compare_with(&mut self, baseline: Baseline) {
-        self.baseline = Some(baseline);
+    /// Compares with the state at the start of a run, from the next snapshot on.
+    pub fn compare_with(&mut self, start_tree: StartTree) {
+        self.start_tree = Some(start_tree);
+        // The start tree determines how the project is inspected.
+        self.view = WorkspaceView::None;
+        self.last = None;
     }
 
     /// Ignores a file for the rest of the run, because nightwright itself writes it.
@@ -232,8 +235,8 @@ impl Workspace {
     }
 
     /// Whether the state at the start of the run is known.
-    pub fn has_baseline(&self) -> bool {
-        self.baseline.is_some()
+    pub fn has_start_tree(&self) -> bool {
+        self.start_tree.is_some()
     }
 
     /// Returns the warnings since the last call.
@@ -311,10 +314,10 @@ impl Workspace {
         if !matches!(self.view, WorkspaceView::None) {
             return Ok(());
         }
-        let ground = self.baseline.as_ref().map(Baseline::ground);
-        let (base, otherwise) = match ground {
-            Some(BaselineKind::Walk) => (None, WorkspaceView::Walk),
-            Some(BaselineKind::Git { base }) => {
+        let kind = self.start_tree.as_ref().map(StartTree::kind);
+        let (base, otherwise) = match kind {
+            Some(StartTreeKind::Walk) => (None, WorkspaceView::Walk),
+            Some(StartTreeKind::Git { base }) => {
                 (Some(BaseCommit::At(base.clone())), WorkspaceView::None)
             }
             None => (Some(BaseCommit::First), WorkspaceView::Walk),
@@ -339,7 +342,7 @@ impl Workspace {
         let project = &self.rules.root;
         let ours = self.run.as_ref().map(|run| run.join(private::FOLDER));
         if let BaseCommit::At(commit) = base {
-            let kept = self.baseline.as_ref().and_then(Baseline::git_folder);
+            let kept = self.start_tree.as_ref().and_then(StartTree::git_folder);
             let mut there = kept.iter().chain(&ours);
             let is_it = |private: &PrivateGit| private.base == *commit;
             let open = |folder: &PathBuf| PrivateGit::open(folder, project).filter(is_it);

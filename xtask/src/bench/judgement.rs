@@ -15,6 +15,7 @@ mod score;
 mod stage;
 mod table;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,6 +99,7 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
     let ours = play(Player::Nightwright, root, &behaviours, &folder)?;
     columns.insert(0, (Player::Nightwright.title(), tally(&ours)));
     print!("{}", table::render(&columns));
+    print!("{}", table::families(&families(&ours)));
     complain(&ours, &folder)
 }
 
@@ -109,10 +111,28 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     let tally = tally(&scores);
     print!("{}", table::render(&[(Player::Nightwright.title(), tally)]));
     complain(&scores, &folder)?;
-    if tally.wasted * 100 > tally.oracle * WASTE_ALLOWED {
+    if is_wasteful(&tally) {
         return Err(format!("more than {WASTE_ALLOWED} % of the iterations were wasted"));
     }
-    Ok(())
+    let wasteful: Vec<_> =
+        families(&scores).into_iter().filter(|(_, tally)| is_wasteful(tally)).collect();
+    match wasteful.first() {
+        None => Ok(()),
+        Some((family, _)) => Err(format!(
+            "more than {WASTE_ALLOWED} % of the iterations were wasted in `{family}.toml`"
+        )),
+    }
+}
+
+fn is_wasteful(tally: &Tally) -> bool {
+    tally.wasted * 100 > tally.oracle * WASTE_ALLOWED
+}
+
+/// The sums of each family, by its name.
+fn families(played: &[Played]) -> BTreeMap<&str, Tally> {
+    let names: BTreeSet<_> = played.iter().map(|played| played.family.as_str()).collect();
+    let of = |name| played.iter().filter(move |played| played.family == name);
+    names.into_iter().map(|name| (name, of(name).map(|played| &played.score).collect())).collect()
 }
 
 /// The program that drives the agent: nightwright or one of the plain loops.
@@ -154,6 +174,7 @@ impl Player {
 /// A behaviour, its score, and the folder with its files.
 struct Played {
     name: String,
+    family: String,
     score: Score,
     folder: PathBuf,
 }
@@ -201,7 +222,7 @@ fn play(
             if score.is_right() {
                 clear(&folder)?;
             }
-            Ok(Played { name, score, folder })
+            Ok(Played { name, family: behaviour.family.clone(), score, folder })
         })
         .collect()
 }
@@ -218,7 +239,7 @@ fn tally(played: &[Played]) -> Tally {
 /// Prints the complaints; fails if there are any.
 fn complain(played: &[Played], folder: &Path) -> Result<(), String> {
     let wrong: Vec<_> = played.iter().filter(|played| !played.score.is_right()).collect();
-    for Played { name, score, folder } in &wrong {
+    for Played { name, score, folder, .. } in &wrong {
         println!("{name}: {} ({})", score.complaints.join("; "), folder.display());
     }
     match wrong.len() {

@@ -87,7 +87,7 @@ fn look(env: &BenchEnv, nightwright: &Path, words: &[&str]) -> Result<Duration, 
     Ok(measure(env.command(nightwright).args(words).stderr(Stdio::null()))?.time)
 }
 
-/// Prints the table; the error names the commands that took too long.
+/// Prints the table; the error names the commands that timed out.
 fn table(times: &[Vec<Duration>], megabytes: u64) -> Result<(), String> {
     let middle = |times: &Vec<Duration>| median(times.clone()).unwrap_or_default();
     let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;

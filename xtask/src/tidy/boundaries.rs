@@ -35,10 +35,6 @@ const NOT_IN_CORE_SOURCE: [(&str, &str); 9] = [
     ("tokio", "core only answers calls; it has no runtime"),
 ];
 
-/// The module that displays a run. It only reads events.
-const SHOWS: &str = "output";
-const STEERS: [&str; 1] = ["runtime::supervisor"];
-
 /// Code that runs next to a run and after it. A blocked terminal blocks every writer, so nothing
 /// there writes directly.
 const DURING_A_RUN: [&str; 8] = [
@@ -51,7 +47,7 @@ const DURING_A_RUN: [&str; 8] = [
     "crates/nightwright/src/app/outputs.rs",
     "crates/nightwright/src/app/wire.rs",
 ];
-const SAYS: [&str; 3] = ["commands::eprint_safe", "commands::eprint_raw", "stderr().write"];
+const SAYS: [&str; 3] = ["console::eprint_safe", "console::eprint_raw", "stderr().write"];
 
 /// The only file that may contain unsafe code, with its reasons.
 const UNSAFE_HOME: &str = "crates/nightwright-process/src/descriptors.rs";
@@ -78,14 +74,6 @@ pub(super) fn core_source(files: &[File]) -> Vec<Finding> {
     forbid(core, &needles, |needle| {
         let why = NOT_IN_CORE_SOURCE.iter().find(|(name, _)| *name == needle);
         (format!("core must not mention `{needle}`"), why.map_or("", |(_, why)| why))
-    })
-}
-
-pub(super) fn what_shows_cannot_steer(files: &[File]) -> Vec<Finding> {
-    let shows = |file: &&File| file.belongs_to(SHELL, SHOWS);
-    forbid(files.iter().filter(shows), &STEERS, |needle| {
-        let rule = format!("the display must not mention `{needle}`");
-        (rule, "it reads events and must not change anything")
     })
 }
 
@@ -174,28 +162,16 @@ mod tests {
     }
 
     #[test]
-    fn output_modules_may_not_use_the_supervisor() {
-        for path in [format!("{SHELL}/{SHOWS}.rs"), format!("{SHELL}/{SHOWS}/inner.rs")] {
-            let text = "\nuse crate::runtime::{\n    clock::C,\n    supervisor,\n};";
-            let file = File::new(&path, text);
-            assert_eq!(lines(&what_shows_cannot_steer(&[file])), [4], "{path}");
-        }
-        let file =
-            File::new("crates/nightwright/src/app/run.rs", "use crate::runtime::supervisor;");
-        assert_eq!(what_shows_cannot_steer(&[file]), []);
-    }
-
-    #[test]
     fn nothing_writes_to_the_terminal_directly_during_a_run() {
         for path in DURING_A_RUN {
             for text in
-                ["\nuse crate::commands::{X, eprint_safe};", "\ncrate::commands::eprint_raw(x);"]
+                ["\nuse crate::console::{X, eprint_safe};", "\ncrate::console::eprint_raw(x);"]
             {
                 let found = run_does_not_print(&[File::new(path, text)]);
                 assert_eq!(lines(&found), [2], "{path}: {text}");
             }
         }
-        let text = "use crate::commands::eprint_safe;";
+        let text = "use crate::console::eprint_safe;";
         let before = File::new("crates/nightwright/src/app/agent_program.rs", text);
         assert_eq!(run_does_not_print(&[before]), []);
     }

@@ -1,6 +1,10 @@
-//! Checks that the paths in the code map of `ARCHITECTURE.md` exist.
+//! Checks that the paths in the code map of `ARCHITECTURE.md` exist, and that the map names every
+//! module of the crates.
+
+use std::collections::BTreeSet;
 
 use super::Finding;
+use super::tree::File;
 
 const PAGE: &str = "ARCHITECTURE.md";
 
@@ -23,6 +27,34 @@ pub(super) fn wrong_paths(page: Option<&str>, exists: impl Fn(&str) -> bool) -> 
             Finding::new(PAGE, line, format!("`{path}` does not exist"), why)
         })
         .collect()
+}
+
+/// Checks that the page names every module at the top of a crate that it maps.
+pub(super) fn missing_modules(page: Option<&str>, files: &[File]) -> Vec<Finding> {
+    let named: BTreeSet<String> =
+        named_paths(page.unwrap_or_default()).into_iter().map(|(_, path)| path).collect();
+    let crates: BTreeSet<_> = named.iter().filter(|path| path.ends_with("/src")).collect();
+    let modules: BTreeSet<_> = files.iter().filter_map(|file| module(&file.path)).collect();
+    modules
+        .into_iter()
+        .filter(|(source, name)| {
+            crates.iter().any(|known| *known == source) && !named.contains(name)
+        })
+        .map(|(_, path)| {
+            let why = "add it to the code map";
+            Finding::new(PAGE, 1, format!("the page does not name `{path}`"), why)
+        })
+        .collect()
+}
+
+/// Returns the source folder of a crate, and the module at its top that contains the file.
+fn module(path: &str) -> Option<(String, String)> {
+    let (folder, rest) = path.strip_prefix("crates/")?.split_once("/src/")?;
+    let name = rest.split('/').next()?;
+    let name = name.strip_suffix(".rs").unwrap_or(name);
+    let source = format!("crates/{folder}/src");
+    let module = format!("{source}/{name}");
+    (!["lib", "main"].contains(&name)).then_some((source, module))
 }
 
 /// Returns the paths in backticks and the entries of folder trees.
@@ -65,6 +97,17 @@ mod tests {
             found,
             [(2, "`crates/gone/` does not exist"), (4, "`xtask/src/gone.rs` does not exist")]
         );
+    }
+
+    #[test]
+    fn a_module_that_the_tree_does_not_name_is_found() {
+        let page = "```text\ncrates/a/src   all\n  here  what it is\n```\n";
+        let files =
+            ["a/src/lib.rs", "a/src/here/b.rs", "a/src/lost.rs", "b/src/c.rs", "a/tests/d.rs"];
+        let files = files.map(|path| File::new(&format!("crates/{path}"), ""));
+        let findings = missing_modules(Some(page), &files);
+        let found: Vec<_> = findings.iter().map(|found| found.rule.as_str()).collect();
+        assert_eq!(found, ["the page does not name `crates/a/src/lost`"]);
     }
 
     #[test]

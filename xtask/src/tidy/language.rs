@@ -1,7 +1,7 @@
 //! Plain English: comment length, sentence length, and words to avoid in prose, messages and names
 //! of tests.
 //!
-//! What grammar would have to decide is left to readers.
+//! Rules that need grammar are left to readers.
 
 mod comments;
 mod prose;
@@ -26,7 +26,11 @@ struct Exemption {
     reason: &'static str,
 }
 
-const DATA: [Exemption; 2] = [
+const DATA: [Exemption; 3] = [
+    Exemption {
+        path: "crates/nightwright/src/rehearsal/failure.rs",
+        reason: "messages of the provider",
+    },
     Exemption {
         path: "crates/nightwright-core/src/watchdog/phrases.rs",
         reason: "phrases that agents write",
@@ -41,7 +45,10 @@ const DATA: [Exemption; 2] = [
 const HELP_TEXTS: [Exemption; 3] = [
     Exemption { path: "crates/nightwright/src/commands.rs", reason: "help of the commands" },
     Exemption { path: "crates/nightwright/src/commands", reason: "help of their options" },
-    Exemption { path: "crates/nightwright/src/output/mod.rs", reason: "help of output levels" },
+    Exemption {
+        path: "crates/nightwright/src/config/output_settings.rs",
+        reason: "help of output levels",
+    },
 ];
 
 pub(super) fn findings(files: &[File]) -> Vec<Finding> {
@@ -55,6 +62,12 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
         };
         all.extend(long_sentences(&file.path, &paragraphs));
         all.extend(avoided_words(&file.path, &paragraphs, &AVOIDED));
+        all.extend(clauses_in_comments(&file.path, &paragraphs));
+    }
+    for file in files.iter().filter(|file| has_extension(&file.path, "sh")) {
+        let paragraphs = prose::paragraphs(comments::shell_comments(&file.text));
+        all.extend(avoided_words(&file.path, &paragraphs, &AVOIDED));
+        all.extend(clauses_in_comments(&file.path, &paragraphs));
     }
     for file in files.iter().filter(|file| is_prompt(&file.path)) {
         let lines: Vec<_> = (1..).zip(file.text.lines().map(without_tags)).collect();
@@ -142,6 +155,20 @@ fn avoided_words(path: &str, paragraphs: &[Paragraph], avoided: &[Phrase]) -> Ve
     sentences.flat_map(|sentence| avoided_in(path, sentence, avoided, "")).collect()
 }
 
+/// Finds comments and paragraphs that begin with a clause instead of naming the thing.
+fn clauses_in_comments(path: &str, paragraphs: &[Paragraph]) -> Vec<Finding> {
+    let code =
+        paragraphs.iter().filter(|paragraph| !paragraph.is_table && !has_extension(path, "md"));
+    let first = code.filter_map(|paragraph| paragraph.sentences().next());
+    let clauses = first.filter(|sentence| words::begins_with_clause(sentence));
+    clauses
+        .map(|sentence| {
+            let why = format!("name the thing: {}", opening(sentence));
+            Finding::new(path, sentence[0].line, "no comment that begins with a clause", why)
+        })
+        .collect()
+}
+
 /// Finds avoided words in one sentence; `place` says where it stands if that is not prose.
 fn avoided_in(path: &str, sentence: &[Word], avoided: &[Phrase], place: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -182,6 +209,14 @@ fn message(path: &str, paragraphs: &[Paragraph]) -> Vec<Finding> {
         if words::begins_with_relative(sentence) {
             let why = format!("name the thing: {}", opening(sentence));
             findings.push(Finding::new(path, sentence[0].line, "no clause as a subject", why));
+        }
+        for at in words::passive_errors(sentence) {
+            let why = format!("write `cannot read X: why`: {}", opening(&sentence[at..]));
+            findings.push(Finding::new(path, sentence[at].line, "no passive error", why));
+        }
+        for at in words::amounts_with_article(sentence) {
+            let why = format!("write `per`: {}", opening(&sentence[at..]));
+            findings.push(Finding::new(path, sentence[at].line, "no amount with an article", why));
         }
         for at in words::negated_nouns(sentence) {
             let why = format!("write `is not a`: {}", opening(&sentence[at..]));
@@ -316,6 +351,22 @@ mod tests {
         assert_eq!(places(&file("docs/a.md", "| a | nobody |")), [format!("docs/a.md:1: {rule}")]);
         assert_eq!(places(&file("docs/a.md", "`nobody`\n```\nnobody\n```\n")), [""; 0]);
         assert_eq!(places(&file("docs/reference/a.md", "nobody")), [""; 0]);
+    }
+
+    #[test]
+    fn comments_name_the_thing() {
+        let rule = "no comment that begins with a clause";
+        for (path, text, line) in [
+            ("a.rs", "/// What the agent says at the end.\nx", 1),
+            ("a.rs", "x; // Of each kind, the last run is kept.", 1),
+            ("a.sh", "#!/bin/sh\n# Whoever is left alive.\necho x # What", 2),
+        ] {
+            let found = places(&file(path, text));
+            assert_eq!(found[found.len() - 1], format!("{path}:{line}: {rule}"), "{found:?}");
+        }
+        assert_eq!(places(&file("a.md", "What the agent may do")), [""; 0]);
+        assert_eq!(places(&file("a.sh", "echo nobody # nobody")), [""; 0]);
+        assert_eq!(places(&file("a.sh", "# nobody")), ["a.sh:1: avoid \"nobody\""]);
     }
 
     #[test]

@@ -44,8 +44,7 @@ fn undeclared_in(files: &[File], folder: &str, roots: &[&str]) -> Vec<Finding> {
         }
         for name in declared(&file.code) {
             let below = format!("{modules}/{name}");
-            open.push((format!("{below}.rs"), below.clone()));
-            open.push((format!("{below}/mod.rs"), below));
+            open.push((format!("{below}.rs"), below));
         }
     }
 
@@ -90,11 +89,10 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_followed_in_both_styles() {
+    fn folders_are_followed() {
         let found = forgotten(&[
-            ("main.rs", "mod old;\npub(crate) mod new;"),
-            ("old/mod.rs", "mod inner;"),
-            ("old/inner.rs", ""),
+            ("main.rs", "mod harness;\npub(crate) mod new;"),
+            ("harness.rs", ""),
             ("new.rs", "#[cfg(unix)] mod inner;"),
             ("new/inner.rs", "mod deep;"),
             ("new/inner/deep.rs", ""),

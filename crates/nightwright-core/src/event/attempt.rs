@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::group::event_group;
+use crate::stream::news::{AttemptReport, Ready, WatchdogFinding};
 use crate::stream::outcome::CancelReason;
-use crate::stream::report::{AttemptReport, Ready, WatchdogFinding};
 use crate::units::{AttemptId, Iteration, Usd, millis};
 
 event_group! {
@@ -41,16 +41,15 @@ event_group! {
             notice: WatchdogFinding,
         },
         /// nightwright was about to send another message to a running session.
-        "nudge_sent" => NudgeSent {
+        "message_sent" => MessageSent {
             /// The attempt that receives the message.
             attempt: AttemptId,
-            /// The watchdog finding that the message answers; `null` for a message from the
-            /// operator.
+            /// The watchdog finding that the message answers; `null` for a message from you.
             answers: Option<WatchdogFinding>,
             /// The text of the message.
             text: String,
         },
-        /// The agent was denied a tool; `rule` is what `--allowed-tools` takes to allow it.
+        /// nightwright denied a tool; `rule` is the value for `--allowed-tools` that allows it.
         "permission_denied" => PermissionDenied {
             /// The attempt that was denied the tool.
             attempt: AttemptId,

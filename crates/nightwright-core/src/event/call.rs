@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CostSource;
 use super::group::event_group;
+use crate::stream::news::AttemptReport;
 use crate::stream::outcome::CancelReason;
-use crate::stream::report::AttemptReport;
 use crate::units::{CallId, Usd, millis};
 
 event_group! {

@@ -1,5 +1,5 @@
-//! Events of the gate (checks, tamper inspection, verdict) and of the checks before the first
-//! iteration.
+//! Events of the gate (checks, tamper inspection, verdict), and of the checks before the first
+//! iteration and after each.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::settings::EvidenceKind;
 use crate::units::{Fingerprint, Iteration};
 
 event_group! {
-    /// The gate, and the checks before the first iteration.
+    /// The gate, and the checks before the first iteration and after each.
     GateEvent {
         /// The agent claimed completion, and the gate began to verify the claim.
         "gate_started" => Started {
@@ -32,8 +32,8 @@ event_group! {
         "checks_finished" => ChecksFinished {
             /// The purpose of these checks.
             purpose: CheckPurpose,
-            /// When an earlier run measured these results on the same tree; absent if the checks
-            /// ran now.
+            /// When these results were measured on the same tree, in this run or an earlier one;
+            /// absent if the checks ran now.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             reused_from: Option<Timestamp>,
             /// The results, one per command.
@@ -46,9 +46,9 @@ event_group! {
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             outputs: Vec<String>,
         },
-        /// The changes since the start of the run were inspected for tampering.
+        /// The gate inspected the changes since the start of the run for tampering.
         "changes_inspected" => ChangesInspected {
-            /// Signs of tampering; empty if there are none.
+            /// The findings; empty if there are none.
             findings: Vec<TamperFinding>,
             /// The changed files and lines since the start of the run.
             #[serde(default)]
@@ -97,8 +97,11 @@ pub enum GateResult {
     Rejected {
         /// The reason for the rejection.
         why: String,
-        /// Identifies a failure of the same checks with the same output on the same tree.
-        failure: Option<String>,
+    },
+    /// The gate accepted the agent's report that the task is impossible as specified.
+    Impossible {
+        /// The reason and the evidence, in the agent's words.
+        why: String,
     },
     /// The gate could neither accept nor reject the claim.
     Inconclusive {

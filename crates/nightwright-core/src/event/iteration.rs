@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::StatusFacts;
 use super::group::event_group;
+use crate::failing::{Change, Failing};
 use crate::input::{Changes, Checklist, TaskProgress, WorkspaceMark};
 use crate::outcome::Outcome;
 use crate::settings::EvidenceKind;
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 use crate::units::{Iteration, Usd, millis};
 
 event_group! {
@@ -102,11 +103,31 @@ pub struct IterationFinished {
     #[serde(with = "millis", rename = "duration_ms")]
     #[schemars(with = "u64")]
     pub duration: Duration,
+    /// How much failed when the iteration ended; absent if it is unknown.
+    #[serde(default, rename = "yield", skip_serializing_if = "Option::is_none")]
+    pub checks: Option<ChecksAfterIteration>,
     /// The agent's summary of its work.
     pub summary: String,
 }
 
+/// The result of the checks for the project as an iteration left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct ChecksAfterIteration {
+    /// The number of checks and tests that failed.
+    #[serde(flatten)]
+    pub failing: Failing,
+    /// Whether that is better than before; absent if the iteration changed nothing, so that the
+    /// results before it still hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Change>,
+}
+
 impl IterationFinished {
+    /// Whether the agent claimed completion.
+    pub fn is_claimed(&self) -> bool {
+        self.claim.iter().any(|kind| kind.is_claim())
+    }
+
     /// Returns the progress from the status file, or else from the checklist.
     pub fn items(&self) -> Option<TaskProgress> {
         let checklist = self.checklist.map(|checklist| TaskProgress {
@@ -140,10 +161,10 @@ pub enum IterationResult {
 pub enum Progress {
     /// The project is in a state that is new in this run.
     Work,
-    /// Nothing changed, and there is no excuse for it.
+    /// Nothing changed, and no accepted report of work explains it.
     Idle,
     /// Nothing changed, but nightwright accepts for now the agent's report that it worked.
-    Excused,
+    WorkReported,
     /// Not counted: the iteration failed, was stopped, or its claim went to the gate.
     Uncounted,
 }

@@ -7,7 +7,7 @@ use super::StatusField;
 use super::group::event_group;
 use crate::input::TaskProgress;
 use crate::principles::Principles;
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 use crate::units::Iteration;
 
 event_group! {
@@ -75,7 +75,7 @@ event_group! {
             /// How the hook failed.
             why: String,
         },
-        /// Something happened that the operator should know.
+        /// A warning for you.
         "warning" => Warning {
             /// The text of the warning.
             text: String,

@@ -9,18 +9,18 @@ use crate::settings::{ChangeSource, SettingChange};
 event_group! {
     /// Requests of the operator.
     OperatorEvent {
-        /// The run was asked to stop.
+        /// You asked the run to stop.
         "stop_requested" => StopRequested {
             /// How soon the run stops.
             when: StopWhen,
             /// The source of the request.
             by: StopSource,
         },
-        /// The request to stop was withdrawn.
+        /// You cancelled the stop.
         "stop_cancelled" => StopCancelled,
-        /// The operator paused the run: nothing new starts.
+        /// You paused the run; nightwright starts nothing new.
         "run_paused" => Paused,
-        /// The operator resumed a paused run.
+        /// You resumed a paused run.
         "run_resumed" => Resumed,
         /// A setting changed by an option of `resume` or by a reloaded configuration.
         "settings_changed" => SettingsChanged {

@@ -6,11 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    AgentFacts, AttemptEvent, CallEvent, CallPurpose, Continuation, CostSource, Event,
-    FeedbackSource, GateEvent, GateResult, IterationEvent, IterationFinished, IterationKind,
-    IterationResult, NoteEvent, OperatorEvent, Progress, RunEvent, RunStarted, Spend, StatusField,
-    StopSource, StopWhen, Totals, VerdictKind, WaitEnd, WaitEvent, WaitKind,
+    AgentFacts, AttemptEvent, CallEvent, CallPurpose, ChecksAfterIteration, Continuation,
+    CostSource, Event, FeedbackSource, GateEvent, GateResult, IterationEvent, IterationFinished,
+    IterationKind, IterationResult, NoteEvent, OperatorEvent, Progress, RunEvent, RunStarted,
+    Spend, StatusField, StopSource, StopWhen, Totals, VerdictKind, WaitEnd, WaitEvent, WaitKind,
 };
+use crate::failing::{Change, Failing};
 use crate::input::{
     ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, Checklist, TamperFinding,
     TaskProgress, WorkspaceMark,
@@ -19,11 +20,11 @@ use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::Denial;
 use crate::principles::{Preset, Principles};
 use crate::settings::{ChangeSource, EvidenceKind, Limits, SettingChange, Settings, Verify};
-use crate::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
-use crate::stream::report::{
-    Answer, AttemptReport, Blocker, QuotaNews, QuotaWindow, Ready, StreamFacts, TextEvidence,
-    Verdict, WatchdogFinding, WatchdogSignal,
+use crate::stream::news::{
+    Answer, AttemptReport, Blocker, QuotaNews, QuotaWindow, Ready, StatedDecision, StreamFacts,
+    TextEvidence, Verdict, WatchdogFinding, WatchdogSignal,
 };
+use crate::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
 use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
@@ -142,10 +143,10 @@ fn words() -> Vec<Event> {
     vec![
         Event::Note(NoteEvent::BlockerReported { blocker: blocker() }),
         Event::Attempt(AttemptEvent::WatchdogNoticed { attempt: AttemptId(7), notice: notice() }),
-        Event::Attempt(AttemptEvent::NudgeSent {
+        Event::Attempt(AttemptEvent::MessageSent {
             attempt: AttemptId(7),
             answers: Some(notice()),
-            text: "No one is here to answer. Choose, note the choice, continue.".to_owned(),
+            text: "You will not get an answer. Choose, note the choice, continue.".to_owned(),
         }),
         Event::Attempt(AttemptEvent::PermissionDenied {
             attempt: AttemptId(7),
@@ -224,10 +225,7 @@ fn gate() -> Vec<Event> {
             missing: vec!["src/returns.rs".to_owned()],
         }),
         Event::Gate(GateEvent::Finished {
-            result: GateResult::Rejected {
-                why: "`cargo test` failed (exit 101)".to_owned(),
-                failure: Some("8d3a51f0".to_owned()),
-            },
+            result: GateResult::Rejected { why: "`cargo test` failed (exit 101)".to_owned() },
         }),
         Event::Note(NoteEvent::CouncilDecided {
             iteration: Iteration(3),
@@ -278,6 +276,10 @@ fn steering() -> Vec<Event> {
             checklist: Some(Checklist { open: 25, done: 35 }),
             cost: Usd::from_micros(429_462),
             duration: Duration::from_millis(430_303),
+            checks: Some(ChecksAfterIteration {
+                failing: Failing { checks: 1, tests: Some(TestCounts { failed: 2, total: 14 }) },
+                change: Some(Change::Better),
+            }),
             summary: "Moved the invoice handlers.".to_owned(),
         }))),
     ]
@@ -348,6 +350,10 @@ fn report() -> AttemptReport {
         text_evidence: TextEvidence {
             promise: true,
             states_done: true,
+            decisions: vec![StatedDecision {
+                decision: "answer unknown routes with 404".to_owned(),
+                rationale: Some("clarity_of_intent is 8".to_owned()),
+            }],
             findings: vec![notice()],
             summary: "Moved the invoice handlers.".to_owned(),
             ..TextEvidence::default()
@@ -384,7 +390,11 @@ fn notice() -> WatchdogFinding {
 }
 
 fn blocker() -> Blocker {
-    Blocker { key: "3f2a9c04".to_owned(), text: "a password for the staging database".to_owned() }
+    Blocker {
+        action: Some("put it into `.env` as STAGING_PASSWORD".to_owned()),
+        resume: Some("I run the migration".to_owned()),
+        ..Blocker::new("3f2a9c04", "a password for the staging database")
+    }
 }
 
 fn time(millisecond: i64) -> Timestamp {

@@ -12,7 +12,7 @@ pub fn schema() -> Value {
     schema["title"] = json!("An event of nightwright");
     schema["description"] = json!(
         "One line of `journal.jsonl` and of `--output json`, but for what `--include-messages` adds. \
-         Unknown members are to be ignored. Durations are milliseconds."
+         Ignore unknown fields. Durations are milliseconds."
     );
     schema["type"] = json!("object");
     schema["properties"] = json!({

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::group::event_group;
-use crate::stream::report::QuotaNews;
+use crate::stream::news::QuotaNews;
 use crate::units::millis;
 
 event_group! {
@@ -21,11 +21,11 @@ event_group! {
             /// Why the previous attempt failed.
             why: String,
         },
-        /// The run waits for a limit to end.
+        /// The run waits for a limit to reset.
         "limit_wait_started" => Started {
             /// The kind of limit: usage, rate or quota.
             limit: WaitKind,
-            /// When the limit ends; `null` if unknown.
+            /// When the limit resets; `null` if unknown.
             until: Option<Timestamp>,
             /// When the next attempt starts.
             retry_at: Timestamp,

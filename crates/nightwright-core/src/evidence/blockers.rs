@@ -1,8 +1,8 @@
 //! Blockers that the agent names in its own words: `<blocker>` ... `</blocker>`.
 
 use super::identity;
-use super::prose;
-use crate::stream::report::Blocker;
+use super::prose::{self, MarkdownLine};
+use crate::stream::news::Blocker;
 
 const OPEN: &str = "<blocker>";
 const CLOSE: &str = "</blocker>";
@@ -19,7 +19,7 @@ pub(crate) fn collect(message: &str, heard: &mut Vec<Blocker>) {
     if heard.len() < MAX_BLOCKERS
         && memchr::memmem::find(message.as_bytes(), OPEN.as_bytes()).is_some()
     {
-        add(blockers(&prose::own_lines(message)), heard);
+        add(blockers(message), heard);
     }
 }
 
@@ -32,20 +32,30 @@ pub(crate) fn add(blockers: Vec<Blocker>, heard: &mut Vec<Blocker>) {
     }
 }
 
-/// The blockers in lines of the agent's own words. An unclosed one does not count.
-pub(super) fn blockers(lines: &[String]) -> Vec<Blocker> {
-    let text = lines.iter().map(|line| prose::visible(line)).collect::<Vec<_>>().join("\n");
+/// The blockers in the agent's own words. An unclosed one does not count.
+pub(super) fn blockers(message: &str) -> Vec<Blocker> {
+    let text = prose::lines(message).iter().map(searched).collect::<Vec<_>>().join("\n");
     let mut found: Vec<Blocker> = Vec::new();
     let mut rest = text.as_str();
     while let Some((inside, after)) = next(rest) {
         rest = after;
         let text: String = inside.trim().chars().take(MAX_BLOCKER_CHARS).collect();
-        let blocker = identity::blocker(&text);
-        if !text.is_empty() && !found.contains(&blocker) && found.len() < MAX_BLOCKERS {
+        let blocker = identity::blocker(&text.replace(prose::BLANK, "<"));
+        if !blocker.description.is_empty()
+            && !found.contains(&blocker)
+            && found.len() < MAX_BLOCKERS
+        {
             found.push(blocker);
         }
     }
     found
+}
+
+/// A line as it is searched: in code, no tag begins.
+fn searched(line: &MarkdownLine<'_>) -> String {
+    let hide = |(own, written)| if own == prose::BLANK && written == '<' { own } else { written };
+    let text: String = line.own.chars().zip(line.written.chars()).map(hide).collect();
+    prose::visible(&text).to_owned()
 }
 
 /// The next blocker, and the text after it. If an opening is followed by another, the later one
@@ -61,16 +71,21 @@ mod tests {
     use super::*;
 
     fn texts(message: &str) -> Vec<String> {
-        let found = blockers(&prose::own_lines(message));
-        found.into_iter().map(|blocker| blocker.text).collect()
+        blockers(message).iter().map(Blocker::sentence).collect()
     }
 
     #[test]
     fn a_blocker_is_what_stands_between_the_markers() {
         let message = "Nearly.\n<blocker>\nDescription: no key\nAction: give one\n</blocker>\nBye";
-        assert_eq!(texts(message), ["Description: no key\nAction: give one"]);
+        assert_eq!(texts(message), ["no key. Action: give one"]);
         assert_eq!(texts("<blocker>a</blocker> and <blocker> b </blocker>"), ["a", "b"]);
         assert_eq!(texts("<blocker>a</blocker>\n<blocker>a</blocker>"), ["a"], "once");
+    }
+
+    #[test]
+    fn code_in_a_blocker_stays_readable() {
+        let message = "<blocker>no `KEY`\nAction: put `KEY=<your key>` into `.env`</blocker>";
+        assert_eq!(texts(message), ["no `KEY`. Action: put `KEY=<your key>` into `.env`"]);
     }
 
     #[test]
@@ -95,8 +110,8 @@ mod tests {
 
     #[test]
     fn the_same_text_is_the_same_blocker() {
-        let one = blockers(&["<blocker>no key</blocker>".to_owned()]);
-        let other = blockers(&["so: <blocker>  no key </blocker>".to_owned()]);
+        let one = blockers("<blocker>no key</blocker>");
+        let other = blockers("so: <blocker>  no key </blocker>");
         assert_eq!(one, other);
         assert_eq!(one[0].key.len(), 8);
     }

@@ -1,4 +1,4 @@
-//! Checkboxes of a to-do list or plan, counted as on the rendered page.
+//! Checkboxes of a checklist or plan, counted as on the rendered page.
 //!
 //! ```text
 //! - [ ] open      also `*`, `+`, `1.`, `1)`, at any depth of a list

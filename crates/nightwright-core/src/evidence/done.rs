@@ -62,6 +62,38 @@ const DONE: &[&str] = &[
     "no remaining tasks",
     "no further work",
     "no further changes are needed",
+    "project is now finished",
+    "is fully complete",
+    "the job is done",
+    "the job is finished",
+    "that was the final item",
+    "that was the last item",
+    "alles ist erledigt",
+    "alle aufgaben sind erledigt",
+    "alle aufgaben sind abgeschlossen",
+    "alle punkte sind erledigt",
+    "die aufgabe ist erledigt",
+    "die aufgabe ist abgeschlossen",
+    "vorhaben abgeschlossen",
+    "nichts mehr zu tun",
+    "tout est terminé",
+    "toutes les tâches sont terminées",
+    "la tâche est terminée",
+    "le travail est terminé",
+    "plus rien à faire",
+    "todas las tareas están completadas",
+    "todas las tareas están terminadas",
+    "todas las tareas del plan están completadas",
+    "la tarea está terminada",
+    "el trabajo está terminado",
+    "no queda nada pendiente",
+    "no queda nada por hacer",
+    "すべてのタスクが完了",
+    "全てのタスクが完了",
+    "すべて完了しました",
+    "全部終わりました",
+    "残りの作業はありません",
+    "残りの項目はありません",
 ];
 
 /// Phrases that retract the claim, in the same sentence.
@@ -98,6 +130,26 @@ const RETRACTIONS: &[&str] = &[
     "stage",
     "iteration",
     "cannot",
+    "noch",
+    "fast",
+    "beinahe",
+    "sobald",
+    "wenn",
+    "aber",
+    "außer",
+    "presque",
+    "sauf",
+    "dès que",
+    "quand",
+    "mais",
+    "casi",
+    "salvo",
+    "excepto",
+    "cuando",
+    "pero",
+    "まだ",
+    "ほぼ",
+    "以外",
 ];
 
 /// Phrases in any of the last sentences that say that something is open.
@@ -145,7 +197,7 @@ pub(super) const OPEN: &[&str] = &[
 pub(super) fn says_done(lines: &[String]) -> bool {
     let text = flowing(lines).to_lowercase().replace('’', "'");
     let sentences: Vec<&str> = text
-        .split_inclusive(['\n', '.', '!', '?', ';'])
+        .split_inclusive(['\n', '.', '!', '?', ';', '。', '！', '？'])
         .map(str::trim)
         .filter(|sentence| sentence.chars().any(char::is_alphanumeric))
         .collect();

@@ -1,13 +1,75 @@
-//! The key that identifies a blocker: a checksum of its text. It tells texts apart and protects
-//! nothing.
+//! Blockers from text: their fields, and the key that identifies them. The key is a checksum of the
+//! fields. It tells blockers apart and protects nothing.
 
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 
-/// The blocker with this text. Blanks around it don't make it another one.
+/// The field that a line begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockerField {
+    Description,
+    Action,
+    Resume,
+}
+
+/// The labels of the fields, in lower case.
+const LABELS: [(&str, BlockerField); 3] = [
+    ("description", BlockerField::Description),
+    ("action", BlockerField::Action),
+    ("resume", BlockerField::Resume),
+];
+
+/// The blocker with this text, which may have lines that begin with `Description:`, `Action:` and
+/// `Resume:`. White space around it makes no difference.
 pub fn blocker(text: &str) -> Blocker {
-    let text = text.trim();
-    let key = format!("{:08x}", crc32fast::hash(text.as_bytes()));
-    Blocker { key, text: text.to_owned() }
+    let text = [". Action:", ". Resume:"]
+        .into_iter()
+        .fold(text.to_owned(), |text, label| text.replace(label, &label.replacen(' ', "\n", 1)));
+    let (mut description, mut action, mut resume) = (String::new(), String::new(), String::new());
+    let mut current = BlockerField::Description;
+    for line in text.lines() {
+        let (label, rest) =
+            labelled(line).map_or((None, line), |(field, rest)| (Some(field), rest));
+        current = label.unwrap_or(current);
+        let into = match current {
+            BlockerField::Description => &mut description,
+            BlockerField::Action => &mut action,
+            BlockerField::Resume => &mut resume,
+        };
+        into.push_str(rest);
+        into.push('\n');
+    }
+    of_fields(&description, &action, &resume)
+}
+
+/// The blocker with these fields. Without a description, the first other field takes its place.
+pub(super) fn of_fields(description: &str, action: &str, resume: &str) -> Blocker {
+    let mut fields = [description, action, resume].map(|field| field.trim().to_owned());
+    let is_missing = fields[0].is_empty();
+    if let Some(at) = (1..3).find(|at| is_missing && !fields[*at].is_empty()) {
+        fields.swap(0, at);
+    }
+    let [description, action, resume] = fields;
+    let optional = |field: String| (!field.is_empty()).then_some(field);
+    let mut blocker = Blocker::new("", description);
+    (blocker.action, blocker.resume) = (optional(action), optional(resume));
+    blocker.key = key(&blocker.sentence());
+    blocker
+}
+
+/// A short key for a text.
+pub(crate) fn key(text: &str) -> String {
+    format!("{:08x}", crc32fast::hash(text.as_bytes()))
+}
+
+/// The field that a line begins, and its text: `- **Action:** send it`.
+fn labelled(line: &str) -> Option<(BlockerField, &str)> {
+    let is_decoration = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '-' | '+' | '#');
+    let line = line.trim_start_matches(is_decoration);
+    LABELS.into_iter().find_map(|(label, field)| {
+        let (start, rest) = line.split_at_checked(label.len())?;
+        let rest = rest.trim_start_matches(['*', '_']).strip_prefix(':')?;
+        start.eq_ignore_ascii_case(label).then_some((field, rest.trim_start_matches(is_decoration)))
+    })
 }
 
 #[cfg(test)]
@@ -17,8 +79,40 @@ mod tests {
     #[test]
     fn blanks_around_a_text_make_no_other_blocker_of_it() {
         let plain = blocker("abc");
-        assert_eq!((&*plain.key, &*plain.text), ("352441c2", "abc"));
+        assert_eq!(plain, Blocker::new("352441c2", "abc"));
         assert_eq!(blocker(" \r\n abc\t"), plain);
         assert_ne!(blocker("Abc").key, plain.key);
+    }
+
+    #[test]
+    fn the_fields_of_a_blocker_are_separated() {
+        let fields = |text: &str| {
+            let Blocker { description, action, resume, .. } = blocker(text);
+            [Some(description), action, resume].map(Option::unwrap_or_default)
+        };
+        for (text, wanted) in [
+            (
+                "Description: no key\nAction: send it\nResume: I continue",
+                ["no key", "send it", "I continue"],
+            ),
+            ("no key\naction: send it", ["no key", "send it", ""]),
+            ("- **Description:** no key\n- **Action**: send it", ["no key", "send it", ""]),
+            (
+                "Description: no key\nfor staging\nResume: later",
+                ["no key\nfor staging", "", "later"],
+            ),
+            (
+                "Description: no key. Action: send it. Resume: later.",
+                ["no key.", "send it.", "later."],
+            ),
+            ("Action: send the key", ["send the key", "", ""]),
+            ("The action: none so far", ["The action: none so far", "", ""]),
+            ("", ["", "", ""]),
+        ] {
+            assert_eq!(fields(text), wanted, "{text}");
+        }
+        assert_ne!(blocker("no key\nAction: a").key, blocker("no key\nAction: b").key);
+        assert_eq!(blocker("no key\nAction: a").sentence(), "no key. Action: a");
+        assert_eq!(blocker("No key!\nResume: a").sentence(), "No key! Resume: a");
     }
 }

@@ -85,7 +85,7 @@ enum BlockState {
 impl BlockState {
     /// The block of this line, after a line in the block `self`.
     fn next(self, line: &str) -> Self {
-        let goes_on = match self {
+        let continues = match self {
             Self::Fence(open) if open.is_closed_by(line) => return Self::LastOfFence,
             Self::Fence(_) | Self::Comment => return self,
             Self::Quotation => !line.is_empty() && !begins_block(line),
@@ -93,7 +93,7 @@ impl BlockState {
         };
         if let Some(fence) = CodeFence::opened_by(line) {
             Self::Fence(fence)
-        } else if goes_on || is_quotation(line) {
+        } else if continues || is_quotation(line) {
             Self::Quotation
         } else if after_list_markers(line).starts_with("<!--") {
             Self::Comment

@@ -5,10 +5,11 @@
 //! status                    completed, complete, done -> complete
 //!                           failed, error             -> failed
 //!                           blocked                   -> a blocker
+//!                           in_progress, implementing, running, pending ... -> not complete
 //! progress                  {completed, total}; or completed_tasks and total_tasks
 //! worked, summary, notes    as they are
 //! phase                     or current_task
-//! blockers                  texts, or objects with `description` or `text`
+//! blockers                  texts, or objects with `description` (or `text`), `action` and `resume`
 //! ```
 //!
 //! Other fields are ignored, and nightwright never writes the file. If two fields contradict each
@@ -19,7 +20,7 @@ use serde_json::{Map, Value};
 
 use super::identity;
 use crate::input::{StatusReport, TaskProgress};
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 
 mod json;
 
@@ -112,9 +113,9 @@ impl ReportedState {
             "completed" | "complete" | "done" => Self::Complete,
             "failed" | "error" => Self::Failed,
             "blocked" => Self::Blocked,
-            "in_progress" | "progress" | "running" | "working" | "started" | "pending"
-            | "active" | "open" | "todo" | "incomplete" | "not_done" | "not_started"
-            | "partial" | "paused" | "waiting" => Self::AtWork,
+            "in_progress" | "implementing" | "progress" | "running" | "working" | "started"
+            | "pending" | "active" | "open" | "todo" | "incomplete" | "not_done"
+            | "not_started" | "partial" | "paused" | "waiting" => Self::AtWork,
             _ => Self::Unknown,
         }
     }
@@ -289,13 +290,12 @@ impl StatusReader {
         };
         let mut blockers: Vec<Blocker> = Vec::new();
         for item in &list {
-            let Some(text) = blocker_text(item) else {
+            let Some(blocker) = blocker(item) else {
                 self.ignored("blockers", "a list of texts, or of objects with `description`");
                 continue;
             };
-            let blocker = identity::blocker(&short(text));
             let known = blockers.iter().any(|known| known.key == blocker.key);
-            if is_none(&blocker.text) || known {
+            if is_none(&blocker.description) || known {
                 continue;
             }
             if blockers.len() == BLOCKERS_MAX {
@@ -370,9 +370,14 @@ fn whole_part(number: f64) -> Option<u32> {
     fits.then_some(number as u32)
 }
 
-fn blocker_text(item: &Value) -> Option<&str> {
-    let of = |name: &str| item.get(name).and_then(Value::as_str).filter(|text| !is_none(text));
-    item.as_str().or_else(|| of("description").or_else(|| of("text")))
+fn blocker(item: &Value) -> Option<Blocker> {
+    if let Some(text) = item.as_str() {
+        return Some(identity::blocker(&short(text)));
+    }
+    let of = |name: &str| item.get(name)?.as_str().filter(|text| !is_none(text)).map(short);
+    let description = of("description").or_else(|| of("text"))?;
+    let [action, resume] = ["action", "resume"].map(|name| of(name).unwrap_or_default());
+    Some(identity::of_fields(&description, &action, &resume))
 }
 
 /// Whether the text is a placeholder for an empty list.

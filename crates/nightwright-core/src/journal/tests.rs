@@ -300,6 +300,7 @@ proptest! {
     ) {
         let run = RunId(run_id);
         let event = Event::Iteration(IterationEvent::Finished(Box::new(event::IterationFinished {
+            checks: None,
             result: IterationResult::Failed { why: text.clone(), too_long: true },
             cost: Usd::from_micros(micros),
             summary: text,

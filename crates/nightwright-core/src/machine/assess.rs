@@ -10,7 +10,7 @@ use crate::effect::Effect;
 use crate::event::{
     CallPurpose, FeedbackSource, IterationKind, IterationResult, NoteEvent, Progress, StopWhen,
 };
-use crate::input::{Checklist, Survey};
+use crate::input::{CheckPurpose, Checklist, Survey};
 use crate::outcome::Outcome;
 use crate::permissions::denial::DeniedCommand;
 use crate::policy::escalation::{self, EscalationStep};
@@ -18,8 +18,8 @@ use crate::policy::limits::{self, Budget};
 use crate::policy::progress;
 use crate::prompt::{self, ReviewInput};
 use crate::settings::{EvidenceKind, Scope, VerdictMode, WatchdogResponse};
+use crate::stream::news::{Blocker, TextEvidence};
 use crate::stream::outcome::Consequence;
-use crate::stream::report::{Blocker, TextEvidence};
 use crate::units::Ticket;
 
 /// The maximum number of denied commands that a blocker names, the maximum length of each, and the
@@ -45,6 +45,13 @@ impl Machine {
         if !begun && (self.advise(&claim) || self.review() || self.council(&claim)) {
             return;
         }
+        if !begun && claim.is_empty() && self.wants_progress_checks(&survey) {
+            return self.run_checks(CheckPurpose::Progress, None);
+        }
+        if !begun && claim.is_empty() && self.advise_on_failure() {
+            return;
+        }
+        let claim = if begun { claim } else { self.claim_or_other_reason(claim, &survey) };
         if begun || !claim.is_empty() {
             return self.gate(&survey, claim);
         }
@@ -147,32 +154,53 @@ impl Machine {
         let completion = &self.ledger.settings.completion;
         let claims = |kind: &EvidenceKind| self.claims(*kind, current, survey);
         let claim: Vec<_> = completion.evidence.iter().copied().filter(|k| claims(k)).collect();
-        if claim.is_empty() && self.verifies_before_stagnation(current, survey) {
-            return vec![EvidenceKind::NoProgress];
+        if claim.is_empty() && self.reports_impossible(current, survey) {
+            return vec![EvidenceKind::Impossible];
         }
         claim
+    }
+
+    /// Returns the claim, or the reason why the gate runs without one.
+    fn claim_or_other_reason(
+        &self,
+        claim: Vec<EvidenceKind>,
+        survey: &Survey,
+    ) -> Vec<EvidenceKind> {
+        if !claim.is_empty() {
+            claim
+        } else if self.passes_unclaimed(survey) {
+            vec![EvidenceKind::ChecksPass]
+        } else if self.verifies_before_stagnation(self.current(), survey) {
+            vec![EvidenceKind::NoProgress]
+        } else {
+            claim
+        }
     }
 
     /// Whether the gate runs although nothing claims completion: the run would end for lack of
     /// progress, there is work to judge, and nothing is known to be open.
     fn verifies_before_stagnation(&self, current: &Current, survey: &Survey) -> bool {
         let settings = &self.ledger.settings;
-        let detects = settings.completion.expects_work();
         let can_judge =
             !settings.verify.commands.is_empty() || settings.verify.model != VerdictMode::Off;
         let says_done = Self::text_evidence(current).is_some_and(|words| words.states_done);
         let origin = self.ledger.origin.as_ref().map(|mark| &mark.fingerprint);
         let worked = origin.is_some_and(|origin| *origin != survey.mark.fingerprint);
+        can_judge
+            && (says_done || worked)
+            && self.has_nothing_open(survey)
+            && self.would_stagnate(current, survey)
+    }
+
+    /// Whether the gate may run without a claim: nothing is known to be open.
+    pub(super) fn has_nothing_open(&self, survey: &Survey) -> bool {
         let open_box = survey.checklist.is_some_and(|checklist| checklist.open > 0);
         let status = survey.status.as_ref().filter(|_| self.is_of_this_run(survey));
         let open_blocker = status.is_some_and(|status| !status.blockers.is_empty());
-        detects
-            && can_judge
-            && (says_done || worked)
+        self.ledger.settings.completion.expects_work()
             && !open_box
             && !open_blocker
             && self.ledger.stop.is_none()
-            && self.would_stagnate(current, survey)
     }
 
     fn claims(&self, kind: EvidenceKind, current: &Current, survey: &Survey) -> bool {
@@ -199,7 +227,10 @@ impl Machine {
                         >= self.ledger.settings.completion.signal_threshold
             }
             EvidenceKind::EndPhrase => words.is_some_and(|words| words.end_phrase),
-            EvidenceKind::NoProgress | EvidenceKind::Asked => false,
+            EvidenceKind::NoProgress
+            | EvidenceKind::ChecksPass
+            | EvidenceKind::Impossible
+            | EvidenceKind::Asked => false,
         }
     }
 
@@ -233,7 +264,7 @@ impl Machine {
         let blocked = self.ledger.streaks.blocked + 1 >= MAX_BLOCKED
             && self.progress(current, survey) == Progress::Idle
             && !self.blockers(current, Some(survey)).is_empty();
-        blocked || self.would_stagnate(current, survey)
+        blocked || self.would_stagnate(current, survey) || self.would_end_without_gain()
     }
 
     /// Whether the iteration moved the project forward.
@@ -247,7 +278,11 @@ impl Machine {
         }
         let status = survey.status.as_ref().filter(|_| Self::is_fresh(current, survey));
         let worked = status.and_then(|status| status.worked);
-        progress::without_work(&self.ledger.settings.progress, worked, self.ledger.streaks.excused)
+        progress::without_work(
+            &self.ledger.settings.progress,
+            worked,
+            self.ledger.streaks.work_reported,
+        )
     }
 
     /// Returns the blockers from the agent's text, the status file and denied permissions. Failed
@@ -266,7 +301,8 @@ impl Machine {
         });
         let denied = (self.live.work != Some(true) && !current.denied.is_empty())
             .then(|| permission_blocker(&current.denied));
-        distinct(current.blockers.iter().cloned().chain(status).chain(stuck).chain(denied))
+        let stated = current.blockers.iter().cloned().chain(status);
+        distinct(stated.chain(stuck).chain(denied).chain(self.repeated_obstacles(current)))
     }
 
     /// Adds feedback to the inbox unless it is there already, because this code runs several times.
@@ -304,7 +340,7 @@ impl Machine {
 }
 
 /// Returns a blocker that names the denied commands and the rules that would allow them.
-fn permission_blocker(denied: &BTreeSet<DeniedCommand>) -> Blocker {
+pub(super) fn permission_blocker(denied: &BTreeSet<DeniedCommand>) -> Blocker {
     let name = |refused: &DeniedCommand| {
         format!("{} ({})", one_line(&refused.what(), SHOWN_COMMAND), refused.advice())
     };
@@ -318,10 +354,7 @@ fn permission_blocker(denied: &BTreeSet<DeniedCommand>) -> Blocker {
     if denied.len() > named.len() {
         named.push(format!("{} more", denied.len() - named.len()));
     }
-    Blocker {
-        key: Blocker::PERMISSIONS.to_owned(),
-        text: format!("permission for {}", named.join(", ")),
-    }
+    Blocker::new(Blocker::PERMISSIONS, format!("permission for {}", named.join(", ")))
 }
 
 #[cfg(test)]
@@ -336,7 +369,7 @@ mod tests {
             rule: Some(format!("Bash({n}{})", "x".repeat(250))),
         };
         let all: BTreeSet<_> = (0..5).map(refused).collect();
-        let text = permission_blocker(&all).text;
+        let text = permission_blocker(&all).description;
         assert!(text.len() < 1000 && text.ends_with("xxx)\"), 3 more"), "{text}");
     }
 }

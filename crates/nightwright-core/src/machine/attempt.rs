@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ledger::Stage;
-use super::live::{KILL_TIMEOUT, LiveProcess};
+use super::live_process::{KILL_TIMEOUT, LiveProcess};
 use super::{IterationSetup, Machine, PendingKind};
 use crate::effect::{Alarm, AttemptRequest, Effect, Grace};
 use crate::event::{
@@ -13,13 +13,14 @@ use crate::event::{
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
 use crate::permissions::denial::{Denial, DeniedCommand};
+use crate::policy::gains;
 use crate::policy::limits::{self, Allowance, Budget};
 use crate::policy::retry;
 use crate::policy::waiting::{self, WaitPlan};
-use crate::prompt::{Briefing, Feedback, PreviousIteration};
+use crate::prompt::{Briefing, CheckNews, Feedback, PreviousIteration};
 use crate::stream::dialect::InputShape;
+use crate::stream::news::{AgentNews, AttemptReport, Pulse, QuotaNews, Ready, WatchdogFinding};
 use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
-use crate::stream::report::{AgentNews, AttemptReport, Pulse, QuotaNews, Ready, WatchdogFinding};
 use crate::units::{AttemptId, Usd};
 
 /// The charge for an attempt of unknown cost when no better estimate exists.
@@ -100,7 +101,12 @@ impl Machine {
     fn model(&self) -> Option<String> {
         let model = &self.ledger.settings.model;
         match &model.escalate {
-            Some(stronger) if self.ledger.streaks.idle >= 3 => Some(stronger.clone()),
+            Some(stronger)
+                if self.ledger.streaks.idle >= 3
+                    || self.ledger.checks.without_gain >= gains::ESCALATED_AT =>
+            {
+                Some(stronger.clone())
+            }
             Some(_) | None => model.name.clone(),
         }
     }
@@ -124,6 +130,8 @@ impl Machine {
                 .map(|entry| Feedback { source: entry.source, text: entry.text.clone() })
                 .collect(),
             decisions: state.decisions.clone(),
+            earlier: state.recent.iter().cloned().collect(),
+            checks: CheckNews::of(&state.checks),
             previous: state.last.as_ref().map(|last| PreviousIteration {
                 summary: last.finished.summary.clone(),
                 progress: last.finished.task,
@@ -419,7 +427,7 @@ impl Machine {
 
     pub(super) fn wait_ended(&mut self, why: WaitEnd, since: Duration) {
         self.live.untouched = false;
-        self.live.opening = IterationSetup::default();
+        self.live.setup = IterationSetup::default();
         if self.ledger.wait.is_some() {
             let waited = self.now.mono.saturating_sub(since);
             self.record(WaitEvent::Ended { why, waited });

@@ -71,7 +71,7 @@ impl Machine {
         let what = match self.ledger.unchecked() {
             Some(Unchecked::PassedBefore) => "the checks pass already",
             Some(Unchecked::UnknownBefore) => "the checks have no usable result now",
-            Some(Unchecked::NoChecks) | None => return,
+            Some(Unchecked::NoChecks | Unchecked::Plan) | None => return,
         };
         let then = match self.ledger.settings.verify.model {
             VerdictMode::Off => "a completion will not count as verified",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Machine;
 use super::ledger::is_own_limit;
-use super::live::{KILL_TIMEOUT, LiveProcess};
+use super::live_process::{KILL_TIMEOUT, LiveProcess};
 use crate::effect::{AnswerFormat, CallRequest, Effect, Grace};
 use crate::event::{CallEvent, CallPurpose, StopWhen};
 use crate::input::TimerKey;
@@ -12,8 +12,8 @@ use crate::outcome::Outcome;
 use crate::policy::limits::{self, Allowance};
 use crate::settings::{Deadlines, Depth};
 use crate::stream::dialect::ToolAccess;
+use crate::stream::news::{AgentNews, Answer, AttemptReport};
 use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
-use crate::stream::report::{AgentNews, Answer, AttemptReport};
 use crate::units::{CallId, Usd};
 
 /// The call whose process is currently running.
@@ -88,7 +88,7 @@ impl Machine {
     /// Returns the tools that a call may use, and the format of its answer.
     fn call_terms(&self, purpose: CallPurpose) -> (ToolAccess, AnswerFormat) {
         match purpose {
-            CallPurpose::Verify => match self.ledger.settings.verdict_depth() {
+            CallPurpose::Verify => match self.verdict_depth() {
                 Depth::Quick | Depth::Standard => (ToolAccess::None, AnswerFormat::Verdict),
                 Depth::Deep => (ToolAccess::ReadOnly, AnswerFormat::Verdict),
             },
@@ -104,6 +104,7 @@ impl Machine {
     fn call_model(&self, purpose: CallPurpose) -> Option<String> {
         let settings = &self.ledger.settings;
         match purpose {
+            CallPurpose::Verify if self.is_second_opinion() => settings.model.escalate.clone(),
             CallPurpose::Verify if self.ledger.missing_verifiers == 0 => {
                 settings.verify.model_name.clone()
             }
@@ -112,12 +113,15 @@ impl Machine {
         }
     }
 
+    /// Whether another model has already said yes.
+    fn is_second_opinion(&self) -> bool {
+        self.current().gate.as_ref().is_some_and(|gate| gate.agreed > 0)
+    }
+
     fn call_time(&self, purpose: CallPurpose) -> Duration {
         let settings = &self.ledger.settings;
         match purpose {
-            CallPurpose::Verify => {
-                settings.verify.verdict_time(self.ledger.settings.verdict_depth())
-            }
+            CallPurpose::Verify => settings.verify.verdict_time(self.verdict_depth()),
             CallPurpose::Advise | CallPurpose::Council => ADVICE_TIME,
             CallPurpose::Review => settings.deadlines.attempt.unwrap_or(REVIEW_TIME),
         }
@@ -237,7 +241,7 @@ impl Machine {
             }
             Consequence::EndRun { .. } if self.has_another_verifier(purpose, report) => {
                 self.warn(format!(
-                    "{}; the agent's own model is asked instead (`verify.model_name`)",
+                    "{}; using the agent's own model instead (`verify.model_name`)",
                     report.outcome.sentence()
                 ));
                 self.advance();

@@ -5,7 +5,7 @@ use crate::event::{CallPurpose, FeedbackSource, NoteEvent};
 use crate::principles::CONFLICT;
 use crate::prompt::{self, Decision};
 use crate::settings::{Council, EvidenceKind};
-use crate::stream::report::{Answer, AttemptReport};
+use crate::stream::news::{Answer, AttemptReport};
 
 /// The maximum length of a stored decision, in bytes.
 const DECISION_MAX: usize = 4 << 10;

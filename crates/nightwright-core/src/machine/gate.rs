@@ -4,19 +4,21 @@ use std::time::Duration;
 
 use super::ledger::Gate;
 use super::{Machine, PendingKind};
-use crate::baseline::{self, BaselineStatus};
 use crate::effect::Effect;
 use crate::event::{
     CallPurpose, Event, FeedbackSource, GateEvent, GateResult, IterationResult, StopWhen,
     VerdictKind,
 };
-use crate::input::{CheckPurpose, CheckReport, CheckVerdict, Inspection, Survey, TamperFinding};
+use crate::input::{
+    CheckPurpose, CheckReport, CheckResult, CheckVerdict, Inspection, Survey, TamperFinding,
+};
 use crate::outcome::Proof;
 use crate::phrases;
+use crate::policy::gains::{self, Measurement};
 use crate::policy::limits;
 use crate::prompt::{self, VerificationCase};
-use crate::settings::{EvidenceKind, Tamper, VerdictMode};
-use crate::stream::report::{Answer, AttemptReport, Verdict};
+use crate::settings::{Depth, EvidenceKind, Tamper, VerdictMode};
+use crate::stream::news::{Answer, AttemptReport, Verdict};
 use crate::units::Ticket;
 
 /// The maximum number of verifier calls per gate: one repetition if the first gives no verdict.
@@ -42,9 +44,19 @@ impl Machine {
             self.finish_iteration(IterationResult::Done, None);
             return self.advance();
         }
+        if gate.is_about_impossibility() {
+            // A verdict is handled where it was given.
+            if gate.verdict.is_none() {
+                self.ask_for_verdict(&gate);
+            }
+            return;
+        }
         let verify = self.ledger.settings.verify.clone();
         if !verify.commands.is_empty() && gate.checks.is_none() {
-            return self.run_checks(CheckPurpose::Gate, None);
+            return match self.results_of_this_iteration(survey) {
+                Some(known) => self.take_over(known),
+                None => self.run_checks(CheckPurpose::Gate, None),
+            };
         }
         // The verifier receives the changes even if tamper inspection is off.
         let looks = verify.tamper != Tamper::Off || self.wants_verdict(&gate);
@@ -57,12 +69,15 @@ impl Machine {
             && !self.fixed_a_check(&gate)
         {
             let why = "no check that failed when the run began passes now".to_owned();
-            return self.decide(GateResult::Rejected { why, failure: None });
+            return self.decide(GateResult::Rejected { why });
         }
         if !self.wants_verdict(&gate) {
             return self.decide(GateResult::Passed { proof: self.proof(Proof::None) });
         }
         match gate.verdict {
+            Some(VerdictKind::Yes) if gate.agreed < self.required_verdicts() => {
+                self.ask_for_verdict(&gate);
+            }
             Some(VerdictKind::Yes) => self.confirm(survey),
             // Handled where the verdict was given.
             Some(VerdictKind::No | VerdictKind::Inconclusive) => {}
@@ -85,14 +100,33 @@ impl Machine {
         self.effect(Effect::RunChecks { ticket, purpose, budget });
     }
 
-    /// Whether a check that failed at the baseline passes now. Without a baseline, no check is
-    /// known to have failed.
+    /// Whether a check that failed earlier in the run passes now.
     fn fixed_a_check(&self, gate: &Gate) -> bool {
-        let results = gate.checks.iter().flat_map(|(results, _)| results);
-        results.filter(|result| result.verdict.is_pass()).any(|result| {
-            let before = self.ledger.baseline_of(&result.command);
-            before.is_some_and(|before| baseline::status(before) == BaselineStatus::Fails)
-        })
+        let results = gate.checks.as_ref().map_or(&[][..], |(results, _)| results.as_slice());
+        self.ledger.checks.fixed_a_check(results)
+    }
+
+    /// Returns the results of the checks that ran after the work of this iteration, if they hold
+    /// for the project as it is now.
+    fn results_of_this_iteration(&self, survey: &Survey) -> Option<Measurement> {
+        let last = self.ledger.checks.last.as_ref()?;
+        let holds = self.current().checked && last.fingerprint == survey.mark.fingerprint;
+        holds.then(|| last.clone())
+    }
+
+    /// Lets the gate decide by results that are known already.
+    fn take_over(&mut self, known: Measurement) {
+        let Measurement { at, results, fingerprint, .. } = known;
+        let failed = results.iter().find(|result| !result.verdict.is_pass()).cloned();
+        self.record(GateEvent::ChecksFinished {
+            purpose: CheckPurpose::Gate,
+            reused_from: Some(at),
+            results,
+            fingerprint,
+            outputs: Vec::new(),
+        });
+        self.reject_failed(failed.as_ref());
+        self.advance();
     }
 
     fn wants_verdict(&self, gate: &Gate) -> bool {
@@ -103,9 +137,28 @@ impl Machine {
             VerdictMode::Always => true,
             VerdictMode::Auto => {
                 let only_words = gate.claim.iter().all(|kind| kind.is_only_words());
-                self.ledger.unchecked().is_some() || only_words || found
+                let refuted = gains::asks_model(self.ledger.rejected_claims);
+                self.ledger.unchecked().is_some() || only_words || found || refuted
             }
         }
+    }
+
+    /// The number of models that have to agree.
+    fn required_verdicts(&self) -> u32 {
+        let settings = &self.ledger.settings;
+        let has_another = settings.verify.model_name.is_some() || settings.model.escalate.is_some();
+        if has_another { gains::required_verdicts(self.ledger.rejected_claims) } else { 1 }
+    }
+
+    /// How closely a model inspects the work that the gate judges.
+    pub(super) fn verdict_depth(&self) -> Depth {
+        let configured = self.ledger.settings.verdict_depth();
+        let gate = self.ledger.current().and_then(|current| current.gate.as_ref());
+        // Only the project itself shows whether a task contradicts it.
+        if gate.is_some_and(Gate::is_about_impossibility) {
+            return Depth::Deep;
+        }
+        gains::verdict_depth(configured, self.ledger.rejected_claims)
     }
 
     fn ask_for_verdict(&mut self, gate: &Gate) {
@@ -114,12 +167,19 @@ impl Machine {
             Ok(share) => share,
             Err(outcome) => return self.decide(GateResult::Unaffordable { outcome }),
         };
+        if gate.is_about_impossibility() {
+            let report = self.impossible_report().unwrap_or_default();
+            let form = self.ledger.dialect.answer_form();
+            let question = prompt::impossible_question(&self.ledger.settings, &report, form);
+            return self.start_call(CallPurpose::Verify, question, share);
+        }
         let current = self.current();
         let survey = self.live.survey.as_deref();
         let mut findings = gate.findings.clone().unwrap_or_default();
         findings.extend(self.contradictions());
         let question = prompt::verify_question(&VerificationCase {
             settings: &self.ledger.settings,
+            depth: self.verdict_depth(),
             claim: &gate.claim,
             checks: gate.checks.as_ref().map_or(&[][..], |(results, _)| results.as_slice()),
             unchecked: self.ledger.unchecked(),
@@ -155,9 +215,10 @@ impl Machine {
         }
         let CheckReport { results, fingerprint, reused_from, outputs, changed, warnings, .. } =
             report;
-        if self.ledger.current().is_none_or(|current| current.gate.is_none()) {
-            return self.advance();
-        }
+        let purpose = match self.current().gate {
+            Some(_) => CheckPurpose::Gate,
+            None => CheckPurpose::Progress,
+        };
         self.live.judged = Some(fingerprint.clone());
         if let Some(survey) = &mut self.live.survey {
             survey.mark.fingerprint = fingerprint.clone();
@@ -170,7 +231,6 @@ impl Machine {
             .collect();
         let fresh = |file: &&String| !self.ledger.outputs.contains(file.as_str());
         let fresh: Vec<_> = outputs.iter().filter(fresh).cloned().collect();
-        let purpose = CheckPurpose::Gate;
         let mark = fingerprint.clone();
         let done = Event::Gate(GateEvent::ChecksFinished {
             purpose,
@@ -196,13 +256,19 @@ impl Machine {
         for warning in warnings {
             self.warn_once(warning);
         }
-        if let Some(failed) = failed {
-            let text =
-                format!("{}. Its last lines:\n{}", phrases::check(&failed), failed.output.trim());
-            let key = digest(&[&fingerprint.0, &failed.command, &failed.output]);
-            self.reject(FeedbackSource::Checks, &text, phrases::check(&failed), Some(key));
+        match purpose {
+            CheckPurpose::Gate => self.reject_failed(failed.as_ref()),
+            CheckPurpose::Baseline | CheckPurpose::Progress => {}
         }
         self.advance();
+    }
+
+    fn reject_failed(&mut self, failed: Option<&CheckResult>) {
+        if let Some(failed) = failed {
+            let text =
+                format!("{}. Its last lines:\n{}", phrases::check(failed), failed.output.trim());
+            self.reject(FeedbackSource::Checks, &text, phrases::check(failed));
+        }
     }
 
     /// Returns the boxes that were ticked in iterations that changed nothing else.
@@ -260,19 +326,21 @@ impl Machine {
         self.live.inspection = Some(inspection);
         self.record(GateEvent::ChangesInspected { findings, changes });
         if rejects && !listed.is_empty() {
-            let why = format!("signs of tampering: {}", listed.join("; "));
+            let why = format!("findings of the tamper inspection: {}", listed.join("; "));
             let text = format!(
                 "{why}. Restore these files as they were when the run began, and uncheck boxes \
                  whose work is not done."
             );
-            self.reject(FeedbackSource::Checks, &text, why, None);
+            self.reject(FeedbackSource::Checks, &text, why);
         }
         self.advance();
     }
 
     /// Evaluates the answer of the verifier.
     pub(super) fn verdict(&mut self, report: &AttemptReport) {
-        let asked = self.current().gate.as_ref().map_or(0, |gate| gate.verdict_calls);
+        let gate = self.current().gate.as_ref();
+        let asked = gate.map_or(0, |gate| gate.verdict_calls.saturating_sub(gate.agreed));
+        let about_impossibility = gate.is_some_and(Gate::is_about_impossibility);
         match &report.answer {
             Some(Answer::Verdict(Verdict { complete, reason, missing })) => {
                 let verdict = if *complete { VerdictKind::Yes } else { VerdictKind::No };
@@ -281,7 +349,9 @@ impl Machine {
                     reason: reason.clone(),
                     missing: missing.clone(),
                 });
-                if *complete {
+                if about_impossibility {
+                    self.judge_impossibility(*complete, reason);
+                } else if *complete {
                     // A verdict is valid only for the tree that was judged, so survey the project
                     // again.
                     self.live.survey = None;
@@ -290,7 +360,7 @@ impl Machine {
                     if !missing.is_empty() {
                         text = format!("{text}\nMissing: {}", missing.join("; "));
                     }
-                    self.reject(FeedbackSource::Verifier, &text, reason.clone(), None);
+                    self.reject(FeedbackSource::Verifier, &text, reason.clone());
                 }
             }
             Some(Answer::Text { .. }) | None if asked >= MAX_VERDICT_CALLS => {
@@ -308,6 +378,23 @@ impl Machine {
         }
     }
 
+    /// Ends the run if a model agrees that the task is impossible; otherwise the agent learns why it
+    /// is not.
+    fn judge_impossibility(&mut self, agrees: bool, reason: &str) {
+        if agrees {
+            let why = self.impossible_report().unwrap_or_default();
+            self.record(GateEvent::Finished { result: GateResult::Impossible { why } });
+        } else {
+            let text = format!(
+                "You reported that the task is impossible. A model looked at your evidence and \
+                 disagrees: {reason}"
+            );
+            self.feedback_once(FeedbackSource::Verifier, text);
+            let why = format!("the task is not impossible: {reason}");
+            self.record(GateEvent::Finished { result: GateResult::Rejected { why } });
+        }
+    }
+
     fn confirm(&mut self, survey: &Survey) {
         if self.live.judged.as_ref() == Some(&survey.mark.fingerprint) {
             self.decide(GateResult::Passed { proof: self.proof(Proof::Model) });
@@ -322,7 +409,7 @@ impl Machine {
         self.advance();
     }
 
-    fn reject(&mut self, source: FeedbackSource, text: &str, why: String, failure: Option<String>) {
+    fn reject(&mut self, source: FeedbackSource, text: &str, why: String) {
         let claimed = self.current().gate.as_ref().is_some_and(Gate::is_claim);
         let text = if claimed {
             format!("You said that the work is complete. It is not: {text}")
@@ -330,7 +417,7 @@ impl Machine {
             format!("The work is not complete: {text}")
         };
         self.feedback_once(source, text);
-        self.record(GateEvent::Finished { result: GateResult::Rejected { why, failure } });
+        self.record(GateEvent::Finished { result: GateResult::Rejected { why } });
     }
 }
 
@@ -341,14 +428,4 @@ pub(super) fn named(files: &[String]) -> String {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
-}
-
-/// A checksum that tells failures apart, nothing more.
-fn digest(parts: &[&str]) -> String {
-    let mut hasher = crc32fast::Hasher::new();
-    for part in parts {
-        hasher.update(part.as_bytes());
-        hasher.update(&[0]);
-    }
-    format!("{:08x}", hasher.finalize())
 }

@@ -53,7 +53,7 @@ impl Machine {
             HookAnswer::Skip => self.hook_failed(hook, "exited with 1".to_owned()),
         }
         if hook == Hook::NextIteration {
-            self.live.opening = IterationSetup { prepared: None, hooked: true };
+            self.live.setup = IterationSetup { prepared: None, hooked: true };
         }
         self.advance();
     }

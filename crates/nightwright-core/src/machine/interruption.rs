@@ -28,9 +28,9 @@ impl Interruption {
         Self::of_state(&Ledger::replay(records))
     }
 
-    /// What the state says that a journal adds up to.
+    /// Derives the interruption from the state of a folded journal.
     pub fn of_state(state: &State) -> Self {
-        // A run that only judges has nothing to continue: it is made anew.
+        // A run that only verifies has nothing to continue: nightwright starts a new one.
         if state.phase == Phase::New || state.settings.scope != Scope::Whole {
             return Self::NotStarted;
         }

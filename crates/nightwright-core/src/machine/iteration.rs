@@ -1,4 +1,5 @@
-//! Between iterations: what may start, what has to end, and in which order this is decided.
+//! The start and the end of an iteration, and what is decided between two: what may start, what has
+//! to end, and in which order.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::policy::limits::{self, Budget, Consumed};
 use crate::policy::{progress, retry};
 use crate::prompt;
 use crate::settings::{EvidenceKind, Scope, Stagnation};
-use crate::stream::report::{QuotaNews, QuotaWindow};
+use crate::stream::news::{Blocker, QuotaNews, QuotaWindow};
 use crate::units::{Iteration, Ticket};
 
 /// The minimum delay after a skipped iteration, so that a hook cannot cause a busy loop.
@@ -32,8 +33,6 @@ const MAX_INCONCLUSIVE: u32 = 2;
 pub(super) const MAX_BLOCKED: u32 = 2;
 /// The number of consecutive failed reviews that ends the run.
 const MAX_REVIEW_ERRORS: u32 = 3;
-/// How often the same checks may fail in the same way on the same tree before the run ends.
-const MAX_SAME_FAILURES: u32 = 3;
 
 impl Machine {
     /// Returns the usage that counts against the limits so far.
@@ -73,7 +72,7 @@ impl Machine {
             self.live.baseline_taken = true;
             return self.take_baseline();
         }
-        let Some(prepared) = self.live.opening.prepared.clone() else {
+        let Some(prepared) = self.live.setup.prepared.clone() else {
             return self.prepare();
         };
         if let Some(disk) = prepared.disk
@@ -81,7 +80,7 @@ impl Machine {
         {
             return self.finish(Outcome::DiskFull { free: disk.free, floor: disk.floor }, None);
         }
-        if self.ledger.settings.hooks.next_iteration && !self.live.opening.hooked {
+        if self.ledger.settings.hooks.next_iteration && !self.live.setup.hooked {
             return self.run_hook(Hook::NextIteration);
         }
         self.begin_iteration(before, prepared);
@@ -109,7 +108,7 @@ impl Machine {
     fn prepare(&mut self) {
         let known = self.ledger.last.as_ref().is_some_and(|last| last.finished.end.is_some());
         // A hook may have changed the project, so its state has to be surveyed again.
-        let known = known && self.live.untouched && !self.live.opening.hooked;
+        let known = known && self.live.untouched && !self.live.setup.hooked;
         let mark = if known { Needed::Known } else { Needed::Yes };
         let ticket = self.ask(PendingKind::Prepare);
         self.effect(Effect::Prepare { ticket, mark });
@@ -117,14 +116,14 @@ impl Machine {
 
     pub(super) fn prepared(&mut self, ticket: Ticket, prepared: Prepared) {
         if self.answered(ticket).is_some() {
-            self.live.opening.prepared = Some(prepared);
+            self.live.setup.prepared = Some(prepared);
             self.advance();
         }
     }
 
     pub(super) fn skip(&mut self) {
         let iteration = Iteration(self.ledger.totals.iterations).next();
-        self.live.opening = IterationSetup::default();
+        self.live.setup = IterationSetup::default();
         self.record(IterationEvent::Skipped { iteration });
         if self.ledger.streaks.skips >= MAX_SKIPS {
             let why = format!("`next_iteration` skipped {MAX_SKIPS} consecutive iterations");
@@ -147,10 +146,10 @@ impl Machine {
         let end = self.ledger.last.as_ref().and_then(|last| last.finished.end.clone());
         let Some(start) = prepared.mark.or(end) else {
             // The answer was "as before", but there is no earlier state, so request a full survey.
-            self.live.opening = IterationSetup { prepared: None, hooked: true };
+            self.live.setup = IterationSetup { prepared: None, hooked: true };
             return self.prepare();
         };
-        self.live.opening = IterationSetup::default();
+        self.live.setup = IterationSetup::default();
         self.live.survey = None;
         self.live.work = None;
         self.live.advice = None;
@@ -215,8 +214,11 @@ impl Machine {
             .filter(|summary| !summary.is_empty())
             .or_else(|| words.map(|words| words.summary.clone()))
             .unwrap_or_default();
+        let checks = survey.as_deref().filter(|_| judged);
+        let checks = checks.and_then(|survey| self.checks_after(Some(survey)));
         let finished = IterationFinished {
             iteration: current.iteration,
+            checks,
             result,
             ends,
             progress,
@@ -241,6 +243,9 @@ impl Machine {
             self.explain_marker(&current);
         }
         self.queue_idle_feedback(&finished);
+        if judged {
+            self.queue_gain_feedback(&finished);
+        }
         self.record(IterationEvent::Finished(Box::new(finished)));
     }
 
@@ -307,12 +312,14 @@ impl Machine {
             };
             return Some((Outcome::Completed { proof: *proof, unchecked }, None));
         }
+        if let Some(GateResult::Impossible { why }) = gate {
+            return Some((Outcome::Impossible { why: why.clone() }, None));
+        }
         if state.stop == Some(StopWhen::AfterIteration) {
             return Some((Outcome::Stopped, None));
         }
         self.streak_outcome(finished, gate.as_ref())
             .map(|outcome| (outcome, self.note_without_claim()))
-            .or_else(|| self.same_failure(gate.as_ref()))
             .or_else(|| self.limit_reached(gate.as_ref()))
     }
 
@@ -330,7 +337,8 @@ impl Machine {
             }
         });
         let commands = &self.ledger.settings.verify.commands;
-        let not_run = commands.iter().skip(checks.len()).map(|c| format!("`{c}` was not run"));
+        let not_run =
+            commands.iter().skip(checks.len()).map(|c| format!("nightwright did not run `{c}`"));
         let mut parts: Vec<String> = results.chain(not_run).collect();
         let checks_pass = checks.iter().all(|result| result.verdict.is_pass());
         match gate {
@@ -340,7 +348,9 @@ impl Machine {
             GateResult::Inconclusive { .. } | GateResult::Unaffordable { .. } => {
                 parts.push(phrases::gate_result(gate));
             }
-            GateResult::Rejected { .. } | GateResult::Passed { .. } => {}
+            GateResult::Rejected { .. }
+            | GateResult::Passed { .. }
+            | GateResult::Impossible { .. } => {}
         }
         Some(parts.join(", ")).filter(|note| !note.is_empty())
     }
@@ -365,9 +375,7 @@ impl Machine {
         }
         let once = settings.scope == Scope::Gate;
         let doubt = match gate {
-            Some(GateResult::Rejected { why, .. })
-                if once || streaks.rejections >= MAX_REJECTIONS =>
-            {
+            Some(GateResult::Rejected { why }) if once || streaks.rejections >= MAX_REJECTIONS => {
                 Some(why)
             }
             Some(GateResult::Inconclusive { why })
@@ -381,25 +389,17 @@ impl Machine {
             return Some(Outcome::Unverified { why: why.clone() });
         }
         if streaks.blocked >= MAX_BLOCKED {
-            let needs: Vec<_> = finished.blockers.iter().map(|b| b.text.as_str()).collect();
+            let needs: Vec<_> = finished.blockers.iter().map(Blocker::sentence).collect();
             return Some(Outcome::Blocked { needs: needs.join("; ") });
         }
         let threshold = settings.progress.threshold;
         if threshold > 0 && streaks.idle >= threshold {
             return Some(match settings.progress.outcome {
-                Stagnation::Stagnated => Outcome::Stagnated { idle: streaks.idle },
+                Stagnation::Stagnated => Outcome::Stagnated { idle: streaks.idle, failing: None },
                 Stagnation::NoChanges => Outcome::NoChanges { idle: streaks.idle },
             });
         }
-        None
-    }
-
-    /// Returns an outcome if the same checks keep failing in the same way on the same tree.
-    fn same_failure(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {
-        let Some(GateResult::Rejected { why, failure: Some(failure) }) = gate else { return None };
-        let same = self.ledger.failures.get(failure).copied().unwrap_or(0);
-        let note = format!("the checks failed {same} times in the same way: {why}");
-        (same >= MAX_SAME_FAILURES).then_some((Outcome::Stagnated { idle: same }, Some(note)))
+        self.outcome_without_gain(finished)
     }
 
     fn limit_reached(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {

@@ -10,23 +10,27 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 pub use super::state::{
     Answered, Current, Gate, InboxEntry, LastIteration, Nudge, OpenCall, Phase, Stage, State,
     StopRequests, Streaks, Wait,
 };
+use crate::baseline::{self, BaselineStatus};
 use crate::event::{
     CallPurpose, Charge, Continuation, FeedbackSource, IterationKind, Record, RunStarted, StopWhen,
     WaitEnd, WaitKind,
 };
 use crate::input::{CheckPurpose, CheckResult, CheckVerdict, Checklist, WorkspaceMark};
+use crate::obstacles;
 use crate::permissions::denial::{self, Denial, DeniedCommand};
 use crate::permissions::granted;
 use crate::policy::limits::{self, Budget};
 use crate::policy::waiting::WaitStreak;
 use crate::settings::{ChangeSource, EvidenceKind, SettingChange, Settings};
 use crate::stream::dialect::Dialect;
+use crate::stream::news::{AttemptReport, Blocker, WatchdogFinding};
 use crate::stream::outcome::{AttemptOutcome, Consequence, Deadline};
-use crate::stream::report::{AttemptReport, Blocker, WatchdogFinding};
 use crate::units::{AttemptId, Fingerprint, Iteration, Usd};
 
 /// The durable state; only events can change it.
@@ -76,7 +80,7 @@ impl State {
         }
     }
 
-    /// What exactly was refused, by the rules that the agent has.
+    /// The denied commands, given the agent's rules.
     pub(super) fn refused(&self, denial: &Denial) -> Vec<DeniedCommand> {
         let granted = granted(&self.settings);
         denial::refused(denial, &granted, &self.settings.surroundings.project_root)
@@ -101,6 +105,10 @@ impl State {
     /// last change.
     fn setting_changed(&mut self, source: ChangeSource, change: &SettingChange) {
         change.apply(source, &mut self.settings);
+        // A command that is denied again is a new finding.
+        if change.is_permission() {
+            self.denied.clear();
+        }
         // A raised limit leaves room for work, so a later wrap-up is a new one.
         if change.is_limit()
             && let Budget::Work(_) = limits::before_attempt(&self.settings, self.used())
@@ -124,7 +132,10 @@ impl State {
                 self.phase = Phase::Ready;
                 self.paused = false;
                 self.streaks = Streaks::default();
-                self.failures.clear();
+                self.checks.without_gain = 0;
+                self.judged_impossible.clear();
+                self.obstacles.clear();
+                self.denied_in.clear();
                 self.problems.clear();
                 self.wait_streak = WaitStreak::default();
                 self.wait = None;
@@ -157,13 +168,14 @@ impl State {
     /// Clears the results of the checks until they finish, so that a crash in between leaves them
     /// unknown.
     fn checks_started(&mut self, purpose: CheckPurpose, commands: &[String]) {
+        self.checks_began = Some(self.active);
         match purpose {
             CheckPurpose::Baseline => {
                 let unknown =
                     |command: &String| CheckResult::without_run(command, CheckVerdict::Interrupted);
                 self.baseline = Some(commands.iter().map(unknown).collect());
             }
-            CheckPurpose::Gate => {}
+            CheckPurpose::Progress | CheckPurpose::Gate => {}
         }
     }
 
@@ -175,9 +187,40 @@ impl State {
     ) {
         match purpose {
             CheckPurpose::Baseline => self.baseline = Some(results.to_vec()),
+            CheckPurpose::Progress => {}
             CheckPurpose::Gate => {
                 self.at_gate(|gate| gate.checks = Some((results.to_vec(), fingerprint.clone())));
             }
+        }
+    }
+
+    /// Adds results that were measured now to the history of the checks.
+    fn checks_measured(
+        &mut self,
+        at: Timestamp,
+        purpose: CheckPurpose,
+        results: &[CheckResult],
+        fingerprint: &Fingerprint,
+    ) {
+        let took = self.checks_began.take().map(|began| self.active.saturating_sub(began));
+        let each: Duration = results.iter().map(|result| result.duration).sum();
+        let took = took.unwrap_or_default();
+        self.checks.spent += took;
+        let cut_off = results.iter().any(|result| result.verdict == CheckVerdict::TimedOut);
+        let least = if cut_off { self.settings.verify.timeout } else { Duration::ZERO };
+        self.checks.expected = Some(took.max(each).max(least));
+        for obstacle in obstacles::of(results) {
+            *self.obstacles.entry(obstacle.key).or_default() += 1;
+        }
+        let is_usable = |result: &CheckResult| baseline::status(result) != BaselineStatus::Unknown;
+        if purpose == CheckPurpose::Baseline && !results.iter().all(is_usable) {
+            return;
+        }
+        let iteration = self.current().map_or(Iteration(0), |current| current.iteration);
+        let change = self.checks.add(iteration, at, results, fingerprint);
+        if let Some(current) = self.current_mut() {
+            current.checked = true;
+            current.change = change.or(current.change);
         }
     }
 
@@ -189,6 +232,7 @@ impl State {
                 findings: None,
                 verdict_calls: 0,
                 verdict: None,
+                agreed: 0,
                 result: None,
             });
         }
@@ -357,7 +401,7 @@ impl State {
 
     /// Keeps a person's message to the session for later attempts: if this one fails, the next one
     /// has not received it.
-    fn nudge_sent(&mut self, answers: Option<&WatchdogFinding>, text: &str) {
+    fn message_sent(&mut self, answers: Option<&WatchdogFinding>, text: &str) {
         let Some(current) = self.current_mut() else {
             return;
         };
@@ -376,8 +420,8 @@ impl State {
     /// Unmarks the findings whose answers did not reach the session.
     fn unmark_unacknowledged(&mut self, heard: Option<u32>) {
         if let Some(current) = self.current_mut() {
-            let unheard = current.unacknowledged(heard).to_vec();
-            for key in unheard.iter().filter_map(|nudge| nudge.answers.as_deref()) {
+            let unacknowledged = current.unacknowledged(heard).to_vec();
+            for key in unacknowledged.iter().filter_map(|nudge| nudge.answers.as_deref()) {
                 current.mark(key, Answered::No);
             }
         }
@@ -391,8 +435,8 @@ impl State {
         };
         let iteration = Some(current.iteration);
         let heard = current.report.as_ref().and_then(|report| report.acknowledged);
-        let unheard = current.unacknowledged(heard).to_vec();
-        for nudge in unheard.iter().filter(|nudge| nudge.answers.is_none()) {
+        let unacknowledged = current.unacknowledged(heard).to_vec();
+        for nudge in unacknowledged.iter().filter(|nudge| nudge.answers.is_none()) {
             let entry = self.inbox.iter_mut().rfind(|entry| {
                 entry.given_to == iteration
                     && entry.source == FeedbackSource::Human

@@ -36,13 +36,13 @@ impl Machine {
                     self.record(OperatorEvent::Paused);
                     // People pause in order to edit: what was found out before is stale then.
                     self.live.untouched = false;
-                    self.live.opening = IterationSetup::default();
+                    self.live.setup = IterationSetup::default();
                 }
             }
             Control::Resume => {
                 if self.ledger.paused {
                     self.record(OperatorEvent::Resumed);
-                    self.live.opening = IterationSetup::default();
+                    self.live.setup = IterationSetup::default();
                     self.advance();
                 }
             }

@@ -8,10 +8,11 @@ use proptest::prelude::*;
 use self::world::{OVERSHOOT, PendingAnswer, RandomRun};
 use super::ledger::Ledger;
 use crate::event::{
-    AttemptEvent, CallEvent, CallPurpose, Event, FeedbackSource, IterationEvent, NoteEvent,
-    OperatorEvent, RunEvent, StopSource, StopWhen,
+    AttemptEvent, CallEvent, CallPurpose, Event, FeedbackSource, GateEvent, GateResult,
+    IterationEvent, NoteEvent, OperatorEvent, RunEvent, StopSource, StopWhen,
 };
-use crate::input::{Control, Input};
+use crate::input::{CheckPurpose, Control, Input};
+use crate::outcome::Outcome;
 use crate::stream::outcome::Consequence;
 use crate::units::Usd;
 
@@ -106,6 +107,46 @@ proptest! {
     }
 
     #[test]
+    fn the_checks_run_once_on_a_tree_that_an_iteration_left_and_never_without_a_reason(seed: u64) {
+        let run = run(seed, 160);
+        let (mut after_work, mut tree) = (0, None);
+        for record in &run.story.journal {
+            match &record.event {
+                Event::Iteration(IterationEvent::Started { .. }) => (after_work, tree) = (0, None),
+                Event::Gate(GateEvent::ChecksStarted { purpose: CheckPurpose::Progress, .. }) => {
+                    prop_assert_eq!(after_work, 0);
+                }
+                Event::Gate(GateEvent::ChecksFinished { purpose, reused_from, fingerprint, .. }) => {
+                    after_work += u32::from(*purpose == CheckPurpose::Progress);
+                    if reused_from.is_some() {
+                        prop_assert_eq!(tree.as_ref(), Some(fingerprint));
+                    }
+                    tree = Some(fingerprint.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_gate_completes_a_run(seed: u64) {
+        let run = run(seed, 160);
+        let mut passed = false;
+        for record in &run.story.journal {
+            match &record.event {
+                Event::Gate(GateEvent::Started { .. }) => passed = false,
+                Event::Gate(GateEvent::Finished { result }) => {
+                    passed = matches!(result, GateResult::Passed { .. });
+                }
+                Event::Run(RunEvent::Finished { outcome: Outcome::Completed { .. }, .. }) => {
+                    prop_assert!(passed);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
     fn no_more_than_three_answers_go_into_an_attempt_and_none_after_a_stop(seed: u64) {
         let run = run(seed, 160);
         let (mut sent, mut stop) = (0, false);
@@ -114,7 +155,7 @@ proptest! {
                 Event::Attempt(AttemptEvent::Started { .. }) => sent = 0,
                 Event::Run(RunEvent::Continued { .. }) | Event::Operator(OperatorEvent::StopCancelled) => stop = false,
                 Event::Operator(OperatorEvent::StopRequested { .. }) => stop = true,
-                Event::Attempt(AttemptEvent::NudgeSent { answers: Some(_), .. }) => {
+                Event::Attempt(AttemptEvent::MessageSent { answers: Some(_), .. }) => {
                     sent += 1;
                     prop_assert!(sent <= 3 && !stop);
                 }

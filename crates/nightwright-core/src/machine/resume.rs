@@ -12,8 +12,8 @@ use crate::outcome::Outcome;
 use crate::policy::limits::{self, Budget};
 use crate::policy::retry;
 use crate::settings::{ChangeSource, SettingChange};
+use crate::stream::news::AttemptReport;
 use crate::stream::outcome::{AttemptOutcome, Consequence};
-use crate::stream::report::AttemptReport;
 
 /// The reason why a run cannot be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The state of a run as plain data. It is readable everywhere; only the [ledger](super::ledger)
 //! changes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,23 +11,25 @@ use crate::event::{
     CallPurpose, FeedbackSource, GateResult, IterationFinished, IterationKind, StatusFacts,
     StopSource, StopWhen, Totals, VerdictKind, WaitKind,
 };
+use crate::failing::Change;
 use crate::input::{CheckResult, Checklist, TamperFinding, WorkspaceMark};
 use crate::outcome::{Outcome, Unchecked};
 use crate::permissions::denial::DeniedCommand;
+use crate::policy::gains::CheckHistory;
 use crate::policy::limits::Consumed;
 use crate::policy::progress::SeenStates;
 use crate::policy::unearned_checkboxes::UnearnedCheckboxes;
 use crate::policy::waiting::WaitStreak;
-use crate::prompt::Decision;
+use crate::prompt::{Decision, EarlierIteration};
 use crate::settings::{EvidenceKind, Settings};
 use crate::stream::dialect::{Dialect, InputShape};
-use crate::stream::report::{AttemptReport, Blocker, QuotaNews, QuotaWindow, WatchdogFinding};
+use crate::stream::news::{AttemptReport, Blocker, QuotaNews, QuotaWindow, WatchdogFinding};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
 
-/// Who has asked a process to stop.
+/// The sources of the pending stop requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopRequests {
-    /// A person, and has not withdrawn it.
+    /// A person, with a request that is not cancelled.
     pub by_person: bool,
     /// The system, when it shuts down.
     pub by_system: bool,
@@ -46,7 +48,7 @@ impl StopRequests {
     }
 }
 
-/// What the events of a run add up to.
+/// The state of a run, folded from its events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The settings of the run, with the current limits.
@@ -63,11 +65,11 @@ pub struct State {
     pub wait: Option<Wait>,
     /// Consecutive waits without an answer from the provider.
     pub wait_streak: WaitStreak,
-    /// Whether the run was asked to stop.
+    /// The requested stop, if any.
     pub stop: Option<StopWhen>,
     /// The source of the last stop request.
     pub stopped_by: Option<StopSource>,
-    /// Who has asked the current process to stop.
+    /// The sources of the stop requests to the current process.
     pub stop_requests: StopRequests,
     /// Whether the operator wants nothing new to start.
     pub paused: bool,
@@ -87,8 +89,20 @@ pub struct State {
     pub origin: Option<WorkspaceMark>,
     /// Files written by checks; changes to them are not work.
     pub outputs: BTreeSet<String>,
-    /// How often the same checks failed in the same way on the same tree, by digest.
-    pub failures: BTreeMap<String, u32>,
+    /// The results of the checks so far.
+    pub checks: CheckHistory,
+    /// The active time at which the running checks began.
+    pub checks_began: Option<Duration>,
+    /// The number of claims that the gate has rejected.
+    pub rejected_claims: u32,
+    /// The reports of impossibility that were judged.
+    pub judged_impossible: BTreeSet<String>,
+    /// The number of runs of the checks that met each obstacle, by its key.
+    pub obstacles: BTreeMap<String, u32>,
+    /// The number of iterations in which each command was denied.
+    pub denied_in: BTreeMap<DeniedCommand, u32>,
+    /// The last few iterations, oldest first.
+    pub recent: VecDeque<EarlierIteration>,
     /// Boxes that were ticked without any other change.
     pub unearned_checkboxes: UnearnedCheckboxes,
     /// How often the account lacked the model of a verifier.
@@ -176,6 +190,10 @@ pub struct Current {
     pub calls_done: BTreeSet<CallPurpose>,
     /// The report of the last verifier.
     pub verifier: Option<AttemptReport>,
+    /// Whether the checks ran after its work.
+    pub checked: bool,
+    /// Whether they are better than all before, if they had results.
+    pub change: Option<Change>,
     /// The gate in progress, if any.
     pub gate: Option<Gate>,
 }
@@ -209,6 +227,8 @@ impl Current {
             unconcluded: None,
             calls_done: BTreeSet::new(),
             verifier: None,
+            checked: false,
+            change: None,
             gate: None,
         }
     }
@@ -290,6 +310,8 @@ pub struct Gate {
     pub verdict_calls: u32,
     /// The answer of the verifier, if there is one.
     pub verdict: Option<VerdictKind>,
+    /// The number of verifiers that said yes.
+    pub agreed: u32,
     /// The decision of the gate, once it is made.
     pub result: Option<GateResult>,
 }
@@ -297,7 +319,12 @@ pub struct Gate {
 impl Gate {
     /// Whether the agent claims completion or the operator requested verification.
     pub fn is_claim(&self) -> bool {
-        self.claim != [EvidenceKind::NoProgress]
+        self.claim.iter().any(|kind| kind.is_claim())
+    }
+
+    /// Whether the agent reports that the task is impossible.
+    pub fn is_about_impossibility(&self) -> bool {
+        self.claim == [EvidenceKind::Impossible]
     }
 }
 
@@ -316,14 +343,15 @@ pub struct Wait {
 pub struct Streaks {
     pub errors: u32,
     pub review_errors: u32,
-    /// Rejected claims since the last iteration without a claim.
+    /// Rejected claims since the last iteration without a claim, or since the last one in which
+    /// less failed than ever before.
     pub rejections: u32,
     /// Gates that ended without a decision.
     pub inconclusive: u32,
     /// Iterations without progress, not counting those that reported a blocker.
     pub idle: u32,
     /// Iterations without work that the agent gave a reason for.
-    pub excused: u32,
+    pub work_reported: u32,
     /// Idle iterations that reported a blocker.
     pub blocked: u32,
     /// Iterations that gave the completion signal.
@@ -369,7 +397,8 @@ impl State {
     pub fn unchecked(&self) -> Option<Unchecked> {
         let commands = &self.settings.verify.commands;
         if commands.is_empty() {
-            return Some(Unchecked::NoChecks);
+            let plans = self.settings.is_about_a_plan();
+            return Some(if plans { Unchecked::Plan } else { Unchecked::NoChecks });
         }
         self.baseline.as_ref()?;
         // A check that the operator added later has no baseline.

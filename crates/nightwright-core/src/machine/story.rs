@@ -22,7 +22,7 @@ use crate::event::{AgentFacts, Record, RunStarted};
 use crate::input::Input;
 use crate::journal;
 use crate::outcome::Outcome;
-use crate::settings::{Settings, Tamper};
+use crate::settings::{Every, Settings, Tamper};
 use crate::units::{Now, RunId};
 
 /// A run that is driven by the lines of a story.
@@ -40,6 +40,7 @@ pub(super) fn story(text: &str) -> Story {
     settings.verify.model = crate::settings::VerdictMode::Off;
     settings.verify.tamper = Tamper::Off;
     settings.verify.baseline = None;
+    settings.verify.every = Every::Claim;
     settings.delay = Duration::ZERO;
     let (given, steps): (Vec<_>, Vec<_>) = text
         .lines()
@@ -108,7 +109,7 @@ impl Story {
     }
 
     fn with_agent(settings: Settings, agent: AgentFacts) -> Self {
-        let opening = RunStarted {
+        let first_event = RunStarted {
             settings,
             agent,
             project: "/project".to_owned(),
@@ -120,7 +121,7 @@ impl Story {
         };
         let wall = "2026-11-15T22:00:00Z".parse().expect("a date");
         Self {
-            machine: Machine::new(opening),
+            machine: Machine::new(first_event),
             now: Now { wall, mono: Duration::from_secs(1000) },
             journal: Vec::new(),
             world: PendingRequests::default(),

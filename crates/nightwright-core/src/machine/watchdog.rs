@@ -11,7 +11,7 @@ use crate::policy::escalation::{self, EscalationStep, IterationCourse};
 use crate::policy::limits::{self, Budget};
 use crate::prompt;
 use crate::settings::{EvidenceKind, WatchdogResponse};
-use crate::stream::report::{TurnEnd, WatchdogFinding, WatchdogSignal};
+use crate::stream::news::{TurnEnd, WatchdogFinding, WatchdogSignal};
 use crate::units::AttemptId;
 use crate::watchdog;
 
@@ -116,7 +116,7 @@ impl Machine {
         if let (Some(live), Some(finding)) = (&mut self.live.attempt, answers.clone()) {
             live.nudges.push((now, finding));
         }
-        self.record(AttemptEvent::NudgeSent { attempt, answers, text: text.clone() });
+        self.record(AttemptEvent::MessageSent { attempt, answers, text: text.clone() });
         self.effect(Effect::Nudge { attempt, text });
     }
 

@@ -13,7 +13,7 @@ use crate::event::{
 use crate::input::{TaskProgress, WorkspaceMark};
 use crate::outcome::{self, Proof, Strictness};
 use crate::settings::Settings;
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 use crate::units::{Fingerprint, Iteration, Usd};
 
 /// A journal built line by line, one minute apart.
@@ -95,6 +95,7 @@ fn iteration(number: u32) -> Event {
 
 fn done(number: u32, result: IterationResult) -> Event {
     Event::Iteration(IterationEvent::Finished(Box::new(IterationFinished {
+        checks: None,
         iteration: Iteration(number),
         result,
         ends: None,
@@ -192,7 +193,7 @@ fn an_outcome_that_could_not_be_recorded_is_sent_once() {
     assert_eq!((notification.kind, notification.seq), (NotificationKind::Error, 3));
     assert_eq!(notification.title, "migrate-api: failed");
     assert!(
-        notification.text.starts_with("The journal could not be written: no space"),
+        notification.text.starts_with("Cannot write the journal: no space"),
         "{notification:?}"
     );
     assert_eq!(story.notices.outcome(finished.clone(), Timestamp::UNIX_EPOCH), None);
@@ -214,7 +215,7 @@ fn an_earlier_outcome_does_not_hide_one_that_could_not_be_recorded() {
     let notification = story.notices.outcome(finished.clone(), Timestamp::UNIX_EPOCH).expect("one");
     assert_eq!((notification.kind, notification.seq), (NotificationKind::Error, 4));
     assert!(
-        notification.text.starts_with("The journal could not be written: no space"),
+        notification.text.starts_with("Cannot write the journal: no space"),
         "{notification:?}"
     );
     assert_eq!(story.notices.outcome(finished, Timestamp::UNIX_EPOCH), None, "told once");
@@ -309,15 +310,25 @@ fn waits_blockers_and_rejected_claims_are_sent() {
             wait: Duration::from_hours(4),
         })
         .then(NoteEvent::BlockerReported {
-            blocker: Blocker { key: "k".to_owned(), text: "the\npassword".to_owned() },
+            blocker: Blocker {
+                action: Some("put it into .env".to_owned()),
+                ..Blocker::new("k", "the\npassword")
+            },
         });
     assert_eq!(story.kinds(), ["setup_complete", "limit_wait", "blocked"]);
     assert_eq!(story.sent[1].text, "Usage limit: waiting until 1970-01-01 05:00 UTC (4h 00m)");
-    assert!(story.last().1.starts_with("It needs: the password\n"), "{}", story.last().1);
+    assert!(
+        story
+            .last()
+            .1
+            .starts_with("It needs: the password\nAction: put it into .env\nAnswer with "),
+        "{}",
+        story.last().1
+    );
 
     let gate = |result| NotificationStory::begun().then(GateEvent::Finished { result });
     let why = "`cargo test` failed".to_owned();
-    let rejected = gate(GateResult::Rejected { why: why.clone(), failure: None });
+    let rejected = gate(GateResult::Rejected { why: why.clone() });
     assert_eq!(rejected.kinds(), ["setup_complete", "verification_failed"]);
     // The text must not say that the run continues: this may have been the last iteration.
     assert_eq!(rejected.last().1, "Rejected: `cargo test` failed");
@@ -351,7 +362,7 @@ fn no_text_of_an_agent_makes_a_notice_long_or_unsafe() {
     let needs = Outcome::Blocked { needs: endless.clone() };
     let note = Some(endless.clone());
     let story = NotificationStory::begun()
-        .then(NoteEvent::BlockerReported { blocker: Blocker { key: String::new(), text: endless } })
+        .then(NoteEvent::BlockerReported { blocker: Blocker::new("", endless) })
         .then(RunEvent::Finished { outcome: needs, note, totals: Totals::default() });
     for notification in &story.sent {
         assert!(notification.text.chars().count() <= MAX_TEXT_CHARS, "{notification:?}");

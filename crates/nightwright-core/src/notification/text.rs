@@ -51,7 +51,11 @@ impl NotificationBuilder {
             }
             Some(Event::Note(NoteEvent::BlockerReported { blocker })) => {
                 let advice = format!("Answer with `nightwright tell {run} \"...\"`");
-                let text = format!("It needs: {}\n{advice}", quote(&blocker.text));
+                let mut lines = vec![format!("It needs: {}", quote(&blocker.description))];
+                let details = blocker.details();
+                lines.extend(details.map(|(label, detail)| format!("{label}: {}", quote(detail))));
+                lines.push(advice);
+                let text = lines.join("\n");
                 ("blocked".to_owned(), text)
             }
             Some(Event::Gate(GateEvent::Finished { result })) => {
@@ -83,6 +87,7 @@ impl NotificationBuilder {
         if let Some(progress) = self.view.progress.filter(|progress| progress.total > 0) {
             lines.push(format!("{}/{} items", progress.completed, progress.total));
         }
+        lines.extend(failing(&self.view));
         let summary = quote(&finished.summary);
         if !summary.is_empty() {
             lines.push(summary);
@@ -104,6 +109,7 @@ impl NotificationBuilder {
         let what = summary.outcome.as_ref().map_or("ended", phrases::headline);
         let mut lines = vec![quote(&summary.reason)];
         lines.extend(summary.note.as_deref().map(quote));
+        lines.extend(failing(&self.view));
         lines.push(totals(&self.view));
         for (index, step) in summary.next.iter().enumerate() {
             let step = step.to_string();
@@ -166,6 +172,12 @@ fn totals(view: &RunView) -> String {
         (!totals.waited.is_zero()).then(|| format!("{} waiting", human(totals.waited))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// How much of the checks failed over the run.
+fn failing(view: &RunView) -> Option<String> {
+    let curve = phrases::failing_curve(&view.failing);
+    (!curve.is_empty()).then(|| capitalized(&curve))
 }
 
 fn quote(text: &str) -> String {

@@ -25,6 +25,82 @@ const WRITERS: &[&str] = &[
     "chmod", "cp", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "sed", "tee", "touch", "truncate",
 ];
 
+/// Commands that change more than the project, or run any code. A next step never suggests to allow
+/// them among others.
+const FAR_REACHING: &[&str] = &[
+    "git push",
+    "git reset",
+    "git clean",
+    "git checkout",
+    "git restore",
+    "git rebase",
+    "git config",
+    "npm publish",
+    "pnpm publish",
+    "yarn publish",
+    "yarn npm publish",
+    "cargo publish",
+    "cargo login",
+    "twine",
+    "gem push",
+    "gh",
+    "glab",
+    "curl",
+    "wget",
+    "ssh",
+    "scp",
+    "sftp",
+    "rsync",
+    "nc",
+    "sh",
+    "bash",
+    "zsh",
+    "dash",
+    "eval",
+    "env",
+    "exec",
+    "xargs",
+    "sudo",
+    "su",
+    "doas",
+    "chroot",
+    "kill",
+    "pkill",
+    "killall",
+    "dd",
+    "mkfs",
+    "mount",
+    "umount",
+    "shutdown",
+    "reboot",
+    "systemctl",
+    "crontab",
+    "docker run",
+    "docker exec",
+    "docker push",
+    "docker system",
+    "podman run",
+    "podman exec",
+    "podman push",
+    "podman system",
+    "terraform",
+    "kubectl apply",
+    "kubectl delete",
+    "helm",
+    "aws",
+    "gcloud",
+    "az",
+];
+
+/// Whether a rule allows a command that changes more than the project, or runs any code.
+pub fn is_far_reaching(rule: &str) -> bool {
+    let Some(command) = rule.strip_prefix("Bash(") else { return false };
+    FAR_REACHING.iter().any(|program| {
+        let rest = command.strip_prefix(program);
+        rest.is_some_and(|rest| rest.starts_with([' ', ':', ')']))
+    })
+}
+
 /// A tool call that the agent program denied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Denial {
@@ -95,12 +171,18 @@ pub fn quoted(rule: &str) -> String {
 pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<DeniedCommand> {
     let mut all = with_any_rule(denial, granted, project);
     for refused in &mut all {
-        // A rule that cannot be pasted as displayed would allow something else, or nothing.
-        let broader = (refused.tool == "Bash").then(|| "Bash".to_owned());
-        refused.rule = refused
-            .rule
-            .take()
-            .and_then(|rule| if can_be_pasted(&rule) { Some(rule) } else { broader });
+        let rule = refused.rule.take();
+        // The agent program allows no rule for the root folder.
+        refused.rule = rule.filter(|rule| !rule.contains("(///")).and_then(|rule| {
+            let broader = Some(refused.tool.clone()).filter(|tool| !granted.contains(tool));
+            match (can_be_pasted(&rule), granted.contains(&rule)) {
+                (true, false) => Some(rule),
+                // The rule did not help.
+                (true, true) => broader,
+                // A rule that cannot be pasted as displayed would allow something else, or nothing.
+                (false, _) => broader.filter(|tool| tool == "Bash"),
+            }
+        });
     }
     all.dedup();
     all

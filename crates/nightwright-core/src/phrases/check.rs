@@ -1,6 +1,7 @@
 //! Phrases for the results of checks.
 
 use crate::baseline::{BaselineStatus, status};
+use crate::failing::{Failing, FailingCurve};
 use crate::input::{CheckResult, CheckVerdict};
 use crate::outcome::count;
 use crate::stream::outcome::ProcessExit;
@@ -16,7 +17,7 @@ pub fn check_verdict(verdict: &CheckVerdict) -> String {
             format!("was killed by signal {signal}")
         }
         CheckVerdict::TimedOut => "timed out".to_owned(),
-        CheckVerdict::NotStarted { why } => format!("could not be started: {why}"),
+        CheckVerdict::NotStarted { why } => format!("cannot start: {why}"),
         CheckVerdict::Interrupted => "was interrupted".to_owned(),
     }
 }
@@ -30,6 +31,42 @@ pub fn check(result: &CheckResult) -> String {
 pub fn check_with_tests(verdict: &CheckVerdict, counts: Option<TestCounts>) -> String {
     let counts = counts.map(|counts| format!(", {}", test_counts(counts))).unwrap_or_default();
     format!("{}{counts}", check_verdict(verdict))
+}
+
+/// How much fails: `2 of 14 tests fail`, `1 check fails`, `all checks pass`.
+pub fn failing(failing: Failing) -> String {
+    match (failing.checks, failing.failed_tests()) {
+        (0, _) => "all checks pass".to_owned(),
+        (_, Some(TestCounts { failed, total })) if failed == total => match failed {
+            1 => "1 test fails".to_owned(),
+            _ => format!("{failed} tests fail"),
+        },
+        (_, Some(TestCounts { failed: 1, total })) => format!("1 of {total} tests fails"),
+        (_, Some(TestCounts { failed, total })) => format!("{failed} of {total} tests fail"),
+        (1, None) => "1 check fails".to_owned(),
+        (checks, None) => format!("{checks} checks fail"),
+    }
+}
+
+/// How much failed over the run: `failing 12 → 5 → 2`. Empty if nothing has ever failed.
+pub fn failing_curve(curve: &FailingCurve) -> String {
+    let points = curve.points();
+    if points.iter().all(|point| point.checks == 0) {
+        return String::new();
+    }
+    let counts_tests = points.iter().any(|point| point.failed_tests().is_some());
+    let number = |point: &Failing| match (point.checks, point.failed_tests()) {
+        (0, _) => "0".to_owned(),
+        (_, Some(tests)) => tests.failed.to_string(),
+        (checks, None) if counts_tests => count(checks, "check"),
+        (checks, None) => checks.to_string(),
+    };
+    let mut numbers: Vec<_> = points.iter().map(number).collect();
+    if curve.is_cut() {
+        numbers.insert(1, "…".to_owned());
+    }
+    let what = if counts_tests { "failing" } else { "failing checks" };
+    format!("{what} {}", numbers.join(" → "))
 }
 
 /// The result of a check before the first iteration: `2 of 14 tests failed`.
@@ -51,6 +88,27 @@ fn test_counts(counts: TestCounts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_curve_shows_the_first_result_and_the_last_ones() {
+        let tests = |failed| Failing { checks: 1, tests: Some(TestCounts { failed, total: 14 }) };
+        let passes = Failing { checks: 0, tests: Some(TestCounts { failed: 0, total: 14 }) };
+        let check = |checks| Failing { checks, tests: None };
+        let curve = |points: &[Failing]| {
+            let mut curve = FailingCurve::default();
+            for point in points {
+                curve.add(*point);
+            }
+            failing_curve(&curve)
+        };
+        assert_eq!(curve(&[tests(12), tests(5), tests(5), tests(2)]), "failing 12 → 5 → 2");
+        assert_eq!(curve(&[tests(2), passes]), "failing 2 → 0");
+        assert_eq!(curve(&[check(1), tests(5)]), "failing 1 check → 5");
+        assert_eq!(curve(&[check(2), check(1)]), "failing checks 2 → 1");
+        let many: Vec<_> = (1..=9).rev().map(tests).collect();
+        assert_eq!(curve(&many), "failing 9 → … → 4 → 3 → 2 → 1");
+        assert_eq!((curve(&[passes]), curve(&[])), (String::new(), String::new()));
+    }
 
     #[test]
     fn failed_tests_are_counted() {

@@ -2,33 +2,40 @@
 
 use crate::event::{GateResult, VerdictKind};
 use crate::outcome::Proof;
-use crate::run_report::ClaimOutcome;
-use crate::run_view::Verification;
+use crate::results::{ClaimOutcome, Verification};
 use crate::settings::EvidenceKind;
 use crate::units::Iteration;
 
 /// Why no model gave a verdict although one was required.
 pub const NO_BUDGET_FOR_VERDICT: &str = "the remaining budget is too small to ask a model";
 
-/// The source of a claim.
-pub fn evidence(kind: EvidenceKind) -> &'static str {
+/// The source of a claim, or why the gate runs without one.
+fn evidence(kind: EvidenceKind) -> &'static str {
     match kind {
         EvidenceKind::Status => "the status file",
-        EvidenceKind::Todo => "the to-do list",
+        EvidenceKind::Todo => "the checklist",
         EvidenceKind::Plan => "the plan",
         EvidenceKind::Planned => "the plan that was written",
         EvidenceKind::Promise => "the completion marker",
         EvidenceKind::Signal => "the completion signal",
         EvidenceKind::EndPhrase => "the end phrase",
-        EvidenceKind::NoProgress => "nightwright, before a run ends for lack of progress",
-        EvidenceKind::Asked => "the user",
+        EvidenceKind::NoProgress => "no claim: last check before the run ends without progress",
+        EvidenceKind::ChecksPass => "no claim: all checks pass",
+        EvidenceKind::Impossible => "the report that the task is impossible",
+        EvidenceKind::Asked => "requested with `nightwright verify`",
     }
 }
 
 /// The sources of a claim: `claimed by the status file, the completion marker`.
 pub fn claimed_by(kinds: &[EvidenceKind]) -> String {
-    let kinds: Vec<_> = kinds.iter().map(|kind| evidence(*kind)).collect();
-    format!("claimed by {}", kinds.join(", "))
+    match kinds {
+        [EvidenceKind::NoProgress] => evidence(EvidenceKind::NoProgress).to_owned(),
+        [EvidenceKind::Asked] => evidence(EvidenceKind::Asked).to_owned(),
+        kinds => {
+            let kinds: Vec<_> = kinds.iter().map(|kind| evidence(*kind)).collect();
+            format!("claimed by {}", kinds.join(", "))
+        }
+    }
 }
 
 /// The verdict of a model.
@@ -40,7 +47,7 @@ pub fn verdict(verdict: VerdictKind) -> &'static str {
     }
 }
 
-/// What a completion is called, by its proof. Only checks verify it.
+/// The name of a completion, by its proof. Only checks verify it.
 pub(super) fn completion(proof: Proof) -> &'static str {
     match proof {
         Proof::Checks => "completed and verified",
@@ -49,7 +56,7 @@ pub(super) fn completion(proof: Proof) -> &'static str {
     }
 }
 
-/// What an accepted claim is called, by its proof. Only checks verify it.
+/// The name of an accepted claim, by its proof. Only checks verify it.
 pub fn accepted(proof: Proof) -> &'static str {
     match proof {
         Proof::Checks => "verified",
@@ -63,6 +70,7 @@ pub fn gate_result(result: &GateResult) -> String {
     match result {
         GateResult::Passed { proof } => accepted(*proof).to_owned(),
         GateResult::Rejected { why, .. } => format!("rejected: {}", without_stop(why)),
+        GateResult::Impossible { .. } => "a model agrees that the task is impossible".to_owned(),
         GateResult::Inconclusive { why } => format!("not verified: {}", without_stop(why)),
         GateResult::Unaffordable { .. } => format!("not verified: {NO_BUDGET_FOR_VERDICT}"),
     }
@@ -76,6 +84,7 @@ pub fn claim_outcome(outcome: ClaimOutcome) -> &'static str {
         ClaimOutcome::Judged => accepted(Proof::Model),
         ClaimOutcome::NotVerified => accepted(Proof::None),
         ClaimOutcome::Rejected => "rejected",
+        ClaimOutcome::Impossible => "agreed to be impossible",
         ClaimOutcome::Inconclusive | ClaimOutcome::Unaffordable => "not verified",
     }
 }
@@ -93,14 +102,14 @@ impl Verification {
                 Some(format!("verified by {}", and(&by)))
             }
             Self::Judged { commands } if commands.is_empty() => {
-                Some("judged complete by a model; no checks are configured".to_owned())
+                Some("judged complete by a model, without checks".to_owned())
             }
             Self::Judged { commands } => Some(format!(
                 "judged complete by a model; passing {} proves nothing new",
                 and(&quoted(commands))
             )),
             Self::NotVerified { commands } if commands.is_empty() => {
-                Some("not verified: no checks are configured and no model was asked".to_owned())
+                Some("not verified: without checks, and no model was asked".to_owned())
             }
             Self::NotVerified { commands } => Some(format!(
                 "not verified: passing {} proves nothing new, and no model was asked",

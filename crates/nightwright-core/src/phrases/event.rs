@@ -35,15 +35,15 @@ pub fn event(event: &Event, in_iteration: bool) -> Option<String> {
 
 fn continued(why: Continuation) -> &'static str {
     match why {
-        Continuation::AfterCrash => "continuing where an earlier process left off",
-        Continuation::AfterEnd => "continuing a run that had ended",
+        Continuation::AfterCrash => "resuming after a crash",
+        Continuation::AfterEnd => "resuming an ended run",
     }
 }
 
 fn requested(event: &OperatorEvent, in_iteration: bool) -> String {
     match event {
         OperatorEvent::StopRequested { when, by } => stop_requested(*when, *by, in_iteration),
-        OperatorEvent::StopCancelled => "not stopping: the request was withdrawn".to_owned(),
+        OperatorEvent::StopCancelled => "stop cancelled".to_owned(),
         OperatorEvent::Paused => "paused".to_owned(),
         OperatorEvent::Resumed => "resumed".to_owned(),
         OperatorEvent::SettingsChanged { change, .. } => format!("changed {}", change.sentence()),

@@ -3,7 +3,7 @@
 use crate::event::{IterationFinished, IterationKind, Progress};
 use crate::input::TaskProgress;
 use crate::outcome::count;
-use crate::run_report::IterationStatus;
+use crate::results::IterationStatus;
 use crate::units::{Usd, human};
 
 /// The name of an iteration: `iteration 3`. The number 0 is a verification without work.
@@ -28,8 +28,10 @@ pub fn iteration_status(status: IterationStatus) -> &'static str {
     match status {
         IterationStatus::Accepted => "claim accepted",
         IterationStatus::Rejected => "claim rejected",
+        IterationStatus::Unverified => "claim not verified",
+        IterationStatus::Impossible => "impossible",
         IterationStatus::Work => "progress",
-        IterationStatus::Excused => "work reported",
+        IterationStatus::WorkReported => "work reported",
         IterationStatus::Idle => "no changes",
         IterationStatus::Failed => "failed",
         IterationStatus::Interrupted => "interrupted",
@@ -43,9 +45,11 @@ pub fn figures(finished: &IterationFinished, rehearsed: &str) -> String {
     let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
     let unchanged = *files_changed == 0 && *commits == 0;
     let unchanged = match finished.progress {
-        Progress::Excused => unchanged.then_some("no changes, but the agent reports work"),
+        Progress::WorkReported => unchanged.then_some("no changes, but the agent reports work"),
         // The changes are neither files nor commits, but checkboxes.
         Progress::Work => None,
+        // An interrupted iteration is not inspected, so its changes are unknown.
+        Progress::Uncounted if finished.end.is_none() => None,
         Progress::Idle | Progress::Uncounted => unchanged.then_some("no changes"),
     };
     let parts = unchanged

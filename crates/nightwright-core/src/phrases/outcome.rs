@@ -1,17 +1,24 @@
 //! Phrases for outcomes: a sentence, a short headline, and the limit that was reached.
 
+use crate::display::one_line;
 use crate::outcome::{Outcome, OutcomeClass, Proof, ReachedLimit, Unchecked, count};
 use crate::phrases::claim::completion;
 use crate::phrases::thousands;
-use crate::run_report::ReportStatus;
+use crate::results::ReportStatus;
 use crate::units::human;
+
+/// The maximum length of an agent's reason in a sentence, in characters.
+const MAX_REASON_CHARS: usize = 600;
 
 impl Outcome {
     /// Returns the outcome in one sentence. `iterations` is the number of finished iterations.
     pub fn sentence(&self, iterations: u32) -> String {
         match self {
             Self::Completed { proof, unchecked } => completed(*proof, *unchecked, iterations),
-            Self::Stagnated { idle } => format!(
+            Self::Stagnated { idle, failing: Some(failing) } => {
+                format!("No progress in {}: {failing}", count(*idle, "consecutive iteration"))
+            }
+            Self::Stagnated { idle, failing: None } => format!(
                 "Stagnation detected: {} with no work",
                 count(*idle, "consecutive iteration")
             ),
@@ -19,39 +26,49 @@ impl Outcome {
             Self::MaxIterations { limit } => format!("Reached maximum iterations ({limit})"),
             Self::MaxCost { limit } => format!("Reached maximum cost ({})", limit.exact()),
             Self::MaxDuration { limit } => format!("Reached maximum duration ({})", human(*limit)),
-            Self::MaxTokens { limit } => format!("Reached maximum tokens ({limit})"),
+            Self::MaxTokens { limit } => format!("Reached maximum tokens ({})", thousands(*limit)),
             Self::Blocked { needs } => format!("Blocked: {needs}"),
-            Self::Unverified { why } => format!("Completion was claimed, but not verified: {why}"),
+            Self::Impossible { why } => {
+                format!("The task is impossible as specified: {}", one_line(why, MAX_REASON_CHARS))
+            }
+            Self::Unverified { why } if iterations == 0 => {
+                format!("The gate did not accept the work: {why}")
+            }
+            Self::Unverified { why } => {
+                format!("The agent claimed completion, but the gate did not accept it: {why}")
+            }
             Self::Stopped if iterations == 0 => {
                 "Stopped before the first iteration, as requested".to_owned()
             }
             Self::Stopped => format!("Stopped after iteration {iterations}, as requested"),
             Self::Failed { why } => format!("The agent reports that the task failed: {why}"),
             Self::ConsecutiveErrors { errors, last } => {
-                format!("{errors} errors in a row; the last: {last}")
+                format!("{errors} consecutive errors; last error: {last}")
             }
             Self::AllIterationsFailed { iterations: 1, last, .. } => {
                 format!("The only iteration failed: {last}")
             }
             Self::AllIterationsFailed { iterations, last, .. } => {
-                format!("All {iterations} iterations failed; the last: {last}")
+                format!("All {iterations} iterations failed; last error: {last}")
             }
-            Self::Auth { why } => format!("The agent's account refused to work: {why}"),
-            Self::BadAgent { why } => format!("The agent program cannot work: {why}"),
+            Self::Auth { why } => format!("Authentication failed: {why}"),
+            Self::BadAgent { why } => {
+                format!("Cannot run the agent: {}", why.strip_prefix("error: ").unwrap_or(why))
+            }
             Self::ChecksCannotRun { why } => format!("Not started: {why}"),
             Self::HookAbort { why } => format!("Ended by a hook: {why}"),
             Self::LimitWaitTooLong { until: Some(until) } => {
                 format!("The usage limit lasts until {until}, longer than nightwright may wait")
             }
             Self::LimitWaitTooLong { until: None } => {
-                "The limit did not end within the time that nightwright may wait".to_owned()
+                "The limit did not reset within the time that nightwright may wait".to_owned()
             }
             Self::DiskFull { free, floor } => format!(
-                "Too little free disk space: {} MiB, and {} MiB have to stay free",
+                "Not enough disk space: {} MiB free, {} MiB required",
                 free >> 20,
                 floor >> 20
             ),
-            Self::JournalFailed { why } => format!("The journal could not be written: {why}"),
+            Self::JournalFailed { why } => format!("Cannot write the journal: {why}"),
             Self::Interrupted => "Interrupted".to_owned(),
         }
     }
@@ -73,11 +90,14 @@ pub fn headline(outcome: &Outcome) -> &'static str {
         OutcomeClass::Completed => completion(outcome.proof().unwrap_or(Proof::None)),
         OutcomeClass::Stagnated => "stopped, no progress",
         OutcomeClass::Limit => match outcome.reached_limit() {
-            Some(ReachedLimit::Iterations(_)) => "stopped, no iterations left",
-            Some(ReachedLimit::Cost(_)) => "stopped, no money left",
-            Some(ReachedLimit::Duration(_)) => "stopped, no time left",
-            Some(ReachedLimit::Tokens(_)) | None => "stopped, no tokens left",
+            Some(ReachedLimit::Iterations(_)) => "iteration limit reached",
+            Some(ReachedLimit::Cost(_)) => "cost limit reached",
+            Some(ReachedLimit::Duration(_)) => "time limit reached",
+            Some(ReachedLimit::Tokens(_)) | None => "token limit reached",
         },
+        OutcomeClass::Blocked if matches!(outcome, Outcome::Impossible { .. }) => {
+            "stopped, impossible"
+        }
         OutcomeClass::Blocked => "stopped, blocked",
         OutcomeClass::Unverified => "stopped, not verified",
         OutcomeClass::Stopped => "stopped",

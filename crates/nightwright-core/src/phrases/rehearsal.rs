@@ -1,12 +1,11 @@
-//! Phrases for rehearsals, in which a script takes the place of the agent.
+//! Phrases for rehearsals, in which the rehearsal agent replaces the real one.
 
-/// What a rehearsal is.
-pub const REHEARSAL: &str =
-    "the agent is a script, nothing is spent, and the result says nothing about the work";
+/// A description of a rehearsal.
+pub const REHEARSAL: &str = "the rehearsal agent replaces the real one, nothing is spent, and the result says nothing about the work";
 
 /// The notice after a rehearsal.
 pub const REHEARSAL_ENDED: &str =
-    "This was a rehearsal: the agent was a script, and nothing was spent.";
+    "This was a rehearsal: no real agent worked, and nothing was spent.";
 
 /// The text in place of a cost.
 pub const NOTHING_SPENT: &str = "rehearsal, nothing was spent";

@@ -5,7 +5,7 @@ use crate::event::IterationKind;
 use crate::phrases;
 use crate::prompt::{block, cut_middle, quoted};
 use crate::settings::{EvidenceKind, Settings};
-use crate::stream::report::{Blocker, WatchdogFinding, WatchdogSignal};
+use crate::stream::news::{Blocker, WatchdogFinding, WatchdogSignal};
 
 /// The maximum number of characters quoted from an agent's sentence.
 const QUOTE_MAX: usize = 500;
@@ -53,8 +53,8 @@ pub fn response(course: IterationCourse) -> EscalationStep {
 /// next prompt.
 pub fn answer(signal: WatchdogSignal, settings: &Settings, kind: IterationKind) -> String {
     let happened = match signal {
-        WatchdogSignal::Asking => "No one is here to answer.",
-        WatchdogSignal::GivingUp => "No one will take this over.",
+        WatchdogSignal::Asking => "You will not get an answer.",
+        WatchdogSignal::GivingUp => "You are the only agent on this task.",
         WatchdogSignal::Repetition => "Repeating the same tool call will not change its result.",
         WatchdogSignal::ToolErrors => "Several consecutive tool calls failed.",
         WatchdogSignal::Compaction => "The context overflows repeatedly.",
@@ -193,7 +193,7 @@ pub fn blocker(finding: &WatchdogFinding, round: u32) -> Blocker {
         "" => format!("{what}, in {round} iterations without progress"),
         words => format!("{what}, in {round} iterations without progress: {words}"),
     };
-    Blocker { key: finding.key.clone(), text }
+    Blocker::new(finding.key.clone(), text)
 }
 
 fn quote(finding: &WatchdogFinding) -> String {
@@ -312,7 +312,7 @@ mod tests {
         };
         let text = asked("1. left\n2. right\n\nWhich one do you prefer?");
         assert!(text.contains("The end of its message:\n\n> 1. left\n> 2. right\n>\n> Which"));
-        assert!(text.contains("prefer?\n\nNo one is here to answer."), "{text}");
+        assert!(text.contains("prefer?\n\nYou will not get an answer."), "{text}");
         assert!(!asked(" Which one\ndo you prefer? ").contains("The end of"));
         let long = asked(&format!("{}TAIL", "ä".repeat(100_000)));
         assert!(long.contains("TAIL") && long.len() < 4_000, "{} bytes", long.len());

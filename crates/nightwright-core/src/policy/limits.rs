@@ -135,13 +135,20 @@ pub fn too_little(limit: &Outcome, used: Consumed) -> Option<String> {
         Outcome::MaxDuration { limit } => {
             let left = limit.saturating_sub(used.active);
             let short = !left.is_zero() && left < MIN_TIME;
-            short.then(|| format!("no time for another iteration (minimum {})", human(MIN_TIME)))
+            short.then(|| {
+                format!(
+                    "remaining time too short for another iteration (minimum {})",
+                    human(MIN_TIME)
+                )
+            })
         }
         Outcome::MaxCost { limit } => {
             let left = limit.minus(used.cost);
             let short = left > Usd::ZERO && left < MIN_COST;
             let least = MIN_COST.exact();
-            short.then(|| format!("no money for another iteration (minimum {least})"))
+            short.then(|| {
+                format!("remaining budget too small for another iteration (minimum {least})")
+            })
         }
         _ => None,
     }

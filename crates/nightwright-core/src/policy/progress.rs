@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::event::Progress;
 use crate::input::{Checklist, Survey, WorkspaceMark};
-use crate::settings::{Excuse, ProgressSettings};
+use crate::settings::{IdleUnless, ProgressSettings};
 use crate::units::Fingerprint;
 
 /// The states of the project seen in this run.
@@ -47,16 +47,16 @@ impl SeenStates {
 pub fn without_work(
     policy: &ProgressSettings,
     worked: Option<bool>,
-    excused_in_row: u32,
+    reported_in_row: u32,
 ) -> Progress {
-    match (policy.excuse, worked) {
-        // Without a threshold, the number of consecutive excuses has no effect.
-        (Excuse::Worked, Some(true))
-            if policy.threshold == 0 || excused_in_row < policy.threshold.saturating_mul(2) =>
+    match (policy.idle_unless, worked) {
+        // Without a threshold, the number of consecutive reports of work has no effect.
+        (IdleUnless::Worked, Some(true))
+            if policy.threshold == 0 || reported_in_row < policy.threshold.saturating_mul(2) =>
         {
-            Progress::Excused
+            Progress::WorkReported
         }
-        (Excuse::Worked | Excuse::None, _) => Progress::Idle,
+        (IdleUnless::Worked | IdleUnless::None, _) => Progress::Idle,
     }
 }
 

@@ -21,7 +21,7 @@ pub enum UnlimitedRuns {
     Allowed,
 }
 
-/// Who set the limit of iterations.
+/// The origin of the iteration limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IterationLimit {
     NotSet,

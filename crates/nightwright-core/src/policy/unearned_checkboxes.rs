@@ -71,6 +71,7 @@ mod tests {
         files_changed: u32,
     ) -> IterationFinished {
         IterationFinished {
+            checks: None,
             iteration: Iteration(number),
             result: IterationResult::Done,
             ends: None,

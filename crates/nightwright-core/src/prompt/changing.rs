@@ -36,8 +36,8 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
             FeedbackSource::Verifier => "The verifier, which rejected the claim of completion",
             FeedbackSource::Watchdog => "The watchdog",
             FeedbackSource::Council => "The council",
-            FeedbackSource::Idle => "The supervisor, about progress",
-            FeedbackSource::Marker => "The supervisor, about your completion marker",
+            FeedbackSource::Idle => "nightwright, about progress",
+            FeedbackSource::Marker => "nightwright, about your completion marker",
             FeedbackSource::Human => "The person you work for",
         };
         let text = cut_middle(feedback.text.trim(), INBOX_MAX);
@@ -63,7 +63,7 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
     let left_out = briefing.feedback.len() - kept.len();
     if left_out > 0 {
         let entries = if left_out == 1 { "entry" } else { "entries" };
-        kept.push(format!("[{left_out} older {entries} left out here]"));
+        kept.push(format!("[{left_out} older {entries} omitted]"));
     }
     kept.reverse();
     kept.join("\n\n")
@@ -97,7 +97,7 @@ pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<S
     let left_out = listed.len() - kept.len();
     if left_out > 0 {
         let decisions = if left_out == 1 { "decision" } else { "decisions" };
-        kept.push(format!("[{left_out} older {decisions} left out here]"));
+        kept.push(format!("[{left_out} older {decisions} omitted]"));
     }
     kept.reverse();
     let intro = "These conflicts came up before. The decisions still hold:";
@@ -168,7 +168,7 @@ pub(super) fn notes_instructions(settings: &Settings) -> Option<String> {
     };
     Some(format!(
         "Before you end, {place} for the next iteration: what is done, what is open, what to do \
-         next, and what was hard to find out. Keep it short and true: remove or rewrite outdated \
+         next, and what was hard to find out. Keep it short and accurate: remove or rewrite outdated \
          text instead of adding to the end. Do not write anything there that belongs in the \
          project itself."
     ))
@@ -202,7 +202,7 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
     match briefing.kind {
         IterationKind::Work if briefing.last => text.push_str(
             "\n\nThis is the last iteration. Finish the most valuable open work, and leave the \
-             project in a state from which someone else can continue.",
+             project in a state from which another agent can continue.",
         ),
         IterationKind::Work | IterationKind::VerifyOnly => {}
         IterationKind::WrapUp => text.push_str(

@@ -11,6 +11,9 @@ pub(super) const ALONE: &str = include_str!("../../modes/contract.md");
 /// The instructions for reporting a blocker.
 pub(super) const BLOCKERS: &str = include_str!("../../modes/blockers.md");
 
+/// The instructions for reporting decisions.
+pub(super) const DECISIONS: &str = include_str!("../../modes/decisions.md");
+
 /// The heading of the task in the prompt.
 pub(super) fn task_heading(settings: &Settings) -> &'static str {
     if settings.task.is_some() { "The task" } else { "The goal" }
@@ -110,7 +113,10 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
                 "When the plan has a box for all open work and needs no further change, put this \
                  alone on the last line of your last message:\n\n    {PROMISE}"
             ),
-            EvidenceKind::NoProgress | EvidenceKind::Asked => continue,
+            EvidenceKind::NoProgress
+            | EvidenceKind::ChecksPass
+            | EvidenceKind::Impossible
+            | EvidenceKind::Asked => continue,
         };
         if !ways.contains(&way) {
             ways.push(way);

@@ -19,7 +19,7 @@ const FUEL: u64 = 100_000;
 
 /// An error in a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the template `{file}` cannot be used: line {line}: {what}")]
+#[error("invalid template `{file}`, line {line}: {what}")]
 pub struct TemplateError {
     /// The file of the mode.
     pub file: String,
@@ -33,7 +33,7 @@ pub const TOKENS: [(&str, &str); 12] = [
     ("task_path", "the folder of the task, relative to the project"),
     ("status_file", "the status file of the task, relative to the project"),
     ("notes_file", "the notes file, relative to the project"),
-    ("plan_file", "the to-do list or plan of the mode, relative to the project"),
+    ("plan_file", "the checklist or plan of the mode, relative to the project"),
     ("iteration", "the number of the iteration"),
     ("max_iterations", "the limit of iterations"),
     ("test_command", "`commands.test`"),

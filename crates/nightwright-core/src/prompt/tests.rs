@@ -2,7 +2,7 @@ use super::*;
 use crate::principles::Preset;
 use crate::settings::EvidenceKind;
 use crate::stream::dialect::TextShape;
-use crate::stream::report::{WatchdogFinding, WatchdogSignal};
+use crate::stream::news::{WatchdogFinding, WatchdogSignal};
 
 fn settings() -> Settings {
     Settings {
@@ -21,6 +21,8 @@ fn briefing(iteration: u32) -> Briefing {
         shorten: false,
         feedback: Vec::new(),
         decisions: Vec::new(),
+        earlier: Vec::new(),
+        checks: None,
         previous: None,
         remaining: RemainingLimits::default(),
     }
@@ -145,7 +147,7 @@ fn long_notes_keep_head_and_tail_and_the_cut_is_named() {
     let notes = format!("HEAD{}TAIL", "ä".repeat(NOTES_MAX));
     let whole = composed(&settings(), &briefing(2), Some(&notes)).user;
     assert!(whole.contains("HEADä") && whole.contains("äTAIL"));
-    assert!(whole.contains("bytes left out here]"));
+    assert!(whole.contains("bytes omitted]"));
     assert!(whole.len() < NOTES_MAX + 8000);
     let short = Briefing { shorten: true, ..briefing(2) };
     assert!(composed(&settings(), &short, Some(&notes)).user.len() < SHORT_MAX + 8000);
@@ -163,11 +165,11 @@ fn notes_of_which_only_the_ends_were_read_name_all_that_is_missing() {
     let (_, notes) = text.split_once("<notes>\n").unwrap();
     let (notes, _) = notes.split_once("\n</notes>").unwrap();
     let (head, rest) = notes.split_once("\n\n[").unwrap();
-    let (count, tail) = rest.split_once(" bytes left out here]\n\n").unwrap();
+    let (count, tail) = rest.split_once(" bytes omitted]\n\n").unwrap();
     assert!(head.starts_with("HEAD") && tail.ends_with("TAIL"));
     assert_eq!(head.len() + tail.len() + count.parse::<usize>().unwrap(), size);
     assert!(head.len() + tail.len() <= NOTES_MAX);
-    assert_eq!(text.matches("left out").count(), 1);
+    assert_eq!(text.matches("omitted").count(), 1);
 }
 
 #[test]
@@ -180,7 +182,7 @@ fn a_cut_falls_between_characters_and_counts_what_is_gone() {
             continue;
         }
         let (head, rest) = cut.split_once("\n\n[").unwrap();
-        let (count, tail) = rest.split_once(" bytes left out here]\n\n").unwrap();
+        let (count, tail) = rest.split_once(" bytes omitted]\n\n").unwrap();
         assert!(text.starts_with(head) && text.ends_with(tail));
         assert_eq!(head.len() + tail.len() + count.parse::<usize>().unwrap(), text.len());
         assert!(head.len() + tail.len() <= most);
@@ -194,7 +196,7 @@ fn the_oldest_of_a_full_inbox_is_left_out_by_name() {
     });
     let briefing = Briefing { feedback: entries.to_vec(), ..briefing(2) };
     let user = composed(&settings(), &briefing, None).user;
-    assert!(user.contains("[1 older entry left out here]"), "{user}");
+    assert!(user.contains("[1 older entry omitted]"), "{user}");
     assert!(!user.contains("old x") && user.find("middle x") < user.find("new x"));
 }
 
@@ -203,7 +205,7 @@ fn an_entry_longer_than_the_inbox_is_truncated() {
     let entry = feedback(FeedbackSource::Human, &format!("HEAD{}TAIL", "x".repeat(INBOX_MAX)));
     let briefing = Briefing { feedback: vec![entry], ..briefing(2) };
     let user = composed(&settings(), &briefing, None).user;
-    assert!(user.contains("HEADx") && user.contains("xTAIL") && user.contains("left out here]"));
+    assert!(user.contains("HEADx") && user.contains("xTAIL") && user.contains("omitted]"));
 }
 
 fn decision(iteration: u32, conflict: &str, decision: &str) -> Decision {
@@ -230,7 +232,7 @@ fn decisions_follow_the_notes_unless_they_are_in_the_feedback() {
 fn only_the_entry_of_a_decision_keeps_it_out_of_those_decided_earlier() {
     let decisions = vec![decision(2, "fast or safe", "No"), decision(3, "old or new", "New.")];
     let others = [
-        feedback(FeedbackSource::Watchdog, "No one is here to answer."),
+        feedback(FeedbackSource::Watchdog, "You will not get an answer."),
         feedback(FeedbackSource::Human, &decided_now(&decisions[1])),
         feedback(FeedbackSource::Council, &undecided("old or new")),
     ];
@@ -281,7 +283,7 @@ fn the_oldest_of_many_decisions_are_left_out_by_name() {
     };
     let few = Briefing { decisions: many(10), ..briefing(31) };
     let user = composed(&settings(), &few, None).user;
-    assert!(user.contains("[10 older decisions left out here]"), "{user}");
+    assert!(user.contains("[10 older decisions omitted]"), "{user}");
     assert!(!user.contains("C10.") && user.find("C11.") < user.find("C30."));
     let long = Briefing { decisions: many(1_000), ..briefing(31) };
     let (fixed, user) =
@@ -409,6 +411,7 @@ fn a_run_without_notes_says_nothing_of_them() {
 fn a_verdict_is_asked_for_in_the_form_that_can_be_read() {
     let settings = settings();
     let question = verify_question(&VerificationCase {
+        depth: settings.verdict_depth(),
         settings: &settings,
         claim: &[EvidenceKind::Promise],
         checks: &[],
@@ -438,4 +441,15 @@ fn the_logged_prompts_are_those_that_the_agent_receives() {
     let status = status_instructions(&settings).unwrap();
     assert!(status.starts_with("Keep `status.json` up to date"), "{status}");
     assert!(prompt.user.contains(&format!("## The status file\n\n{status}\n")));
+}
+
+#[test]
+fn the_agent_is_asked_to_report_its_decisions_only_on_request() {
+    let text = |log_decisions| {
+        let mut settings = settings();
+        settings.extras.log_decisions = log_decisions;
+        compose(&settings, &briefing(1), &PromptContext::default()).unwrap().user
+    };
+    assert!(text(true).contains("    **Decision**: what you decided"), "{}", text(true));
+    assert!(!text(false).contains("Decision"), "{}", text(false));
 }

@@ -10,8 +10,8 @@ use super::escapes::keep_whole;
 use super::needles::Needles;
 use super::normalize::normalized_lines;
 use super::patterns::MatchRule;
-use super::read::LEVELS;
 use super::token_formats::find_tokens;
+use super::user_patterns::LEVELS;
 
 /// All values and patterns to search for.
 pub(super) struct Finder {

@@ -140,37 +140,42 @@ fn put(value: &mut Value, place: &str, text: &str) {
 }
 
 /// Whether two values are equal except for the masks in the first.
-pub fn agrees(masked: &impl Serialize, told: &impl Serialize) -> bool {
-    match (serde_json::to_value(masked), serde_json::to_value(told)) {
-        (Ok(masked), Ok(told)) => same(&masked, &told),
+pub fn agrees(masked: &impl Serialize, original: &impl Serialize) -> bool {
+    match (serde_json::to_value(masked), serde_json::to_value(original)) {
+        (Ok(masked), Ok(original)) => same(&masked, &original),
         (Ok(_) | Err(_), _) => false,
     }
 }
 
 /// The texts of the second value that are masked in the first, given that they agree. These were
 /// secret once, even if they are no longer recognized.
-pub fn masked_in(masked: &impl Serialize, told: &impl Serialize) -> Vec<String> {
+pub fn masked_in(masked: &impl Serialize, original: &impl Serialize) -> Vec<String> {
     let mut found = BTreeSet::new();
-    if let (Ok(masked), Ok(told)) = (serde_json::to_value(masked), serde_json::to_value(told)) {
-        gather(&masked, &told, &mut found);
+    if let (Ok(masked), Ok(original)) =
+        (serde_json::to_value(masked), serde_json::to_value(original))
+    {
+        gather(&masked, &original, &mut found);
     }
     found.into_iter().collect()
 }
 
-fn gather(masked: &Value, told: &Value, found: &mut BTreeSet<String>) {
-    match (masked, told) {
-        (Value::String(masked), Value::String(told)) if masked != told => {
+fn gather(masked: &Value, original: &Value, found: &mut BTreeSet<String>) {
+    match (masked, original) {
+        (Value::String(masked), Value::String(original)) if masked != original => {
             // A star at the edge of a mask may be part of the original text.
-            let covered = covered(masked, told).into_iter().map(|text| text.trim_matches('*'));
+            let covered = covered(masked, original).into_iter().map(|text| text.trim_matches('*'));
             found.extend(covered.filter(|text| !text.is_empty()).map(str::to_owned));
         }
-        (Value::Array(masked), Value::Array(told)) => {
-            masked.iter().zip(told).for_each(|(masked, told)| gather(masked, told, found));
+        (Value::Array(masked), Value::Array(original)) => {
+            masked
+                .iter()
+                .zip(original)
+                .for_each(|(masked, original)| gather(masked, original, found));
         }
-        (Value::Object(masked), Value::Object(told)) => {
+        (Value::Object(masked), Value::Object(original)) => {
             for (name, masked) in masked {
-                if let Some(told) = told.get(name) {
-                    gather(masked, told, found);
+                if let Some(original) = original.get(name) {
+                    gather(masked, original, found);
                 }
             }
         }
@@ -179,13 +184,13 @@ fn gather(masked: &Value, told: &Value, found: &mut BTreeSet<String>) {
 }
 
 /// The texts at the positions of the masks.
-fn covered<'t>(masked: &str, told: &'t str) -> Vec<&'t str> {
+fn covered<'t>(masked: &str, original: &'t str) -> Vec<&'t str> {
     let mut covered = Vec::new();
-    if masked.len() == told.len() {
+    if masked.len() == original.len() {
         let mut at = 0;
         for piece in masked.split_inclusive(|c| c != '*') {
             let stars = piece.bytes().take_while(|byte| *byte == b'*').count();
-            covered.extend(told.get(at..at + stars));
+            covered.extend(original.get(at..at + stars));
             at += piece.len();
         }
         return covered;
@@ -193,15 +198,15 @@ fn covered<'t>(masked: &str, told: &'t str) -> Vec<&'t str> {
     // A value of several lines is shorter than its mask, so the texts between the masks are
     // searched for instead.
     let Some((front, rest)) = masked.split_once(MASK) else { return covered };
-    let Some(mut told) = told.strip_prefix(front) else { return covered };
+    let Some(mut original) = original.strip_prefix(front) else { return covered };
     let between = rest.split(MASK).map(|piece| piece.trim_start_matches('*'));
     for piece in between.filter(|piece| !piece.is_empty()) {
-        let Some((hidden, after)) = told.split_once(piece) else { return covered };
+        let Some((hidden, after)) = original.split_once(piece) else { return covered };
         covered.push(hidden);
-        told = after;
+        original = after;
     }
     if masked.ends_with('*') {
-        covered.push(told);
+        covered.push(original);
     }
     covered
 }
@@ -229,28 +234,28 @@ fn has_mask(text: &str) -> bool {
     })
 }
 
-fn same(masked: &Value, told: &Value) -> bool {
-    match (masked, told) {
-        (Value::String(masked), Value::String(told)) => same_text(masked, told),
-        (Value::Array(masked), Value::Array(told)) => {
-            masked.len() == told.len() && masked.iter().zip(told).all(|(a, b)| same(a, b))
+fn same(masked: &Value, original: &Value) -> bool {
+    match (masked, original) {
+        (Value::String(masked), Value::String(original)) => same_text(masked, original),
+        (Value::Array(masked), Value::Array(original)) => {
+            masked.len() == original.len() && masked.iter().zip(original).all(|(a, b)| same(a, b))
         }
-        (Value::Object(masked), Value::Object(told)) => {
+        (Value::Object(masked), Value::Object(original)) => {
             let found = |(name, value): (&String, &Value)| {
-                told.get(name).is_some_and(|told| same(value, told))
+                original.get(name).is_some_and(|original| same(value, original))
             };
-            masked.len() == told.len() && masked.iter().all(found)
+            masked.len() == original.len() && masked.iter().all(found)
         }
-        (masked, told) => masked == told,
+        (masked, original) => masked == original,
     }
 }
 
-fn same_text(masked: &str, told: &str) -> bool {
-    if masked.len() == told.len() {
-        return masked.bytes().zip(told.bytes()).all(|(a, b)| a == b || a == b'*');
+fn same_text(masked: &str, original: &str) -> bool {
+    if masked.len() == original.len() {
+        return masked.bytes().zip(original.bytes()).all(|(a, b)| a == b || a == b'*');
     }
     // A value of several lines is shorter than its mask.
     let Some((front, rest)) = masked.split_once(MASK) else { return false };
     let end = rest.rsplit_once('*').map_or(rest, |(_, end)| end);
-    told.starts_with(front) && told.ends_with(end)
+    original.starts_with(front) && original.ends_with(end)
 }

@@ -199,9 +199,9 @@ fn records_are_masked_in_every_text_and_stay_records() {
 
 #[test]
 fn what_is_masked_agrees_with_what_it_was() {
-    let told = json!({ "goal": "use hunter2hunter2 now", "n": 1 });
+    let original = json!({ "goal": "use hunter2hunter2 now", "n": 1 });
     let masked = json!({ "goal": "use ************** now", "n": 1 });
-    assert!(agrees(&masked, &told));
+    assert!(agrees(&masked, &original));
     assert!(!agrees(&masked, &json!({ "goal": "use hunter2hunter2 then", "n": 1 })));
     assert!(!agrees(&masked, &json!({ "goal": "use hunter2hunter2 now", "n": 2 })));
 }
@@ -416,7 +416,7 @@ fn masked_values_are_recognized_by_their_originals() {
     let secrets =
         Secrets::new(["correct-horse", "first line of a key\nsecond line of a key"], [""; 0]);
     let secrets = secrets.unwrap();
-    for (told, wanted) in [
+    for (original, wanted) in [
         (json!("plain ********** words"), &[][..]),
         (
             json!({ "goal": "use correct-horse.", "n": [1, "**correct-horse**"] }),
@@ -424,13 +424,13 @@ fn masked_values_are_recognized_by_their_originals() {
         ),
         (json!("größe correct-horse"), &["correct-horse"]),
     ] {
-        let mut masked = told.clone();
+        let mut masked = original.clone();
         secrets.mask_value(&mut masked);
-        assert_eq!(masked_in(&masked, &told), wanted, "{masked}");
-        assert!(agrees(&masked, &told), "{masked}");
+        assert_eq!(masked_in(&masked, &original), wanted, "{masked}");
+        assert!(agrees(&masked, &original), "{masked}");
     }
     // A mask that is longer than the masked text.
-    let told = "a first line\nsecond line b, correct-horse";
+    let original = "a first line\nsecond line b, correct-horse";
     let masked = "a *************************** b, *************";
-    assert_eq!(masked_in(&masked, &told), ["correct-horse", "first line\nsecond line"]);
+    assert_eq!(masked_in(&masked, &original), ["correct-horse", "first line\nsecond line"]);
 }

@@ -4,18 +4,19 @@ use jiff::Timestamp;
 
 use super::text::{cut, tail};
 use super::{
-    AcceptedUnit, AcceptedWork, CheckSummary, ClaimOutcome, ClaimSummary, CommitList,
-    IterationReport, IterationStatus, ReportStatus, RunParameters, RunReport, State,
+    AcceptedUnit, AcceptedWork, CheckSummary, ClaimSummary, CommitList, IterationReport,
+    RunParameters, RunReport, State, TimelineSpan,
 };
-use crate::event::{GateResult, IterationFinished, IterationResult, Progress, RunStarted, Totals};
+use crate::event::{GateResult, IterationFinished, IterationResult, RunStarted, Totals};
 use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, TamperFinding};
 use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::DeniedCommand;
 use crate::phrases;
+use crate::results::{ClaimOutcome, IterationStatus, ReportStatus};
 use crate::run_view::history::{Bounded, History, IterationHistory, MAX_PER_ITERATION, Note};
 use crate::run_view::{GateView, JournalBreak, RunView};
 use crate::settings::Scope;
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 use crate::units::RunId;
 
 /// Maximum length of the goal, in characters.
@@ -56,33 +57,26 @@ impl RunReport {
         let state = State::of(&view, context.is_live, from);
         let history = view.history.take().map(|history| *history).unwrap_or_default();
         let History { started, models, before, baseline, iterations, warnings, timeline } = history;
-        let iterations: Vec<_> = iterations
-            .into_iter()
-            .map(|iteration| IterationReport::of(iteration, state, &baseline))
-            .collect();
+        let report = |iteration| IterationReport::of(iteration, state, &baseline);
+        let iterations: Vec<_> = iterations.into_iter().map(report).collect();
         if state == State::Running {
             view.totals.duration = view.at_work(context.now);
         }
         let last_at = if state == State::Running { Some(context.now) } else { view.at };
-        let (mut spans, more_spans) = timeline.finish(last_at);
-        for span in &mut spans {
-            span.text = line(&span.text);
-        }
+        let (spans, more_spans) = timeline.finish(last_at);
+        let shown = |span: TimelineSpan| TimelineSpan { text: line(&span.text), ..span };
         let summary = view.summary(&run);
-        let outcome = match state {
-            State::Ended => summary.outcome.as_ref(),
-            State::Running | State::Crashed | State::Unknown => None,
-        };
+        let outcome = summary.outcome.as_ref().filter(|_| state == State::Ended);
         // The result is not final if the end of the journal is unreadable.
         let verification = summary.verification.sentence().filter(|_| state != State::Unknown);
         Self {
             is_rehearsal: view.is_rehearsal(),
-            verdict: verdict(state, outcome, view.is_rehearsal()),
+            status: report_status(state, outcome, view.is_rehearsal()),
             outcome: outcome.map(Outcome::name),
             proof: outcome.and_then(Outcome::proof),
-            sentence: match from {
-                Some(unread) if state == State::Unknown => unread.sentence(),
-                Some(_) | None => text(&summary.reason),
+            sentence: match from.filter(|_| state == State::Unknown) {
+                Some(unread) => unread.sentence(),
+                None => text(&summary.reason),
             },
             note: summary.note.as_deref().filter(|_| outcome.is_some()).map(text),
             verification: verification.as_deref().map(text),
@@ -90,6 +84,9 @@ impl RunReport {
             limits: view.limits.clone(),
             started_at: view.started_at,
             last_at: view.at,
+            failing_curve: Some(phrases::failing_curve(&view.failing))
+                .filter(|curve| !curve.is_empty()),
+            flaky: view.flaky.iter().map(|command| line(command)).collect(),
             accepted: accepted(&view.totals, &iterations),
             files_changed: view.files_changed,
             changes: view.changes.as_ref().map(changes).unwrap_or_default(),
@@ -97,18 +94,14 @@ impl RunReport {
             more_before: before.more,
             before: notes(before),
             iterations,
-            spans,
+            spans: spans.into_iter().map(shown).collect(),
             more_spans,
             denied: view.denied.iter().map(denied).collect(),
-            blockers: blockers(&view).map(|blocker| text(&blocker.text)).collect(),
+            blockers: blockers(&view).map(|blocker| blocker.map(text)).collect(),
             more_blockers: view.more_blockers,
             more_warnings: warnings.more,
             warnings: notes(warnings),
-            commits: CommitList {
-                from: view.facts.as_ref().and_then(|facts| facts.git_head.clone()),
-                to: view.head.clone(),
-                ..CommitList::default()
-            },
+            commits: commits(&view),
             next: next_steps(&view, &run, state, from),
             missing,
             places: None,
@@ -117,6 +110,12 @@ impl RunReport {
             state,
         }
     }
+}
+
+/// The range of the run's commits, which are not listed yet.
+fn commits(view: &RunView) -> CommitList {
+    let from = view.facts.as_ref().and_then(|facts| facts.git_head.clone());
+    CommitList { from, to: view.head.clone(), ..CommitList::default() }
 }
 
 /// The blockers that still matter. A completed run did without the denied commands.
@@ -172,12 +171,13 @@ impl IterationReport {
             work_progress: finished.map(|finished| finished.progress),
             progress: finished.and_then(IterationFinished::items),
             phase: finished.and_then(|finished| finished.phase.as_deref()).map(line),
+            checks: finished.and_then(|finished| finished.checks),
             claim: finished.map(|finished| finished.claim.clone()).unwrap_or_default(),
             attempts,
             attempt_count,
             calls,
             claims: claims.collect(),
-            blockers: iteration.blockers.listed.iter().map(|blocker| text(&blocker.text)).collect(),
+            blockers: iteration.blockers.listed.iter().map(|blocker| blocker.map(text)).collect(),
             notes: notes(iteration.notes),
             left_off,
             summary: finished.map(|finished| text(&finished.summary)).unwrap_or_default(),
@@ -187,7 +187,7 @@ impl IterationReport {
 
 impl ClaimSummary {
     fn of(gate: &GateView, baseline: &[CheckResult]) -> Self {
-        let (judgement, why) = judgement(gate.result.as_ref());
+        let (outcome, why) = claim_outcome(gate.result.as_ref());
         Self {
             at: gate.at,
             by: gate.claim.clone(),
@@ -203,7 +203,7 @@ impl ClaimSummary {
             reason: text(&gate.reason),
             missing: first(&gate.missing, |missing| line(missing)),
             more_missing: beyond(&gate.missing),
-            judgement,
+            outcome,
             why: why.map(text).unwrap_or_default(),
         }
     }
@@ -248,7 +248,7 @@ fn parameters(started: &RunStarted, models: &Bounded<String>) -> RunParameters {
     }
 }
 
-fn verdict(state: State, outcome: Option<&Outcome>, is_rehearsal: bool) -> ReportStatus {
+fn report_status(state: State, outcome: Option<&Outcome>, is_rehearsal: bool) -> ReportStatus {
     match (outcome, state) {
         (Some(_), _) if is_rehearsal => ReportStatus::Rehearsed,
         (Some(Outcome::Completed { proof: Proof::Checks, .. }), _) => ReportStatus::Verified,
@@ -268,33 +268,19 @@ fn status(iteration: &IterationHistory, state: State) -> IterationStatus {
             State::Crashed | State::Ended | State::Unknown => IterationStatus::Interrupted,
         };
     };
-    match finished.result {
-        IterationResult::Failed { .. } => return IterationStatus::Failed,
-        IterationResult::Interrupted => return IterationStatus::Interrupted,
-        IterationResult::Done => {}
-    }
-    // The claim may be decided after the iteration has ended.
     let claim = iteration.claims.listed.last();
-    match (claim.and_then(|claim| claim.result.as_ref()), finished.progress) {
-        (Some(GateResult::Passed { .. }), _) => IterationStatus::Accepted,
-        (Some(_), _) => IterationStatus::Rejected,
-        (None, Progress::Work) => IterationStatus::Work,
-        (None, Progress::Excused) => IterationStatus::Excused,
-        (None, Progress::Uncounted) if finished.files_changed > 0 || finished.commits > 0 => {
-            IterationStatus::Work
-        }
-        (None, Progress::Idle | Progress::Uncounted) => IterationStatus::Idle,
-    }
+    IterationStatus::of(finished, claim.and_then(|claim| claim.result.as_ref()))
 }
 
 /// Returns the gate's decision, and the recorded reason for it.
-fn judgement(result: Option<&GateResult>) -> (ClaimOutcome, Option<&str>) {
+fn claim_outcome(result: Option<&GateResult>) -> (ClaimOutcome, Option<&str>) {
     match result {
         None => (ClaimOutcome::Open, None),
         Some(GateResult::Passed { proof: Proof::Checks }) => (ClaimOutcome::Verified, None),
         Some(GateResult::Passed { proof: Proof::Model }) => (ClaimOutcome::Judged, None),
         Some(GateResult::Passed { proof: Proof::None }) => (ClaimOutcome::NotVerified, None),
-        Some(GateResult::Rejected { why, .. }) => (ClaimOutcome::Rejected, Some(why)),
+        Some(GateResult::Rejected { why }) => (ClaimOutcome::Rejected, Some(why)),
+        Some(GateResult::Impossible { why }) => (ClaimOutcome::Impossible, Some(why)),
         Some(GateResult::Inconclusive { why }) => (ClaimOutcome::Inconclusive, Some(why)),
         Some(GateResult::Unaffordable { .. }) => (ClaimOutcome::Unaffordable, None),
     }
@@ -304,7 +290,9 @@ fn accepted(totals: &Totals, iterations: &[IterationReport]) -> AcceptedWork {
     let counted = |iteration: &&IterationReport| match iteration.status {
         IterationStatus::Work | IterationStatus::Accepted => true,
         IterationStatus::Rejected
-        | IterationStatus::Excused
+        | IterationStatus::Unverified
+        | IterationStatus::Impossible
+        | IterationStatus::WorkReported
         | IterationStatus::Idle
         | IterationStatus::Failed
         | IterationStatus::Interrupted

@@ -14,7 +14,7 @@ mod timeline;
 pub(super) use bars::{Bar, BarChart, BarPart, bars};
 pub(super) use timeline::timeline;
 
-use super::IterationStatus;
+use crate::results::IterationStatus;
 
 /// Appends formatted text to a drawing.
 macro_rules! put {
@@ -37,10 +37,12 @@ fn length(count: u64) -> f64 {
 /// The CSS class for the status of an iteration.
 pub(super) fn status_class(status: IterationStatus) -> &'static str {
     match status {
-        IterationStatus::Accepted => "believed",
-        IterationStatus::Rejected => "rejected",
+        IterationStatus::Accepted => "accepted",
+        IterationStatus::Rejected | IterationStatus::Unverified | IterationStatus::Impossible => {
+            "rejected"
+        }
         IterationStatus::Work => "work",
-        IterationStatus::Excused => "excused",
+        IterationStatus::WorkReported => "work-reported",
         IterationStatus::Idle => "idle",
         IterationStatus::Failed => "failed",
         IterationStatus::Interrupted => "interrupted",

@@ -23,7 +23,8 @@ pub(super) fn figures(iteration: &IterationReport) -> OwnText {
     let parts = phrases::changes(*files_changed, *commits)
         .chain(retries)
         .chain([cost(*cost_usd, *estimated_usd)])
-        .chain(iteration.duration.map(human));
+        .chain(iteration.duration.map(human))
+        .chain(iteration.checks.map(|checks| phrases::failing(checks.failing)));
     OwnText(parts.collect::<Vec<_>>().join(", "))
 }
 
@@ -34,11 +35,7 @@ pub(super) fn cost(cost: Usd, estimated: Usd) -> String {
 
 /// The cost of a process.
 pub(super) fn charged(cost: Usd, figure: Option<CostSource>) -> OwnText {
-    OwnText(match figure {
-        Some(CostSource::Estimated) => format!("about {cost}"),
-        Some(CostSource::Reported) => cost.to_string(),
-        None => NOTHING.to_owned(),
-    })
+    OwnText(figure.map_or_else(|| NOTHING.to_owned(), |figure| phrases::cost(cost, figure)))
 }
 
 /// The cost per accepted change.

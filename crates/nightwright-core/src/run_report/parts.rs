@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::event::VerdictKind;
 use crate::input::{Changes, CheckVerdict, TamperFinding};
+use crate::results::ClaimOutcome;
 use crate::settings::EvidenceKind;
 use crate::test_counts::TestCounts;
 use crate::units::millis;
@@ -26,7 +27,7 @@ pub struct ClaimSummary {
     pub checks: Vec<CheckSummary>,
     /// Number of checks beyond those listed.
     pub more_checks: u32,
-    /// Signs of tampering in the changes.
+    /// Findings of the tamper inspection in the changes.
     pub findings: Vec<TamperFinding>,
     /// Number of findings beyond those listed.
     pub more_findings: u32,
@@ -41,34 +42,16 @@ pub struct ClaimSummary {
     /// Number of missing items beyond those listed.
     pub more_missing: u32,
     /// The gate's decision on the claim.
-    pub judgement: ClaimOutcome,
+    pub outcome: ClaimOutcome,
     /// The reason for the gate's decision.
     pub why: String,
-}
-
-/// The gate's decision on a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClaimOutcome {
-    /// The gate has not decided yet.
-    Open,
-    /// Accepted, and confirmed by checks.
-    Verified,
-    /// Accepted by a model.
-    Judged,
-    /// Accepted on the agent's claim alone.
-    NotVerified,
-    Rejected,
-    /// The gate could neither accept nor reject the claim.
-    Inconclusive,
-    /// The remaining budget did not suffice for the required model call.
-    Unaffordable,
 }
 
 /// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckSummary {
     pub command: String,
+    #[serde(rename = "result")]
     pub verdict: CheckVerdict,
     /// Number of tests that the check ran, if its output states it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@ use self::sample_run::SampleRun;
 use super::*;
 use crate::event::{Event, IterationEvent, IterationResult, NoteEvent, Record, RunEvent, samples};
 use crate::outcome::Outcome;
+use crate::results::ClaimOutcome;
 use crate::run_view::RunView;
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ fn count_of(page: &str, what: &str) -> usize {
 #[test]
 fn a_verified_run_says_so_first() {
     let report = told(&sample(6).records(), false);
-    assert_eq!((report.state, report.verdict), (State::Ended, ReportStatus::Verified));
+    assert_eq!((report.state, report.status), (State::Ended, ReportStatus::Verified));
     let markdown = report.markdown();
     assert!(
         markdown.starts_with("# migrate-api\n\n**Completed and verified.** Task completed"),
@@ -77,7 +78,7 @@ fn a_rejected_claim_keeps_its_reason_and_what_is_missing() {
     let fates: Vec<_> = report.iterations.iter().map(|iteration| iteration.status).collect();
     assert_eq!(fates[4..], [IterationStatus::Rejected, IterationStatus::Accepted]);
     let claim = &report.iterations[4].claims[0];
-    assert_eq!(claim.judgement, ClaimOutcome::Rejected);
+    assert_eq!(claim.outcome, ClaimOutcome::Rejected);
     assert_eq!(claim.missing, ["src/webhooks.rs uses `old::Router` in two places"]);
     for page in [report.markdown(), report.html()] {
         assert!(page.contains("handlers of the webhooks still import the old router"), "{page}");
@@ -115,17 +116,17 @@ fn where_nothing_was_accepted_no_price_is_made_up() {
 }
 
 #[test]
-fn a_live_run_and_an_interrupted_one_are_distinguished() {
+fn an_active_run_and_an_interrupted_one_are_distinguished() {
     let records = sample(6).records();
     let half = &records[..8];
     let live = told(half, true);
-    assert_eq!((live.state, live.verdict), (State::Running, ReportStatus::Running));
+    assert_eq!((live.state, live.status), (State::Running, ReportStatus::Running));
     assert_eq!(live.iterations.last().unwrap().status, IterationStatus::Running);
     assert!(live.html().contains("The run is still in progress"));
     let gone = told(half, false);
-    assert_eq!((gone.state, gone.verdict), (State::Crashed, ReportStatus::Crashed));
+    assert_eq!((gone.state, gone.status), (State::Crashed, ReportStatus::Crashed));
     assert_eq!(gone.iterations.last().unwrap().status, IterationStatus::Interrupted);
-    assert!(gone.markdown().contains("The process of the run is gone"));
+    assert!(gone.markdown().contains("The run crashed."));
 }
 
 #[test]
@@ -197,7 +198,7 @@ fn a_failed_iteration_says_what_went_wrong() {
         }
     }
     let report = told(&records, false);
-    assert_eq!(report.verdict, ReportStatus::NotDone);
+    assert_eq!(report.status, ReportStatus::NotDone);
     assert_eq!(report.iterations[0].status, IterationStatus::Failed);
     assert!(report.html().contains("<h4>Error</h4><p class=\"words\">the disk is full</p>"));
     assert!(report.markdown().contains("failed, "), "{}", report.markdown());

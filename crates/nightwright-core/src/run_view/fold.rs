@@ -7,16 +7,18 @@ use super::{
     Activity, CurrentIteration, FinalOutcome, GateView, MAX_BLOCKERS, RECENT, RECENT_WARNINGS,
     RunFacts, RunView,
 };
+use crate::baseline::{BaselineStatus, status};
 use crate::event::{
     AgentFacts, AttemptEvent, CallEvent, Continuation, Event, GateEvent, IterationEvent,
     IterationFinished, IterationResult, NoteEvent, OperatorEvent, Progress, Record, RunEvent,
     RunStarted, WaitEvent,
 };
-use crate::input::{CheckPurpose, TaskProgress, WorkspaceMark};
+use crate::failing::{Change, Failing};
+use crate::input::{CheckPurpose, CheckResult, CheckVerdict, TaskProgress, WorkspaceMark};
 use crate::permissions::denial::DeniedCommand;
 use crate::phrases;
 use crate::settings::{SettingChange, Settings};
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 
 impl RunView {
     pub(super) fn fold(&mut self, record: &Record) {
@@ -84,7 +86,10 @@ impl RunView {
             }
             AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
                 let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
-                self.denied.push(DeniedCommand { tool, command, rule });
+                let denied = DeniedCommand { tool, command, rule };
+                if !self.denied.contains(&denied) {
+                    self.denied.push(denied);
+                }
             }
             _ => {}
         }
@@ -126,16 +131,31 @@ impl RunView {
             GateEvent::ChecksStarted { purpose, commands } => {
                 self.doing = Activity::Checking;
                 match purpose {
-                    CheckPurpose::Baseline => self.baseline.clone_from(commands),
+                    CheckPurpose::Baseline | CheckPurpose::Progress => {
+                        self.other_checks.clone_from(commands);
+                    }
                     CheckPurpose::Gate => self.at_gate(|gate| gate.commands.clone_from(commands)),
                 }
             }
-            GateEvent::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => {
-                self.doing = Activity::Starting;
-                self.baseline.clear();
+            GateEvent::ChecksFinished {
+                purpose: purpose @ (CheckPurpose::Baseline | CheckPurpose::Progress),
+                results,
+                ..
+            } => {
+                self.doing = match purpose {
+                    CheckPurpose::Baseline => Activity::Starting,
+                    CheckPurpose::Progress | CheckPurpose::Gate => Activity::Checking,
+                };
+                self.other_checks.clear();
+                self.measured(results, *purpose);
             }
-            GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+            GateEvent::ChecksFinished {
+                purpose: CheckPurpose::Gate, results, reused_from, ..
+            } => {
                 self.at_gate(|gate| gate.checks.clone_from(results));
+                if reused_from.is_none() {
+                    self.measured(results, CheckPurpose::Gate);
+                }
             }
             GateEvent::ChangesInspected { findings, changes } => self.at_gate(|gate| {
                 gate.inspected = true;
@@ -172,6 +192,20 @@ impl RunView {
             }
             _ => {}
         }
+    }
+
+    /// Adds results of the checks that were measured now. A baseline counts only if each check had
+    /// a result.
+    fn measured(&mut self, results: &[CheckResult], purpose: CheckPurpose) {
+        let is_usable = |result: &CheckResult| status(result) != BaselineStatus::Unknown;
+        if purpose == CheckPurpose::Baseline && !results.iter().all(is_usable) {
+            return;
+        }
+        if let Some(failing) = Failing::of(results) {
+            self.failing.add(failing);
+        }
+        let flaky = results.iter().filter(|result| result.verdict == CheckVerdict::Flaky);
+        self.flaky.extend(flaky.map(|result| result.command.clone()));
     }
 
     fn warned(&mut self, text: String) {
@@ -227,6 +261,7 @@ impl RunView {
             project: project.to_owned(),
             git_head: git_head.map(str::to_owned),
             idle_limit: settings.progress.threshold,
+            no_gain_limit: settings.progress.no_gain,
         });
     }
 
@@ -240,7 +275,7 @@ impl RunView {
     fn run_continued(&mut self, why: Continuation) {
         self.stop = None;
         self.earlier_warnings = self.warnings;
-        self.baseline.clear();
+        self.other_checks.clear();
         if self.gate.as_ref().is_some_and(|gate| gate.result.is_none()) {
             self.gate = None;
         }
@@ -255,6 +290,7 @@ impl RunView {
                 self.doing = Activity::Between;
                 self.finished = None;
                 self.idle = 0;
+                self.without_gain = 0;
                 // Blockers that still apply are reported again.
                 self.blockers.clear();
                 self.more_blockers = 0;
@@ -301,12 +337,21 @@ impl RunView {
                 while self.recent.len() > RECENT {
                     self.recent.pop_front();
                 }
+                if let Some(checks) = finished.checks {
+                    let gained = matches!(checks.change, Some(Change::First | Change::Better));
+                    let counts = checks.change.is_some() || self.without_gain > 0;
+                    if gained || checks.failing.checks == 0 {
+                        self.without_gain = 0;
+                    } else if counts {
+                        self.without_gain = self.without_gain.saturating_add(1);
+                    }
+                }
                 match finished.progress {
                     Progress::Work => self.idle = 0,
                     Progress::Idle if finished.blockers.is_empty() => {
                         self.idle = self.idle.saturating_add(1);
                     }
-                    Progress::Idle | Progress::Excused | Progress::Uncounted => {}
+                    Progress::Idle | Progress::WorkReported | Progress::Uncounted => {}
                 }
             }
             IterationResult::Failed { .. } | IterationResult::Interrupted => {}

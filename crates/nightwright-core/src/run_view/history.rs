@@ -22,7 +22,7 @@ use crate::event::{
 };
 use crate::input::{CheckPurpose, CheckResult};
 use crate::phrases;
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 use crate::units::{AttemptId, CallId, Iteration, Tokens, Usd, millis};
 
 /// Maximum length of each list of an iteration.

@@ -72,12 +72,12 @@ impl RunView {
     ) -> Vec<NextStep> {
         match (liveness, unread) {
             (Liveness::Running, _) if self.activity() == Activity::Paused || self.paused => {
-                vec![NextStep::command("end the pause", format!("nightwright resume {run}"))]
+                vec![NextStep::command("resume the run", format!("nightwright resume {run}"))]
             }
             (Liveness::Running, _) => vec![
                 NextStep::command("follow its log", format!("nightwright log -f {run}")),
                 NextStep::command(
-                    "say something to the agent",
+                    "send a message to the agent",
                     format!("nightwright tell {run} \"TEXT\""),
                 ),
                 NextStep::command(
@@ -90,16 +90,16 @@ impl RunView {
             }
             (_, Some(JournalBreak::Damaged { .. })) | (Liveness::Unknown, None) => vec![
                 NextStep::command(
-                    "the log may have what the journal has lost",
+                    "read the log: it may contain events that the journal lacks",
                     format!("nightwright log {run}"),
                 ),
                 NextStep::text(
-                    "the run cannot be resumed: review the changes, then start a new one",
+                    "review the changes, then start a new run: this one cannot be resumed",
                 ),
             ],
             (Liveness::Crashed, None) if self.is_only_the_gate() => self.summary(run).next,
             (Liveness::Crashed, None) => vec![NextStep::command(
-                "its process is gone: continue",
+                "resume the crashed run",
                 format!("nightwright resume {run}"),
             )],
             // A rehearsal leaves no work to review or commit, and higher limits would not change

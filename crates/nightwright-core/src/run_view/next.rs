@@ -93,7 +93,7 @@ impl RunView {
         }
         let resume = self.resume_command(run);
         let Some(finished) = &self.finished else {
-            return vec![NextStep::command("if its process is gone, continue", resume)];
+            return vec![NextStep::command("if the run crashed, resume it", resume)];
         };
         let then =
             |first: &str| vec![NextStep::command(format!("{first}, then continue"), &*resume)];
@@ -101,7 +101,13 @@ impl RunView {
         match &finished.outcome {
             Outcome::Completed { proof: Proof::Checks, .. } => vec![report],
             Outcome::Completed { proof: Proof::Model | Proof::None, unchecked } => {
-                vec![report, NextStep::text(next_check(*unchecked))]
+                match next_check(*unchecked) {
+                    Some(check) => vec![report, NextStep::text(check)],
+                    None => vec![NextStep::command(
+                        "review the plan, then implement it",
+                        "nightwright build",
+                    )],
+                }
             }
             Outcome::MaxIterations { .. }
             | Outcome::MaxCost { .. }
@@ -117,6 +123,12 @@ impl RunView {
                     None => then("provide what the agent needs"),
                 }
             }
+            Outcome::Impossible { .. } => {
+                vec![
+                    report,
+                    NextStep::command("change the task or its checks, then continue", resume),
+                ]
+            }
             Outcome::Unverified { .. } => {
                 self.or_allow(then("fix what the verification found"), &resume)
             }
@@ -124,7 +136,7 @@ impl RunView {
                 vec![NextStep::command("continue where it stopped", resume)]
             }
             Outcome::Failed { .. } => self.or_allow(then("fix the cause of the failure"), &resume),
-            Outcome::ConsecutiveErrors { .. } => vec![NextStep::command("try again", resume)],
+            Outcome::ConsecutiveErrors { .. } => vec![NextStep::command("retry", resume)],
             Outcome::AllIterationsFailed { .. } => then("fix the cause of the failures"),
             Outcome::Auth { why } => then(&self.access(why)),
             Outcome::BadAgent { why } => {
@@ -221,12 +233,14 @@ impl RunView {
     ) -> Option<NextStep> {
         let mut open = self.open_rules(which);
         let needed = open.len();
-        // The rule `Bash` allows every command, so it must not hide among harmless rules.
+        // The rule `Bash` allows every command, so it must not hide among harmless rules. Nor do
+        // rules for commands that change more than the project: the person reads those one by one.
         let every = open.remove("Bash") && open.is_empty();
         if every {
             let rule = format!("{resume} --allowed-tools {}", denial::quoted("Bash"));
             return Some(NextStep::command("allow every command and continue", rule));
         }
+        open.retain(|rule| !denial::is_far_reaching(rule));
         let mut options = String::new();
         let mut given = 0;
         for rule in &open {
@@ -240,8 +254,8 @@ impl RunView {
             "allow what was denied and continue".to_owned()
         } else {
             format!(
-                "allow {given} of {needed} denied commands and continue (`agent.allowed_tools` can \
-                 allow the others)"
+                "allow {given} of {needed} denied commands and continue (`nightwright status` shows \
+                 how to allow the others)"
             )
         };
         (given > 0).then(|| NextStep::command(text, format!("{resume}{options}")))
@@ -379,15 +393,16 @@ fn is_command(rule: &str) -> bool {
     rule.starts_with("Bash(")
 }
 
-/// Suggests how to verify the next run.
-fn next_check(unchecked: Option<Unchecked>) -> &'static str {
+/// Suggests how to verify the next run; `None` after a plan.
+fn next_check(unchecked: Option<Unchecked>) -> Option<&'static str> {
     match unchecked {
         Some(Unchecked::NoChecks) | None => {
-            "no check covers them: give the next run one with --verify"
+            Some("no check covers them: give the next run one with --verify")
         }
         Some(Unchecked::PassedBefore | Unchecked::UnknownBefore) => {
-            "give the next run a check that fails until the work is done, with --verify"
+            Some("give the next run a check that fails until the work is done, with --verify")
         }
+        Some(Unchecked::Plan) => None,
     }
 }
 
@@ -404,7 +419,7 @@ mod tests {
             "review the changes: `git diff 41ead9c012`"
         );
         assert_eq!(step().within_report(None).markdown(), "review the changes");
-        let other = NextStep::command("try again", "nightwright resume R");
+        let other = NextStep::command("retry", "nightwright resume R");
         assert_eq!(other.clone().within_report(Some(head)), other);
     }
 

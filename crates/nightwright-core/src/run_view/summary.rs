@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::{GateView, NextStep, RunView};
-use crate::event::{GateResult, Spend, Totals, VerdictKind};
+use crate::event::{GateResult, Spend, Totals};
 use crate::outcome::{Outcome, Proof, Tone};
 use crate::permissions::denial::DeniedCommand;
 use crate::phrases;
-use crate::units::{Iteration, RunId, Tokens, Usd};
+use crate::results::Verification;
+use crate::units::{RunId, Tokens, Usd};
 
 /// The final summary of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub struct Summary {
     /// Time spent waiting for limits.
     pub waited: Duration,
     pub cost: Usd,
-    /// Whether the agent is a script, so that the cost was not really spent.
+    /// Whether this is a rehearsal, so that the cost was not really spent.
     pub is_rehearsal: bool,
     /// The estimated part of the cost.
     pub estimated: Usd,
@@ -54,36 +55,6 @@ pub struct PurposeSpend {
     /// The unit that is counted: `attempt` or `call`.
     pub unit: &'static str,
     pub spend: Spend,
-}
-
-/// The result of the last completion claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verification {
-    /// There was no claim, or its gate did not finish.
-    NoClaim,
-    /// The claim is confirmed by checks.
-    Verified {
-        /// The checks that passed.
-        commands: Vec<String>,
-        /// The verdict of a model, if one was called.
-        verdict: Option<VerdictKind>,
-    },
-    /// A model accepted the claim; passing checks do not prove it.
-    Judged {
-        /// Checks that also passed before the run, or whose earlier result is unknown.
-        commands: Vec<String>,
-    },
-    /// The claim was accepted without any proof.
-    NotVerified {
-        /// Checks that also passed before the run, or whose earlier result is unknown.
-        commands: Vec<String>,
-    },
-    /// The gate did not accept the claim.
-    NotAccepted {
-        /// The iteration that made the claim.
-        iteration: Iteration,
-        why: String,
-    },
 }
 
 impl RunView {
@@ -140,9 +111,9 @@ impl RunView {
                     Proof::None => Verification::NotVerified { commands },
                 }
             }
-            GateResult::Rejected { why, .. } | GateResult::Inconclusive { why } => {
-                not_accepted(why)
-            }
+            GateResult::Rejected { why } | GateResult::Inconclusive { why } => not_accepted(why),
+            // The outcome says it.
+            GateResult::Impossible { .. } => Verification::NoClaim,
             GateResult::Unaffordable { .. } => not_accepted(phrases::NO_BUDGET_FOR_VERDICT),
         }
     }

@@ -13,8 +13,8 @@ use crate::input::{CheckPurpose, CheckVerdict, WorkspaceMark};
 use crate::machine::ledger::Ledger;
 use crate::outcome::Proof;
 use crate::settings::{ChangeSource, SettingChange, Settings};
+use crate::stream::news::AttemptReport;
 use crate::stream::outcome::AttemptOutcome;
-use crate::stream::report::AttemptReport;
 use crate::units::{CallId, Fingerprint, RunId, Tokens, Usd};
 
 /// A run built event by event, one second apart, all of it working time.
@@ -175,6 +175,7 @@ fn finished(
     seconds: u64,
 ) -> IterationFinished {
     IterationFinished {
+        checks: None,
         iteration: Iteration(number),
         result,
         ends: None,
@@ -368,7 +369,7 @@ fn a_resumed_run_has_not_ended() {
 
 #[test]
 fn warnings_and_blockers_are_kept() {
-    let blocker = Blocker { key: "k".to_owned(), text: "a password".to_owned() };
+    let blocker = Blocker::new("k", "a password");
     let story = ViewStory::begun()
         .then(NoteEvent::Warning { text: "odd".to_owned() })
         .then(NoteEvent::HookFailed { hook: "finished".to_owned(), why: "exit 9".to_owned() })
@@ -382,7 +383,7 @@ fn ten_thousand_iterations_take_no_more_memory_than_ten() {
     let size = |iterations| {
         let mut story = ViewStory::begun();
         for number in 1..=iterations {
-            let rejected = GateResult::Rejected { why: "no".to_owned(), failure: None };
+            let rejected = GateResult::Rejected { why: "no".to_owned() };
             story = story
                 .iteration(number)
                 .attempt(number)

@@ -126,6 +126,14 @@ impl SettingChange {
         self.key().starts_with("limits.")
     }
 
+    /// Whether the change affects what the agent may do.
+    pub fn is_permission(&self) -> bool {
+        matches!(
+            self,
+            Self::Permissions { .. } | Self::AllowedTools { .. } | Self::DisallowedTools { .. }
+        )
+    }
+
     /// The change in one line: `agent.permissions: edits -> usual`. Of a list of rules, it names
     /// only those that were added or removed.
     pub fn sentence(&self) -> String {

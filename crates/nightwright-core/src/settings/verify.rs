@@ -26,6 +26,8 @@ pub struct Verify {
     #[serde(with = "millis::option")]
     #[schemars(with = "Option<u64>")]
     pub baseline: Option<Duration>,
+    /// When the commands run after an iteration that claims nothing.
+    pub every: Every,
     /// Whether a failed command runs a second time.
     pub rerun: Rerun,
     /// The consequence of findings of the tamper inspection.
@@ -51,6 +53,7 @@ impl Default for Verify {
             pass_environment: Vec::new(),
             timeout: Duration::from_mins(10),
             baseline: Some(Duration::from_mins(5)),
+            every: Every::Auto,
             rerun: Rerun::Once,
             tamper: Tamper::Warn,
             model: VerdictMode::Auto,
@@ -106,6 +109,19 @@ impl Depth {
             Self::Deep => Duration::from_mins(10),
         }
     }
+}
+
+/// When the checks run after an iteration that changed something and claims nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Every {
+    /// After each iteration if they take at most two minutes; less often if they are slower, so that
+    /// they take less than a fifth of the time at work.
+    Auto,
+    /// After each iteration, however slow they are.
+    Always,
+    /// Never: they run only for a claim.
+    Claim,
 }
 
 /// Whether a failed check runs a second time.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::report::{QuotaNews, Ready};
+use super::news::{QuotaNews, Ready};
 use crate::units::{Tokens, Usd};
 
 /// A message and its sender.

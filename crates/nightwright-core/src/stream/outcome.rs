@@ -13,9 +13,9 @@ use crate::outcome::Outcome;
 pub enum AttemptOutcome {
     /// The agent finished by itself.
     Finished,
-    /// The agent used up its turns.
+    /// The agent reached its turn limit.
     TurnLimit,
-    /// The attempt used up its share of the run's cost, tokens or time.
+    /// The attempt reached its part of the run's cost, tokens or time.
     AttemptBudget,
     /// The account reached its usage limit.
     UsageLimited {
@@ -120,11 +120,11 @@ pub enum ProcessExit {
 pub enum Deadline {
     /// The agent never reported that it was ready.
     Start,
-    /// The agent printed nothing for too long.
+    /// The agent timed out without output.
     Idle,
-    /// One tool call took too long.
+    /// One tool call timed out.
     Tool,
-    /// The whole attempt took too long.
+    /// The whole attempt timed out.
     Attempt,
 }
 
@@ -136,7 +136,7 @@ pub enum CancelReason {
     Deadline(Deadline),
     /// The agent gave its result and did not exit. The result counts.
     AfterResult,
-    /// The attempt used up its share of the run's time or tokens.
+    /// The attempt reached its part of the run's time or tokens.
     Limit,
     /// The provider refused the login; the agent would only keep retrying.
     Auth,
@@ -281,18 +281,18 @@ impl AttemptOutcome {
     pub fn sentence(&self) -> String {
         match self {
             Self::Finished => "finished".to_owned(),
-            Self::TurnLimit => "used up its turns".to_owned(),
-            Self::AttemptBudget => "used up its share of the limits".to_owned(),
+            Self::TurnLimit => "reached its turn limit".to_owned(),
+            Self::AttemptBudget => "reached its part of the remaining budget".to_owned(),
             Self::UsageLimited { until: Some(until) } => format!("usage limit until {until}"),
             Self::UsageLimited { until: None } => "usage limit".to_owned(),
             Self::RateLimited => "rate limited".to_owned(),
             Self::Overloaded => "the provider is overloaded".to_owned(),
-            Self::Network => "the provider could not be reached".to_owned(),
+            Self::Network => "cannot reach the provider".to_owned(),
             Self::TimedOut { which } => match which {
-                Deadline::Start => "was not ready in time".to_owned(),
-                Deadline::Idle => "printed nothing for too long".to_owned(),
-                Deadline::Tool => "one tool call took too long".to_owned(),
-                Deadline::Attempt => "took too long".to_owned(),
+                Deadline::Start => "timed out before it was ready".to_owned(),
+                Deadline::Idle => "timed out without output".to_owned(),
+                Deadline::Tool => "timed out in a tool call".to_owned(),
+                Deadline::Attempt => "timed out".to_owned(),
             },
             Self::Crashed { how: ProcessExit::Code(code) } => {
                 format!("exited with {code}, no result")
@@ -305,7 +305,7 @@ impl AttemptOutcome {
             Self::BadStart { why } => format!("did not start: {why}"),
             Self::NotStarted { why } => format!("was not started: {why}"),
             Self::PromptTooLong => "the prompt is too long".to_owned(),
-            Self::ContextFull => "its context filled up repeatedly".to_owned(),
+            Self::ContextFull => "its context overflowed repeatedly".to_owned(),
             Self::BadRequest { why } => format!("the request was rejected: {why}"),
             Self::ModelNotFound { why } => format!("no such model: {why}"),
             Self::Refused => "the model declined".to_owned(),
@@ -318,7 +318,7 @@ impl AttemptOutcome {
                     "took the prompt for a slash command and asked no model".to_owned()
                 }
             },
-            Self::Lost => "lost with an earlier nightwright process".to_owned(),
+            Self::Lost => "lost: nightwright crashed during the attempt".to_owned(),
         }
     }
 }

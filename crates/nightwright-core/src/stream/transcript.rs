@@ -13,14 +13,14 @@ use super::message::{
     AgentMessage, DeniedCall, ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts, TextPart,
     UsageAt,
 };
-use super::outcome::{AttemptOutcome, CancelReason, Consequence, ProcessExit};
-use super::report::{
-    AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, StreamFacts, TextEvidence,
-    TurnEnd, WatchdogFinding,
+use super::news::{
+    AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, StatedDecision, StreamFacts,
+    TextEvidence, TurnEnd, WatchdogFinding,
 };
+use super::outcome::{AttemptOutcome, CancelReason, Consequence, ProcessExit};
 use super::verdict::verdict;
 use crate::event::CallPurpose;
-use crate::evidence::{self, blockers};
+use crate::evidence::{self, blockers, decisions};
 use crate::permissions::denial::Denial;
 use crate::settings::Completion;
 use last_text::{LastText, TEXT_MAX, end_of};
@@ -128,6 +128,8 @@ pub struct Transcript {
     before: Option<QueuedTurn>,
     /// The blockers named in any message: an attempt that is cut off has no last one.
     blockers: Vec<Blocker>,
+    /// The decisions reported in any message.
+    decisions: Vec<StatedDecision>,
 }
 
 /// A turn that ended while a message was waiting.
@@ -170,6 +172,7 @@ impl Transcript {
             queued: None,
             before: None,
             blockers: Vec::new(),
+            decisions: Vec::new(),
         }
     }
 
@@ -309,6 +312,7 @@ impl Transcript {
                 match self.dialect.text_shape() {
                     TextShape::Messages => {
                         blockers::collect(&text, &mut self.blockers);
+                        decisions::collect(&text, &mut self.decisions);
                         self.last_text.replace(&text);
                     }
                     TextShape::OneText => self.last_text.append(&text),
@@ -316,18 +320,15 @@ impl Transcript {
             }
             MessageKind::ToolCall { id, name, input } => {
                 let is_main = owner.is_main();
-                let subject = self.dialect.subject_of(input);
-                let is_new = self.tools.begin(mono, &id, (&name, subject), CallOwner::new(owner));
-                if is_new && let Some(path) = self.dialect.edited_file(&name, input) {
-                    self.tools.note_edit(path);
-                }
-                if is_main && is_new {
-                    self.watch(|rhythm| rhythm.call(&name, input), tell);
+                let is_new = self.tool_called(mono, owner, (&id, &name, input));
+                if is_new && is_main {
+                    self.watch(|rhythm| rhythm.call(&id, &name, input), tell);
                 }
             }
-            MessageKind::ToolResult { id, status: went, content: _ } => {
+            MessageKind::ToolResult { id, status: went, content } => {
                 let name = self.tools.end(&id, went).unwrap_or_default();
                 if owner.is_main() {
+                    self.watch(|rhythm| rhythm.content(&id, went, content), tell);
                     self.watch(|rhythm| rhythm.result(&id, &name, went), tell);
                 }
             }
@@ -338,18 +339,11 @@ impl Transcript {
             MessageKind::ApiRetry { status, .. } => self.retry(status, tell),
             MessageKind::RateLimit(limit) => self.limited(limit, tell),
             MessageKind::Denied { tool, id, why } => {
-                self.loop_detector.denied(&id);
-                let input = self.tools.subject(&id).unwrap_or_default().to_owned();
-                let why = why[..why.floor_char_boundary(REASON_MAX.min(why.len()))].to_owned();
-                self.deny(&id, Denial { tool: tool.into_owned(), input, why }, tell);
+                let denial = self.denial(tool.into_owned(), &id, &why);
+                self.deny(&id, denial, tell);
             }
             MessageKind::Usage { when, id, model, tokens } => {
-                if when == UsageAt::Start && owner == Owner::Main {
-                    self.turn_state.begin_turn();
-                    self.tools.main_is_running();
-                }
-                let seen = MessageUsage { owner: &owner, when, id: &id, model: &model, tokens };
-                self.spend.message(self.dialect, seen);
+                self.used(MessageUsage { owner: &owner, when, id: &id, model: &model, tokens });
             }
             MessageKind::SyntheticError(error) if owner.is_main() => self.error = Some(error),
             MessageKind::Result(result) => self.turn_ended(*result, tell),
@@ -361,6 +355,38 @@ impl Transcript {
             | MessageKind::Compaction
             | MessageKind::Other { .. } => {}
         }
+    }
+
+    /// Notes a tool call, of which the id, the tool and the input are known. Returns whether it is
+    /// new.
+    fn tool_called(
+        &mut self,
+        mono: Duration,
+        owner: Owner<'_>,
+        (id, name, input): (&str, &str, &str),
+    ) -> bool {
+        let subject = self.dialect.subject_of(input);
+        let is_new = self.tools.begin(mono, id, (name, subject), CallOwner::new(owner));
+        if is_new && let Some(path) = self.dialect.edited_file(name, input) {
+            self.tools.note_edit(path);
+        }
+        is_new
+    }
+
+    /// Describes the denial of a tool call, which is no sign of a loop.
+    fn denial(&mut self, tool: String, id: &str, why: &str) -> Denial {
+        self.loop_detector.denied(id);
+        let input = self.tools.subject(id).unwrap_or_default().to_owned();
+        let why = why[..why.floor_char_boundary(REASON_MAX.min(why.len()))].to_owned();
+        Denial { tool, input, why }
+    }
+
+    fn used(&mut self, usage: MessageUsage<'_>) {
+        if usage.when == UsageAt::Start && *usage.owner == Owner::Main {
+            self.turn_state.begin_turn();
+            self.tools.main_is_running();
+        }
+        self.spend.message(self.dialect, usage);
     }
 
     /// Runs loop detection. Calls are short and cannot be answered, so they are not watched.
@@ -512,14 +538,17 @@ impl Transcript {
         };
         if self.purpose.is_some() || cut == Some(CancelReason::StopNow) {
             words.blockers.clear();
+            words.decisions.clear();
             return words;
         }
-        let mut heard = self.blockers.clone();
+        let (mut heard, mut decided) = (self.blockers.clone(), self.decisions.clone());
         if self.dialect.text_shape() == TextShape::OneText {
             blockers::collect(self.last_text.as_str(), &mut heard);
+            decisions::collect(self.last_text.as_str(), &mut decided);
         }
         blockers::add(std::mem::take(&mut words.blockers), &mut heard);
-        TextEvidence { blockers: heard, ..words }
+        decisions::add(std::mem::take(&mut words.decisions), &mut decided);
+        TextEvidence { blockers: heard, decisions: decided, ..words }
     }
 
     fn answer(&self, outcome: &AttemptOutcome, text: &str) -> Option<Answer> {

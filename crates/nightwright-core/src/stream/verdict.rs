@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::report::Verdict;
+use super::news::Verdict;
 
 /// The JSON Schema of an answer that is a verdict.
 pub const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"type":"string","enum":["yes","no"]},"reason":{"type":"string"},"missing":{"type":"array","items":{"type":"string"}}},"required":["verdict","reason","missing"],"additionalProperties":false}"#;

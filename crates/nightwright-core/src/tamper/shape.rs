@@ -67,7 +67,7 @@ impl<'a> BlockStructure<'a> {
     pub(super) fn next_braces(&self, from: usize) -> Option<Range<usize>> {
         let index = self.braces.partition_point(|(open, _)| *open < from);
         let (open, close) = *self.braces.get(index)?;
-        // Where it matters, the text in between is short.
+        // The text in between is short in all cases that matter.
         let between = &self.code.as_bytes()[from.min(open)..open.min(from + 1000)];
         memchr::memchr2(b';', b'}', between).is_none().then_some(open..close)
     }

@@ -57,7 +57,7 @@ pub const CRITERIA: [Criterion; 10] = [
     required(
         "steps",
         "The work is split into small, ordered parts",
-        "Can each part be finished and verified in one sitting before the next one begins, without \
+        "Can each part be finished and verified in one iteration before the next one begins, without \
          a later one?",
     ),
     required(

@@ -23,21 +23,21 @@ pub struct ValidationPage<'a> {
 }
 
 /// The page, as Markdown.
-pub fn markdown(judgement: &ValidationResult, page: &ValidationPage<'_>) -> String {
+pub fn markdown(result: &ValidationResult, page: &ValidationPage<'_>) -> String {
     let ValidationPage { task, at, model, cost } = page;
     let model = model.map(|model| format!(" by {}", plain(model))).unwrap_or_default();
-    let verdict = if judgement.passes() { "pass" } else { "fail" };
+    let verdict = if result.passes() { "pass" } else { "fail" };
     let at = at.strftime("%Y-%m-%d %H:%M UTC");
-    let mut text = format!("# Validation of `{task}`\n\n**{verdict}**: {}\n\n", scores(judgement));
+    let mut text = format!("# Validation of `{task}`\n\n**{verdict}**: {}\n\n", scores(result));
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "Judged {at}{model}; {cost}.\n");
     let _ = writeln!(text, "| | criterion | reason |\n| --- | --- | --- |");
-    for finding in judgement.findings() {
+    for finding in result.findings() {
         let (title, reason) = (finding.criterion.title, plain(&finding.reason));
         let _ = writeln!(text, "| {} | {title} | {reason} |", mark(finding));
     }
     let wanting: Vec<_> =
-        judgement.findings().iter().filter(|finding| finding.ruling == Ruling::Fail).collect();
+        result.findings().iter().filter(|finding| finding.ruling == Ruling::Fail).collect();
     if !wanting.is_empty() {
         let _ = writeln!(text, "\n## What to change");
     }
@@ -52,12 +52,12 @@ pub fn markdown(judgement: &ValidationResult, page: &ValidationPage<'_>) -> Stri
 }
 
 /// The table for a terminal.
-pub fn table(judgement: &ValidationResult) -> String {
+pub fn table(result: &ValidationResult) -> String {
     let mut text = String::new();
     for weight in [Importance::Required, Importance::Recommended] {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{}", weight.name());
-        for finding in judgement.of_weight(weight) {
+        for finding in result.of_weight(weight) {
             let _ = writeln!(text, "  {:<4}  {}", mark(finding), finding.criterion.title);
             if finding.ruling == Ruling::Fail {
                 let _ = writeln!(text, "        {}", one_line(&finding.reason, LINE_MAX));
@@ -68,14 +68,14 @@ pub fn table(judgement: &ValidationResult) -> String {
             }
         }
     }
-    let verdict = if judgement.passes() { "pass" } else { "FAIL" };
-    let _ = writeln!(text, "\n{verdict}: {}", scores(judgement));
+    let verdict = if result.passes() { "pass" } else { "FAIL" };
+    let _ = writeln!(text, "\n{verdict}: {}", scores(result));
     text
 }
 
-fn scores(judgement: &ValidationResult) -> String {
-    let PassCount { passed, of } = judgement.score(Importance::Required);
-    let recommended = judgement.score(Importance::Recommended);
+fn scores(result: &ValidationResult) -> String {
+    let PassCount { passed, of } = result.score(Importance::Required);
+    let recommended = result.score(Importance::Recommended);
     format!(
         "{passed} of {of} required criteria are met, {} of {} recommended ones",
         recommended.passed, recommended.of
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::validation::read;
 
-    fn judgement() -> ValidationResult {
+    fn result() -> ValidationResult {
         let text = crate::validation::answer(&["scope".into(), "examples".into()], "a | b\nc")
             .replace(r#""suggestion":"""#, r#""suggestion":"Leave out:\n- the docs""#);
         read(Some(&text), "").unwrap()
@@ -116,7 +116,7 @@ mod tests {
     fn the_page_says_what_failed_and_what_to_write_instead() {
         let at = "2026-03-04T05:06:07Z".parse().unwrap();
         let page = ValidationPage { task: "t", at, model: Some("m"), cost: "cost $0.01" };
-        let text = markdown(&judgement(), &page);
+        let text = markdown(&result(), &page);
         for words in [
             "# Validation of `t`\n\n**fail**: 6 of 7 required criteria are met, 2 of 3 recommended",
             "Judged 2026-03-04 05:06 UTC by m; cost $0.01.",
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_table_explains_only_what_failed() {
-        let text = table(&judgement());
+        let text = table(&result());
         assert!(text.starts_with("required\n  pass  The goal is stated as an outcome\n"), "{text}");
         assert!(text.contains("  FAIL  Scope: what belongs"), "{text}");
         assert!(text.contains("        a | b c\n        try: Leave out: - the docs\n"), "{text}");

@@ -15,7 +15,7 @@ const SEARCHED_MAX: usize = 256 << 10;
 /// Parses an answer; `None` if it contains no result. A missing criterion counts as failed, and an
 /// unknown one is ignored.
 pub fn read(structured: Option<&str>, text: &str) -> Option<ValidationResult> {
-    let from = |json: &str| judgement(&serde_json::from_str(json.trim()).ok()?);
+    let from = |json: &str| result(&serde_json::from_str(json.trim()).ok()?);
     structured.and_then(from).or_else(|| from(text)).or_else(|| search(text))
 }
 
@@ -28,10 +28,10 @@ fn search(text: &str) -> Option<ValidationResult> {
 
 fn at_beginning(text: &str) -> Option<ValidationResult> {
     let first = Deserializer::from_str(text).into_iter::<Value>().next()?;
-    judgement(&first.ok()?)
+    result(&first.ok()?)
 }
 
-fn judgement(value: &Value) -> Option<ValidationResult> {
+fn result(value: &Value) -> Option<ValidationResult> {
     let criteria = value.get("criteria")?.as_object()?;
     let judged = |criterion: &Criterion| ruling(criteria, criterion).is_some();
     // An object without any criterion is no result: the question is then repeated.
@@ -81,16 +81,16 @@ mod tests {
     fn missing_criteria_have_failed_and_unknown_ones_are_ignored() {
         let text = r#"{"criteria": {"scope": {"verdict": "pass", "reason": " it is there "},
             "beauty": {"verdict": "fail"}, "steps": {"verdict": "perhaps"}, "outcome": 3}}"#;
-        let judgement = read(Some(text), "").unwrap();
-        assert_eq!(judgement.findings().len(), CRITERIA.len());
-        for finding in judgement.findings() {
+        let result = read(Some(text), "").unwrap();
+        assert_eq!(result.findings().len(), CRITERIA.len());
+        for finding in result.findings() {
             let wanted = match finding.criterion.id {
                 "scope" => (Ruling::Pass, "it is there"),
                 _ => (Ruling::Fail, "not judged"),
             };
             assert_eq!((finding.ruling, finding.reason.as_str()), wanted);
         }
-        assert!(!judgement.passes());
+        assert!(!result.passes());
     }
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_judgement_is_none() {
+    fn an_answer_that_is_no_validation_is_none() {
         for text in
             ["", "All is well.", "{}", r#"{"criteria": {}}"#, r#"{"criteria": []}"#, "{\"a\":{{{"]
         {

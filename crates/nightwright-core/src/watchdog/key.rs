@@ -1,7 +1,7 @@
 //! Problem keys: the words that identify a problem, without those that only say that there is one.
 
 use super::phrases::PHRASES;
-use crate::stream::report::WatchdogSignal;
+use crate::stream::news::WatchdogSignal;
 
 /// The maximum number of words in a key.
 const WORDS_MAX: usize = 8;

@@ -27,6 +27,7 @@ pub(super) struct Asking {
     pub(super) reported_speech: PhraseSet,
     pub(super) asides: PhraseSet,
     pub(super) requests: PhraseSet,
+    pub(super) offered: PhraseSet,
     pub(super) offers: PhraseSet,
     pub(super) continues: PhraseSet,
     pub(super) courtesies: PhraseSet,
@@ -39,6 +40,7 @@ pub(super) struct Asking {
 #[serde(deny_unknown_fields)]
 pub(super) struct GivingUp {
     pub(super) phrases: PhraseSet,
+    pub(super) skipped: PhraseSet,
     pub(super) excused: PhraseSet,
     pub(super) resolved: PhraseSet,
     pub(super) in_vain: PhraseSet,
@@ -56,13 +58,13 @@ pub(super) struct Conflict {
 impl Phrases {
     /// Every list of patterns.
     #[cfg(test)]
-    pub(super) fn lists(&self) -> [&PhraseSet; 22] {
+    pub(super) fn lists(&self) -> [&PhraseSet; 24] {
         let Self { closing, asking, giving_up, conflict, common: _ } = self;
         let Asking { questions, pressing, rhetorical, reported, reported_speech, asides, .. } =
             asking;
-        let Asking { requests, offers, continues, courtesies, finished, decided, waits, .. } =
-            asking;
-        let GivingUp { phrases, excused, resolved, in_vain } = giving_up;
+        let Asking { requests, offered, offers, continues, courtesies, finished, .. } = asking;
+        let Asking { decided, waits, .. } = asking;
+        let GivingUp { phrases, skipped, excused, resolved, in_vain } = giving_up;
         [
             closing,
             questions,
@@ -72,6 +74,7 @@ impl Phrases {
             reported_speech,
             asides,
             requests,
+            offered,
             offers,
             continues,
             courtesies,
@@ -79,6 +82,7 @@ impl Phrases {
             decided,
             waits,
             phrases,
+            skipped,
             excused,
             resolved,
             in_vain,

@@ -1,7 +1,7 @@
 //! Findings of the watchdog in the recordings: none if the agent neither asks, gives up, nor
 //! repeats errors.
 
-use nightwright_core::stream::report::{AgentNews, WatchdogFinding, WatchdogSignal};
+use nightwright_core::stream::news::{AgentNews, WatchdogFinding, WatchdogSignal};
 
 use super::reading::{ReadOptions, names, read_as};
 

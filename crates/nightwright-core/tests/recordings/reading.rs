@@ -9,8 +9,8 @@ use nightwright_core::event::CallPurpose;
 use nightwright_core::settings::Completion;
 use nightwright_core::stream::decode::StreamLine;
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::{CancelReason, ProcessExit};
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use serde::Deserialize;
 

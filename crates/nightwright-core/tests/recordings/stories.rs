@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use nightwright_core::event::CallPurpose;
+use nightwright_core::stream::news::{AgentNews, Answer, QuotaWindow};
 use nightwright_core::stream::outcome::AttemptOutcome;
-use nightwright_core::stream::report::{AgentNews, Answer, QuotaWindow};
 use nightwright_core::units::Usd;
 
 use super::reading::{ReadOptions, Recording, names, read, read_as};

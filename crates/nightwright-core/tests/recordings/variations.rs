@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::message::{MessageKind, TextPart};
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;

@@ -14,8 +14,8 @@ use nightwright_core::input::{
 };
 use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::settings::{EvidenceKind, Limits, Settings, Verify};
+use nightwright_core::stream::news::{AttemptReport, Ready, StreamFacts};
 use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
-use nightwright_core::stream::report::{AttemptReport, Ready, StreamFacts};
 use nightwright_core::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
 /// The agent's summaries, used in turn.
@@ -271,7 +271,7 @@ impl SampleWriter<'_> {
             let reason = "the handlers of the webhooks still import the old router";
             let missing = vec![self.run.words("src/webhooks.rs uses `old::Router` in two places")];
             let why = self.run.words(reason);
-            (VerdictKind::No, reason, missing, GateResult::Rejected { why, failure: None })
+            (VerdictKind::No, reason, missing, GateResult::Rejected { why })
         };
         let reason = self.run.words(reason);
         self.after(
@@ -293,6 +293,7 @@ impl SampleWriter<'_> {
         let said = SAMPLE_SUMMARIES[number as usize % SAMPLE_SUMMARIES.len()];
         let idle = number % 11 == 5;
         let finished = IterationFinished {
+            checks: None,
             iteration: Iteration(number),
             result: IterationResult::Done,
             ends: None,

@@ -17,20 +17,20 @@ use nightwright_core::permissions::Permissions;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Completion;
-use nightwright_core::stream::dialect::{Dialect, InputShape, LaunchOptions, ToolAccess};
+use nightwright_core::stream::dialect::{AgentOptions, Dialect, InputShape, ToolAccess};
 use nightwright_core::stream::message::{AgentMessage, MessageKind, ResultFacts};
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Consequence, Deadline};
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::units::{AttemptId, RunId, Usd};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::agent::process::{AgentSetup, ProcessAgent, ShowFn};
-use crate::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
+use crate::agent::{Agent, AgentRequest, Attempt, NewsSender, NewsSource};
+use crate::clock::{Clock, ClockSpeed};
 use crate::error::Failure;
 use crate::process::Containment;
-use crate::runtime::clock::{Clock, ClockSpeed};
-use crate::runtime::signals::Signals;
+use crate::signals::Signals;
 use crate::store::temp_folder::TempHandle;
 
 /// How long the program may keep running after its result.
@@ -64,7 +64,7 @@ pub struct AgentEndpoint {
 impl fmt::Debug for AgentEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment is left out because it contains secrets.
-        f.debug_struct("Respondent")
+        f.debug_struct("AgentEndpoint")
             .field("program", &self.program)
             .field("dialect", &self.dialect)
             .field("project", &self.project)
@@ -121,19 +121,19 @@ pub struct AgentAnswer {
 
 /// Asks the agent; returns `None` if a signal interrupted the question.
 pub async fn ask(
-    respondent: &AgentEndpoint,
+    endpoint: &AgentEndpoint,
     question: &AgentQuestion<'_>,
     signals: &mut Signals,
 ) -> Option<AgentAnswer> {
     let collector = Arc::new(Mutex::new(AnswerCollector::default()));
-    let mut agent = ProcessAgent::new(setup(respondent, question, &collector));
+    let mut agent = ProcessAgent::new(setup(endpoint, question, &collector));
     let begin = Instant::now();
-    let report = call(&mut agent, respondent.dialect, question, signals).await?;
+    let report = call(&mut agent, endpoint.dialect, question, signals).await?;
     let took = begin.elapsed();
     drop(agent);
     let mut collector = collector.lock().unwrap_or_else(PoisonError::into_inner);
     let AnswerCollector { model, result, result_last, words } = std::mem::take(&mut *collector);
-    let raw = raw_file(&respondent.folder, question.label);
+    let raw = raw_file(&endpoint.folder, question.label);
     Some(AgentAnswer { report, result, result_last, model, took, raw, words })
 }
 
@@ -163,11 +163,11 @@ impl AgentAnswer {
             AttemptOutcome::UsageLimited { until: Some(until) } => {
                 let until = local(*until);
                 Failure::trouble(format!("the account's usage limit is reached until {until}"))
-                    .hint("try again then")
+                    .hint("retry then")
             }
             AttemptOutcome::UsageLimited { until: None } | AttemptOutcome::RateLimited => {
                 Failure::trouble("the account's limit is reached; the reset time is unknown")
-                    .hint("try again in a few minutes")
+                    .hint("retry in a few minutes")
             }
             AttemptOutcome::AttemptBudget => {
                 Failure::trouble("the agent reached the cost limit before it answered")
@@ -195,7 +195,7 @@ impl AgentAnswer {
             }
         };
         Some(match self.report.outcome.consequence() {
-            Consequence::Retry => failure.hint("try again"),
+            Consequence::Retry => failure.hint("retry"),
             Consequence::Assess
             | Consequence::AssessWorkTree
             | Consequence::Wait { .. }
@@ -211,7 +211,7 @@ fn local(at: Timestamp) -> String {
 }
 
 fn setup(
-    respondent: &AgentEndpoint,
+    endpoint: &AgentEndpoint,
     question: &AgentQuestion<'_>,
     collector: &Arc<Mutex<AnswerCollector>>,
 ) -> AgentSetup {
@@ -220,7 +220,7 @@ fn setup(
         collector.lock().unwrap_or_else(PoisonError::into_inner).record(message);
     });
     let clock = Clock::system(ClockSpeed::Real);
-    let dialect = respondent.dialect;
+    let dialect = endpoint.dialect;
     let only = match question.system {
         SystemPrompt::Only(text) => Some(text.to_owned()),
         SystemPrompt::Also(_) => None,
@@ -231,12 +231,12 @@ fn setup(
         ToolAccess::None => Some(1),
         ToolAccess::Usual | ToolAccess::ReadOnly => None,
     };
-    let (before, tools) = (respondent.before.clone(), question.tools);
+    let (before, tools) = (endpoint.before.clone(), question.tools);
     AgentSetup {
-        program: respondent.program.clone(),
+        program: endpoint.program.clone(),
         arguments: Box::new(move |request, system| {
             let system = system.map(Path::to_string_lossy);
-            let ask = LaunchOptions {
+            let options = AgentOptions {
                 model: request.model.as_deref(),
                 max_turns,
                 cap: request.cap,
@@ -246,33 +246,33 @@ fn setup(
                 tools,
                 setting_sources: &sources,
                 json_schema: schema.as_deref(),
-                ..LaunchOptions::default()
+                ..AgentOptions::default()
             };
-            let arguments = dialect.arguments(&ask).into_iter().map(OsString::from);
+            let arguments = dialect.arguments(&options).into_iter().map(OsString::from);
             before.iter().cloned().chain(arguments).collect()
         }),
         dialect,
         input: InputShape::Prompt,
-        environment: respondent.environment.clone(),
-        project: respondent.project.clone(),
-        folder: respondent.folder.clone(),
-        temp: respondent.temp.clone(),
+        environment: endpoint.environment.clone(),
+        project: endpoint.project.clone(),
+        folder: endpoint.folder.clone(),
+        temp: endpoint.temp.clone(),
         containment: Containment::choose(None),
         run: RunId(question.label.to_owned()),
         task: None,
         completion: Completion::default(),
         clock: Arc::new(move || clock.now()),
         show: Some(show),
-        secrets: respondent.secrets.clone(),
+        secrets: endpoint.secrets.clone(),
     }
 }
 
-fn order(question: &AgentQuestion<'_>) -> LaunchRequest {
+fn agent_request(question: &AgentQuestion<'_>) -> AgentRequest {
     let system = match question.system {
         SystemPrompt::Also(text) => text,
         SystemPrompt::Only(_) => "",
     };
-    LaunchRequest {
+    AgentRequest {
         source: NewsSource::Attempt(AttemptId(1)),
         purpose: None,
         iteration: 1,
@@ -292,10 +292,10 @@ async fn call(
     question: &AgentQuestion<'_>,
     signals: &mut Signals,
 ) -> Option<AttemptReport> {
-    let request = order(question);
+    let request = agent_request(question);
     let (sender, mut news) = mpsc::channel(NEWS_MAX);
-    let post = NewsSender::new(request.source, sender);
-    let attempt: Box<dyn Attempt> = agent.start(request, post);
+    let news_sender = NewsSender::new(request.source, sender);
+    let attempt: Box<dyn Attempt> = agent.start(request, news_sender);
     // If the cost can only be estimated from time, the cap is a deadline too.
     let time = dialect
         .time_for(question.cap)

@@ -6,15 +6,15 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
 
-use nightwright_core::environment::{self, Withheld};
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::units::RunId;
+use nightwright_core::withheld::{self, Withheld};
 
 use super::process::AgentSetup;
-use super::{LaunchRequest, NewsSource};
+use super::{AgentRequest, NewsSource};
 use crate::hex::hex;
 use crate::process::MARK;
-use crate::runtime::random;
+use crate::random;
 
 /// Returns the variables of `ours` that the agent inherits, plus those that the dialect sets.
 /// `also` allows additional variables on the user's request.
@@ -50,7 +50,7 @@ pub struct CheckEnvironment {
 impl fmt::Debug for CheckEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment is left out because it contains secrets.
-        f.debug_struct("ForChecks").field("withheld", &self.withheld).finish_non_exhaustive()
+        f.debug_struct("CheckEnvironment").field("withheld", &self.withheld).finish_non_exhaustive()
     }
 }
 
@@ -71,7 +71,7 @@ pub fn for_checks(
     all.retain(|(name, _)| {
         // A name that is not valid UTF-8 is not a known credential.
         let Some(name) = name.to_str() else { return true };
-        match environment::withheld(name, pass, is_set) {
+        match withheld::withheld(name, pass, is_set) {
             None => return true,
             Some(Withheld::Session) => {}
             Some(Withheld::Login | Withheld::Credential) => withheld.push(name.to_owned()),
@@ -87,7 +87,7 @@ pub fn for_checks(
 pub(super) fn add(
     all: &mut Vec<(OsString, OsString)>,
     setup: &AgentSetup,
-    request: &LaunchRequest,
+    request: &AgentRequest,
     turn: Option<u32>,
 ) {
     let (name, number, mark) = match request.source {
@@ -95,7 +95,7 @@ pub(super) fn add(
         NewsSource::Call(id) => ("NIGHTWRIGHT_CALL", id.0, format!("c{id}")),
     };
     set(all, name, number.to_string());
-    let place = LaunchContext {
+    let place = ProgramContext {
         run: &setup.run,
         task: setup.task.as_deref(),
         iteration: request.iteration,
@@ -117,20 +117,20 @@ pub fn set_temp(all: &mut Vec<(OsString, OsString)>, dialect: Dialect, folder: &
 }
 
 /// Adds the variables that are specific to a check.
-pub fn add_for_check(all: &mut Vec<(OsString, OsString)>, place: LaunchContext<'_>) {
+pub fn add_for_check(all: &mut Vec<(OsString, OsString)>, place: ProgramContext<'_>) {
     place.add(all, "check");
 }
 
 /// The run, task and iteration that a program is started for.
 #[derive(Clone, Copy, Debug)]
-pub struct LaunchContext<'a> {
+pub struct ProgramContext<'a> {
     pub run: &'a RunId,
     /// The name of the task, if any.
     pub task: Option<&'a str>,
     pub iteration: u32,
 }
 
-impl LaunchContext<'_> {
+impl ProgramContext<'_> {
     /// Adds the variables; `who` distinguishes this program from the others of the run.
     fn add(self, all: &mut Vec<(OsString, OsString)>, who: &str) {
         set(all, MARK, format!("{}.{who}.{}", self.run, nonce()));

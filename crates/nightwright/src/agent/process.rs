@@ -34,7 +34,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::cancel::Canceller;
-use super::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
+use super::{Agent, AgentRequest, Attempt, NewsSender, NewsSource};
 use crate::process::Containment;
 use crate::store::temp_folder::TempHandle;
 
@@ -47,7 +47,7 @@ pub type ClockFn = Arc<dyn Fn() -> Now + Send + Sync>;
 /// Shows a message of an attempt or call to the user. It must neither block nor fail.
 pub type ShowFn = Arc<dyn Fn(NewsSource, &AgentMessage<'_>) + Send + Sync>;
 /// Builds the arguments for a request; the path is the file with its system prompt, if any.
-pub type ArgumentsFor = Box<dyn Fn(&LaunchRequest, Option<&Path>) -> Vec<OsString>>;
+pub type ArgumentsFor = Box<dyn Fn(&AgentRequest, Option<&Path>) -> Vec<OsString>>;
 
 /// The settings shared by all attempts and calls of a run.
 pub struct AgentSetup {
@@ -83,7 +83,7 @@ pub struct AgentSetup {
 impl fmt::Debug for AgentSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment is left out because it contains secrets.
-        f.debug_struct("Setup")
+        f.debug_struct("AgentSetup")
             .field("program", &self.program)
             .field("project", &self.project)
             .field("folder", &self.folder)
@@ -127,13 +127,13 @@ impl ProcessAgent {
 }
 
 impl Agent for ProcessAgent {
-    fn start(&mut self, request: LaunchRequest, news: NewsSender) -> Box<dyn Attempt> {
+    fn start(&mut self, request: AgentRequest, news: NewsSender) -> Box<dyn Attempt> {
         let turn = request.purpose.map(|purpose| {
             let turn = self.calls.entry(purpose).or_insert(0);
             *turn += 1;
             *turn
         });
-        let job = task::LaunchJob::new(&self.setup, request, turn, self.warned.clone());
+        let job = task::AttemptTask::new(&self.setup, request, turn, self.warned.clone());
         let (canceller, cuts) = Canceller::new();
         let (messages, received) = mpsc::channel(MESSAGES_MAX);
         let task = tokio::spawn(task::run(job, news, cuts, received)).abort_handle();

@@ -50,7 +50,7 @@ pub struct ProgramQuery<'a> {
 impl fmt::Debug for ProgramQuery<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment is left out because it contains secrets.
-        f.debug_struct("Wanted")
+        f.debug_struct("ProgramQuery")
             .field("name", &self.name)
             .field("path", &self.path)
             .field("covered", &self.covered)

@@ -11,26 +11,27 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use nightwright_core::effect::AnswerFormat;
-pub(crate) use nightwright_core::environment::fits;
 use nightwright_core::event::{AgentFacts, CallPurpose};
 use nightwright_core::permissions::{Permissions, granted};
 use nightwright_core::settings::Settings;
-use nightwright_core::stream::dialect::{Dialect, InputShape, LaunchOptions, ToolAccess};
+use nightwright_core::stream::dialect::{AgentOptions, Dialect, InputShape, ToolAccess};
 use nightwright_core::stream::verdict;
+pub(crate) use nightwright_core::withheld::fits;
 
 pub(crate) use self::claude::{find_claude, refused_as_root};
 pub(crate) use self::command_line::AgentCommandLine;
 pub(crate) use self::script::RehearsalScript;
 use self::sources::USER_SETTINGS;
 pub(crate) use self::sources::{PROJECT_SETTINGS, allowed_sources};
-use crate::agent::LaunchRequest;
+use crate::agent::AgentRequest;
 use crate::agent::environment::inherited;
 use crate::agent::process::ArgumentsFor;
 use crate::agent::program::{Freshness, locate};
-use crate::commands::{REHEARSE, eprint_safe};
+use crate::config::OutputLevel;
+use crate::console::eprint_safe;
 use crate::error::Failure;
-use crate::output::OutputLevel;
-use crate::store::journal::RunDir;
+use crate::rehearsal;
+use crate::store::run_dir::RunDir;
 use crate::trust::TrustItem;
 
 /// Maximum turns of a call without tools: the structured answer, one reminder after a plain-text
@@ -53,6 +54,23 @@ pub(crate) enum AgentProgram {
 }
 
 impl AgentProgram {
+    /// Chooses the program from the options `--dry-run` and `--rehearsal`, and the command of the
+    /// settings or of an option.
+    pub(crate) fn choose(
+        dry_run: bool,
+        script: Option<&Path>,
+        command: Option<&String>,
+        project: &Path,
+    ) -> Result<Self, Failure> {
+        if dry_run {
+            return script.map(RehearsalScript::read).transpose().map(Self::Rehearsal);
+        }
+        match command {
+            Some(command) => AgentCommandLine::parse(command, project).map(Self::Command),
+            None => Ok(Self::Claude),
+        }
+    }
+
     /// Finds the program and its version. Fails if it is missing, or would refuse these settings.
     pub(crate) async fn find(
         &self,
@@ -122,7 +140,7 @@ impl AgentProgram {
         match self {
             Self::Claude => Vec::new(),
             Self::Command(command) => command.arguments.iter().map(OsString::from).collect(),
-            Self::Rehearsal(_) => vec![REHEARSE.into()],
+            Self::Rehearsal(_) => vec![rehearsal::COMMAND.into()],
         }
     }
 
@@ -138,38 +156,38 @@ impl AgentProgram {
         let granted = granted(settings);
         let Settings { agent, model, extras, .. } = settings.clone();
         let (project, agent_files) = (project.to_owned(), agent_files.to_vec());
-        Box::new(move |order, system| {
+        Box::new(move |request, system| {
             // Evaluated for each launch, so files that the agent has changed take no effect.
             let mut sources = allowed_sources(&agent.sources, &project, &agent_files);
             // A judge or adviser may change nothing, and gets none of the user's options for the
             // work. A reviewer makes changes, so it gets the same options as the worker.
-            let works = matches!(order.purpose, None | Some(CallPurpose::Review));
-            let for_work = LaunchOptions {
+            let works = matches!(request.purpose, None | Some(CallPurpose::Review));
+            let for_work = AgentOptions {
                 max_turns: model.max_turns,
                 permissions: agent.permissions,
                 allowed_tools: &granted,
                 disallowed_tools: &agent.disallowed_tools,
                 fallback_model: model.fallback.as_deref(),
                 extra: &agent.arguments,
-                ..LaunchOptions::default()
+                ..AgentOptions::default()
             };
             if !works {
                 // The agent must not instruct its own judge, neither through memory files nor
                 // through settings of the project.
                 sources = vec![USER_SETTINGS.to_owned()];
             }
-            let ask = if works { for_work } else { question(order) };
-            let json_schema = match order.shape {
+            let options = if works { for_work } else { question(request) };
+            let json_schema = match request.shape {
                 AnswerFormat::Words => None,
                 AnswerFormat::Verdict => Some(verdict::SCHEMA),
             };
             // Only a work session accepts further messages while it runs.
-            let input = match order.purpose {
+            let input = match request.purpose {
                 None => dialect.input(extras.watchdog),
                 Some(_) => InputShape::Prompt,
             };
-            let ask = LaunchOptions { setting_sources: &sources, input, json_schema, ..ask };
-            before.iter().cloned().chain(arguments(dialect, order, system, &ask)).collect()
+            let options = AgentOptions { setting_sources: &sources, input, json_schema, ..options };
+            before.iter().cloned().chain(arguments(dialect, request, system, &options)).collect()
         })
     }
 
@@ -214,32 +232,32 @@ pub(crate) fn environment(
 
 /// Returns the options of a call that only judges or advises. A call without tools needs few turns
 /// and no explanation of tools, because the question contains everything.
-fn question(order: &LaunchRequest) -> LaunchOptions<'static> {
-    let ask = LaunchOptions {
+fn question(request: &AgentRequest) -> AgentOptions<'static> {
+    let options = AgentOptions {
         permissions: Permissions::None,
-        tools: order.tools,
-        ..LaunchOptions::default()
+        tools: request.tools,
+        ..AgentOptions::default()
     };
-    match order.tools {
+    match request.tools {
         ToolAccess::None => {
-            LaunchOptions { max_turns: Some(ANSWERS), system_prompt: Some(SYSTEM), ..ask }
+            AgentOptions { max_turns: Some(ANSWERS), system_prompt: Some(SYSTEM), ..options }
         }
-        ToolAccess::ReadOnly | ToolAccess::Usual => ask,
+        ToolAccess::ReadOnly | ToolAccess::Usual => options,
     }
 }
 
 fn arguments(
     dialect: Dialect,
-    order: &LaunchRequest,
+    request: &AgentRequest,
     system: Option<&Path>,
-    ask: &LaunchOptions<'_>,
+    options: &AgentOptions<'_>,
 ) -> Vec<OsString> {
     let system = system.map(Path::to_string_lossy);
-    let ask = LaunchOptions {
-        model: order.model.as_deref(),
-        cap: order.cap,
+    let options = AgentOptions {
+        model: request.model.as_deref(),
+        cap: request.cap,
         system_prompt_file: system.as_deref(),
-        ..ask.clone()
+        ..options.clone()
     };
-    dialect.arguments(&ask).into_iter().map(OsString::from).collect()
+    dialect.arguments(&options).into_iter().map(OsString::from).collect()
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use nightwright_core::display::{display_safe, one_line};
 
-use crate::commands::{eprint_safe, terminal};
 use crate::config::ConfigLayer;
+use crate::console::{self, eprint_safe};
 use crate::error::Failure;
 use crate::paste::from_here;
 use crate::secrets;
@@ -25,6 +25,17 @@ pub(crate) enum UntrustedPolicy {
     Accept,
     /// Leaves out unapproved items.
     Ignore,
+}
+
+impl UntrustedPolicy {
+    /// The policy for the options `--yes` and `--ignore-untrusted`.
+    pub(crate) fn of_flags(yes: bool, ignore_untrusted: bool) -> Self {
+        match (yes, ignore_untrusted) {
+            (true, _) => Self::Accept,
+            (false, true) => Self::Ignore,
+            (false, false) => Self::Ask(TrustFlags::There),
+        }
+    }
 }
 
 /// Which options the command has for items that are not approved.
@@ -73,7 +84,7 @@ pub(super) fn settle(
             hooks.retain(approved);
             without(project, layers, &open)
         }
-        UntrustedPolicy::Ask(_) if terminal::is_there() => {
+        UntrustedPolicy::Ask(_) if console::is_interactive() => {
             let changed = open.iter().all(|(_, standing)| *standing == TrustState::Changed);
             let opening = if changed {
                 "You approved this, and it has changed since:"
@@ -274,8 +285,8 @@ fn agent_files(
 /// one of them is not approved, none is used.
 pub(crate) fn approved_agent_files(project: &Path) -> Result<Vec<TrustItem>, Failure> {
     let store = ApprovalStore::open(project, env::var_os)?;
-    let unheard = &mut Vec::new();
-    Ok(agent_files(project, &store, UntrustedPolicy::Ask(TrustFlags::NotThere), unheard))
+    let ignored_notes = &mut Vec::new();
+    Ok(agent_files(project, &store, UntrustedPolicy::Ask(TrustFlags::NotThere), ignored_notes))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use nightwright_core::outcome::{Outcome, Strictness};
 
 use crate::error::Failure;
-use crate::runtime::signals::Signals;
+use crate::signals::Signals;
 
 /// Runs a future on this thread. Does not wait for blocking work that it left behind, such as the
 /// scan of a large project.

@@ -10,10 +10,10 @@ use super::locked_run::LockedRun;
 use super::run_spec::RunSpec;
 use crate::runtime::control_socket::ControlServer;
 use crate::runtime::evidence_files::EvidenceFiles;
-use crate::runtime::signals::Signals;
-use crate::runtime::status_watch::{StatusWatch, WatchMethod};
+use crate::runtime::status_watch::{StatusWatcher, WatchMethod};
 use crate::runtime::stop_file;
-use crate::runtime::supervisor::WarningSender;
+use crate::runtime::supervisor::SideInputs;
+use crate::signals::Signals;
 use crate::task;
 
 /// The file that stops a run without a task.
@@ -25,7 +25,7 @@ pub(super) fn start(
     locked_run: &LockedRun,
     signals: Signals,
     operator: &mpsc::Sender<Control>,
-    warnings: &WarningSender,
+    side_inputs: &SideInputs,
 ) -> Vec<JoinHandle<()>> {
     let signals = spec.with_hangup_policy(signals);
     let mut listeners = vec![tokio::spawn(signals.forward(operator.clone()))];
@@ -35,7 +35,7 @@ pub(super) fn start(
     });
     match server {
         Ok(server) => listeners.push(tokio::spawn(server.serve(operator.clone()))),
-        Err(error) => warnings
+        Err(error) => side_inputs
             .warn(format!("`nightwright stop`, `pause` and `tell` cannot reach this run: {error}")),
     }
     let stop = match &spec.task {
@@ -45,10 +45,10 @@ pub(super) fn start(
     match stop_file::clear(&stop) {
         Ok(()) => listeners.push(tokio::spawn(stop_file::watch(stop, operator.clone()))),
         Err(error) => {
-            warnings.warn(format!("the stop file `{}` is not watched: {error}", stop.display()));
+            side_inputs.warn(format!("cannot watch the stop file `{}`: {error}", stop.display()));
         }
     }
-    listeners.extend(watch_status(spec, locked_run, warnings));
+    listeners.extend(watch_status(spec, locked_run, side_inputs));
     listeners
 }
 
@@ -56,15 +56,16 @@ pub(super) fn start(
 fn watch_status(
     spec: &RunSpec,
     locked_run: &LockedRun,
-    warnings: &WarningSender,
+    side_inputs: &SideInputs,
 ) -> Option<JoinHandle<()>> {
     let Settings { files, completion, status_watch, scope, .. } = &spec.settings;
     if !status_watch.enabled || *scope == Scope::Gate {
         return None;
     }
-    let files = EvidenceFiles::new(&spec.project, files, &completion.evidence)
-        .in_run(locked_run.folder.path());
-    let watch = StatusWatch::new(files, status_watch.debounce, WatchMethod::Notify)?;
-    let warnings = warnings.clone();
-    Some(tokio::spawn(watch.watch(move |report| warnings.status(report))))
+    let files =
+        EvidenceFiles::new(&spec.project, files, &completion.evidence, spec.secrets.clone())
+            .in_run(locked_run.folder.path());
+    let watch = StatusWatcher::new(files, status_watch.debounce, WatchMethod::Notify)?;
+    let side_inputs = side_inputs.clone();
+    Some(tokio::spawn(watch.watch(move |report| side_inputs.status_read(report))))
 }

@@ -5,9 +5,7 @@
 
 mod parent;
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use clap::Args;
@@ -19,13 +17,13 @@ use tokio::sync::{Notify, mpsc};
 
 pub(crate) use self::parent::detach;
 use super::stderr_writer::StderrWriter;
-use crate::commands::{print, print_json};
+use super::wire::ViewObserver;
+use crate::config::OutputLevel;
+use crate::console::{print, print_json};
 use crate::error::Failure;
 use crate::files;
-use crate::output::OutputLevel;
 use crate::process::DetachPipe;
-use crate::runtime::supervisor::RecordObserver;
-use crate::store::journal::RunDir;
+use crate::store::run_dir::RunDir;
 
 /// The file that receives standard error after the run has left the terminal.
 const STDERR_FILE: &str = "detached.err";
@@ -37,7 +35,7 @@ pub(crate) struct DetachArgs {
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     detach: bool,
 
-    /// Where the process that was started for that gives its word
+    /// File descriptor for the result of the start
     #[arg(long, value_name = "FD", hide = true, hide_short_help = true, require_equals = true)]
     detach_fd: Option<i32>,
 }
@@ -53,10 +51,8 @@ impl DetachArgs {
     pub(crate) fn pipe(&self) -> Result<Option<Arc<DetachPipe>>, Failure> {
         let open = |number| {
             DetachPipe::open(number).map(Arc::new).map_err(|error| {
-                Failure::trouble(format!(
-                    "the process that started this run does not listen: {error}"
-                ))
-                .hint("--detach-fd is for nightwright itself; use --detach")
+                Failure::trouble(format!("cannot reach the process that started this run: {error}"))
+                    .hint("--detach-fd is for nightwright itself; use --detach")
             })
         };
         self.detach_fd.map(open).transpose()
@@ -162,10 +158,9 @@ impl DetachTask {
 
     /// Returns an observer that detects the start of the run in the recorded events. A run that its
     /// checks refuse reports that before it leaves the terminal.
-    pub(super) fn observer(&self, view: Rc<RefCell<RunView>>) -> RecordObserver {
+    pub(super) fn observer(&self) -> ViewObserver {
         let started = Arc::clone(&self.started);
-        Box::new(move |_| {
-            let view = view.borrow();
+        Box::new(move |view: &RunView| {
             if view.running_checks().is_empty() && view.finished.is_none() {
                 started.notify_one();
             }
@@ -181,9 +176,7 @@ impl DetachTask {
         let report = serde_json::to_vec(&self.report).map_err(std::io::Error::from);
         let detached = report.and_then(|report| self.pipe.detach(&report, stderr.as_ref()));
         if let Err(error) = detached {
-            self.stderr.write_line(&format!(
-                "error: the run cannot leave its terminal, and ends: {error}"
-            ));
+            self.stderr.write_line(&format!("error: cannot detach from the terminal: {error}"));
             let stop = Control::Stop { when: StopWhen::Now, by: StopSource::Signal };
             // A closed queue means that the run has ended.
             let _ = operator.send(stop).await;

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 
-use nightwright_core::environment::{lacking_line, withheld_line};
+use nightwright_core::withheld::{lacking_line, withheld_line};
 
 use super::run_spec::RunSpec;
 use crate::agent::environment::{CheckEnvironment, for_checks};
-use crate::commands::eprint_safe;
+use crate::console::eprint_safe;
 use crate::error::Failure;
-use crate::store::journal::RunDir;
+use crate::store::run_dir::RunDir;
 use crate::workspace::mentions;
 
 /// The variables of each kind of program, except for those that differ between attempts.

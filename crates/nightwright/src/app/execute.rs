@@ -5,12 +5,12 @@
 use std::process::ExitCode;
 
 use super::async_command::{block_on, catch_signals, interrupted};
-use super::finish::{FinishedRun, finish, report};
+use super::finish::{FinishedRun, conclude, finish};
 use super::prepare::{PreparedRun, prepare};
 use super::run_spec::RunSpec;
 use super::wire::{WiredRun, wire};
 use crate::error::Failure;
-use crate::runtime::signals::Signals;
+use crate::signals::Signals;
 
 /// Executes a new run and prints its outcome.
 pub(crate) fn run(spec: &RunSpec) -> Result<ExitCode, Failure> {
@@ -42,6 +42,6 @@ pub(super) async fn execute(
 }
 
 /// Reports the outcome of a run, and returns the exit code.
-pub(super) fn close(spec: &RunSpec, finished: Option<&FinishedRun>) -> ExitCode {
-    finished.map_or_else(interrupted, |finished| report(spec, finished))
+pub(crate) fn close(spec: &RunSpec, finished: Option<&FinishedRun>) -> ExitCode {
+    finished.map_or_else(interrupted, |finished| conclude(spec, finished))
 }

@@ -20,10 +20,10 @@ use super::outputs::PendingDeliveries;
 use super::run_spec::RunSpec;
 use super::stderr_writer::StderrWriter;
 use super::wire::Connections;
-use crate::output::hooks::{HookRunner, UnrecordedOutcome};
+use crate::clock::ClockSpeed;
+use crate::hooks::{HookRunner, UnrecordedOutcome};
 use crate::output::{self, Style};
 use crate::paste::steps_from_here;
-use crate::runtime::clock::ClockSpeed;
 use crate::runtime::supervisor::RunOutcome;
 use crate::task::{ProjectRuns, TaskLock, TaskState};
 
@@ -58,11 +58,12 @@ pub(super) async fn finish(
         locked_run, task_lock, view, outputs, style, hooks, keys, force_quit, ..
     } = connections;
     let deliveries = outputs.finish(&finished, &force_quit).await;
+    // Restores the terminal, once the screen is done with it.
     drop(keys);
     let mut view = view.take();
     view.finished = Some(final_outcome(spec, &finished));
     if let Some(why) = &finished.unrecorded {
-        let line = format!("error: the end of the run could not be recorded: {why}");
+        let line = format!("error: cannot record the outcome of the run: {why}");
         deliveries.stderr.write_line(&line);
     }
     let hook = hooks.filter(|_| spec.settings.hooks.finished).map(|runner| FinishedHook {
@@ -154,7 +155,7 @@ impl FinishedHook<'_> {
 }
 
 /// Prints the outcome of a run, records it in its task, and returns the exit code.
-pub(super) fn report(spec: &RunSpec, finished: &FinishedRun) -> ExitCode {
+pub(super) fn conclude(spec: &RunSpec, finished: &FinishedRun) -> ExitCode {
     print_summary(spec, finished);
     record_in_task(spec, finished);
     ExitCode::from(finished.outcome.exit_code(spec.strictness))

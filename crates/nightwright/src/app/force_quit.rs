@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::runtime::signals::Signals;
+use crate::signals::Signals;
 
 /// Counts the signals that ask nightwright to exit.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use nightwright_core::units::RunId;
 
 use crate::error::Failure;
 use crate::process::{self, Containment, KilledProcess, tree_lock};
-use crate::store::journal::{Lock, LockError, LockOwner, RunDir};
+use crate::store::lock::{Lock, LockError, LockOwner};
+use crate::store::run_dir::RunDir;
 use crate::store::temp_folder::{self, TempFolder};
 use crate::store::{lock, run_dir};
 
@@ -37,13 +38,13 @@ pub(crate) struct LockedRun {
 impl LockedRun {
     /// Locks the project for a new run in this folder, unless another run is active in it.
     pub(super) fn take(project: &Path, folder: &RunDir) -> Result<Self, Failure> {
-        let taken = Self::lock(project, &home(project)?, folder.clone());
+        let taken = Self::lock(project, &run_dir::state_of(project)?, folder.clone());
         taken.inspect_err(|_| folder.forget())
     }
 
-    /// Takes over the folder of a run whose process is gone.
+    /// Takes over the folder of a crashed run.
     pub(crate) fn take_over(project: &Path, folder: RunDir) -> Result<Self, Failure> {
-        Self::lock(project, &home(project)?, folder)
+        Self::lock(project, &run_dir::state_of(project)?, folder)
     }
 
     fn lock(project: &Path, home: &Path, folder: RunDir) -> Result<Self, Failure> {
@@ -80,7 +81,7 @@ pub(crate) fn temp_folder(project: Option<&Path>) -> Result<TempFolder, Failure>
 
 /// Creates the folder of a new run.
 pub(super) fn new_folder(project: &Path) -> Result<RunDir, Failure> {
-    RunDir::create(&home(project)?, jiff::Timestamp::now())
+    RunDir::create(&run_dir::state_of(project)?, jiff::Timestamp::now())
         .map_err(|error| Failure::because(&error))
 }
 
@@ -118,11 +119,6 @@ fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
     let mut killed = process::sweep(is_left_over);
     killed.extend(process::kill_stale_cgroups(&state_root()?));
     Ok(killed)
-}
-
-/// Returns the state folder of a project.
-pub(crate) fn home(project: &Path) -> Result<PathBuf, Failure> {
-    run_dir::project_folder(&state_root()?, project).map_err(|error| Failure::because(&error))
 }
 
 /// Returns the folder for the state of all projects.

@@ -1,4 +1,5 @@
-//! Messages of the operator to the agent: the unmasked text is kept if the journal masks it.
+//! Messages of the operator to the agent: an observer of the inputs keeps the unmasked text if the
+//! journal masks it.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use nightwright_core::input::{Control, Input};
 use nightwright_core::redact::{Secrets, has_masks};
 
 use crate::error::Failure;
-use crate::runtime::supervisor::{InputObserver, WarningSender};
+use crate::runtime::supervisor::{InputObserver, SideInputs};
 use crate::secrets::save_operator_message;
 
 /// Returns a function that receives each message before it is decided on, and so before it is
@@ -15,7 +16,7 @@ use crate::secrets::save_operator_message;
 pub(super) fn unmasked_recorder(
     run_folder: &Path,
     secrets: &Secrets,
-    notes: WarningSender,
+    notes: SideInputs,
 ) -> InputObserver {
     let (folder, secrets) = (run_folder.to_owned(), secrets.clone());
     Box::new(move |input| {

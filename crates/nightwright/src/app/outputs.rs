@@ -1,4 +1,5 @@
-//! The outputs of a run while it is active: the screen, the log and the notifications.
+//! The outputs of a run while it is active: the screen, the log, the notifications and
+//! `decisions.jsonl`.
 
 use std::io;
 use std::sync::Arc;
@@ -13,16 +14,19 @@ use super::locked_run::LockedRun;
 use super::prepare::PreparedRun;
 use super::run_spec::RunSpec;
 use super::stderr_writer::StderrWriter;
+use crate::config::OutputLevel;
+use crate::error::WarnFn;
+use crate::output::decisions::{self, DecisionReporter};
 use crate::output::follow::{FollowTarget, FollowerFinish, FollowerHandle};
 use crate::output::log::{LogOutput, LogReporter};
-use crate::output::notify::{Notifier, NotifyWarnFn, PendingNotifications};
-use crate::output::{self, OutputLevel, Style};
-use crate::runtime::supervisor::{RunOutcome, WarningSender};
+use crate::output::notify::{Notifier, PendingNotifications};
+use crate::output::{self, Style};
+use crate::runtime::supervisor::{RunOutcome, SideInputs};
 
 /// How long the screen may take to show the rest after the end of a run.
 const SCREEN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long the log may take to write the rest after the end of a run.
+/// How long the log and the decisions may take to write the rest after the end of a run.
 const LOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long each output may take when the user wants to exit at once.
@@ -31,13 +35,14 @@ const FORCE_QUIT_TIMEOUT: Duration = Duration::from_millis(300);
 /// The error of a write to a terminal that has hung up.
 const TERMINAL_GONE: i32 = rustix::io::Errno::IO.raw_os_error();
 
-/// The screen, the log and the notifications of a run. The screen and the log read the journal and
-/// the agent's output like any other process.
+/// The outputs of a run. Each reads the journal, and the agent's output if it needs it, like any
+/// other process.
 #[derive(Debug)]
 pub(super) struct Outputs {
     screen: Option<FollowerHandle>,
     log: FollowerHandle,
     notifier: Option<Notifier>,
+    decisions: FollowerHandle,
     complaints: Arc<WarningSink>,
 }
 
@@ -45,7 +50,7 @@ pub(super) struct Outputs {
 #[derive(Debug)]
 struct WarningSink {
     /// Records warnings in the journal, which every output follows.
-    warnings: WarningSender,
+    warnings: SideInputs,
     /// Set once nothing is recorded any more.
     journal_closed: AtomicBool,
     level: OutputLevel,
@@ -61,7 +66,7 @@ impl WarningSink {
         if terminal || error.kind() == io::ErrorKind::BrokenPipe {
             return;
         }
-        self.warn(format!("events are no longer printed: {error}"));
+        self.warn(format!("cannot print events: {error}"));
     }
 
     fn warn(&self, text: String) {
@@ -80,7 +85,7 @@ impl Outputs {
         spec: &RunSpec,
         prepared: &PreparedRun,
         style: &Style,
-        warnings: WarningSender,
+        warnings: SideInputs,
     ) -> Self {
         let PreparedRun { locked_run, files, .. } = prepared;
         let followed = FollowTarget {
@@ -108,21 +113,31 @@ impl Outputs {
         });
         let log = log(spec, locked_run, Arc::clone(&complaints));
         let sink = Arc::clone(&complaints);
-        let complain: NotifyWarnFn = Arc::new(move |text| sink.warn(text));
+        let complain: WarnFn = Arc::new(move |text| sink.warn(text));
         let notifier = Notifier::start(&spec.notify, followed.clone(), &spec.secrets, &complain);
-        Self { screen, log: FollowerHandle::start(followed, Box::new(log)), notifier, complaints }
+        let sink = Arc::clone(&complaints);
+        let decisions = locked_run.folder.path().join(decisions::FILE);
+        let decisions = DecisionReporter::new(decisions, move |text| sink.warn(text));
+        Self {
+            screen,
+            log: FollowerHandle::start(followed.clone(), Box::new(log)),
+            notifier,
+            decisions: FollowerHandle::start(followed, Box::new(decisions)),
+            complaints,
+        }
     }
 
     /// Returns a function that notifies all outputs of new data.
     pub(super) fn waker(&self) -> impl Fn() + use<> {
         let screen = self.screen.as_ref().map(FollowerHandle::waker);
-        let log = self.log.waker();
+        let (log, decisions) = (self.log.waker(), self.decisions.waker());
         let notifier = self.notifier.as_ref().map(Notifier::waker);
         move || {
             if let Some(wake) = &screen {
                 wake();
             }
             log();
+            decisions();
             if let Some(wake) = &notifier {
                 wake();
             }
@@ -148,7 +163,7 @@ impl Outputs {
     }
 
     /// Returns a function that warns the user, during the run and after its end.
-    pub(super) fn warn_fn(&self) -> NotifyWarnFn {
+    pub(super) fn warn_fn(&self) -> WarnFn {
         let complaints = Arc::clone(&self.complaints);
         Arc::new(move |text| complaints.warn(text))
     }
@@ -160,7 +175,7 @@ impl Outputs {
         finished: &RunOutcome,
         force_quit: &ForceQuit,
     ) -> PendingDeliveries {
-        let Self { screen, log, notifier, complaints } = self;
+        let Self { screen, log, notifier, decisions, complaints } = self;
         notifier.iter().for_each(Notifier::stop_warnings);
         complaints.journal_closed.store(true, Ordering::Release);
         let RunOutcome { outcome, note, .. } = finished;
@@ -172,10 +187,12 @@ impl Outputs {
             screen.map_or(FollowerFinish::InTime, |screen| screen.finish(SCREEN_TIMEOUT))
         });
         let logged = spawn_blocking(move || log.finish(LOG_TIMEOUT));
-        let (notifications, shown, _) = tokio::join!(
+        let decided = spawn_blocking(move || decisions.finish(LOG_TIMEOUT));
+        let (notifications, shown, ..) = tokio::join!(
             unless_force_quit(notifications, force_quit),
             unless_force_quit(shown, force_quit),
             unless_force_quit(logged, force_quit),
+            unless_force_quit(decided, force_quit),
         );
         // The state of the display matters only if both write to the same place.
         if complaints.level.shows_messages() {
@@ -229,7 +246,7 @@ fn log(spec: &RunSpec, locked_run: &LockedRun, complaints: Arc<WarningSink>) -> 
     let last = locked_run.folder.logs().pop();
     let earlier = last.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
     let path = locked_run.folder.new_log(jiff::Timestamp::now());
-    let mut out = LogOutput::new(Box::new(move |text| complaints.warn(text))).file(&path);
+    let mut out = LogOutput::new(Arc::new(move |text| complaints.warn(text))).file(&path);
     let name = path.file_name().and_then(|name| name.to_str());
     if let (Some(dir), Some(name)) = (&spec.logs.dir, name) {
         out = out.copy(&spec.project, dir, name);
@@ -280,17 +297,18 @@ mod tests {
             })
             .into_iter()
             .unzip();
-        let [screen, log] = <[_; 2]>::try_from(blocks).unwrap().map(|block| {
-            FollowerHandle::start(followed.clone(), Box::new(HangsUntilDropped(block)))
-        });
+        let start =
+            |block| FollowerHandle::start(followed.clone(), Box::new(HangsUntilDropped(block)));
+        let [screen, log] = <[_; 2]>::try_from(blocks).unwrap().map(start);
+        let decisions = start(None);
         let complaints = WarningSink {
-            warnings: InputQueues::default().warnings(),
+            warnings: InputQueues::default().side_inputs(),
             journal_closed: AtomicBool::new(false),
             level,
             stderr: Arc::new(StderrWriter::new()),
         };
         let (screen, complaints) = (Some(screen), Arc::new(complaints));
-        let outputs = Outputs { screen, log, notifier: None, complaints };
+        let outputs = Outputs { screen, log, notifier: None, decisions, complaints };
         let finished = RunOutcome { outcome: Outcome::Interrupted, note: None, unrecorded: None };
         let deliveries = outputs.finish(&finished, &ForceQuit::at_once()).await;
         drop(keep);

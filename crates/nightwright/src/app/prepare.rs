@@ -14,12 +14,12 @@ use super::environments::Environments;
 use super::locked_run::{LockedRun, new_folder};
 use super::run_spec::RunSpec;
 use crate::error::Failure;
-use crate::output::hooks::{self, PinnedHooks};
+use crate::hooks::{self, PinnedHooks};
 use crate::process::Containment;
+use crate::random;
 use crate::runtime::evidence_files::{self, StaleStatusPolicy};
-use crate::runtime::random;
-use crate::runtime::signals::Signals;
 use crate::secrets;
+use crate::signals::Signals;
 use crate::store::journal::{self, DiskFile, JournalWriter};
 use crate::task::{Task, TaskLock};
 use crate::workspace;
@@ -140,9 +140,7 @@ fn archive_stale_status(spec: &RunSpec, run_folder: &Path) -> Result<Option<Stri
     let kept =
         evidence_files::archive_stale_status(project, status, run_folder, policy, &spec.secrets)
             .map_err(|error| Failure::because(&error))?;
-    Ok(kept.map(|kept| {
-        format!("`{file}` was left by an earlier run; it was {done} to `{}`", kept.display())
-    }))
+    Ok(kept.map(|kept| format!("{done} `{file}` of an earlier run to `{}`", kept.display())))
 }
 
 /// Returns the first event of a new run.
@@ -161,9 +159,8 @@ fn opening(
         containment: containment.level().name().to_owned(),
         hooks: hooks.hashes(),
         baseline: spec.since.as_ref().and_then(|earlier| earlier.checks.clone()),
-        seed: seed.map_err(|error| {
-            Failure::trouble(format!("the system gave no random bytes: {error}"))
-        })?,
+        seed: seed
+            .map_err(|error| Failure::trouble(format!("cannot read random bytes: {error}")))?,
     })
 }
 

@@ -14,8 +14,8 @@ use super::locked_run::LockedRun;
 use super::prepare::{PreparedRun, RunFiles, introduce, lock_task};
 use super::run_spec::RunSpec;
 use crate::error::Failure;
-use crate::output::hooks;
-use crate::runtime::signals::Signals;
+use crate::hooks;
+use crate::signals::Signals;
 use crate::store::journal::{self, DiskFile, JournalWriter};
 
 /// A run that was loaded from its journal and can be resumed.
@@ -37,7 +37,7 @@ pub(crate) fn resume(spec: &RunSpec, resumable: ResumableRun) -> Result<ExitCode
     let finished = block_on(async {
         let mut signals = catch_signals()?;
         match prepare_resumed(spec, resumable, &mut signals).await? {
-            Some(prepared) => execute(spec, prepared, signals).await.map(Some),
+            Some(prepared) => Box::pin(execute(spec, prepared, signals)).await.map(Some),
             None => Ok(None),
         }
     })?;

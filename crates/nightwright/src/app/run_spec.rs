@@ -22,20 +22,19 @@ use self::subject::{
 use super::agent_program::{AgentProgram, PROJECT_SETTINGS, allowed_sources};
 use super::approval::{self, ApprovedLayers, TrustFlags, UntrustedPolicy};
 use super::detach::DetachTarget;
+use super::permission_rules;
+use crate::clock::ClockSpeed;
+use crate::config::log_settings::LogSettings;
 use crate::config::modes::{self, Mode};
-use crate::config::permissions;
 use crate::config::principles::{self, RunPrinciples};
-use crate::config::{self, ConfigLayer, ResolvedConfig, ValueOrigin};
+use crate::config::{self, ColorChoice, ConfigLayer, OutputLevel, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
-use crate::output::hooks::{self, ApprovedHooks};
+use crate::hooks::{self, ApprovedHooks};
 use crate::output::notify::Address;
-use crate::output::{ColorChoice, OutputLevel};
-use crate::runtime::clock::ClockSpeed;
-use crate::runtime::signals::{HangupPolicy, Signals};
-use crate::store::log_settings::LogSettings;
+use crate::signals::{HangupPolicy, Signals};
 use crate::task::Task;
 use crate::trust::TrustItem;
-use crate::workspace::{self, Baseline};
+use crate::workspace::{self, StartTree};
 
 /// The request on the command line.
 #[derive(Clone, Debug)]
@@ -111,7 +110,7 @@ pub(crate) struct RunSpec {
 /// The start of an earlier run whose work is judged.
 #[derive(Clone, Debug)]
 pub(crate) struct EarlierRun {
-    pub(crate) tree: Baseline,
+    pub(crate) tree: StartTree,
     /// The results of the checks before its first iteration, if they were run then.
     pub(crate) checks: Option<Vec<CheckResult>>,
 }
@@ -148,7 +147,7 @@ impl RunSpec {
 
     /// The output level before the run leaves its terminal.
     pub(super) fn first_level(&self) -> OutputLevel {
-        self.detach.as_ref().map_or(self.level, |detach| detach.level)
+        self.pending_detach().map_or(self.level, |detach| detach.level)
     }
 
     /// The output level at the end of the run.
@@ -240,7 +239,7 @@ fn base_settings(
     };
     settings.completion.evidence.clone_from(&mode.definition.evidence);
     settings.progress.outcome = mode.definition.idle_outcome;
-    settings.progress.excuse = mode.definition.excuse;
+    settings.progress.idle_unless = mode.definition.idle_unless;
     Ok(settings)
 }
 
@@ -251,7 +250,7 @@ fn set_permissions(
     agent_files: &[TrustItem],
 ) {
     add_tools(settings, &request.flags);
-    settings.agent.rules = permissions::rules(&request.project, settings, &mode.definition);
+    settings.agent.rules = permission_rules::rules(&request.project, settings, &mode.definition);
     let sources = &mut settings.agent.sources;
     // The project's settings for the agent program were approved too.
     if !agent_files.is_empty() && !sources.iter().any(|source| source == PROJECT_SETTINGS) {

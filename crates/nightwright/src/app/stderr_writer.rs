@@ -82,7 +82,7 @@ impl StderrWriter {
     fn sender(&self) -> &SyncSender<QueuedText> {
         self.sender.get_or_init(|| {
             let (words, to_say) = sync_channel(WAITING);
-            let thread = thread::Builder::new().name("voice".to_owned());
+            let thread = thread::Builder::new().name("stderr".to_owned());
             // Without a thread nothing is printed, and the exit code remains.
             let _ = thread.spawn(move || write(&to_say));
             words

@@ -1,4 +1,5 @@
-//! Connects the supervisor of a prepared run to its inputs and outputs.
+//! Connects the supervisor of a prepared run to its inputs, its outputs, and the observers of its
+//! records.
 
 use std::cell::RefCell;
 use std::env;
@@ -21,15 +22,15 @@ use super::prepare::{PreparedRun, RunFiles};
 use super::run_spec::RunSpec;
 use super::{control_inputs, keep_awake, operator_messages};
 use crate::agent::process::{AgentSetup, ProcessAgent, ShowFn};
+use crate::clock::Clock;
+use crate::config::OutputLevel;
 use crate::error::Failure;
-use crate::output::decisions::{self, DecisionLog};
-use crate::output::hooks::{HookRunner, HookSetup};
-use crate::output::{OutputCapabilities, OutputLevel, Screen, Style};
-use crate::runtime::clock::Clock;
-use crate::runtime::effects::EffectExecutor;
+use crate::hooks::{HookRunner, HookSetup};
+use crate::output::{OutputCapabilities, Screen, Style};
+use crate::runtime::effects::{EffectExecutor, ExecutorSetup};
 use crate::runtime::keys::KeyListener;
-use crate::runtime::signals::Signals;
-use crate::runtime::supervisor::{InputQueues, RecordObserver, Supervisor, WarningSender};
+use crate::runtime::supervisor::{InputQueues, RecordObserver, SideInputs, Supervisor};
+use crate::signals::Signals;
 use crate::store::journal::DiskFile;
 use crate::store::retention;
 use crate::task::TaskLock;
@@ -66,6 +67,30 @@ impl Connections {
     }
 }
 
+/// Called with the view of the run after every batch of recorded events.
+pub(super) type ViewObserver = Box<dyn FnMut(&RunView)>;
+
+/// Updates the view of the run with recorded events, and then calls those that read it.
+struct RecordObservers {
+    view: Rc<RefCell<RunView>>,
+    then: Vec<ViewObserver>,
+}
+
+impl RecordObservers {
+    fn into_observer(self) -> RecordObserver {
+        let Self { view, mut then } = self;
+        Box::new(move |records| {
+            for record in records {
+                view.borrow_mut().record(record);
+            }
+            let view = view.borrow();
+            for observer in &mut then {
+                observer(&view);
+            }
+        })
+    }
+}
+
 /// Connects a prepared run.
 pub(super) fn wire(
     spec: &RunSpec,
@@ -74,7 +99,7 @@ pub(super) fn wire(
 ) -> Result<WiredRun, Failure> {
     let force_quit = ForceQuit::watch(spec.with_hangup_policy(catch_signals()?));
     let queues = InputQueues::default();
-    let (operator, warnings) = (queues.operator(), queues.warnings());
+    let (operator, warnings) = (queues.operator(), queues.side_inputs());
     let clock = Clock::system(spec.motion);
     let screen = screen(spec.level);
     let style = Style::new(spec.color, &capabilities()).on(screen.clone());
@@ -83,12 +108,13 @@ pub(super) fn wire(
     let hooks = hook_runner(spec, &prepared, &outputs);
     let setup = agent_setup(spec, &prepared, &clock, screen.clone());
     let executor = executor(spec, &prepared, setup, hooks.clone());
-    let mut observers = observers(spec, &prepared, &view, &outputs, &warnings);
-    let detach = spec.detach.as_ref().map(|target| {
+    let detach = spec.pending_detach().map(|target| {
         let report = DetachReport::new(target, &spec.project, &prepared.locked_run.folder);
         DetachTask::new(target, report, outputs.stderr())
     });
-    observers.extend(detach.as_ref().map(|detach| detach.observer(Rc::clone(&view))));
+    let mut then = view_observers(spec, &prepared, &outputs);
+    then.extend(detach.as_ref().map(DetachTask::observer));
+    let observers = RecordObservers { view: Rc::clone(&view), then };
 
     let PreparedRun { locked_run, files, machine, first, .. } = prepared;
     let RunFiles { journal, task_lock, warning, .. } = files;
@@ -99,13 +125,15 @@ pub(super) fn wire(
     listeners.extend(detach.map(|detach| tokio::spawn(detach.detach(operator.clone()))));
     let keys = screen.and_then(|screen| KeyListener::listen(screen, operator).ok());
 
-    let observer = Box::new(move |records: &[_]| {
-        for observer in &mut observers {
-            observer(records);
-        }
-    });
-    let mut supervisor = Supervisor::new(queues, machine, journal, clock, executor, observer);
-    supervisor.mask(spec.secrets.clone());
+    let mut supervisor = Supervisor::new(
+        queues,
+        machine,
+        journal,
+        clock,
+        executor,
+        spec.secrets.clone(),
+        observers.into_observer(),
+    );
     supervisor.observe_inputs(operator_messages::unmasked_recorder(
         locked_run.folder.path(),
         &spec.secrets,
@@ -183,52 +211,29 @@ fn executor(
 ) -> EffectExecutor {
     let PreparedRun { locked_run, environments, containment, .. } = prepared;
     let checks = &environments.checks;
-    let executor = EffectExecutor::new(
-        Box::new(ProcessAgent::new(setup)),
-        &spec.project,
-        locked_run.folder.clone(),
-        locked_run.temp.handle(),
-        checks.all.clone(),
-        containment.clone(),
-        &spec.settings,
-    )
-    .masking(spec.secrets.clone())
-    .with_hooks(hooks)
-    .withholding(checks.withheld.clone(), checks.line.clone());
-    match &spec.since {
-        Some(earlier) => executor.since(earlier.tree.clone()),
-        None => executor,
-    }
+    let setup = ExecutorSetup {
+        agent: Box::new(ProcessAgent::new(setup)),
+        project: spec.project.clone(),
+        folder: locked_run.folder.clone(),
+        temp: locked_run.temp.handle(),
+        environment: checks.all.clone(),
+        withheld: checks.withheld.clone(),
+        withheld_line: checks.line.clone(),
+        containment: containment.clone(),
+        secrets: spec.secrets.clone(),
+        hooks,
+        since: spec.since.as_ref().map(|earlier| earlier.tree.clone()),
+    };
+    EffectExecutor::new(setup, &spec.settings)
 }
 
-/// Returns the observers that receive every batch of events once it is recorded. The order matters:
-/// the later ones read the view.
-fn observers(
-    spec: &RunSpec,
-    prepared: &PreparedRun,
-    view: &Rc<RefCell<RunView>>,
-    outputs: &Outputs,
-    warnings: &WarningSender,
-) -> Vec<RecordObserver> {
-    let folder = &prepared.locked_run.folder;
-    let view_of_run = Rc::clone(view);
-    let update_view: RecordObserver = Box::new(move |records| {
-        for record in records {
-            view_of_run.borrow_mut().record(record);
-        }
-    });
-    let mut decisions = DecisionLog::of(folder.path().join(decisions::FILE), &prepared.past);
-    let warnings = warnings.clone();
-    let log_decisions: RecordObserver = Box::new(move |records| {
-        if let Some(complaint) = decisions.record(records) {
-            warnings.warn(complaint);
-        }
-    });
+/// Returns the observers of the view of the run.
+fn view_observers(spec: &RunSpec, prepared: &PreparedRun, outputs: &Outputs) -> Vec<ViewObserver> {
     let wake = outputs.waker();
-    let wake_outputs: RecordObserver = Box::new(move |_| wake());
+    let wake_outputs: ViewObserver = Box::new(move |_| wake());
     let warn = outputs.notifier_of_notes(spec.level);
-    let keep_awake = keep_awake::observer(spec, folder.id(), Rc::clone(view), warn);
-    [update_view, log_decisions, wake_outputs].into_iter().chain(keep_awake).collect()
+    let keep_awake = keep_awake::observer(spec, prepared.locked_run.folder.id(), warn);
+    [wake_outputs].into_iter().chain(keep_awake).collect()
 }
 
 /// Sends the warnings that are recorded at the start of the run.
@@ -236,7 +241,7 @@ fn warn_first(
     spec: &RunSpec,
     locked_run: &LockedRun,
     warning: Option<String>,
-    warnings: &WarningSender,
+    warnings: &SideInputs,
 ) {
     let hooks = spec.hooks.warnings.iter().cloned();
     for text in warning.into_iter().chain(hooks).chain(killed_line(&locked_run.killed)) {
@@ -258,7 +263,7 @@ fn warn_first(
 }
 
 /// Removes old runs in the background, so that they do not delay the start.
-fn start_pruning(spec: &RunSpec, locked_run: &LockedRun, warnings: WarningSender) {
+fn start_pruning(spec: &RunSpec, locked_run: &LockedRun, warnings: SideInputs) {
     let (home, logs) = (locked_run.home.clone(), spec.logs.clone());
     let thread = thread::Builder::new().name("prune".to_owned());
     // Without a thread, a later run removes them.

@@ -15,12 +15,12 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 
 use super::command;
-use super::context::{ProjectArgs, print};
-use crate::app::locked_run::home;
+use super::context::ProjectArgs;
 use crate::config::KEYS;
 use crate::config::modes;
+use crate::console::print;
 use crate::error::Failure;
-use crate::store::journal::RunDir;
+use crate::store::run_dir::{self, RunDir};
 use crate::task::{self, archive, template};
 
 /// The variable with which a script requests completions.
@@ -180,7 +180,10 @@ fn tasks(project: &Path) -> Vec<String> {
 
 /// Returns the newest runs, the newest first.
 fn runs(project: &Path) -> Vec<String> {
-    let runs = home(project).ok().and_then(|home| RunDir::list(&home).ok()).unwrap_or_default();
+    let runs = run_dir::state_of(project)
+        .ok()
+        .and_then(|home| RunDir::list(&home).ok())
+        .unwrap_or_default();
     runs.into_iter().rev().take(RUNS).map(|run| run.0).collect()
 }
 

@@ -9,10 +9,11 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::context::{ProjectArgs, eprint_safe, print};
+use super::context::ProjectArgs;
 use crate::app::approval;
 use crate::config::modes;
 use crate::config::{self, ConfigFile, ConfigLayer, ConfigValue, Key, ResolvedConfig, edit};
+use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 
 #[derive(Clone, Debug, Args)]

@@ -1,18 +1,15 @@
-//! Shared parts of the commands: common arguments, the project, and printing.
+//! Shared parts of the commands: common arguments, and the project.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use nightwright_core::display::display_safe;
 use nightwright_core::root::{Root, RootSource as FoundBy};
 use rustix::fs::{Access, access};
 
-use super::terminal;
+use crate::console;
 use crate::error::Failure;
 use crate::init::detect::has_manifest;
-use crate::output::wrap;
-use crate::paste;
 use crate::workspace::root;
 
 /// The project that a command is about.
@@ -28,7 +25,7 @@ pub(super) struct ProjectArgs {
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
 pub(super) struct RunSelector {
-    /// Id of the run, the beginning of the id, or the name of its task [default: the current run,
+    /// Id of the run, the beginning of the id, or the name of its task [default: the active run,
     /// otherwise the last one]
     #[arg(value_name = "RUN")]
     pub(super) run: Option<String>,
@@ -97,7 +94,7 @@ pub(super) fn project_line(root: &Root) -> Option<String> {
 fn confirm_wide(path: &Path) -> Result<(), Failure> {
     let (shown, what) = (path.display(), wide_name(path));
     let question = format!("`{shown}` is {what}. Use all of it as the project?");
-    if terminal::is_there() && terminal::confirm(&question)? {
+    if console::is_interactive() && console::confirm(&question)? {
         return Ok(());
     }
     Err(too_wide(path))
@@ -131,48 +128,6 @@ fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(real)
 }
 
-/// Prints a message on standard error, wrapped between words on a terminal. Escapes text that may
-/// come from an agent or a file.
-pub(crate) fn eprint_safe(text: &str) {
-    // If standard error is closed, only the exit code remains.
-    let _ = writeln!(io::stderr(), "{}", wrap::for_stderr(&display_safe(text)));
-}
-
-/// Prints a message whose commands work when pasted in the current folder.
-pub(super) fn advise(text: &str) {
-    eprint_safe(&paste::from_here(text));
-}
-
-/// Prints a message on standard error that is already escaped.
-pub(super) fn eprint_raw(text: &str) {
-    // If standard error is closed, only the exit code remains.
-    let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// Prints data as JSON. Escapes invisible characters and those that control a terminal.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    print(&json(value)?)
-}
-
-/// Returns the text that [`print_json`] prints.
-pub(super) fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
-    let mut text = serde_json::to_vec_pretty(value)
-        .map_err(|error| Failure::trouble(format!("cannot write JSON: {error}")))?;
-    nightwright_core::journal::escape_unseen(&mut text, 0);
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// Prints data on standard output.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    written(writeln!(io::stdout(), "{text}"))
-}
-
-/// Prints the result of a command. Escapes it for the terminal, and adapts its commands to the
-/// current folder.
-pub(super) fn print_result(text: &str) -> Result<(), Failure> {
-    print(&display_safe(&paste::from_here(text)))
-}
-
 /// Formats rows as text; every column is as wide as its widest cell.
 pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
@@ -182,13 +137,4 @@ pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String 
         cells.collect::<String>().trim_end().to_owned()
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Converts the result of a write to standard output. A pipe closed by its reader is not an error.
-pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::trouble(format!("cannot write to standard output: {error}"))),
-        Ok(()) => Ok(()),
-    }
 }

@@ -1,4 +1,4 @@
-//! `nightwright demo`: show a complete run on a small project, with a scripted agent.
+//! `nightwright demo`: show a complete run on a small project, with the rehearsal agent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,17 +10,17 @@ use nightwright_core::outcome::Strictness;
 use nightwright_core::settings::{Settings, VerdictMode};
 use nightwright_core::units::Usd;
 
-use super::context::eprint_safe;
 use crate::app::agent_program::{AgentProgram, RehearsalScript};
 use crate::app::execute;
 use crate::app::run_spec::RunSpec;
+use crate::clock::ClockSpeed;
+use crate::config::log_settings::LogSettings;
+use crate::config::{ColorChoice, OutputLevel};
+use crate::console::eprint_safe;
 use crate::error::Failure;
-use crate::output::hooks;
-use crate::output::{ColorChoice, OutputLevel};
+use crate::hooks;
 use crate::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT};
-use crate::runtime::clock::ClockSpeed;
 use crate::secrets;
-use crate::store::log_settings::LogSettings;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct DemoArgs {
@@ -43,7 +43,7 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
     }
     eprint_safe(&format!(
         "A small project with a failing test is in {} until the demo ends.\n\
-         A scripted agent works on it now; nothing is spent. Waits are shown in fast motion.\n\
+         The rehearsal agent works on it now; nothing is spent. Waits are shown in fast motion.\n\
          With a real agent, in your own project, that would be:\n  \
          nightwright run -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
         folder.path().display()

@@ -19,10 +19,11 @@ use nightwright_core::stream::dialect::Dialect;
 
 use self::configured::DoctorConfig;
 use self::finding::{DoctorFinding, DoctorReport};
-use super::context::{ProjectArgs, eprint_safe, print};
+use super::context::ProjectArgs;
 use crate::agent::program::{FoundProgram, Freshness};
 use crate::app::agent_program::{self, find_claude, refused_as_root};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
+use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 
 #[derive(Clone, Debug, Args)]
@@ -74,7 +75,7 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
                     findings.push(finding);
                 }
                 None => {
-                    findings.push(DoctorFinding::warning("probe", "there is no agent to be asked"));
+                    findings.push(DoctorFinding::warning("probe", "cannot probe: no agent found"));
                 }
             }
         }

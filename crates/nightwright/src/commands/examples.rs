@@ -18,18 +18,18 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright init -C ../shop --no-import", "Set up another folder, without importing files of other tools"),
     ]),
     ("run", &[
-        ("nightwright run migrate-api", "Work on a task until it is verified"),
         ("nightwright run \"make the tests pass\" -m 10", "Work on a goal for up to 10 iterations"),
         ("nightwright run migrate-api --max-cost 5 --max-duration 8h", "Work overnight for up to $5"),
+        ("nightwright run --all --max-cost 20", "Work on all tasks, one after another, under one budget"),
         ("nightwright run -p \"fix the lint\" -m 3 --verify \"make lint\"", "Stop when `make lint` passes"),
     ]),
     ("status", &[
-        ("nightwright status", "Show the current run, otherwise the last one"),
+        ("nightwright status", "Show the active run, otherwise the last one"),
         ("nightwright status migrate-api --json", "Show the run of a task as JSON"),
         ("nightwright status --all", "List all runs of the project"),
     ]),
     ("log", &[
-        ("nightwright log", "Print the log of the current run, otherwise of the last one"),
+        ("nightwright log", "Print the log of the active run, otherwise of the last one"),
         ("nightwright log migrate-api -f", "Follow the run of a task until it ends"),
         ("nightwright log 20261115-233412 --raw", "Print the raw output of the agent"),
     ]),
@@ -153,11 +153,11 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright demo --verbose", "Also show the messages and tool calls of the agent"),
     ]),
     ("pause", &[
-        ("nightwright pause", "Pause the current run until `nightwright resume`"),
+        ("nightwright pause", "Pause the active run until `nightwright resume`"),
         ("nightwright pause migrate-api", "Pause the run of a task"),
     ]),
     ("tell", &[
-        ("nightwright tell \"leave the old API in place\"", "Send a message to the agent of the current run"),
+        ("nightwright tell \"leave the old API in place\"", "Send a message to the agent of the active run"),
         ("nightwright tell migrate-api \"leave the old API in place\"", "Choose one of several runs"),
         ("nightwright tell migrate-api --retry-now", "Retry now instead of waiting"),
     ]),
@@ -210,7 +210,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright notify test --json", "Print the result as JSON"),
     ]),
     ("selftest", &[
-        ("nightwright selftest", "Run all tests in less than a minute, without an account"),
+        ("nightwright selftest", "Run all tests: at most a minute, without an account"),
         ("nightwright selftest --json", "Print the result as JSON"),
     ]),
     ("service", &[

@@ -7,6 +7,7 @@ use clap::builder::StyledStr;
 use clap::{Args, Command};
 
 use super::examples::{EXAMPLES, Example};
+use super::key_options::helps_by_mode;
 use super::usage;
 use crate::error::Failure;
 
@@ -61,9 +62,17 @@ const WITHOUT_EFFECT: [(&str, &[&str]); 3] = [
     ),
 ];
 
+/// The commands that start a run, with the mode that they imply.
+const STARTING: [(&str, Option<&str>); 4] =
+    [("run", None), ("plan", Some("plan")), ("build", Some("build")), ("prompt", None)];
+
+/// The selector of the command that resumes a run.
+const RESUMABLE_RUN: &str = "Id of the run, the beginning of the id, or the name of its task [default: \
+    the active or last run; an unfinished real run comes before a rehearsal]";
+
 /// The selector of commands that need a run that is active.
 const ACTIVE_RUN: &str =
-    "Id of the run, the beginning of the id, or the name of its task [default: the current run]";
+    "Id of the run, the beginning of the id, or the name of its task [default: the active run]";
 
 /// Adds examples to every command, and the overview to the program.
 pub(super) fn dressed(root: Command) -> Command {
@@ -78,6 +87,24 @@ pub(super) fn dressed(root: Command) -> Command {
     let root = ["stop", "pause"].iter().fold(root, |root, name| {
         root.mut_subcommand(name, |command| {
             command.mut_arg("run", |run| run.help(ACTIVE_RUN).long_help(None::<&str>))
+        })
+    });
+    // Unlike `mut_subcommand` and `mut_arg`, these functions keep the order.
+    let root = root.mut_subcommands(|command| {
+        if command.get_name() == "resume" {
+            return command.mut_args(|arg| match arg.get_id().as_str() {
+                "run" => arg.help(RESUMABLE_RUN).long_help(None::<&str>),
+                _ => arg,
+            });
+        }
+        let starting = STARTING.iter().find(|(name, _)| *name == command.get_name());
+        let Some((_, mode)) = starting else { return command };
+        let helps = helps_by_mode(*mode);
+        command.mut_args(|arg| {
+            match helps.iter().find(|(option, _)| *option == arg.get_id().as_str()) {
+                Some((_, help)) => arg.help(help.clone()),
+                None => arg,
+            }
         })
     });
     with_examples(root, "").help_template(overview)

@@ -8,17 +8,18 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::display::display_safe;
 
-use super::context::{ProjectArgs, advise, eprint_safe, print};
+use super::context::ProjectArgs;
 use super::terminal::{self, TerminalPrompt};
 use crate::app::approval;
 use crate::config::principles;
 use crate::config::{self, ConfigFile, ResolvedConfig};
+use crate::console::{self, advise, eprint_safe, print};
 use crate::error::Failure;
 use crate::init::ask::describe;
 use crate::init::file_plan::{CONFIG, ExistingConfig, check_new};
-use crate::init::import::Import;
+use crate::init::import::{Import, ImportedUnit};
 use crate::init::{InitPlan, InitResult, ProjectScan};
-use crate::runtime::checks::cannot_start;
+use crate::runtime::effects::check_runner::cannot_start;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct InitArgs {
@@ -56,7 +57,7 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
     let mut terminal = TerminalPrompt::new()?;
     let setup = if options.yes {
         by_default(look)
-    } else if !terminal::is_there() {
+    } else if !console::is_interactive() {
         eprint_safe("Not a terminal: using the detected commands and the permissions `usual`.");
         by_default(look)
     } else {
@@ -70,13 +71,9 @@ pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
         }
     };
     let show = |written: &InitResult| show(written, &setup);
-    setup.carry_out(
-        &project,
-        &format!("{:#}\n", config::schema()),
-        existing,
-        show,
-        approve_for_init,
-    )?;
+    setup.carry_out(&project, &format!("{:#}\n", config::schema()), existing, show, |project| {
+        approve_for_init(project, &setup)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -85,7 +82,7 @@ fn existing_config(project: &Path, yes: bool) -> Result<ExistingConfig, Failure>
     let question =
         format!("`{CONFIG}` already exists. Replace it? The old one is kept as `config.toml.bak`.");
     let exists = fs::symlink_metadata(project.join(CONFIG)).is_ok();
-    let replace = exists && (yes || terminal::is_there() && terminal::confirm(&question)?);
+    let replace = exists && (yes || console::is_interactive() && console::confirm(&question)?);
     Ok(if replace { ExistingConfig::Kept } else { ExistingConfig::Refused })
 }
 
@@ -102,10 +99,15 @@ fn principles_file(project: &Path) -> Result<String, Failure> {
     Ok(principles::configured(&ResolvedConfig::new(layers)).unwrap_or_default())
 }
 
-/// Approves the commands of the new configuration, because the user has just chosen them. Existing
-/// hooks are not approved.
-fn approve_for_init(project: &Path) -> Result<(), Failure> {
-    approval::approve_settings(project, &ConfigFile::project(project).layer()?)
+/// Approves the new configuration and the settings of the imported tasks, because the user has just
+/// chosen them. Existing hooks are not approved.
+fn approve_for_init(project: &Path, setup: &InitPlan) -> Result<(), Failure> {
+    let units = setup.imports.iter().flat_map(|import| &import.units);
+    let tasks = units.filter_map(ImportedUnit::task).map(|task| ConfigFile::task(project, task));
+    for file in [Ok(ConfigFile::project(project))].into_iter().chain(tasks) {
+        approval::approve_settings(project, &file?.layer()?)?;
+    }
+    Ok(())
 }
 
 fn by_default(look: ProjectScan) -> InitPlan {
@@ -125,7 +127,7 @@ fn show(written: &InitResult, setup: &InitPlan) -> Result<(), Failure> {
     }
     let tests = match &setup.choices.commands.test {
         Some(test) => format!(
-            "A claim is accepted only if `{test}` passes (`verify.commands`). This approves the \
+            "nightwright accepts a claim only if `{test}` passes (`verify.commands`). This approves the \
              command: nightwright runs it without asking again."
         ),
         None => format!(
@@ -138,11 +140,11 @@ fn show(written: &InitResult, setup: &InitPlan) -> Result<(), Failure> {
         .iter()
         .flat_map(Import::tasks)
         .take(1)
-        .map(|name| format!("  {:<45} an imported task\n", format!("nightwright run {name}")));
+        .map(|name| format!("  {:<43}  an imported task\n", format!("nightwright run {name}")));
     advise(&format!(
         "\n{tests}\n\nNext:\n{}  \
-         nightwright run -p \"make the tests pass\" -m 10    a goal, at most ten iterations\n  \
-         nightwright new NAME                              a task with its own instructions",
+         nightwright run \"make the tests pass\" -m 10  a goal, up to 10 iterations\n  \
+         nightwright new NAME                         a task with its own text",
         imported.collect::<String>()
     ));
     Ok(())

@@ -25,19 +25,20 @@ use nightwright_core::redact::{Secrets, StreamMasker};
 use nightwright_core::settings::Completion;
 use nightwright_core::stream::decode::{LineSplitter, StreamLine};
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::news::{AttemptReport, TextEvidence};
 use nightwright_core::stream::outcome::{AttemptOutcome, Consequence, ProcessExit};
-use nightwright_core::stream::redacting_tee::RedactingTee;
-use nightwright_core::stream::report::{AttemptReport, TextEvidence};
+use nightwright_core::stream::output_masker::OutputMasker;
 use nightwright_core::stream::transcript::{
     AttemptExit, FinishedTranscript, Transcript, TranscriptOptions,
 };
 use nightwright_core::units::{AttemptId, Tokens, Usd};
 use serde::Serialize;
 
-use super::context::print;
+use crate::config::{ColorChoice, OutputLevel};
+use crate::console::print;
 use crate::error::Failure;
 use crate::output::follow::show;
-use crate::output::{self, ColorChoice, OutputCapabilities, OutputLevel, Reporter, Speaker, Style};
+use crate::output::{self, OutputCapabilities, Reporter, Speaker, Style};
 use crate::process::OutputTail;
 use crate::secrets;
 
@@ -78,14 +79,14 @@ const AFTER_HELP: &str = "\
 Without --exit-code and --signal, a stream without a result counts as a failed process (exit code 1).
 
 Fields of the --json object:
-  outcome         how the attempt ended, such as finished, usage_limited or crashed
-  retry           what a run does next:
+  outcome         outcome of the attempt, such as finished, usage_limited or crashed
+  retry           next action of the run:
                     no     assess the work, without another attempt
                     retry  start another attempt (after `suspect`, only if there is no work)
-                    wait   wait for the limit to end, then start another attempt
+                    wait   wait for the limit to reset, then start another attempt
                     fail   fail the iteration: this prompt cannot work
                     stop   end the run: no attempt can work
-  until           when the limit ends, or null if unknown
+  until           time of the reset, or null if unknown
   cost_usd        cost in US dollars, or null if unknown
   cost_estimated  whether the cost is an estimate rather than the agent's own figure
   tokens          tokens of all models: input, output, cache_read, cache_write
@@ -96,7 +97,7 @@ Fields of the --json object:
   bad_lines       number of lines that are not messages
   unknown_events  number of events and results that this version of nightwright does not know
   final_text      last message of the agent
-  markers         markers in the last message: promise, signal, end_phrase, says_done, blockers";
+  markers         markers in the last message: promise, signal, end_phrase, states_done, blockers";
 
 /// The object that `--json` prints.
 #[derive(Debug, Serialize)]
@@ -234,14 +235,14 @@ fn show_line(shown: &mut io::Result<()>, line: StreamLine<'_>, reporter: &mut dy
 
 /// A stream that is being fed to the transcript.
 struct InspectedStream {
-    masking: RedactingTee,
+    masking: OutputMasker,
     lines: LineSplitter,
     transcript: Transcript,
     bytes: u64,
     /// `None` if nothing is shown, or if writing has failed.
     screen: Option<InspectScreen>,
     /// The error that ended the display, if any.
-    dark: Option<io::Error>,
+    write_error: Option<io::Error>,
 }
 
 impl InspectedStream {
@@ -253,9 +254,9 @@ impl InspectedStream {
             live: false,
             started: Duration::ZERO,
         });
-        let masking = RedactingTee::new(Dialect::Claude, secrets);
+        let masking = OutputMasker::new(Dialect::Claude, secrets);
         let lines = Dialect::Claude.lines();
-        Self { masking, lines, transcript, bytes: 0, screen, dark: None }
+        Self { masking, lines, transcript, bytes: 0, screen, write_error: None }
     }
 
     fn read(&mut self, stream: &mut dyn Read, path: &Path) -> Result<(), Failure> {
@@ -265,7 +266,7 @@ impl InspectedStream {
         })
         .map_err(|error| unreadable(path, &error))?;
         self.last_line();
-        match self.dark.take() {
+        match self.write_error.take() {
             // The reader closed the pipe, which is not an error.
             Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Some(error) => {
@@ -304,7 +305,7 @@ impl InspectedStream {
     fn on_screen(&mut self, show: impl FnOnce(&mut InspectScreen) -> io::Result<()>) {
         let Some(screen) = &mut self.screen else { return };
         if let Err(error) = show(screen) {
-            self.dark = Some(error);
+            self.write_error = Some(error);
             self.screen = None;
         }
     }
@@ -399,7 +400,7 @@ fn markers(words: &TextEvidence) -> Vec<&'static str> {
 /// Returns the evidence in the last message: its name for JSON, and a description.
 fn carried(words: &TextEvidence) -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
-        (words.promise, ("promise", "the promise marker")),
+        (words.promise, ("promise", "the completion marker")),
         (words.signal, ("signal", "the completion signal")),
         (words.end_phrase, ("end_phrase", "the end phrase")),
         (words.states_done, ("states_done", "that the work is done")),

@@ -152,9 +152,34 @@ fn parser(kind: ValueKind, option: &KeyOption) -> ValueParser {
     }
 }
 
+/// Returns the options whose default depends on the mode, each with its help: for commands with a
+/// fixed mode, its default.
+pub(super) fn helps_by_mode(mode: Option<&str>) -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    for key in KEYS {
+        let defaults = key.mode_defaults();
+        let of_mode =
+            mode.and_then(|mode| defaults.iter().find(|(_, modes)| modes.contains(&mode)));
+        let default = match of_mode {
+            Some((value, _)) => value.plain(),
+            None => "depends on the mode".to_owned(),
+        };
+        for option in key.options.iter().filter(|option| option.fixed.is_none()) {
+            if !defaults.is_empty() {
+                all.push((option.long(), format!("{} [default: {default}]", about(key, option))));
+            }
+        }
+    }
+    all
+}
+
+fn about(key: &Key, option: &KeyOption) -> String {
+    option.help.unwrap_or(key.about).trim_end_matches('.').to_owned()
+}
+
 /// Returns the help of the option: its own, or the description of the key, and the default.
 fn help(key: &Key, option: &KeyOption) -> String {
-    let mut text = option.help.unwrap_or(key.about).trim_end_matches('.').to_owned();
+    let mut text = about(key, option);
     if option.fixed.is_some() {
         return text;
     }

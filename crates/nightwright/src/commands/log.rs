@@ -13,12 +13,14 @@ use nightwright_core::display::display_safe;
 use nightwright_core::event::Record;
 use nightwright_core::run_view::RunView;
 
-use super::context::{RunSelector, advise, eprint_safe};
+use super::context::RunSelector;
 use super::select_run::{SelectedRun, damaged};
+use crate::console::{advise, eprint_safe};
 use crate::error::Failure;
 use crate::files::open_regular;
-use crate::store::journal::{JournalTail, RunDir, output_label};
+use crate::store::journal::JournalTail;
 use crate::store::lock;
+use crate::store::run_dir::{RunDir, output_label};
 
 /// How often to check for new data while following.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

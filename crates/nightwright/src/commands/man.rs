@@ -10,10 +10,10 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::context::print;
 use super::{command, usage};
 use crate::agent::program::locate;
 use crate::app::async_command::block_on;
+use crate::console::print;
 use crate::error::Failure;
 use crate::process::terminal::{TerminalCommand, run_on_terminal};
 

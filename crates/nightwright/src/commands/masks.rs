@@ -13,7 +13,8 @@ use nightwright_core::settings::{SettingChange, Settings};
 use crate::config::{self, ResolvedConfig};
 use crate::error::Failure;
 use crate::secrets;
-use crate::store::journal::{self, RunDir};
+use crate::store::journal;
+use crate::store::run_dir::RunDir;
 use crate::task::Task;
 
 /// The masked texts of a journal. The masked values are still secret, even if no variable contains
@@ -33,7 +34,7 @@ impl MaskedJournalTexts {
         {
             self.settings = Some(Box::new(started.settings.clone()));
         } else if let Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Human, text })
-        | Event::Attempt(AttemptEvent::NudgeSent { answers: None, text, .. }) = event
+        | Event::Attempt(AttemptEvent::MessageSent { answers: None, text, .. }) = event
             && has_masks(text)
         {
             self.operator_messages.push(text.clone());

@@ -8,9 +8,10 @@ use clap::{Args, Subcommand};
 use nightwright_core::units::RunId;
 use serde_json::{Value as Json, json};
 
-use super::context::{ProjectArgs, print, print_json};
+use super::context::ProjectArgs;
 use crate::app::approval::{self, TrustFlags, UntrustedPolicy};
-use crate::config::{self, KEYS, ResolvedConfig};
+use crate::config::{self, KEYS, ResolvedConfig, is_notify_key};
+use crate::console::{print, print_json};
 use crate::error::Failure;
 use crate::output::notify::{self, Address, TestDelivery};
 use crate::secrets;
@@ -49,7 +50,7 @@ pub(super) fn notify(options: &NotifyArgs) -> Result<ExitCode, Failure> {
     // Other unapproved settings do not matter here.
     let other: Vec<_> = KEYS
         .iter()
-        .filter(|key| key.gated && !notify::is_key(key.name))
+        .filter(|key| key.gated && !is_notify_key(key.name))
         .map(|key| key.name)
         .collect();
     let layers = layers.into_iter().map(|layer| layer.without(&other)).collect();
@@ -79,7 +80,7 @@ fn describe(tried: &TestDelivery) -> String {
     match (why, status) {
         (None, Some(status)) => format!("{address}: arrived (answered {status}, {took} s)"),
         (None, None) => format!("{address}: arrived ({took} s)"),
-        (Some(why), _) => format!("{address}: did not arrive ({took} s): {why}"),
+        (Some(why), _) => format!("{address}: not delivered ({took} s): {why}"),
     }
 }
 

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::run_view::Activity;
 
-use super::context::{RunSelector, print_result};
+use super::context::RunSelector;
+use crate::console::print_result;
 use crate::error::Failure;
 use crate::runtime::control_socket::ControlRequest;
 

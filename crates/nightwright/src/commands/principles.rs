@@ -11,10 +11,11 @@ use nightwright_core::display::display_safe;
 use nightwright_core::principles::{Preset, Principles};
 
 use self::ask::WeightsShown;
-use super::context::{ProjectArgs, advise, eprint_safe, print};
+use super::context::ProjectArgs;
 use super::terminal::{self, TerminalPrompt};
 use crate::config::principles;
 use crate::config::{self, ResolvedConfig, ValueOrigin};
+use crate::console::{self, advise, eprint_safe, print};
 use crate::error::Failure;
 use crate::files;
 use crate::init::ask::NoAnswer;
@@ -62,7 +63,7 @@ pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> 
     let place = PrinciplesTarget::new(&project, &file, origin, options.yes)?;
     let chosen = match given {
         Some(given) => given,
-        None if terminal::is_there() => match place.ask(&mut TerminalPrompt::new()?) {
+        None if console::is_interactive() => match place.ask(&mut TerminalPrompt::new()?) {
             Ok(chosen) => chosen,
             Err(gone) => {
                 return terminal::cancelled(gone, "use `--preset NAME` to skip the questions");
@@ -114,7 +115,7 @@ fn replaces(project: &Path, file: &str) -> Result<bool, Failure> {
     let backup = file_plan::free_backup(project, file);
     let question =
         format!("`{file}` already exists. Replace it? The old one is kept as `{backup}`.");
-    Ok(terminal::is_there() && terminal::confirm(&question)?)
+    Ok(console::is_interactive() && console::confirm(&question)?)
 }
 
 /// The file for the principles of a project, and its current contents.
@@ -177,7 +178,7 @@ impl<'a> PrinciplesTarget<'a> {
             }
             Err(failure) => {
                 let foreign = principles::FOREIGN;
-                eprint_safe(&format!("`{foreign}` cannot be imported: {}\n", failure.message));
+                eprint_safe(&format!("cannot import `{foreign}`: {}\n", failure.message));
                 Ok(None)
             }
         }

@@ -4,16 +4,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use nightwright_core::event::IterationKind;
-use nightwright_core::prompt::{self, Briefing, PromptContext, RemainingLimits};
+use nightwright_core::prompt::{self, Briefing, PromptContext};
 use nightwright_core::settings::Settings;
-use nightwright_core::units::Iteration;
 use serde::Serialize;
 
-use super::context::{eprint_safe, print, print_json};
 use super::run::{self, RunCommand};
 use crate::app::run_spec::{self, RequestPurpose};
 use crate::config::principles;
+use crate::console::{eprint_safe, print, print_json};
 use crate::error::Failure;
 use crate::workspace;
 
@@ -67,23 +65,7 @@ fn next(project: &Path, settings: &Settings) -> Result<prompt::Prompt, Failure> 
             .map_err(|error| Failure::because(&error))?,
         None => None,
     };
-    let limits = &settings.limits;
-    let briefing = Briefing {
-        iteration: Iteration(1),
-        kind: IterationKind::Work,
-        last: limits.max_iterations == Some(1),
-        cut_off: false,
-        shorten: false,
-        feedback: Vec::new(),
-        decisions: Vec::new(),
-        previous: None,
-        remaining: RemainingLimits {
-            iterations: limits.max_iterations,
-            cost: limits.max_cost,
-            duration: limits.max_duration,
-            tokens: limits.max_tokens,
-        },
-    };
+    let briefing = Briefing::first(&settings.limits);
     let found = PromptContext { notes, principles: principles::found(project, settings) };
     prompt::compose(settings, &briefing, &found).map_err(|error| Failure::because(&error))
 }

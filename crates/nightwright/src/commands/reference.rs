@@ -8,8 +8,8 @@ use nightwright_core::event;
 use nightwright_core::outcome::{self, Strictness};
 
 use super::command;
-use super::context::print;
 use crate::config;
+use crate::console::print;
 use crate::error::Failure;
 use crate::rehearsal;
 
@@ -68,7 +68,7 @@ fn events() -> Result<String, Failure> {
         "# Events\n\nEach line of `journal.jsonl` in the run folder, and of standard output with \
          `--output json`, is one event. Every line\nalso has `v` (format version), `seq` (line \
          number, from 1 without gaps), `at` (time), `active_ms` (time at work so far)\nand `run`. The \
-         last member is `crc`, the CRC-32 of all bytes before its comma. Ignore unknown members.\n\
+         last field is `crc`, the CRC-32 of all bytes before its comma. Ignore unknown fields.\n\
          `events.schema.json` next to this page is the JSON Schema of a line. [Events as \
          JSON](../json-events.md) explains how to\nuse them.\n\n\
          With `--include-messages`, the output also contains every line that the agent prints, in \

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use jiff::Timestamp;
-use nightwright_core::run_report::{Commit, ReportContext, RunPaths, RunReport};
+use nightwright_core::run_report::{Commit, ReportContext, RunReport};
 use nightwright_core::run_view::RunView;
 
-use super::context::{RunSelector, eprint_safe, json, print};
+use super::context::RunSelector;
 use super::masks::{self, MaskedJournalTexts};
 use super::select_run::SelectedRun;
+use crate::console::{eprint_safe, json, print};
 use crate::error::Failure;
 use crate::files;
 use crate::paste::from_here;
@@ -54,12 +55,12 @@ Fields of the --json object (times are in UTC, costs in US dollars, unknown valu
 long texts are truncated with a note):
   run, state        id of the run; running, ended, crashed (not running, and the run has not
                     ended) or unknown (not running, and its journal cannot be read to its end)
-  is_rehearsal      whether the agent was a script (--dry-run): nothing was spent, and every cost
+  is_rehearsal      whether it is a rehearsal (--dry-run): nothing was spent, and every cost
                     comes from the script
-  verdict           verified, judged (by a model), not_verified, not_done, running, crashed,
+  status            verified, judged (by a model), not_verified, not_done, running, crashed,
                     rehearsed (ended, but only a rehearsal) or unknown (unreadable journal)
   outcome, proof, sentence, note, verification
-                    name of the outcome, what a completed run rests on (checks, model or none), the
+                    name of the outcome, proof of a completed run (checks, model or none), the
                     outcome in a sentence, a note, and the result of the last claim
   parameters        {task, goal, mode, only_gate, agent, agent_version, models, more_models,
                     project, git_head, containment, checks, more_checks}; more_... is the number of
@@ -67,35 +68,38 @@ long texts are truncated with a note):
   limits            as in the event `run_started`
   started_at, last_at
                     time of the start, time of the last event
-  totals            as in the event `run_finished`; the time at work of a live run goes up to now
+  totals            as in the event `run_finished`; the time at work of an active run goes up to now
   files_changed, progress
                     number of changed files; {completed, total} items of the task
   changes           {files, listed}: files that differ from the start of the run; listed has {path,
                     added, removed}, in lines, for up to 50 files
+  failing_curve     how much of the checks failed over the run, as text
+  flaky             commands of flaky checks, a list
   accepted          {unit (commits or iterations), count, cost_usd}: see above
   before, more_before
                     events before the first iteration: a list like `notes`
   iterations        each {number, kind, status, why, started_at, ended_at, duration_ms, cost_usd,
                     estimated_usd, tokens, files_changed, commits, work_progress, progress, phase,
+                    yield {checks, tests, change: first, better, same or worse},
                     claim, attempts, attempt_count, calls, claims, blockers, notes, left_off,
                     summary}; number is 0 for a verification without work; status is accepted,
-                    rejected, work, excused (no change, for an accepted reason), idle, failed,
-                    interrupted or running
+                    rejected, unverified (no verdict), work, work_reported (no changes, but the
+                    agent reports work), idle, failed, interrupted or running
     attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, figure, tokens,
                     turns, tool_calls, tool_errors}; duration_ms is null if the end was not recorded
     attempt_count   number of attempts
     calls           {number, purpose, duration_ms, sentence, cost_usd, figure, tokens}
     claims          {at, by, checks, more_checks, findings, more_findings, changes, verdict, reason,
-                    missing, more_missing, judgement, why}; judgement is open, verified,
-                    judged, not_verified, rejected, inconclusive or unaffordable; checks has
-                    {command, verdict, output, duration_ms}, findings has {path, what}, changes is
+                    missing, more_missing, outcome, why}; outcome is open, verified, judged,
+                    not_verified, rejected, impossible, inconclusive or unaffordable; checks has
+                    {command, result, output, duration_ms}, findings has {path, what}, changes is
                     as in the event `changes_inspected`
     notes           {at, iteration, kind, text}; kind is warning, feedback, watchdog, denied,
                     council, status, steering, wait or baseline
     left_off        number of attempts, calls, claims, blockers and notes beyond those listed
   spans, more_spans periods of time: {kind, iteration, start, end, trouble, text}; kind is attempt,
                     checks, call, wait, retry, pause, away (no process was running) or unknown (the
-                    process died during it)
+                    run crashed during it)
   denied            denied commands, each {tool, command, rule}: rule is the value for
                     --allowed-tools that allows it, or null
   blockers, more_blockers
@@ -121,7 +125,7 @@ pub(super) fn report(options: &ReportArgs) -> Result<ExitCode, Failure> {
     if let Some(file) = file {
         check(file)?;
     }
-    let report = build(&options.selector.find()?)?;
+    let report = of_run(&options.selector.find()?)?;
     for text in &report.missing {
         eprint_safe(&format!("warning: {text}"));
     }
@@ -165,7 +169,7 @@ fn format(options: &ReportArgs, file: Option<&Path>) -> Result<ReportFormat, Fai
     }
 }
 
-/// Fails if the path exists and is not a plain file: folders, links and devices are not
+/// Fails if the path exists and is not a regular file: folders, links and devices are not
 /// overwritten. Also fails if the parent folder does not exist, which may be a typo.
 fn check(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -175,7 +179,7 @@ fn check(file: &Path) -> Result<(), Failure> {
     }
     match fs::symlink_metadata(file) {
         Ok(facts) if !facts.is_file() => {
-            let message = format!("`{}` exists and is not a plain file", file.display());
+            let message = format!("`{}` exists and is not a regular file", file.display());
             Err(Failure::usage(message).hint("give another name with -o"))
         }
         Ok(_) | Err(_) => Ok(()),
@@ -183,7 +187,7 @@ fn check(file: &Path) -> Result<(), Failure> {
 }
 
 /// Returns the report of a run, as far as its journal can be read.
-fn build(found: &SelectedRun) -> Result<RunReport, Failure> {
+pub(super) fn of_run(found: &SelectedRun) -> Result<RunReport, Failure> {
     let folder = &found.folder;
     let mut view = RunView::with_history();
     let mut masked = MaskedJournalTexts::default();
@@ -196,11 +200,7 @@ fn build(found: &SelectedRun) -> Result<RunReport, Failure> {
     for step in &mut report.next {
         *step = from_here(step).into_owned();
     }
-    report.places = Some(RunPaths {
-        run_folder: folder.path().to_owned(),
-        journal: folder.journal(),
-        log: folder.logs().pop(),
-    });
+    report.places = Some(folder.paths());
     if report.totals.commits > 0 {
         match commits(found, &report, &masked) {
             Ok(listed) => report.commits.listed = listed,

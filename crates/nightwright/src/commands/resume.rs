@@ -1,4 +1,4 @@
-//! `nightwright resume`: end a pause, or continue a run whose process is gone, optionally with
+//! `nightwright resume`: end a pause, or continue a crashed run, optionally with
 //! changed settings.
 
 mod changes;
@@ -27,10 +27,11 @@ use nightwright_core::units::RunId;
 use self::changes::{AskPolicy, ChangeArgs, SourcedChange};
 use self::lost::read_resume_data;
 use self::recall::restore_unmasked;
-use super::context::{RunSelector, eprint_safe, print, project_line};
+use super::context::{RunSelector, project_line};
 use super::key_options::{KeyOptions, Limits};
 use super::run::OutputArgs;
 use super::select_run::{SelectedRun, damaged};
+use super::usage;
 use crate::app;
 use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
 use crate::app::approval::{self, TrustFlags, UntrustedPolicy};
@@ -39,15 +40,15 @@ use crate::app::locked_run::LockedRun;
 use crate::app::resume::ResumableRun;
 use crate::app::run_spec::{ResolvedRequest, RunSpec};
 use crate::config::modes;
-use crate::config::{self, ConfigLayer, ResolvedConfig};
+use crate::config::{self, ConfigLayer, OutputLevel, ResolvedConfig, is_notify_key};
+use crate::console::{eprint_safe, print};
 use crate::error::Failure;
-use crate::output::OutputLevel;
-use crate::output::hooks::ApprovedHooks;
-use crate::output::notify;
+use crate::hooks::ApprovedHooks;
 use crate::process::DetachPipe;
 use crate::runtime::control_socket::ControlRequest;
 use crate::secrets;
-use crate::store::journal::{self, DiskFile, JournalWriter, RunDir};
+use crate::store::journal::{self, DiskFile, JournalWriter};
+use crate::store::run_dir::RunDir;
 use crate::task::Task;
 
 /// The key with the user's variables for the agent.
@@ -62,7 +63,8 @@ pub(super) struct ResumeArgs {
     #[arg(long)]
     again: bool,
 
-    /// Resume only a crashed run, with unchanged settings; otherwise do nothing and exit 0
+    /// Resume only a run that crashed or got SIGTERM, with unchanged settings; otherwise do nothing and
+    /// exit 0
     #[arg(long, conflicts_with = "again")]
     if_needed: bool,
 
@@ -112,7 +114,7 @@ impl ResumeArgs {
 
 pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     if options.detach.is_wanted() {
-        return detach::detach();
+        return detach::detach(usage::given_arguments());
     }
     let pipe = options.detach.pipe()?;
     let Some(found) = meant(options)? else { return Ok(ExitCode::SUCCESS) };
@@ -385,7 +387,7 @@ fn configuration(
 ) -> Result<ResolvedConfig, Failure> {
     // Everything else that needs an approval was pinned when the run started.
     let variables = !settings.agent.environment.is_empty();
-    let is_taken = |key: &str| (variables && key == VARIABLES) || notify::is_key(key);
+    let is_taken = |key: &str| (variables && key == VARIABLES) || is_notify_key(key);
     let other: Vec<_> = config::KEYS
         .iter()
         .filter(|key| key.gated && !is_taken(key.name))

@@ -3,33 +3,46 @@
 
 mod first_run;
 mod goal;
+mod series;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use nightwright_core::outcome::Strictness;
 use nightwright_core::settings::Settings;
 
 use self::goal::{RunSubject, goal, nothing_to_do, short_help};
-use super::context::{ProjectArgs, eprint_raw, eprint_safe};
+use self::series::RunEnd;
+use super::context::ProjectArgs;
 use super::key_options::{Agent, Completion, General, KeyOptions, Limits, Output, Pace};
-use super::values;
-use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
-use crate::app::approval::{TrustFlags, UntrustedPolicy};
+use super::{usage, values};
+use crate::app::agent_program::AgentProgram;
+use crate::app::approval::UntrustedPolicy;
 use crate::app::detach::{self, DetachArgs, DetachTarget};
 use crate::app::execute;
 use crate::app::run_spec::{self, RequestPurpose, RunRequest, RunSpec};
-use crate::config::ConfigLayer;
+use crate::config::{ColorChoice, ConfigLayer, OutputLevel};
+use crate::console::{eprint_raw, eprint_safe};
 use crate::error::Failure;
-use crate::output::{ColorChoice, OutputLevel};
+use crate::process::DetachPipe;
 use crate::secrets;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct RunArgs {
-    /// Name of a task, or a goal in quotes (text with a space in it)
+    /// Name of a task, or a goal in quotes (text with a space in it); several tasks run one after
+    /// another
     #[arg(value_name = "TASK", conflicts_with = "prompt")]
-    task: Option<String>,
+    tasks: Vec<String>,
+
+    /// Run all tasks that have instructions and are not completed
+    #[arg(long, conflicts_with_all = ["tasks", "prompt"], hide_short_help = true)]
+    all: bool,
+
+    /// Continue with the next task if one does not complete
+    #[arg(long, hide_short_help = true)]
+    keep_going: bool,
 
     /// Goal for the agent; `-` reads it from standard input
     #[arg(short = 'p', long, value_name = "GOAL", value_parser = values::words, allow_hyphen_values = true)]
@@ -134,11 +147,31 @@ impl RunCommand {
 
 pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Failure> {
     if options.detach.is_wanted() {
-        return detach::detach();
+        return detach::detach(usage::given_arguments());
     }
     let pipe = options.detach.pipe()?;
     let (project, which) = options.project.find_for_work()?;
-    let mut request = options.asked(command, &project, RequestPurpose::Run).inspect_err(|_| {
+    if let Some(names) = series::tasks(options, command, &project)? {
+        if let Some(line) = &which {
+            eprint_safe(line);
+        }
+        return series::run(options, &project, &names, pipe.as_ref());
+    }
+    let first_lines = which.into_iter().chain(options.subject().note()).collect();
+    run_one(options, command, &project, pipe.as_ref(), first_lines, &|_| ()).map(|(code, _)| code)
+}
+
+/// Executes one run. `cap` lowers its limits. Returns no end if the run was interrupted before it
+/// started.
+fn run_one(
+    options: &RunArgs,
+    command: RunCommand,
+    project: &Path,
+    pipe: Option<&Arc<DetachPipe>>,
+    mut first_lines: Vec<String>,
+    cap: &dyn Fn(&mut Settings),
+) -> Result<(ExitCode, Option<RunEnd>), Failure> {
+    let mut request = options.asked(command, project, RequestPurpose::Run).inspect_err(|_| {
         // The text after `--review-prompt` may have been meant as the goal; then help is no use.
         if options.says_nothing(command) && options.review().is_none() {
             eprint_raw(&short_help(command));
@@ -146,8 +179,7 @@ pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Fa
     })?;
     // Notes about the project are shown unless the user, not the project, asked for quiet output.
     let is_heard = options.output.level() != Some(OutputLevel::Quiet);
-    let mut first_lines: Vec<_> = which.into_iter().chain(options.subject().note()).collect();
-    if is_heard && !options.yes && !options.agent.dry_run && first_run::is_due(&project) {
+    if is_heard && !options.yes && !options.agent.dry_run && first_run::is_due(project) {
         // Everything that makes the run refuse is checked before any question. This changes
         // nothing.
         let preview = run_spec::resolve_run(&RunRequest {
@@ -155,23 +187,29 @@ pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Fa
             ..request.clone()
         })?;
         first_lines.drain(..).for_each(|line| eprint_safe(&line));
-        first_run::ask(&project, &preview, &mut request.flags)?;
+        first_run::ask(project, &preview, &mut request.flags)?;
     }
-    let request = run_spec::resolve_run(&request)?;
-    let strictness =
-        if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
+    let mut request = run_spec::resolve_run(&request)?;
+    cap(&mut request.settings);
     let level = options.output.with_messages(request.resolved.level())?;
-    let (detach, level) = DetachTarget::choose(pipe, level);
+    let (detach, level) = DetachTarget::choose(pipe.cloned(), level);
     if is_heard {
         for note in first_lines.iter().chain(&request.notes) {
             eprint_safe(note);
         }
     }
-    let program = program(&options.agent, &request.settings, &project)?;
+    let program = program(&options.agent, &request.settings, project)?;
     let secrets = secrets::of_config(&request.resolved)?;
-    let spec =
-        RunSpec { level, strictness, detach, ..RunSpec::new(project, request, program, secrets)? };
-    execute::run(&spec)
+    let strictness = options.strictness();
+    let spec = RunSpec::new(project.to_owned(), request, program, secrets)?;
+    let spec = RunSpec { level, strictness, detach, ..spec };
+    let finished = execute::start(&spec)?;
+    let end = finished.as_ref().map(|finished| RunEnd {
+        id: finished.locked_run.folder.id().clone(),
+        outcome: finished.outcome.clone(),
+        totals: finished.view.totals.clone(),
+    });
+    Ok((execute::close(&spec, finished.as_ref()), end))
 }
 
 impl RunArgs {
@@ -182,6 +220,9 @@ impl RunArgs {
         project: &Path,
         purpose: RequestPurpose,
     ) -> Result<RunRequest, Failure> {
+        if self.all || self.tasks.len() > 1 {
+            return Err(Failure::usage("this command takes one task").hint("name one task"));
+        }
         if let (Some(mode), Some(own)) = (self.mode(), command.mode()) {
             let work = self.subject().words();
             return Err(Failure::usage(format!(
@@ -194,13 +235,9 @@ impl RunArgs {
         if self.says_nothing(command) {
             return Err(nothing_to_do(project, self.review()));
         }
-        let untrusted = match (self.yes, self.ignore_untrusted) {
-            // A request that only shows the settings runs nothing.
-            _ if purpose == RequestPurpose::Look => UntrustedPolicy::Accept,
-            (true, _) => UntrustedPolicy::Accept,
-            (false, true) => UntrustedPolicy::Ignore,
-            (false, false) => UntrustedPolicy::Ask(TrustFlags::There),
-        };
+        // A request that only shows the settings runs nothing.
+        let accepts = self.yes || purpose == RequestPurpose::Look;
+        let untrusted = UntrustedPolicy::of_flags(accepts, self.ignore_untrusted);
         Ok(RunRequest {
             project: project.to_owned(),
             task: task.map(str::to_owned),
@@ -216,7 +253,16 @@ impl RunArgs {
     }
 
     fn subject(&self) -> RunSubject<'_> {
-        RunSubject::of(self.task.as_deref(), self.prompt.as_deref())
+        RunSubject::of(self.tasks.first().map(String::as_str), self.prompt.as_deref())
+    }
+
+    /// Returns the same command line for a single task.
+    fn only(&self, task: &str) -> Self {
+        Self { tasks: vec![task.to_owned()], all: false, keep_going: false, ..self.clone() }
+    }
+
+    fn strictness(&self) -> Strictness {
+        if self.require_complete { Strictness::RequireComplete } else { Strictness::Lenient }
     }
 
     /// Whether there is neither a task nor a goal, and the command does not imply one.
@@ -281,12 +327,6 @@ fn program(
     settings: &Settings,
     project: &Path,
 ) -> Result<AgentProgram, Failure> {
-    if options.dry_run {
-        let script = options.rehearsal.as_deref().map(RehearsalScript::read).transpose()?;
-        return Ok(AgentProgram::Rehearsal(script));
-    }
-    match &settings.agent.command {
-        Some(command) => AgentCommandLine::parse(command, project).map(AgentProgram::Command),
-        None => Ok(AgentProgram::Claude),
-    }
+    let command = settings.agent.command.as_ref();
+    AgentProgram::choose(options.dry_run, options.rehearsal.as_deref(), command, project)
 }

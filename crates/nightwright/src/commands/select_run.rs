@@ -10,11 +10,11 @@ use nightwright_core::run_view::{JournalBreak, RunView, shell_word};
 use nightwright_core::units::RunId;
 
 use super::context::RunSelector;
-use crate::app::locked_run::home;
 use crate::error::Failure;
 use crate::runtime::control_socket::{self, ControlRequest};
-use crate::store::journal::{self, JournalError, RunDir};
+use crate::store::journal::{self, JournalError};
 use crate::store::lock::{self, LockOwner};
+use crate::store::run_dir::{self, RunDir};
 
 /// A run that was selected by the command line.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl RunSelector {
     /// Returns all runs of the project, the newest first.
     pub(super) fn find_all(&self) -> Result<Vec<SelectedRun>, Failure> {
         let project = self.project.find()?;
-        let home = home(&project)?;
+        let home = run_dir::state_of(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
         let open = |run: &RunId| {
             let folder = RunDir::open(&home, run).map_err(|error| Failure::because(&error))?;
@@ -86,7 +86,7 @@ impl RunSelector {
     /// Returns the only active run of the project.
     pub(super) fn find_running(&self) -> Result<SelectedRun, Failure> {
         let project = self.project.find()?;
-        let home = home(&project)?;
+        let home = run_dir::state_of(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
         let worked = |run: &RunId| !begin(&home, run).is_some_and(|view| view.is_only_the_gate());
         let all = runs.clone();
@@ -101,7 +101,7 @@ impl RunSelector {
                 Ok(SelectedRun { project, folder, owner })
             }
             [] => {
-                let message = format!("no run is running in `{}`", project.display());
+                let message = format!("no active run in `{}`", project.display());
                 let failure = Failure::trouble(message);
                 Err(match unnamed(&all, &home).filter(|run| is_cut_off(&home, run)) {
                     Some(run) => failure
@@ -111,7 +111,7 @@ impl RunSelector {
             }
             several => {
                 let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
-                let message = format!("several runs are running: {}", names.join(", "));
+                let message = format!("several runs are active: {}", names.join(", "));
                 Err(Failure::usage(message).hint(format!(
                     "name one, for example `nightwright tell {} \"TEXT\"`",
                     several[0]
@@ -123,7 +123,7 @@ impl RunSelector {
     /// Finds the run, if there is one.
     pub(super) fn find_any(&self) -> Result<Option<SelectedRun>, Failure> {
         let project = self.project.find()?;
-        let home = home(&project)?;
+        let home = run_dir::state_of(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
         let id = match &self.run {
             Some(reference) => named(reference, &runs, &home)?,
@@ -163,7 +163,7 @@ impl SelectedRun {
                 Failure::trouble(format!("run {run} has ended: {}", finished.outcome))
                     .hint(format!("run `nightwright status {run}` to see what to do next"))
             }
-            None => Failure::trouble(format!("run {run} is not running: its process is gone"))
+            None => Failure::trouble(format!("run {run} crashed"))
                 .hint(format!("run `nightwright resume {run}` to continue it")),
         })
     }

@@ -32,8 +32,8 @@ use self::case_env::CaseEnv;
 use self::cases::SelftestCase;
 use self::observation::CaseObservation;
 use self::result::{CaseResult, SelftestReport};
-use super::context::{eprint_safe, print};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
+use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::process;
 use crate::workspace::space;
@@ -42,7 +42,7 @@ use crate::workspace::space;
 const MAX_PARALLEL: usize = 6;
 /// The timeout of a case; one that takes longer counts as hanging.
 const CASE_TIMEOUT: Duration = Duration::from_secs(40);
-/// The deadline of all cases after the start of the test, so that it takes less than a minute.
+/// The deadline of all cases after the start of the test, so that it takes at most a minute.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(55);
 /// The required free disk space; all cases together use less.
 const REQUIRED_BYTES: u64 = 64 * MEGABYTE;
@@ -54,9 +54,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "The tests use a scripted agent and temporary folders: no account, no network, no \
-                  changes to your files. They take less than a minute. The exit code is 1 if any of \
-                  them fails."
+    after_help = "The tests use the rehearsal agent and temporary folders: no account, no network, no \
+                  changes to your files. They take at most a minute. The exit code is 1 if any of them \
+                  fails."
 )]
 pub(super) struct SelftestArgs {
     /// Run only this test; repeatable
@@ -123,7 +123,7 @@ fn check_disk_space(folder: &Path, free: Option<u64>) -> Result<(), Failure> {
         folder.display(),
         free / MEGABYTE
     );
-    let hint = "make room there, or name another folder in the variable TMPDIR";
+    let hint = "free some disk space, or set TMPDIR to another folder";
     Err(Failure::trouble(message).hint(hint))
 }
 

@@ -13,9 +13,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nightwright_core::stream::dialect::Dialect;
 
-use super::context::{ProjectArgs, RunSelector, eprint_safe, print};
-use super::terminal;
+use super::context::{ProjectArgs, RunSelector};
 use crate::config::{self, ResolvedConfig};
+use crate::console::{self, eprint_safe, print};
 use crate::error::Failure;
 use crate::files;
 use crate::process::{self, CapturedCommand, CapturedEnd};
@@ -71,7 +71,7 @@ enum ServiceCommand {
 
 #[derive(Clone, Debug, Args)]
 struct InstallArgs {
-    /// Task whose last run to resume, or a run that has not ended [default: the task of the current
+    /// Task whose last run to resume, or a run that has not ended [default: the task of the active
     /// or last run; without a task, that run]
     #[arg(value_name = "TASK|RUN")]
     which: Option<String>,
@@ -124,7 +124,9 @@ impl ServiceUnit {
 /// Returns the program in a form that a unit accepts.
 fn startable(program: String) -> Result<String, Failure> {
     if !systemd::starts(&program) {
-        let message = format!("systemd starts no program with quotes in its path: `{program}`");
+        let message = format!(
+            "cannot install the service: the path of nightwright contains a quote: `{program}`"
+        );
         return Err(Failure::trouble(message).hint("move nightwright to another folder"));
     }
     Ok(program)
@@ -170,10 +172,7 @@ fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
     let file = file_of(&name)?;
     confirm_replacing(&file, &service.project, options.yes)?;
     write(&file, &text)?;
-    print(&format!(
-        "wrote {}: after a reboot or a crash, it resumes {what}, if that was cut off",
-        file.display()
-    ))?;
+    print(&format!("wrote {}: after a reboot or a crash, it resumes {what}", file.display()))?;
     let commands = systemd::commands(&name);
     if options.enable {
         commands.iter().try_for_each(|command| carry_out(command))?;
@@ -206,7 +205,7 @@ fn meant(options: &InstallArgs, project: &Path) -> Result<(String, Option<String
     let run = found.folder.id();
     if view.finished.is_some() {
         return Err(Failure::trouble(format!(
-            "run {run} has ended, and a service resumes only a run that was cut off"
+            "cannot install a service for run {run}: it has ended"
         ))
         .hint("install it while a run is active, or for a task, whose later runs it resumes"));
     }
@@ -221,13 +220,15 @@ fn own_program() -> Result<PathBuf, Failure> {
 /// Returns a path as text. Fails if it contains characters that would break the unit file.
 fn plain(what: &str, path: &Path) -> Result<String, Failure> {
     let shown = path.display();
-    let refused = |why: &str| Failure::trouble(format!("{what} is `{shown}`, and {why}"));
-    let text = path.to_str().ok_or_else(|| refused("no service can name what is not UTF-8"))?;
+    let refused = |why: &str| {
+        Failure::trouble(format!("cannot install the service: the path of {what} {why}: `{shown}`"))
+    };
+    let text = path.to_str().ok_or_else(|| refused("is not UTF-8"))?;
     if text.chars().any(char::is_control) {
-        return Err(refused("no service can name what has control characters in it"));
+        return Err(refused("contains control characters"));
     }
     if text.ends_with(['\\', ' ']) {
-        return Err(refused("no service can name what ends with a space or a backslash"));
+        return Err(refused("ends with a space or a backslash"));
     }
     Ok(text.to_owned())
 }
@@ -263,7 +264,7 @@ fn conflict(file: &Path, project: &str) -> Result<Option<String>, Failure> {
 /// Asks before replacing a file of another project or program.
 fn confirm_replacing(file: &Path, project: &str, yes: bool) -> Result<(), Failure> {
     let Some(problem) = conflict(file, project)?.filter(|_| !yes) else { return Ok(()) };
-    if terminal::is_there() && terminal::confirm(&format!("{problem}. Replace it?"))? {
+    if console::is_interactive() && console::confirm(&format!("{problem}. Replace it?"))? {
         return Ok(());
     }
     Err(Failure::trouble(problem).hint("choose another name with --name, or replace it with --yes"))
@@ -274,16 +275,14 @@ fn there(file: &Path) -> Result<Option<String>, Failure> {
     match fs::read(file) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => {
-            Err(Failure::trouble(format!("`{}` cannot be read: {error}", file.display())))
-        }
+        Err(error) => Err(Failure::trouble(format!("cannot read `{}`: {error}", file.display()))),
     }
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(|error| {
-            Failure::trouble(format!("cannot make the folder `{}`: {error}", folder.display()))
+            Failure::trouble(format!("cannot create the folder `{}`: {error}", folder.display()))
         })?;
     }
     files::replace(file, text.as_bytes()).map_err(|error| Failure::because(&error))

@@ -11,21 +11,27 @@ use clap::Args;
 use jiff::Timestamp;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{AgentFacts, IterationFinished, IterationResult, StopWhen};
+use nightwright_core::failing::Failing;
+use nightwright_core::input::TaskProgress;
 use nightwright_core::outcome::Proof;
 use nightwright_core::permissions::denial::DeniedCommand;
 use nightwright_core::phrases;
-use nightwright_core::run_report::UnreadableJournal;
-use nightwright_core::run_view::{Activity, Estimate, Liveness, RunView};
+use nightwright_core::results::IterationStatus;
+use nightwright_core::run_report::{RunPaths, UnreadableJournal};
+use nightwright_core::run_view::{Activity, CurrentIteration, Estimate, Liveness, RunView};
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::news::Blocker;
+use nightwright_core::test_counts::TestCounts;
 use nightwright_core::units::{Tokens, Usd};
 use serde::Serialize;
 
-use super::context::{RunSelector, eprint_safe, print, print_json};
+use super::context::RunSelector;
 use super::select_run::SelectedRun;
+use crate::console::{eprint_safe, print, print_json};
 use crate::error::Failure;
 use crate::output::{self, wrap};
 use crate::paste::steps_from_here;
-use crate::store::journal::{RunDir, attempt_label};
+use crate::store::run_dir::{RunDir, attempt_label};
 
 /// Maximum number of blockers that are shown; the last ones count.
 const MAX_LISTED: usize = 5;
@@ -76,6 +82,13 @@ Fields of the --json object (times are in UTC, unknown values are null):
   estimated_end     when the run ends at this rate
   idle, idle_limit  consecutive iterations without progress, and the number of them that ends the
                     run (0: never)
+  failing           {checks, tests}: what failed when the checks last ran; tests is {failed, total}
+                    or null
+  failing_curve     how much failed over the run, as text, or null
+  without_gain, no_gain_limit
+                    consecutive iterations in which no further check or test passed, and the number
+                    of them that ends the run (0: never)
+  flaky             commands of flaky checks, a list
   stop              after_iteration or now, if a stop was requested
   paused            whether the run is paused
   denied            denied commands, each {tool, command, rule}: rule is the value for
@@ -85,7 +98,7 @@ Fields of the --json object (times are in UTC, unknown values are null):
   warnings          number of warnings
   last_warnings     last warnings
   last_iteration    {number, result, files_changed, commits, cost_usd, duration_ms, summary}:
-                    result is done, failed or interrupted
+                    result is the status of an iteration in the JSON report
   outcome           {name, proof, sentence, note, verification}; proof is checks, model or none for
                     a completed run, otherwise null; verification says what the last claim rests on
   started_at, last_at
@@ -110,19 +123,24 @@ struct StatusPage {
     goal: Option<String>,
     mode: Option<String>,
     project: Option<String>,
-    agent: Option<AgentStatus>,
+    agent: Option<AgentFacts>,
     doing: ActivityStatus,
     iteration: Option<CurrentIterationStatus>,
     max_iterations: Option<u32>,
     iterations: u32,
     iterations_left: Option<u32>,
-    progress: Option<ProgressStatus>,
+    progress: Option<TaskProgress>,
     #[serde(flatten)]
     spent: SpendStatus,
     mean_ms: Option<u128>,
     estimated_end: Option<Timestamp>,
     idle: u32,
     idle_limit: u32,
+    failing: Option<FailingStatus>,
+    failing_curve: Option<String>,
+    without_gain: u32,
+    no_gain_limit: u32,
+    flaky: Vec<String>,
     stop: Option<StopWhen>,
     paused: bool,
     denied: Vec<DeniedCommand>,
@@ -136,6 +154,7 @@ struct StatusPage {
     last_at: Option<Timestamp>,
     #[serde(flatten)]
     places: RunPaths,
+    state_folder: Option<PathBuf>,
     missing: Vec<String>,
     next: Vec<String>,
 }
@@ -160,22 +179,6 @@ struct SpendStatus {
 struct RunningStatus {
     cost_usd: Usd,
     tokens: u64,
-}
-
-/// The paths of the run's files.
-#[derive(Debug, Serialize)]
-struct RunPaths {
-    run_folder: PathBuf,
-    journal: PathBuf,
-    log: Option<PathBuf>,
-    state_folder: Option<PathBuf>,
-}
-
-#[derive(Debug, Serialize)]
-struct AgentStatus {
-    name: String,
-    path: String,
-    version: Option<String>,
 }
 
 /// The current activity of the run.
@@ -211,17 +214,18 @@ struct CurrentIterationStatus {
     started_at: Timestamp,
 }
 
+/// The failures when the checks last ran.
 #[derive(Debug, Serialize)]
-struct ProgressStatus {
-    completed: u32,
-    total: u32,
+struct FailingStatus {
+    checks: u32,
+    tests: Option<TestCounts>,
 }
 
 /// The result of the last iteration.
 #[derive(Debug, Serialize)]
 struct LastIterationStatus {
     number: u32,
-    result: &'static str,
+    result: IterationStatus,
     files_changed: u32,
     commits: u32,
     cost_usd: Usd,
@@ -236,7 +240,7 @@ struct OutcomeStatus {
     proof: Option<Proof>,
     sentence: String,
     note: Option<String>,
-    /// What the last claim of completion rests on, or why it was rejected.
+    /// The basis of the last claim of completion, or why it was rejected.
     verification: Option<String>,
 }
 
@@ -275,7 +279,7 @@ fn page(
     let Estimate { elapsed, mean, iterations_left, estimated_end, idle_limit, .. } =
         view.estimate(now);
     let facts = view.facts.as_ref();
-    let blockers = last(view.blockers.iter().map(|blocker| blocker.text.clone()).collect());
+    let blockers = last(view.blockers.iter().map(Blocker::sentence).collect());
     let hidden = view.blockers.len().saturating_sub(blockers.len());
     StatusPage {
         run: folder.id().to_string(),
@@ -286,24 +290,27 @@ fn page(
         goal: facts.map(|facts| facts.goal.clone()),
         mode: facts.map(|facts| facts.mode.clone()),
         project: facts.map(|facts| facts.project.clone()),
-        agent: facts.map(|facts| agent(&facts.agent)),
+        agent: facts.map(|facts| facts.agent.clone()),
         doing: ActivityStatus { last: last_activity(view, folder, state), ..doing(view) },
-        iteration: view.iteration.map(|current| CurrentIterationStatus {
-            number: current.number.0,
-            attempts: current.attempts,
-            started_at: current.started_at,
-        }),
+        iteration: view.iteration.map(current_iteration),
         max_iterations: view.limits.max_iterations,
         iterations: view.totals.iterations,
         iterations_left,
-        progress: view
-            .progress
-            .map(|items| ProgressStatus { completed: items.completed, total: items.total }),
+        progress: view.progress,
         spent: SpendStatus { running: running(view, folder, state), ..spent(view, elapsed, now) },
         mean_ms: mean.as_ref().map(Duration::as_millis),
         estimated_end: estimated_end.filter(|_| state == Liveness::Running),
         idle: view.idle,
         idle_limit,
+        failing: view
+            .failing
+            .now()
+            .map(|Failing { checks, tests }| FailingStatus { checks, tests }),
+        failing_curve: Some(phrases::failing_curve(&view.failing))
+            .filter(|curve| !curve.is_empty()),
+        without_gain: view.without_gain,
+        no_gain_limit: facts.map_or(0, |facts| facts.no_gain_limit),
+        flaky: view.flaky.iter().cloned().collect(),
         stop: view.stop,
         paused: view.paused,
         denied: view.denied.clone(),
@@ -311,12 +318,13 @@ fn page(
         blockers,
         warnings: view.warnings,
         last_warnings: view.recent_warnings.iter().cloned().collect(),
-        last_iteration: view.last.as_ref().map(last_iteration),
+        last_iteration: view.last.as_ref().map(|last| last_iteration(view, last)),
         // If the journal is damaged, an outcome before the damage need not be the last.
         outcome: outcome(view).filter(|_| state == Liveness::Ended),
         started_at: view.started_at,
         last_at: view.at,
-        places: places(folder),
+        places: folder.paths(),
+        state_folder: folder.path().ancestors().nth(2).map(PathBuf::from),
         missing,
         next: steps_from_here(view.steps(folder.id(), state, from))
             .iter()
@@ -348,15 +356,6 @@ fn running(view: &RunView, folder: &RunDir, state: Liveness) -> Option<RunningSt
     Some(RunningStatus { cost_usd: spend.cost(), tokens: spend.tokens().counted() })
 }
 
-fn places(folder: &RunDir) -> RunPaths {
-    RunPaths {
-        run_folder: folder.path().to_owned(),
-        journal: folder.journal(),
-        log: folder.logs().pop(),
-        state_folder: folder.path().ancestors().nth(2).map(PathBuf::from),
-    }
-}
-
 fn outcome(view: &RunView) -> Option<OutcomeStatus> {
     view.finished.as_ref().map(|finished| OutcomeStatus {
         name: finished.outcome.name(),
@@ -367,23 +366,19 @@ fn outcome(view: &RunView) -> Option<OutcomeStatus> {
     })
 }
 
-fn agent(facts: &AgentFacts) -> AgentStatus {
-    let AgentFacts { name, path, version } = facts.clone();
-    AgentStatus { name, path, version }
+fn current_iteration(current: CurrentIteration) -> CurrentIterationStatus {
+    let CurrentIteration { number, attempts, started_at, .. } = current;
+    CurrentIterationStatus { number: number.0, attempts, started_at }
 }
 
 fn last(mut texts: Vec<String>) -> Vec<String> {
     texts.split_off(texts.len().saturating_sub(MAX_LISTED))
 }
 
-fn last_iteration(finished: &IterationFinished) -> LastIterationStatus {
+fn last_iteration(view: &RunView, finished: &IterationFinished) -> LastIterationStatus {
     LastIterationStatus {
         number: finished.iteration.0,
-        result: match finished.result {
-            IterationResult::Done => "done",
-            IterationResult::Failed { .. } => "failed",
-            IterationResult::Interrupted => "interrupted",
-        },
+        result: IterationStatus::of(finished, view.claim_of(finished)),
         files_changed: finished.files_changed,
         commits: finished.commits,
         cost_usd: finished.cost,

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::event::StopWhen;
 
-use super::context::{RunSelector, print_result};
+use super::context::RunSelector;
+use crate::console::print_result;
 use crate::error::Failure;
 use crate::runtime::control_socket::ControlRequest;
 
@@ -14,7 +15,7 @@ pub(super) struct StopArgs {
     #[command(flatten)]
     selector: RunSelector,
 
-    /// Kill the agent now; the run ends as interrupted
+    /// Stop now and let the agent exit; the run ends as interrupted
     #[arg(long)]
     now: bool,
 

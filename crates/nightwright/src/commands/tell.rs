@@ -9,9 +9,10 @@ use nightwright_core::event::{AttemptEvent, CallEvent, Event, NoteEvent, WaitEve
 use nightwright_core::machine::RETRIED_TOO_SOON;
 use nightwright_core::run_view::Activity;
 
-use super::context::{ProjectArgs, RunSelector, print_result};
+use super::context::{ProjectArgs, RunSelector};
 use super::select_run::SelectedRun;
 use super::values;
+use crate::console::print_result;
 use crate::error::Failure;
 use crate::runtime::control_socket::ControlRequest;
 
@@ -22,8 +23,7 @@ const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct TellArgs {
-    /// Id of the run, the beginning of the id, or the name of its task [default: the one that is
-    /// running]
+    /// Id of the run, the beginning of the id, or the name of its task [default: the active run]
     #[arg(value_name = "RUN", allow_hyphen_values = true)]
     run: Option<String>,
 

@@ -1,40 +1,19 @@
 //! Asks questions on the terminal.
 
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::process::ExitCode;
 
 use nightwright_core::display::display_safe;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::context::eprint_safe;
 use crate::app::async_command::{catch_signals, interrupted};
+use crate::console::{confirm, eprint_safe, is_interactive};
 use crate::error::Failure;
 use crate::init::ask::{NoAnswer, Prompter};
-use crate::runtime::signals::Signals;
+use crate::signals::Signals;
 
 const MAX_LINE_BYTES: u64 = 64 << 10;
-
-/// Whether there is a terminal to ask on.
-pub(crate) fn is_there() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-/// Asks a yes/no question on the terminal. The end of input counts as no.
-pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
-    loop {
-        // If the terminal is gone, reading from it reports that.
-        let _ = write!(io::stderr(), "{} [y/N] ", display_safe(question));
-        let mut line = String::new();
-        let read = io::stdin().lock().read_line(&mut line);
-        read.map_err(|error| Failure::trouble(format!("cannot read the answer: {error}")))?;
-        match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(true),
-            "" | "n" | "no" => return Ok(false),
-            _ => eprint_safe("Please answer y or n."),
-        }
-    }
-}
 
 /// Whether to do what `question` asks: `--yes` was given, or the user answers yes. Without a
 /// terminal, fails with `refusal`, which says that `--yes` is needed.
@@ -46,7 +25,7 @@ pub(super) fn confirm_unless(
     if yes {
         return Ok(true);
     }
-    if !is_there() {
+    if !is_interactive() {
         return Err(refusal());
     }
     let agreed = confirm(question)?;

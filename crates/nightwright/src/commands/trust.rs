@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::display::one_line;
 
-use super::context::{ProjectArgs, eprint_safe, print};
+use super::context::ProjectArgs;
 use super::terminal;
 use crate::app::approval;
 use crate::config::modes;
 use crate::config::{self, ConfigLayer};
+use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::task::{self, Task};
 use crate::trust::{self, ApprovalStore, TrustItem};

@@ -1,5 +1,6 @@
 //! Errors of the command line: options before the command, unknown commands, unknown options.
 
+use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,18 +10,21 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use nightwright_core::run_view::shell_word;
 
 use super::command;
-use super::context::written;
+use super::familiar;
 use crate::config::nearest::nearest;
+use crate::console::written;
 use crate::error::Failure;
 
 /// The command whose subcommands users often type at the top level.
 const TASK: &str = "task";
 
-/// The commands that take a goal.
-const GOAL_COMMANDS: [&str; 3] = ["run", "plan", "build"];
+/// Returns the arguments of this process, with `-C DIR` after the command.
+pub(super) fn given_arguments() -> Vec<OsString> {
+    project_last(env::args_os().collect())
+}
 
 /// Moves `-C DIR` after the command, because every command accepts it there.
-pub(crate) fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
+pub(super) fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let given: Vec<OsString> = match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some("-C" | "--project") if arguments.len() > 3 => arguments.drain(1..3).collect(),
         Some(argument) if argument.starts_with("--project=") => arguments.drain(1..2).collect(),
@@ -37,18 +41,18 @@ pub(super) fn clap_error(
     mut error: clap::Error,
     arguments: &[OsString],
 ) -> Result<ExitCode, Failure> {
+    let words: Vec<_> = arguments.iter().skip(1).map_while(|word| word.to_str()).collect();
+    if let Some(failure) = familiar_words(&error, &words) {
+        return Err(failure);
+    }
     if error.kind() == ErrorKind::InvalidSubcommand {
         let mut root = command();
         root.build();
-        let words = arguments.iter().skip(1).map_while(|word| word.to_str());
-        let words: Vec<_> = words.map(str::to_owned).collect();
+        let words: Vec<_> = words.into_iter().map(str::to_owned).collect();
         // This fails at the first word that is not a command.
         find_command(&root, &words)?;
     }
     if error.kind() == ErrorKind::UnknownArgument {
-        if let Some(failure) = unquoted_goal(&error, arguments) {
-            return Err(failure);
-        }
         drop_escape_tip(&mut error);
     }
     let printed = error.print().and_then(|()| io::stdout().flush());
@@ -59,14 +63,27 @@ pub(super) fn clap_error(
     Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)))
 }
 
-/// Returns the error for a goal without quotes, whose second word is an argument too many. Its hint
-/// is the same command line with quotes.
-fn unquoted_goal(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
-    let Some(ContextValue::String(extra)) = error.get(ContextKind::InvalidArg) else { return None };
+/// Returns the error for a command or an option of another loop runner.
+fn familiar_words(error: &clap::Error, words: &[&str]) -> Option<Failure> {
+    let (kind, what) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, "command"),
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, "argument"),
+        _ => return None,
+    };
+    let Some(ContextValue::String(unknown)) = error.get(kind) else { return None };
+    let hint = familiar::hint(words, unknown)?;
+    Some(Failure::usage(format!("unknown {what} `{unknown}`")).hint(hint))
+}
+
+/// Returns the error for a goal without quotes, whose second word is `extra`. Its hint is the same
+/// command line with quotes.
+pub(super) fn unquoted_goal(extra: &str, arguments: &[OsString]) -> Option<Failure> {
     let words: Option<Vec<_>> = arguments.iter().map(|word| word.to_str()).collect();
-    let words = words?;
-    if extra.starts_with('-') || !words.get(1).is_some_and(|verb| GOAL_COMMANDS.contains(verb)) {
-        return None;
+    let mut words = words?;
+    // The hint gets the project of this command line by itself.
+    words.retain(|word| !word.starts_with("--project="));
+    if let Some(at) = words.iter().position(|word| ["-C", "--project"].contains(word)) {
+        words.drain(at..words.len().min(at + 2));
     }
     let quoted = |at: usize| {
         let end = words[at..].iter().position(|word| word.starts_with('-'));
@@ -80,9 +97,10 @@ fn unquoted_goal(error: &clap::Error, arguments: &[OsString]) -> Option<Failure>
         is_valid.then(|| line.join(" "))
     };
     let places = (3..words.len()).filter(|at| words[*at] == extra);
-    let line = places.into_iter().find_map(quoted)?;
+    let (at, line) = places.into_iter().find_map(|at| Some((at, quoted(at)?)))?;
+    let first = words[at - 1];
     Some(
-        Failure::usage(format!("unexpected argument `{extra}`"))
+        Failure::usage(format!("there is no task `{first}`, and a goal needs quotes"))
             .hint(format!("write the goal in quotes: nightwright {line}")),
     )
 }

@@ -1,7 +1,7 @@
 //! `nightwright verify`: verify the work on a task as a run would verify a claim, without working
 //! on it.
 
-mod report;
+mod summary;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,25 +14,26 @@ use nightwright_core::phrases;
 use nightwright_core::settings::{Depth, Settings, Tamper, VerdictMode};
 use nightwright_core::units::Usd;
 
-use self::report::VerifyReport;
-use super::context::{ProjectArgs, eprint_safe, print, print_json};
-use super::values;
-use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
-use crate::app::approval::{TrustFlags, UntrustedPolicy};
+use self::summary::VerifyReport;
+use super::context::ProjectArgs;
+use super::select_run::SelectedRun;
+use super::{report, values};
+use crate::app::agent_program::AgentProgram;
+use crate::app::approval::UntrustedPolicy;
 use crate::app::async_command::interrupted;
 use crate::app::execute;
 use crate::app::finish::FinishedRun;
 use crate::app::run_spec::{
     self, EarlierRun, RequestPurpose, ResolvedRequest, RunRequest, RunSpec,
 };
-use crate::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
+use crate::config::{ConfigLayer, OutputLevel, ResolvedConfig, ValueOrigin};
+use crate::console::{eprint_safe, print, print_json};
 use crate::error::Failure;
 use crate::files;
-use crate::output::OutputLevel;
 use crate::secrets;
 use crate::store::journal;
 use crate::task::{ProjectRuns, Task, TaskState};
-use crate::workspace::Baseline;
+use crate::workspace::StartTree;
 
 /// The path of the report, relative to the folder of the task.
 pub(super) const REPORT: &str = "verification-report.md";
@@ -44,7 +45,7 @@ pub(super) struct VerifyArgs {
     #[arg(value_name = "TASK")]
     name: String,
 
-    /// How closely a model looks; `deep` lets it read the project [default: `verify.depth`, or
+    /// Depth of the verdict; `deep` lets the model read the project [default: `verify.depth`, or
     /// `deep` for a task without a run]
     #[arg(long, value_name = "DEPTH", value_parser = ["quick", "standard", "deep"])]
     depth: Option<String>,
@@ -92,11 +93,11 @@ verified; 7 stopped; 130 interrupted.
 Fields of the --json object:
   task          name of the task
   verdict       pass, fail, inconclusive, not_affordable or interrupted
-  proof         what a pass rests on: checks or model; otherwise null
-  rehearsal     whether the agent was a script (--dry-run): its verdict means nothing
+  proof         proof of a pass: checks or model; otherwise null
+  rehearsal     whether the rehearsal agent answered (--dry-run): the verdict means nothing
   reason        reason for the verdict, in a sentence
-  missing       what is missing, in the words of the model
-  checks        {command, verdict, output, log (relative to the run folder), duration_ms}, one per
+  missing       missing parts, in the model's words
+  checks        {command, result, output, log (relative to the run folder), duration_ms}, one per
                 command
   findings      changes that weaken the checks: {path, what}
   changes       {files, listed: {path, added, removed}}
@@ -138,7 +139,7 @@ pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
         ..RunSpec::new(project, request, program, secrets)?
     };
     let finished = execute::start(&spec)?;
-    conclude(options, &task, finished.as_ref(), spec.program.is_rehearsal())
+    conclude(options, &task, &spec, finished.as_ref())
 }
 
 impl VerifyArgs {
@@ -147,11 +148,6 @@ impl VerifyArgs {
         flags.give("verify.depth", self.depth.clone());
         flags.give("verify.commands", (!self.verify.is_empty()).then(|| self.verify.clone()));
         flags.give("limits.max_cost", self.max_cost);
-        let untrusted = match (self.yes, self.ignore_untrusted) {
-            (true, _) => UntrustedPolicy::Accept,
-            (false, true) => UntrustedPolicy::Ignore,
-            (false, false) => UntrustedPolicy::Ask(TrustFlags::There),
-        };
         RunRequest {
             project: project.to_owned(),
             task: Some(self.name.clone()),
@@ -162,19 +158,13 @@ impl VerifyArgs {
             purpose: RequestPurpose::Verify,
             appended: None,
             principles: None,
-            untrusted,
+            untrusted: UntrustedPolicy::of_flags(self.yes, self.ignore_untrusted),
         }
     }
 
     fn program(&self, settings: &Settings, project: &Path) -> Result<AgentProgram, Failure> {
-        if self.dry_run {
-            let script = self.rehearsal.as_deref().map(RehearsalScript::read).transpose()?;
-            return Ok(AgentProgram::Rehearsal(script));
-        }
-        match &settings.agent.command {
-            Some(command) => AgentCommandLine::parse(command, project).map(AgentProgram::Command),
-            None => Ok(AgentProgram::Claude),
-        }
+        let command = settings.agent.command.as_ref();
+        AgentProgram::choose(self.dry_run, self.rehearsal.as_deref(), command, project)
     }
 }
 
@@ -182,7 +172,7 @@ impl VerifyArgs {
 fn can_judge(settings: &Settings) -> Result<(), Failure> {
     match settings.verify.model {
         VerdictMode::Off if settings.verify.commands.is_empty() => Err(Failure::usage(
-            "there is nothing to verify with: no commands are set, and no model may be asked",
+            "cannot verify: no checks are configured and `verify.model` is off",
         )
         .hint("set `verify.commands`, or `verify.model` to auto, or give a command with --verify")),
         VerdictMode::Off | VerdictMode::Auto | VerdictMode::Always => Ok(()),
@@ -199,8 +189,8 @@ fn last_run(project: &Path, task: &Task) -> Option<EarlierRun> {
     let state = journal.map(|journal| Machine::resume(&journal.records).state().clone());
     let origin = state.as_ref().and_then(|state| state.origin.clone());
     let of_origin =
-        |origin: WorkspaceMark| origin.head.is_some().then(|| Baseline::of_mark(&origin));
-    let tree = Baseline::of(folder.path()).or_else(|| origin.and_then(of_origin))?;
+        |origin: WorkspaceMark| origin.head.is_some().then(|| StartTree::of_mark(&origin));
+    let tree = StartTree::of(folder.path()).or_else(|| origin.and_then(of_origin))?;
     Some(EarlierRun { tree, checks: state.and_then(|state| state.baseline) })
 }
 
@@ -217,14 +207,14 @@ fn depth(settings: &Settings, resolved: &ResolvedConfig, origin: Option<&Earlier
 fn conclude(
     options: &VerifyArgs,
     task: &Task,
+    spec: &RunSpec,
     finished: Option<&FinishedRun>,
-    rehearsal: bool,
 ) -> Result<ExitCode, Failure> {
+    let rehearsal = spec.program.is_rehearsal();
     let report = VerifyReport::of(task, finished, rehearsal);
-    let written = if report.is_to_be_kept() {
-        task.write(REPORT, report.markdown().as_bytes())
-    } else {
-        Ok(())
+    let written = match finished.filter(|_| report.is_to_be_kept()) {
+        Some(finished) => write_report(task, spec, finished),
+        None => Ok(()),
     };
     if rehearsal && !options.quiet {
         let text = phrases::REHEARSAL_ENDED;
@@ -239,4 +229,14 @@ fn conclude(
     Ok(finished.map_or_else(interrupted, |finished| {
         ExitCode::from(finished.outcome.exit_code(Strictness::RequireComplete))
     }))
+}
+
+/// Writes the report of the run to the folder of the task.
+fn write_report(task: &Task, spec: &RunSpec, finished: &FinishedRun) -> Result<(), Failure> {
+    let run = SelectedRun {
+        project: spec.project.clone(),
+        folder: finished.locked_run.folder.clone(),
+        owner: None,
+    };
+    task.write(REPORT, report::of_run(&run)?.markdown().as_bytes())
 }

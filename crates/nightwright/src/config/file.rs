@@ -173,7 +173,7 @@ fn bytes_anywhere(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => {}
         // Opening a pipe would block.
-        Ok(_) => return Err(fail(io::Error::other("it is not a plain file"))),
+        Ok(_) => return Err(fail(io::Error::other("it is not a regular file"))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),
     }

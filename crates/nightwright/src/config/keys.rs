@@ -1,9 +1,11 @@
 //! The table of all configuration keys. Files, variables, flags, the `config` commands, the schema
 //! and the reference are derived from it.
 
+use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use nightwright_core::mode::{EMBEDDED, EmbeddedMode};
 use nightwright_core::notification::NotificationKind as Notice;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::policy::retry;
@@ -12,6 +14,7 @@ use nightwright_core::settings::Settings;
 use super::amounts::MIN_RUN_DURATION;
 use super::field::{Field, FieldValue, field};
 use super::kind::{Items, MAX_DURATION, ValueKind};
+use super::layer::ConfigLayer;
 use super::option::OptionGroup::{Agent, Completion, General, Limits, Output, Pace};
 use super::option::{KeyOption, switch, value};
 use super::value::ConfigValue;
@@ -104,6 +107,19 @@ impl Key {
         }
     }
 
+    /// The defaults of the built-in modes: each value with the modes that share it.
+    pub fn mode_defaults(&self) -> Vec<(ConfigValue, Vec<&'static str>)> {
+        let mut all: Vec<(ConfigValue, Vec<&'static str>)> = Vec::new();
+        for (mode, defaults) in MODE_DEFAULTS.iter() {
+            let Some((_, value)) = defaults.get(self.name) else { continue };
+            match all.iter_mut().find(|(known, _)| known == value) {
+                Some((_, modes)) => modes.push(mode),
+                None => all.push((value.clone(), vec![mode])),
+            }
+        }
+        all
+    }
+
     /// The default as text for the reference.
     pub fn default_text(&self) -> String {
         self.default_value().map_or_else(|| self.unset.to_owned(), |value| value.to_string())
@@ -111,6 +127,16 @@ impl Key {
 }
 
 static DEFAULTS: LazyLock<Settings> = LazyLock::new(Settings::default);
+
+/// The names and defaults of the built-in modes.
+static MODE_DEFAULTS: LazyLock<Vec<(&'static str, ConfigLayer)>> = LazyLock::new(|| {
+    let defaults = |mode: &EmbeddedMode| {
+        let (_, layer) = ConfigLayer::parse_mode(mode.name, Path::new(mode.name), mode.definition)
+            .expect("a test loads every built-in mode");
+        (mode.name, layer)
+    };
+    EMBEDDED.iter().map(defaults).collect()
+});
 
 fn set_mode(settings: &mut Settings, value: &ConfigValue) {
     if let ConfigValue::Text(mode) = value {
@@ -137,6 +163,11 @@ fn set_agent_environment(settings: &mut Settings, value: &ConfigValue) {
 
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
+}
+
+/// Whether the key concerns notifications.
+pub(crate) fn is_notify_key(name: &str) -> bool {
+    name.strip_prefix("notify").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Parses the value of an option for this key; the error describes the allowed values.
@@ -203,34 +234,36 @@ const USUAL_NOTICES: &str = "[\"setup_complete\", \"execution_start\", \"iterati
 #[rustfmt::skip]
 pub static KEYS: &[Key] = &[
     key("mode", ValueKind::Name, "NIGHTWRIGHT_MODE",
-        "How iterations work: `loop`, `iterative`, `plan`, `build`, `prompt`, or your own mode. Goals use `prompt` unless `--mode` is set.").set_by(set_mode).unset("`loop` for tasks, `prompt` for goals").options(&[value(General, "--mode <MODE>").common()]),
+        "Mode of the run: `loop`, `iterative`, `plan`, `build`, `prompt`, or your own mode. Goals use `prompt` unless `--mode` is set.").set_by(set_mode).unset("`loop` for tasks, `prompt` for goals").options(&[value(General, "--mode <MODE>").common()]),
 
     key("limits.max_iterations", ValueKind::Count { least: 0, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_ITERATIONS",
-        "Stop after this many iterations (0: unlimited).").field(field!(limits.max_iterations)).unset("no limit").options(&[value(Limits, "-m, --max-iterations <N>").common()]),
+        "Stop after N iterations (0: unlimited).").field(field!(limits.max_iterations)).unset("no limit").options(&[value(Limits, "-m, --max-iterations <N>").common()]),
     key("limits.max_cost", ValueKind::Money, "NIGHTWRIGHT_MAX_COST",
-        "Stop when the total cost of the run reaches this amount, in US dollars.").field(field!(limits.max_cost)).unset("no limit").options(&[value(Limits, "--max-cost <USD>").common()]),
+        "Stop when the total cost of the run reaches USD.").field(field!(limits.max_cost)).unset("no limit").options(&[value(Limits, "--max-cost <USD>").common()]),
     key("limits.max_tokens", ValueKind::Tokens, "NIGHTWRIGHT_MAX_TOKENS",
-        "Stop when the run has used a budget of this many tokens (input, output and cache writes); `agent.max_output_tokens` limits a single answer.").field(field!(limits.max_tokens)).unset("no limit").options(&[value(Limits, "--max-tokens <N>")]),
+        "Stop when the run has used its budget of N tokens (input, output and cache writes); `agent.max_output_tokens` limits a single answer.").field(field!(limits.max_tokens)).unset("no limit").options(&[value(Limits, "--max-tokens <N>")]),
     key("limits.max_duration", ValueKind::Duration { least: MIN_RUN_DURATION, most: MAX_DURATION }, "NIGHTWRIGHT_MAX_DURATION",
-        "Stop after this much time of work, such as `8h`; waits for usage limits and pauses do not count.").field(field!(limits.max_duration)).unset("no limit").options(&[value(Limits, "--max-duration <TIME>").common()]),
+        "Stop after TIME of work, such as `8h`; waits for usage limits and pauses do not count.").field(field!(limits.max_duration)).unset("no limit").options(&[value(Limits, "--max-duration <TIME>").common()]),
     key("limits.reserve", ValueKind::Percent { least: 0, most: 90 }, "NIGHTWRIGHT_RESERVE",
         "Percentage of cost and duration to reserve for one wrap-up iteration.").field(field!(limits.reserve)),
     key("limits.max_wait", ANY_DURATION, "NIGHTWRIGHT_MAX_WAIT",
-        "End the run if a usage limit lasts longer than this.").field(field!(limits.max_wait)),
+        "End the run if a usage limit lasts longer than TIME.").field(field!(limits.max_wait)),
     key("limits.quota.five_hour", ValueKind::Percent { least: 1, most: 100 }, "NIGHTWRIGHT_QUOTA_FIVE_HOUR",
         "Start no iteration above this percentage of the account's five-hour quota, until the quota resets.").field(field!(limits.quota.five_hour)).unset("no limit below that of the account"),
     key("limits.quota.seven_day", ValueKind::Percent { least: 1, most: 100 }, "NIGHTWRIGHT_QUOTA_SEVEN_DAY",
         "Start no iteration above this percentage of the account's seven-day quota, until the quota resets.").field(field!(limits.quota.seven_day)).unset("no limit below that of the account"),
 
     key("retry.max_retries", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_MAX_RETRIES",
-        "Retry up to this many times per iteration after transient failures.").field(field!(retry.max_retries)).options(&[value(Pace, "--max-retries <N>")]),
+        "Retry up to N times per iteration after transient failures.").field(field!(retry.max_retries)).options(&[value(Pace, "--max-retries <N>")]),
     key("retry.delay", RETRY_DELAY, "NIGHTWRIGHT_RETRY_DELAY",
         "Delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute.").field(field!(retry.delay)).options(&[value(Pace, "--retry-delay <TIME>")]),
     key("retry.max_consecutive_errors", ValueKind::Count { least: 1, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_MAX_CONSECUTIVE_ERRORS",
-        "End the run after this many consecutive failed iterations.").field(field!(retry.max_consecutive_errors)),
+        "End the run after N consecutive failed iterations.").field(field!(retry.max_consecutive_errors)),
 
     key("stagnation.threshold", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_STAGNATION_THRESHOLD",
-        "End the run after this many consecutive iterations without progress (0: never).").field(field!(progress.threshold)).options(&[value(Pace, "--stagnation-threshold <N>")]),
+        "End the run after N consecutive iterations without progress (0: never).").field(field!(progress.threshold)).options(&[value(Pace, "--stagnation-threshold <N>")]),
+    key("stagnation.no_gain", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_STAGNATION_NO_GAIN",
+        "End the run after N consecutive iterations in which no further check or test passes, although some fail (0: never).").field(field!(progress.no_gain)),
 
     key("completion.detect", ValueKind::Bool, "NIGHTWRIGHT_COMPLETION_DETECT",
         "Whether to detect claims of completion; if not, only limits, errors or a stop end the run.").default("true").options(&[
@@ -238,27 +271,30 @@ pub static KEYS: &[Key] = &[
     key("completion.signal", ValueKind::Text, "NIGHTWRIGHT_COMPLETION_SIGNAL",
         "Phrase that the agent prints as the completion signal.").field(field!(completion.signal)).options(&[value(Completion, "--completion-signal <TEXT>")]),
     key("completion.threshold", ValueKind::Count { least: 1, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_COMPLETION_THRESHOLD",
-        "Require the completion signal in this many consecutive iterations.").field(field!(completion.signal_threshold)).options(&[value(Completion, "--completion-threshold <N>")]),
+        "Require the completion signal in N consecutive iterations.").field(field!(completion.signal_threshold)).options(&[value(Completion, "--completion-threshold <N>")]),
     key("completion.end_phrase", ValueKind::TextOrNothing, "NIGHTWRIGHT_COMPLETION_END_PHRASE",
         "Phrase that claims completion if it is in the last five lines of the agent's final message.").field(field!(completion.end_phrase)).unset("none"),
 
     key("verify.commands", ValueKind::List(Items::Texts), "NIGHTWRIGHT_VERIFY_COMMANDS",
-        "Commands that must pass before the work counts as complete.").field(field!(verify.commands)).options(&[value(Completion, "--verify <CMD>").common()]).gated(),
+        "Commands that must pass before the work counts as complete.").field(field!(verify.commands)).options(&[
+            value(Completion, "--verify <CMD>").help("Command that must pass before the work counts as complete").common()]).gated(),
     key("verify.pass_env", ValueKind::List(Items::Names), "NIGHTWRIGHT_VERIFY_PASS_ENV",
         "Variables to pass to checks and hooks although they look like credentials (`*_TOKEN`, `*_SECRET*`, `*_KEY`, `*_PASSWORD`) or are the agent's login; `*`: all.").field(field!(verify.pass_environment)).gated(),
     key("verify.timeout", POSITIVE_DURATION, "NIGHTWRIGHT_VERIFY_TIMEOUT",
-        "Time limit for each of these commands.").field(field!(verify.timeout)),
+        "Time limit for each check.").field(field!(verify.timeout)),
     key("verify.baseline", ValueKind::DurationOrOff { least: Duration::from_secs(1) }, "NIGHTWRIGHT_VERIFY_BASELINE",
-        "Time limit for running these commands once before the first iteration; `off` skips that.").field(field!(verify.baseline)).options(&[
+        "Time limit for all checks at the baseline, before the first iteration; `off` skips the baseline.").field(field!(verify.baseline)).options(&[
             switch(Completion, "--no-baseline", "off", "Do not run the checks before the first iteration")]),
+    key("verify.every", ValueKind::Choice(&["auto", "always", "claim"]), "NIGHTWRIGHT_VERIFY_EVERY",
+        "When to run these commands after an iteration with changes that claims nothing. `auto`: always if they take at most 2 minutes, otherwise as often as they take less than a fifth of the time at work. `claim`: never.").field(field!(verify.every)),
     key("verify.rerun", ValueKind::Choice(&["once", "never"]), "NIGHTWRIGHT_VERIFY_RERUN",
-        "Whether to run a failed command a second time.").field(field!(verify.rerun)),
+        "Whether to rerun a failed check once.").field(field!(verify.rerun)),
     key("verify.model", ValueKind::Choice(&["auto", "always", "off"]), "NIGHTWRIGHT_VERIFY_MODEL",
-        "Whether to ask a model if the work is complete. `auto`: if there are no checks, none failed at the baseline, the claim is only text, or there are signs of tampering.").field(field!(verify.model)),
+        "When to ask a model for a verdict. `auto`: without checks, without a check that failed at the baseline, for a claim that is only text, or after findings of the tamper inspection.").field(field!(verify.model)),
     key("verify.model_name", ValueKind::TextOrNothing, "NIGHTWRIGHT_VERIFY_MODEL_NAME",
         "Model for the verdict (empty: the agent's own choice).").field(field!(verify.model_name)),
     key("verify.depth", ValueKind::Choice(&["quick", "standard", "deep"]), "NIGHTWRIGHT_VERIFY_DEPTH",
-        "Evidence for the model: a summary of the changes, more of the changes, or the project itself through read-only tools.").field(field!(verify.depth)),
+        "Input for the verdict: 8 KiB of the diff, 32 KiB of the diff, or the project itself (read-only).").field(field!(verify.depth)),
     key("verify.tamper", ValueKind::Choice(&["warn", "reject", "off"]), "NIGHTWRIGHT_VERIFY_TAMPER",
         "Reaction to tests or checks that were weakened during the run: ask a model, reject the claim, or ignore it.").field(field!(verify.tamper)),
     key("verify.max_cost", ValueKind::Money, "NIGHTWRIGHT_VERIFY_MAX_COST",
@@ -299,17 +335,17 @@ pub static KEYS: &[Key] = &[
         "Model to use while the other one is overloaded.").field(field!(model.fallback)).unset("none"),
 
     key("deadlines.start", POSITIVE_DURATION, "NIGHTWRIGHT_START_TIMEOUT",
-        "Kill an attempt that is not ready after this time.").field(field!(deadlines.start)),
+        "Kill an attempt that is not ready after TIME.").field(field!(deadlines.start)),
     key("deadlines.idle", POSITIVE_DURATION, "NIGHTWRIGHT_IDLE_TIMEOUT",
-        "Kill an attempt that prints nothing for this long while no tool runs.").field(field!(deadlines.idle)).options(&[value(Pace, "--idle-timeout <TIME>")]),
+        "Kill an attempt that prints nothing for TIME while no tool runs.").field(field!(deadlines.idle)).options(&[value(Pace, "--idle-timeout <TIME>")]),
     key("deadlines.tool", POSITIVE_DURATION, "NIGHTWRIGHT_TOOL_TIMEOUT",
-        "Kill an attempt if one tool call takes this long.").field(field!(deadlines.tool)),
+        "Kill an attempt if one tool call takes longer than TIME.").field(field!(deadlines.tool)),
     key("deadlines.heartbeat", POSITIVE_DURATION, "NIGHTWRIGHT_HEARTBEAT_TIMEOUT",
-        "Kill an attempt if a tool that reported progress reports none for this long.").field(field!(deadlines.heartbeat)),
+        "Kill an attempt if a tool that reported progress reports none for TIME.").field(field!(deadlines.heartbeat)),
     key("deadlines.after_result", POSITIVE_DURATION, "NIGHTWRIGHT_AFTER_RESULT_TIMEOUT",
-        "Kill the agent program if it still runs this long after its result.").field(field!(deadlines.after_result)),
+        "Kill the agent if it is still running TIME after its result.").field(field!(deadlines.after_result)),
     key("deadlines.attempt", ANY_DURATION, "NIGHTWRIGHT_TIMEOUT",
-        "Kill an attempt after this time (0: never).").field(field!(deadlines.attempt)).options(&[value(Pace, "--timeout <TIME>")]),
+        "Kill an attempt after TIME (0: never).").field(field!(deadlines.attempt)).options(&[value(Pace, "--timeout <TIME>")]),
 
     key("delay", ANY_DURATION, "NIGHTWRIGHT_DELAY",
         "Time to wait between iterations.").field(field!(delay)).options(&[
@@ -322,7 +358,7 @@ pub static KEYS: &[Key] = &[
     key("status_watch.enabled", ValueKind::Bool, "NIGHTWRIGHT_STATUS_WATCH",
         "Whether to report changes of the task's status file while the agent works.").field(field!(status_watch.enabled)),
     key("status_watch.debounce", SHORT_DURATION, "NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE",
-        "Read the status file only after it was unchanged for this long, or after five times this long.").field(field!(status_watch.debounce)),
+        "Read the status file after it was unchanged for TIME, at the latest after five times TIME.").field(field!(status_watch.debounce)),
     key("status_watch.only_meaningful", ValueKind::Bool, "NIGHTWRIGHT_STATUS_WATCH_ONLY_MEANINGFUL",
         "Whether to report only changes of `complete`, `progress`, `summary`, `phase` and `blockers`, not of `notes` and `lastUpdated`.").field(field!(status_watch.only_meaningful)),
     key("hooks.timeout", WHILE, "NIGHTWRIGHT_HOOKS_TIMEOUT",
@@ -333,7 +369,10 @@ pub static KEYS: &[Key] = &[
     key("principles.file", ValueKind::File, "NIGHTWRIGHT_PRINCIPLES_FILE",
         "File with the trade-off priorities. It must exist if the project, a task, a mode or the environment sets it.").default(".nightwright/principles.toml"),
     key("principles.collect", ValueKind::Bool, "NIGHTWRIGHT_PRINCIPLES_COLLECT",
-        "Whether the first iteration writes that file if it does not exist; an invalid file is requested again.").default("false"),
+        "Whether the first iteration writes `principles.file` if it does not exist. nightwright asks the agent to fix an invalid file.").default("false"),
+    key("principles.log_decisions", ValueKind::Bool, "NIGHTWRIGHT_LOG_DECISIONS",
+        "Whether to ask the agent to report its decisions, which `decisions.jsonl` in the run folder keeps.").field(field!(extras.log_decisions)).options(&[
+            switch(Agent, "--log-decisions", "true", "Ask the agent to report its decisions, and keep them in `decisions.jsonl`")]),
     key("council.enabled", ValueKind::Bool, "NIGHTWRIGHT_COUNCIL_ENABLED",
         "Whether one extra call decides conflicts of principles that the agent cannot resolve.").field(field!(extras.council)),
     key("prompt.agents_file", ValueKind::File, "NIGHTWRIGHT_AGENTS_FILE",
@@ -369,7 +408,7 @@ pub static KEYS: &[Key] = &[
     key("redact.patterns", ValueKind::List(Items::Patterns), "NIGHTWRIGHT_REDACT_PATTERNS",
         "Regular expressions; nightwright masks each match, or its group if there is one. Every layer adds to the list.").default("[]"),
     key("output.level", ValueKind::Choice(&["quiet", "progress", "verbose", "json"]), "NIGHTWRIGHT_OUTPUT",
-        "Amount of output: `quiet` (only errors), `progress` (one line per event), `verbose` (also the agent's messages and tool calls), or `json` (the events of the journal, on standard output).").default("progress").options(&[
+        "Amount of output: `quiet` (only errors), `progress` (one or two lines per event), `verbose` (also messages and tool calls), or `json` (the events of the journal, on standard output).").default("progress").options(&[
             switch(Output, "-v, --verbose", "verbose", "Also show the messages and tool calls of the agent").common(),
             switch(Output, "-q, --quiet", "quiet", "Show only errors").common(),
             value(Output, "--output <LEVEL>")]),
@@ -378,7 +417,7 @@ pub static KEYS: &[Key] = &[
     key("logs.dir", ValueKind::File, "NIGHTWRIGHT_LOGS_DIR",
         "Folder below `.nightwright/` for a copy of the log of every run, such as `.nightwright/logs`.").unset("none"),
     key("logs.keep_runs", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_LOGS_KEEP_RUNS",
-        "Keep prompts, output and logs of this many ended runs per project; older runs keep only their journal.").default("20"),
+        "Keep prompts, output and logs of the last N ended runs per project; older runs keep only their journal.").default("20"),
     key("logs.max_bytes", ValueKind::Size, "NIGHTWRIGHT_LOGS_MAX_BYTES",
         "Maximum size of the prompts, output and logs of a project's runs. nightwright deletes those of the oldest ended runs first, never those of the last run.").unset("no limit"),
 ];

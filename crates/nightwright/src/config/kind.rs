@@ -463,7 +463,7 @@ fn list<'i: 'a, 'a>(
                 let why = (items == Items::Patterns).then(|| wrong_pattern(text)).flatten();
                 let why = why.map_or_else(
                     || "this is not allowed".to_owned(),
-                    |why| format!("this cannot be used: {why}"),
+                    |why| format!("invalid: {why}"),
                 );
                 return Err((item.span(), why));
             }

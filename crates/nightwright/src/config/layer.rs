@@ -1,7 +1,6 @@
 //! One layer of the configuration: the values from one file, the environment or the command line.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::Path;
 
 use nightwright_core::mode::{FileLocation, ModeDefinition};
@@ -60,15 +59,15 @@ impl ConfigLayer {
         table: &DeTable<'_>,
     ) -> Result<Self, ConfigError> {
         let mut layer = Self::empty(origin);
-        let mut found = ParseFindings::default();
-        layer.walk("", table, &mut found);
-        if found.mistakes.is_empty() {
+        let mut mistakes = Vec::new();
+        layer.walk("", table, &mut mistakes);
+        if mistakes.is_empty() {
             return Ok(layer);
         }
-        Err(ConfigError::new(path, &without(text, &found.secrets), found.mistakes))
+        Err(ConfigError::new(path, text, mistakes))
     }
 
-    fn walk(&mut self, above: &str, table: &DeTable<'_>, found: &mut ParseFindings) {
+    fn walk(&mut self, above: &str, table: &DeTable<'_>, mistakes: &mut Vec<ConfigMistake>) {
         for (name, value) in table {
             let full = match above {
                 "" => name.get_ref().to_string(),
@@ -78,21 +77,21 @@ impl ConfigLayer {
             match (key, value.get_ref()) {
                 // Checked before the key: several tables may also be written as one.
                 (_, DeValue::Table(inner)) if keys::is_table(&full) => {
-                    self.walk(&full, inner, found);
+                    self.walk(&full, inner, mistakes);
                 }
                 (Some(key), DeValue::Array(array))
                     if matches!(key.kind, ValueKind::Tables { .. }) =>
                 {
-                    self.walk_tables(key, array.iter(), found);
+                    self.walk_tables(key, array.iter(), mistakes);
                 }
-                (Some(key), _) => self.read(key, value, found),
-                (None, _) if keys::is_table(&full) => found.mistakes.push(ConfigMistake {
+                (Some(key), _) => self.read(key, value, mistakes),
+                (None, _) if keys::is_table(&full) => mistakes.push(ConfigMistake {
                     span: value.span(),
                     message: format!("`{full}` is a table of keys"),
                     label: "this is not a table".to_owned(),
                     hint: Some(format!("write `[{full}]`, and its keys below")),
                 }),
-                (None, _) => found.mistakes.push(ConfigMistake {
+                (None, _) => mistakes.push(ConfigMistake {
                     span: name.span(),
                     message: format!("there is no key `{full}`"),
                     label: "unknown".to_owned(),
@@ -108,13 +107,10 @@ impl ConfigLayer {
         }
     }
 
-    fn read(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, found: &mut ParseFindings) {
-        if matches!(key.kind, ValueKind::Url | ValueKind::Secret | ValueKind::Tables { .. }) {
-            found.secrets.push(value.span());
-        }
+    fn read(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, mistakes: &mut Vec<ConfigMistake>) {
         match key.kind.read(value) {
             Ok(value) => self.set(key.name, value),
-            Err((span, label)) => found.mistakes.push(ConfigMistake {
+            Err((span, label)) => mistakes.push(ConfigMistake {
                 span,
                 message: format!("`{}` must be {}", key.name, key.kind.allowed()),
                 label,
@@ -128,7 +124,7 @@ impl ConfigLayer {
         &mut self,
         key: &Key,
         tables: impl Iterator<Item = &'a Spanned<DeValue<'i>>>,
-        found: &mut ParseFindings,
+        mistakes: &mut Vec<ConfigMistake>,
     ) {
         let ValueKind::Tables { of, needs } = key.kind else { return };
         let mut all = Vec::new();
@@ -136,12 +132,7 @@ impl ConfigLayer {
             let mut wrong = |label: &str| {
                 let message = format!("`{of}` must be {}", key.kind.allowed());
                 let label = label.to_owned();
-                found.mistakes.push(ConfigMistake {
-                    span: table.span(),
-                    message,
-                    label,
-                    hint: None,
-                });
+                mistakes.push(ConfigMistake { span: table.span(), message, label, hint: None });
             };
             let DeValue::Table(inner) = table.get_ref() else {
                 wrong("this is not a table");
@@ -151,7 +142,7 @@ impl ConfigLayer {
                 wrong(&format!("this has no `{needs}`"));
             }
             let mut layer = Self::empty(self.origin.clone());
-            layer.walk(of, inner, found);
+            layer.walk(of, inner, mistakes);
             let short = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
             let values = layer.values.into_iter();
             all.push(values.map(|(name, (_, value))| (short(name), value)).collect());
@@ -181,7 +172,7 @@ impl ConfigLayer {
                         "goal",
                         "idle_outcome",
                         "commits",
-                        "excuse",
+                        "idle_unless",
                         "defaults",
                     ];
                     let near = nearest(field, known).or(keys::find(field).map(|_| "[defaults]"));
@@ -205,13 +196,6 @@ impl ConfigLayer {
             })?;
         }
         Ok((definition, Self::mode_layer(name, path, text, defaults.as_ref())?))
-    }
-
-    /// Parses only the defaults of `mode.toml`.
-    pub fn parse_mode_defaults(name: &str, path: &Path, text: &str) -> Result<Self, ConfigError> {
-        let text = without_mark(text);
-        let table = document(path, text)?;
-        Self::mode_layer(name, path, text, table.get_ref().get("defaults"))
     }
 
     fn mode_layer(
@@ -307,25 +291,6 @@ impl ConfigLayer {
         self.values.retain(|key, _| !keys.contains(key));
         self
     }
-}
-
-/// The results of parsing a file.
-#[derive(Default)]
-struct ParseFindings {
-    mistakes: Vec<ConfigMistake>,
-    /// The positions of secret values.
-    secrets: Vec<Range<usize>>,
-}
-
-/// Masks these ranges with `*`: an excerpt of the text may end up in a build log.
-fn without(text: &str, places: &[Range<usize>]) -> String {
-    let is_hidden = |at: usize| places.iter().any(|place| place.contains(&at));
-    let hidden = |(at, c): (usize, char)| match c {
-        '"' | '\'' | '\n' | '\r' => c.to_string(),
-        c if is_hidden(at) => "*".repeat(c.len_utf8()),
-        c => c.to_string(),
-    };
-    text.char_indices().map(hidden).collect()
 }
 
 fn known(key: &str) -> &'static Key {

@@ -10,7 +10,7 @@ use crate::config::ConfigLayer;
 use crate::config::nearest::known_names;
 use crate::error::Failure;
 use crate::files;
-use crate::task::TaskName;
+use crate::name::TaskName;
 
 /// The folder in which a project keeps its own modes and overrides of built-in ones.
 pub const FOLDER: &str = ".nightwright/modes";

@@ -100,8 +100,8 @@ fn to_be_collected(
         Ok(None) => Ok(RunPrinciples { to_write: Some(file), ..RunPrinciples::default() }),
         Err(why) if can_be_overwritten(project, &file) => {
             let note = format!(
-                "The principles cannot be used: {why}. The agent is asked to fix them; a copy as \
-                 they are now is kept with the prompts of the run."
+                "The principles file is invalid: {why}. nightwright asks the agent to fix it, and keeps \
+                 a copy with the prompts."
             );
             Ok(RunPrinciples { principles: None, to_write: Some(file), note: Some(note) })
         }
@@ -264,7 +264,7 @@ fn is_toml(path: &Path) -> bool {
 
 /// The mistakes of a file in one line: the first one, and the number of others.
 pub fn in_a_line(file: &str, text: &str, mistakes: &[Mistake]) -> String {
-    let Some(first) = mistakes.first() else { return format!("`{file}` cannot be used") };
+    let Some(first) = mistakes.first() else { return format!("`{file}` is invalid") };
     let hint = hint(first).map(|hint| format!("; {hint}")).unwrap_or_default();
     let others = match mistakes.len() - 1 {
         0 => String::new(),

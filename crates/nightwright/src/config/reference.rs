@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use nightwright_core::stream::dialect::Dialect;
 
-use super::environment::{VARIABLES, VariableReader};
 use super::keys::{KEYS, Key};
+use super::variables::{VARIABLES, VariableReader};
 
 /// Generates the page `docs/reference/config.md`.
 pub fn keys_page() -> String {
@@ -13,7 +13,7 @@ pub fn keys_page() -> String {
         "# Configuration keys\n\n\
          Files: `$XDG_CONFIG_HOME/nightwright/config.toml` (yours), `.nightwright/config.toml` (the \
          project's), `.nightwright/tasks/NAME/task.toml`\n(a task's). Later layers win: built-in < mode \
-         < user < project < task < environment < flag. Tables merge by key, arrays\nreplace. See \
+         < user < project < task < environment < flag. Tables merge by key, lists\nreplace each other. See \
          [configuration.md](../configuration.md) for their use; `config.schema.json` next to \
          this page is for editors.\n\n\
          Keys marked **trust** run something on your machine or widen what the agent may do: a \
@@ -39,10 +39,19 @@ fn entry(text: &mut String, key: &Key) {
     // Writing to a string cannot fail.
     let _ = write!(text, "\n### `{}`{trust}\n\n{}\n\n", key.name, key.about);
     let _ = writeln!(text, "- allowed: {}", key.kind.allowed());
-    let _ = match key.default_value() {
-        Some(value) => writeln!(text, "- default: `{value}`"),
-        None => writeln!(text, "- default: not set ({})", key.unset),
+    let mut default = match key.default_value() {
+        Some(value) => format!("`{value}`"),
+        None => format!("not set ({})", key.unset),
     };
+    let by_mode: Vec<_> = key
+        .mode_defaults()
+        .into_iter()
+        .map(|(value, modes)| format!("`{value}` (`{}`)", modes.join("`, `")))
+        .collect();
+    if !by_mode.is_empty() {
+        default = format!("by mode: {}; otherwise {default}", by_mode.join(", "));
+    }
+    let _ = writeln!(text, "- default: {default}");
     let _ = write!(text, "- environment: `{}`", key.env);
     let flags: Vec<_> = key.flags().iter().map(|flag| format!("`{flag}`")).collect();
     if !flags.is_empty() {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::keys::KEYS;
 use super::layer::ConfigLayer;
 use super::origin::ValueOrigin;
+use super::output_settings::{ColorChoice, OutputLevel};
 use super::value::ConfigValue;
-use crate::output::{ColorChoice, OutputLevel};
 
 /// The effective configuration of all layers.
 #[derive(Clone, Debug)]

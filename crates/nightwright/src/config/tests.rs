@@ -12,17 +12,19 @@ use std::time::Duration;
 use nightwright_core::hook::Hooks;
 use nightwright_core::permissions::{PermissionRules, Permissions};
 use nightwright_core::settings::{
-    Agent, Commands, Completion, Council, Deadlines, Depth, EvidenceKind, Extras, Limits, Model,
-    ProgressSettings, Quota, Rerun, Retry, Settings, StatusWatch, Tamper, VerdictMode, Verify,
-    WatchdogResponse,
+    AgentSettings, Commands, Completion, Council, Deadlines, Depth, Every, EvidenceKind, Extras,
+    Limits, Model, ProgressSettings, Quota, Rerun, Retry, Settings, StatusWatch, Tamper,
+    VerdictMode, Verify, WatchdogResponse,
 };
 use nightwright_core::units::Usd;
 
-use super::environment::VariableReader;
+use super::variables::VariableReader;
 use super::*;
-use crate::output::{ColorChoice, OutputLevel};
-use crate::store::log_settings::LogSettings;
+use crate::config::log_settings::LogSettings;
+use crate::config::{ColorChoice, OutputLevel};
 
+/// The definition of a mode, without defaults.
+const MODE: &str = "description = \"x\"\nevidence = [\"promise\"]\nworks_on = \"task\"\n";
 const EXAMPLE: &str = include_str!("tests/example.toml");
 const ANOTHER: &str = include_str!("tests/another.toml");
 
@@ -67,7 +69,7 @@ fn layers(key: &'static Key, values: [&ConfigValue; 2]) -> Vec<ConfigLayer> {
     let path = Path::new("x.toml");
     let text = |index: usize| format!("{} = {}", key.name, values[index % 2]);
     let file = |origin: ValueOrigin, index| ConfigLayer::parse(origin, path, &text(index)).unwrap();
-    let mode = format!("[defaults]\n{}", text(0));
+    let mode = format!("{MODE}[defaults]\n{}", text(0));
     let variable = match values[0] {
         ConfigValue::Text(text) => text.clone(),
         ConfigValue::Duration(_)
@@ -79,7 +81,7 @@ fn layers(key: &'static Key, values: [&ConfigValue; 2]) -> Vec<ConfigLayer> {
     let mut flags = ConfigLayer::flags();
     flags.set(key.name, values[1].clone());
     vec![
-        ConfigLayer::parse_mode_defaults("loop", path, &mode).unwrap(),
+        ConfigLayer::parse_mode("loop", path, &mode).unwrap().1,
         file(ValueOrigin::User(path.to_owned()), 1),
         file(ValueOrigin::Project(path.to_owned()), 0),
         file(ValueOrigin::Task(path.to_owned()), 1),
@@ -114,7 +116,8 @@ fn the_later_layer_wins_for_every_key() {
 fn the_mode_is_chosen_by_every_layer_but_a_mode() {
     let key = find("mode").unwrap();
     let values = [&value(EXAMPLE, key), &value(ANOTHER, key)];
-    let error = ConfigLayer::parse_mode_defaults("x", Path::new("x"), "[defaults]\nmode = \"y\"");
+    let mode = format!("{MODE}[defaults]\nmode = \"y\"");
+    let error = ConfigLayer::parse_mode("x", Path::new("x"), &mode);
     assert!(error.unwrap_err().to_string().contains("a mode cannot choose the mode"));
     let path = Path::new("x.toml");
     let user =
@@ -204,7 +207,7 @@ fn a_file_with_every_key_gives_these_settings() {
             delay: Duration::from_millis(2500),
             max_consecutive_errors: 1,
         },
-        progress: ProgressSettings { threshold: 0, ..ProgressSettings::default() },
+        progress: ProgressSettings { threshold: 0, no_gain: 7, ..ProgressSettings::default() },
         completion: Completion {
             evidence: vec![],
             signal: "ALL DONE".to_owned(),
@@ -216,6 +219,7 @@ fn a_file_with_every_key_gives_these_settings() {
             pass_environment: vec!["NPM_TOKEN".to_owned()],
             timeout: Duration::from_mins(20),
             baseline: None,
+            every: Every::Claim,
             rerun: Rerun::Never,
             tamper: Tamper::Reject,
             model: VerdictMode::Always,
@@ -228,6 +232,7 @@ fn a_file_with_every_key_gives_these_settings() {
             review: text("Mind the docs."),
             council: Council::Off,
             watchdog: WatchdogResponse::Off,
+            log_decisions: true,
         },
         status_watch: StatusWatch {
             enabled: false,
@@ -249,7 +254,7 @@ fn a_file_with_every_key_gives_these_settings() {
             fallback: text("haiku"),
             max_turns: Some(40),
         },
-        agent: Agent {
+        agent: AgentSettings {
             command: text("my-agent --fast"),
             permissions: Permissions::Edits,
             rules: PermissionRules::default(),
@@ -361,7 +366,7 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     // At the default permission level the agent may run them.
     wanted.extend(["test", "build", "lint"].map(|name| format!("commands.{name}")));
     // Only the user decides where notifications go and what they contain.
-    let notify = KEYS.iter().map(|key| key.name).filter(|name| crate::output::notify::is_key(name));
+    let notify = KEYS.iter().map(|key| key.name).filter(|name| is_notify_key(name));
     wanted.extend(notify.map(str::to_owned));
     assert_eq!(gated, wanted);
 

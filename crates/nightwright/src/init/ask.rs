@@ -118,10 +118,10 @@ pub fn permissions(person: &mut dyn Prompter) -> Result<Permissions, NoAnswer> {
 /// The permission levels. The first is recommended.
 const LEVELS: &str = "
 What may the agent do? It cannot ask during a run: everything else is denied.
-  1  usual       edit and delete files; run this project's test, build, lint, format and package-manager
-                 commands; scripts of the project; git status, diff, log, add, commit, switch,
-                 mv, rm and init; shell tools that read files or change them, such as mv, cp,
-                 sed, tee, patch and tar (recommended)
+  1  usual       edit and delete files; run this project's test, build, lint,
+                 format and package-manager commands; scripts of the project;
+                 git status, diff, log, add, commit, switch, mv, rm and init;
+                 shell tools such as cp, sed, patch and tar (recommended)
   2  edits only  create, edit, move and delete files of the project
   3  everything  run any command, read and change any file, use the network";
 

@@ -60,7 +60,7 @@ impl FilePlan {
     ) -> Result<Self, Failure> {
         check_new(project, existing)?;
         let mut placing = Self::default();
-        if let Some(old) = read(project, CONFIG)? {
+        if let Some(old) = read(project, CONFIG)?.filter(|old| old != config.as_bytes()) {
             placing.files.push((free_backup(project, CONFIG), old));
         }
         placing.push(&format!("{FOLDER}/config.schema.json"), schema);

@@ -1,28 +1,32 @@
-//! Imports instructions, plans and limits from other tools.
+//! Imports instructions, plans and settings from other tools.
 //!
-//! An import is a value that is shown before the user is asked. It never changes its source. A
-//! source that cannot be parsed is skipped with a note.
+//! An import is a value that is shown before the user is asked. It never changes its source.
+//! Everything of a tool is either imported or named in a note, with the reason. `tools.toml` lists
+//! the files and settings of each tool; user stories and principles are converted by code.
 
-mod fresher;
+mod foreign_settings;
+mod plan;
 mod principles;
-mod ralph;
+mod read;
 mod shell;
 mod stories;
+pub(super) mod table;
 #[cfg(test)]
 mod tests;
-mod workspaces;
 
 use std::collections::BTreeSet;
 
 use nightwright_core::display::one_line;
 use nightwright_core::settings::Commands;
 
-use super::project_files::{EntryContent, ProjectFiles, TASKS, inside};
-use super::text::quoted;
-use crate::task::INSTRUCTIONS;
+use super::file_plan::CONFIG;
+use super::project_files::{EntryContent, ProjectFiles, TASKS};
+use crate::config::edit;
+use crate::config::{self, ConfigValue};
+use crate::task::{INSTRUCTIONS, SETTINGS};
 
-/// The file with the instructions that every run receives.
-pub const AGENTS: &str = ".nightwright/AGENTS.md";
+/// The folder below which everything is imported.
+const HOME: &str = ".nightwright";
 
 /// Maximum length of a task name; a longer one is truncated.
 const NAME_LENGTH: usize = 60;
@@ -34,8 +38,14 @@ pub struct Import {
     pub source: String,
     /// The files that the import would write.
     pub files: Vec<ImportedFile>,
+    /// The tasks and templates with their settings.
+    pub units: Vec<ImportedUnit>,
     /// The settings for the whole project.
-    pub taken: ImportedSettings,
+    pub settings: ImportedSettings,
+    /// The files that these come from.
+    pub settings_from: Vec<String>,
+    /// Commands that are offered to the user, and used only if the user accepts them.
+    pub commands: Commands,
     /// The parts that are left out, with the reasons.
     pub notes: Vec<String>,
 }
@@ -43,7 +53,7 @@ pub struct Import {
 /// A file that an import would write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedFile {
-    /// The path of the source, relative to the project.
+    /// The path of the source, relative to the project; several paths if files are joined.
     pub from: String,
     /// The path of the new file, relative to the project.
     pub to: String,
@@ -51,18 +61,20 @@ pub struct ImportedFile {
     pub text: String,
 }
 
-/// Settings of the whole project that an import brings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ImportedSettings {
-    /// The value for `limits.max_iterations`.
-    pub max_iterations: Option<u32>,
-    /// The value for `agent.max_turns`.
-    pub max_turns: Option<u32>,
-    /// The value for `model.name`.
-    pub model: Option<String>,
-    /// Commands that are offered to the user, and used only if the user accepts them.
-    pub commands: Commands,
+/// A task or a template that an import would create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedUnit {
+    /// Its folder, relative to the project.
+    pub folder: String,
+    /// The path of its first source.
+    pub origin: String,
+    pub settings: ImportedSettings,
+    /// The files that these come from.
+    pub settings_from: Vec<String>,
 }
+
+/// Settings that differ from the defaults, by the names of their keys.
+pub type ImportedSettings = Vec<(&'static str, ConfigValue)>;
 
 /// All possible imports, and the recognised parts that are not imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,17 +88,11 @@ pub struct Imports {
 /// Returns everything that can be imported.
 pub fn imports(view: &ProjectFiles) -> Imports {
     let mut names = UsedNames::of(view);
+    let tools = table::tools().iter().filter_map(|tool| read::import(tool, view, &mut names));
+    let mut all: Vec<Import> = tools.collect();
+    all.extend(stories::stories(view, &mut names));
     let mut found = Imports::default();
-    let sources = [
-        fresher::fresher,
-        workspaces::workspaces,
-        ralph::folder,
-        ralph::root,
-        stories::stories,
-        principles::principles,
-    ];
-    for source in sources {
-        let Some(mut import) = source(view, &mut names) else { continue };
+    for mut import in all {
         import.leave_out_known(view);
         if import.is_empty() {
             found.notes.push(format!("{}: there is nothing to import", import.source));
@@ -104,94 +110,137 @@ impl Import {
     }
 
     fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.taken == ImportedSettings::default()
+        let Self { files, units, settings, commands, .. } = self;
+        files.is_empty()
+            && units.is_empty()
+            && settings.is_empty()
+            && *commands == Commands::default()
     }
 
-    /// Removes tasks that were imported before, which have identical instructions.
+    /// Removes tasks that were imported before: their settings name the same source, or their
+    /// instructions are identical.
     fn leave_out_known(&mut self, view: &ProjectFiles) {
-        for (name, text) in self.instructions() {
-            let same = |known: &&str| {
-                let path = format!("{TASKS}/{known}/{INSTRUCTIONS}");
-                view.text(&path) == Some(text.as_str())
+        let mut known = Vec::new();
+        self.units.retain(|unit| {
+            let instructions = format!("{}/{INSTRUCTIONS}", unit.folder);
+            let own = self.files.iter().find(|file| file.to == instructions);
+            let is_same = |name: &&str| {
+                let text = |file| view.text(&format!("{TASKS}/{name}/{file}"));
+                let has_origin = |text: &str| text.lines().next() == Some(&unit.mark());
+                text(SETTINGS).is_some_and(has_origin)
+                    || own.is_some_and(|own| text(INSTRUCTIONS) == Some(own.text.as_str()))
             };
-            let Some(known) = view.names_in(TASKS).find(same) else { continue };
-            let folder = format!("{TASKS}/{name}/");
+            let same = unit.task().and_then(|_| view.names_in(TASKS).find(is_same));
+            known.extend(same.map(|name| (unit.folder.clone(), name.to_owned())));
+            same.is_none()
+        });
+        for (folder, name) in known {
+            let folder = format!("{folder}/");
             self.files.retain(|file| !file.to.starts_with(&folder));
-            self.notes.push(format!("the task `{known}` is there already"));
+            self.notes.push(format!("the task `{name}` is there already"));
         }
     }
 
     /// Returns the names of the new tasks that can be run.
     pub fn tasks(&self) -> Vec<String> {
-        self.instructions().into_iter().map(|(name, _)| name).collect()
+        let can_run = |unit: &&ImportedUnit| {
+            let path = format!("{}/{INSTRUCTIONS}", unit.folder);
+            self.files.iter().any(|file| file.to == path)
+        };
+        let names = self.units.iter().filter(can_run).filter_map(ImportedUnit::task);
+        names.map(str::to_owned).collect()
     }
 
-    /// Returns the instructions to write, by the name of their task.
-    fn instructions(&self) -> Vec<(String, String)> {
-        let of_task = |file: &ImportedFile| {
-            let name = file.to.strip_prefix(TASKS)?.strip_prefix('/')?;
-            let name = name.strip_suffix(INSTRUCTIONS)?.strip_suffix('/')?;
-            Some((name.to_owned(), file.text.clone()))
+    /// Returns all files to write, including the settings of the tasks.
+    pub fn all_files(&self) -> Vec<ImportedFile> {
+        let settings = self.units.iter().map(|unit| ImportedFile {
+            from: unit.origin.clone(),
+            to: format!("{}/{SETTINGS}", unit.folder),
+            text: unit.text(),
+        });
+        self.files.iter().cloned().chain(settings).collect()
+    }
+
+    /// Drops the settings that need the user's approval, because the user was not asked. Returns
+    /// notes about them.
+    pub fn drop_unapproved(&mut self) -> Vec<String> {
+        let Self { units, settings, commands, source, .. } = self;
+        let mut notes = Vec::new();
+        let mut drop = |settings: &mut ImportedSettings, task: Option<&str>| {
+            settings.retain(|(name, value)| {
+                let is_gated = config::find(name).is_some_and(|key| key.gated);
+                if is_gated {
+                    let flag = task.map(|task| format!(" --task {task}")).unwrap_or_default();
+                    let value = value.without_secrets();
+                    notes.push(format!(
+                        "skipped `{name} = {value}` of {source} because you were not asked; to set \
+                         it, run `nightwright config set{flag} {name} VALUE`"
+                    ));
+                }
+                !is_gated
+            });
         };
-        self.files.iter().filter_map(of_task).collect()
+        drop(settings, None);
+        for unit in units.iter_mut() {
+            let task = unit.task().map(str::to_owned);
+            drop(&mut unit.settings, task.as_deref());
+        }
+        if *commands != Commands::default() {
+            notes.push(format!("skipped the commands of {source} because you were not asked"));
+        }
+        notes
     }
 
     /// Describes the import, one line per file or setting.
     pub fn plan(&self) -> Vec<String> {
-        let mut lines: Vec<String> =
-            self.files.iter().map(|file| format!("{} -> {}", file.from, file.to)).collect();
-        let ImportedSettings { max_iterations, max_turns, model, commands } = &self.taken;
-        let Commands { test, build, lint } = commands;
-        let mut set = |key: &str, value: Option<String>| {
-            lines.extend(value.map(|value| format!("{key} = {value}")));
-        };
-        set("limits.max_iterations", max_iterations.map(|number| number.to_string()));
-        set("agent.max_turns", max_turns.map(|number| number.to_string()));
-        set("model.name", model.as_deref().map(quoted));
-        set("commands.test", test.as_deref().map(quoted));
-        set("commands.build", build.as_deref().map(quoted));
-        set("commands.lint", lint.as_deref().map(quoted));
+        let line = |file: &ImportedFile| format!("{} -> {}", file.from, file.to);
+        let mut lines: Vec<String> = self.files.iter().map(line).collect();
+        for unit in &self.units {
+            let from = if unit.settings_from.is_empty() {
+                &unit.origin
+            } else {
+                &unit.settings_from.join(" + ")
+            };
+            lines.push(format!("{from} -> {}/{SETTINGS}{}", unit.folder, shown(&unit.settings)));
+        }
+        if !self.settings.is_empty() {
+            let from = self.settings_from.join(" + ");
+            lines.push(format!("{from} -> {CONFIG}{}", shown(&self.settings)));
+        }
+        let Commands { test, build, lint } = &self.commands;
+        for (name, command) in [("test", test), ("build", build), ("lint", lint)] {
+            let command = command.as_deref().map(super::text::quoted);
+            lines.extend(command.map(|command| format!("commands.{name} = {command}")));
+        }
         lines
     }
+}
 
-    /// Copies a file unchanged. Returns whether that was possible.
-    fn copy(&mut self, view: &ProjectFiles, from: &str, to: &str) -> bool {
-        self.notes.extend(unusable(view, from));
-        match view.text(from).filter(|text| !text.trim().is_empty()) {
-            Some(text) => {
-                self.write(from, to, text.to_owned());
-                true
-            }
-            None => false,
-        }
+/// Returns the settings as the rest of a line.
+fn shown(settings: &ImportedSettings) -> String {
+    let one = |(name, value): &(&str, ConfigValue)| format!("{name} = {}", value.without_secrets());
+    let all = settings.iter().map(one).collect::<Vec<_>>().join(", ");
+    if all.is_empty() { all } else { format!(": {all}") }
+}
+
+impl ImportedUnit {
+    /// Returns the name of the task, unless it is a template.
+    pub fn task(&self) -> Option<&str> {
+        self.folder.strip_prefix(TASKS)?.strip_prefix('/')
     }
 
-    /// Copies the first of these files that can be copied.
-    fn copy_first(&mut self, view: &ProjectFiles, folder: &str, names: &[&str], to: &str) -> bool {
-        names.iter().any(|name| self.copy(view, &inside(folder, name), to))
+    /// Returns the first line of its settings, by which a later import knows it.
+    fn mark(&self) -> String {
+        format!("# Imported from `{}`.", one_line(&self.origin, usize::MAX))
     }
 
-    /// Copies the instructions for every run, unless the project has some already.
-    fn copy_agents(&mut self, view: &ProjectFiles, folder: &str, names: &[&str]) {
-        let there = |name: &&&str| view.has_file(&inside(folder, name));
-        let Some(name) = names.iter().find(there) else { return };
-        if view.get(AGENTS).is_some() {
-            let from = inside(folder, name);
-            self.notes.push(format!("skipped `{from}`: `{AGENTS}` already exists"));
-        } else {
-            self.copy_first(view, folder, names, AGENTS);
-        }
-    }
-
-    fn write(&mut self, from: &str, to: &str, text: String) {
-        self.files.push(ImportedFile { from: from.to_owned(), to: to.to_owned(), text });
-    }
-
-    fn read<'a>(&mut self, view: &'a ProjectFiles, path: &str) -> Option<&'a str> {
-        if let Some(why) = view.broken(path) {
-            self.notes.push(why.to_owned());
-        }
-        view.text(path)
+    /// Returns the text of its settings.
+    fn text(&self) -> String {
+        let set = |text: String, (name, value): &(&'static str, ConfigValue)| {
+            let key = config::find(name).expect("a test finds every key of the table");
+            edit::set(&text, key, value).unwrap_or(text)
+        };
+        self.settings.iter().fold(self.mark() + "\n", set)
     }
 }
 
@@ -199,29 +248,34 @@ impl Import {
 fn unusable(view: &ProjectFiles, path: &str) -> Option<String> {
     match view.get(path)? {
         EntryContent::Text(text) => text.trim().is_empty().then(|| format!("`{path}` is empty")),
-        EntryContent::Broken(why) => Some(why.clone()),
+        EntryContent::Broken(why) => Some(format!("skipped `{path}`: {why}")),
         EntryContent::Folder => Some(format!("`{path}` is a folder")),
         EntryContent::Unread => None,
     }
 }
 
-/// The task names that are in use.
+/// The names of tasks and templates that are in use.
 struct UsedNames {
     used: BTreeSet<String>,
 }
 
 impl UsedNames {
     fn of(view: &ProjectFiles) -> Self {
-        Self { used: view.names_in(TASKS).map(str::to_lowercase).collect() }
+        Self {
+            used: view
+                .names_in(TASKS)
+                .map(|name| format!("{TASKS}/{}", name.to_lowercase()))
+                .collect(),
+        }
     }
 
     /// Returns the folder of a new task whose name is as close to `wanted` as possible.
-    fn folder(&mut self, wanted: &str) -> String {
+    fn task(&mut self, wanted: &str) -> String {
         let valid = valid_name(wanted);
         let mut name = valid.clone();
         let mut number = 2;
         // Some file systems ignore case, so names must differ in more than case.
-        while !self.used.insert(name.to_lowercase()) {
+        while !self.used.insert(format!("{TASKS}/{}", name.to_lowercase())) {
             name = format!("{valid}-{number}");
             number += 1;
         }
@@ -243,30 +297,4 @@ fn valid_name(wanted: &str) -> String {
     }
     let name = name.trim_end_matches('-');
     if name.is_empty() { "imported".to_owned() } else { name.to_owned() }
-}
-
-/// The settings in which a task differs from the project.
-#[derive(Default)]
-struct TaskSettings {
-    mode: Option<&'static str>,
-    delay_seconds: Option<u32>,
-    max_iterations: Option<u32>,
-    stagnation: Option<u32>,
-    attempt_minutes: Option<u32>,
-}
-
-impl TaskSettings {
-    fn text(&self, from: &str) -> String {
-        let Self { mode, delay_seconds, max_iterations, stagnation, attempt_minutes } = self;
-        let mut lines = vec![format!("# Imported from `{}`.", one_line(from, usize::MAX))];
-        lines.extend(mode.map(|mode| format!("mode = {}", quoted(mode))));
-        lines.extend(delay_seconds.map(|seconds| format!("delay = \"{seconds}s\"")));
-        let mut section = |name: &str, line: Option<String>| {
-            lines.extend(line.map(|line| format!("\n[{name}]\n{line}")));
-        };
-        section("limits", max_iterations.map(|number| format!("max_iterations = {number}")));
-        section("stagnation", stagnation.map(|number| format!("threshold = {number}")));
-        section("deadlines", attempt_minutes.map(|minutes| format!("attempt = \"{minutes}m\"")));
-        lines.join("\n") + "\n"
-    }
 }

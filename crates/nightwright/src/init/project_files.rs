@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::import::table;
 use crate::config::principles;
 use crate::error::Failure;
 use crate::files::{check_inside, read_inside};
@@ -27,11 +28,10 @@ const MAX_LISTED: &[&str] = &[
     ".venv/bin",
     "venv/bin",
     ".claude",
-    ".fresher",
-    ".ralph",
     "scripts/ralph",
-    WORKSPACES,
     ".nightwright",
+    ".nightwright/hooks",
+    ".nightwright/templates",
     TASKS,
 ];
 
@@ -49,24 +49,13 @@ const READ: &[&str] = &[
     "GNUmakefile",
     "makefile",
     "Makefile",
-    "PROMPT.md",
-    "fix_plan.md",
-    "@fix_plan.md",
-    "AGENT.md",
-    "@AGENT.md",
-    "AGENTS.md",
     "INSTRUCTIONS.md",
-    "TODO.md",
-    ".metadata.json",
-    ".ralphrc",
+    "task.toml",
     "prd.json",
-    "principles.yaml",
-    "config.sh",
-    "config.toml",
 ];
 
-/// The folder of claude-iterate's tasks.
-pub(super) const WORKSPACES: &str = "claude-iterate/workspaces";
+/// Maximum number of entries in the folders of other tools.
+const MAX_FOREIGN_ENTRIES: usize = 20_000;
 
 /// The folder of the project's tasks.
 pub(super) const TASKS: &str = ".nightwright/tasks";
@@ -98,16 +87,27 @@ impl ProjectFiles {
         for folder in MAX_LISTED {
             view.list(project, folder);
         }
-        for above in [WORKSPACES, TASKS] {
-            let names: Vec<_> = view.names_in(above).map(str::to_owned).collect();
-            for name in names {
-                let folder = format!("{above}/{name}");
-                if view.has_folder(&folder) {
-                    view.list(project, &folder);
-                }
+        for above in [TASKS, ".nightwright/templates"] {
+            for folder in view.folders_in(above) {
+                view.list(project, &folder);
+            }
+        }
+        let exists = |path: &str| fs::symlink_metadata(project.join(path)).is_ok();
+        let mut open: Vec<String> = table::folders(exists).into_iter().map(str::to_owned).collect();
+        while let Some(folder) = open.pop() {
+            view.list(project, &folder);
+            if view.entries.len() < MAX_FOREIGN_ENTRIES {
+                let inner = view.folders_in(&folder).into_iter();
+                open.extend(inner.filter(|folder| !table::is_one(folder)));
             }
         }
         view
+    }
+
+    /// Returns the paths of the folders in a folder.
+    fn folders_in(&self, folder: &str) -> Vec<String> {
+        let paths = self.names_in(folder).map(|name| inside(folder, name));
+        paths.filter(|path| self.has_folder(path)).collect()
     }
 
     /// Reads a package inside a project: only its own files.
@@ -175,6 +175,11 @@ impl ProjectFiles {
         }
     }
 
+    /// Returns all inspected paths.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     /// Returns the names of all entries of a folder; the empty name is the project's folder.
     pub fn names_in<'a>(&'a self, folder: &str) -> impl Iterator<Item = &'a str> {
         let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
@@ -226,8 +231,7 @@ fn look(project: &Path, relative: &str, name: &str) -> EntryContent {
     if project.join(relative).is_dir() {
         return EntryContent::Folder;
     }
-    let prompt = name.starts_with("PROMPT.") && has_extension(name, "md");
-    if !READ.contains(&name) && !prompt {
+    if !READ.contains(&name) && !table::is_read(relative) {
         return EntryContent::Unread;
     }
     match read_inside(project, Path::new(relative), MAX_FILE_BYTES) {
@@ -235,7 +239,7 @@ fn look(project: &Path, relative: &str, name: &str) -> EntryContent {
             Ok(text) => EntryContent::Text(text.trim_start_matches('\u{feff}').to_owned()),
             Err(_) => EntryContent::Broken(format!("`{relative}` is not UTF-8")),
         },
-        Ok(None) => EntryContent::Broken(format!("`{relative}` is a link to nothing")),
+        Ok(None) => EntryContent::Broken(format!("`{relative}` is a broken link")),
         Err(error) => EntryContent::Broken(Failure::because(&error).message),
     }
 }

@@ -8,6 +8,7 @@ use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Commands;
 
 use super::import::ImportedSettings;
+use crate::config::ConfigValue;
 
 /// The values for the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,8 +17,7 @@ pub struct ConfigChoices {
     pub commands: Commands,
     /// The permissions of the agent.
     pub permissions: Permissions,
-    /// Settings from another tool. Its commands are ignored here: they are in `commands` once the
-    /// user has accepted them.
+    /// Settings from another tool.
     pub taken: ImportedSettings,
 }
 
@@ -26,13 +26,10 @@ pub fn config_text(choices: &ConfigChoices) -> String {
     let ConfigChoices { commands, permissions, taken } = choices;
     let Commands { test, build, lint } = commands;
     let gate = test.as_deref().map(|test| format!("[{}]", quoted(test)));
-    let iterations = taken.max_iterations.map(|number| number.to_string());
-    let turns = taken.max_turns.map(|number| number.to_string());
-    let model = taken.model.as_deref().map(quoted);
     let command = |name: &str, value: &Option<String>| {
         line(name, value.as_deref().map(quoted), &format!("\"make {name}\""))
     };
-    [
+    let text = [
         HEAD.to_owned(),
         COMMANDS.to_owned(),
         command("test", test),
@@ -43,16 +40,35 @@ pub fn config_text(choices: &ConfigChoices) -> String {
         VERIFY_MORE.to_owned(),
         AGENT.to_owned(),
         format!("permissions = {}\n", quoted(permissions.name())),
-        AGENT_MORE.to_owned(),
-        line("max_turns", turns, "50"),
-        LIMITS.to_owned(),
-        line("max_iterations", iterations, "50"),
-        LIMITS_MORE.to_owned(),
-        MODEL.to_owned(),
-        line("name", model, "\"sonnet\""),
         REST.to_owned(),
     ]
-    .concat()
+    .concat();
+    taken.iter().fold(text, |text, (name, value)| with_setting(&text, name, value))
+}
+
+/// Sets a key: in place of the line that shows its default, if there is one.
+fn with_setting(text: &str, name: &str, value: &ConfigValue) -> String {
+    let (section, key) = name.split_once('.').unwrap_or(("", name));
+    let start = if section.is_empty() { Some(0) } else { text.find(&format!("\n[{section}]\n")) };
+    let shown = start.and_then(|start| {
+        let body = &text[start + 1..];
+        let end = body.find("\n[").map_or(text.len(), |end| start + 1 + end);
+        let line = text[start..end].find(&format!("\n#{key} = "))? + start + 1;
+        let end = text[line..].find('\n').map_or(text.len(), |length| line + length);
+        Some(line..end)
+    });
+    let line = format!("{key} = {}", value.to_toml());
+    if let Some(range) = shown {
+        return format!("{}{line}{}", &text[..range.start], &text[range.end..]);
+    }
+    match start {
+        Some(start) => {
+            // Below the header of the section, or at the beginning of the file.
+            let at = text[start + 1..].find('\n').map_or(text.len(), |end| start + 2 + end);
+            format!("{}{line}\n{}", &text[..at], &text[at..])
+        }
+        None => format!("{text}\n[{section}]\n{line}\n"),
+    }
 }
 
 /// Quotes a text as TOML.
@@ -135,7 +151,7 @@ $NIGHTWRIGHT_LAST_DURATION s, $NIGHTWRIGHT_TOTAL_COST USD so far\" >> .nightwrig
     ),
     (
         "finished",
-        "Runs at the end of every run, however it ended. A failure is only a warning.",
+        "Runs when a run ends, with any outcome. A failure is only a warning.",
         "\
 # This example shows a desktop notification, except for rehearsals.
 if [ -z \"$NIGHTWRIGHT_DRY_RUN\" ] && command -v notify-send > /dev/null; then
@@ -182,7 +198,7 @@ const HEAD: &str = "\
 ";
 
 const COMMANDS: &str = "
-# The project's commands, which the agent is informed of.
+# The project's commands. The agent sees them.
 [commands]
 ";
 
@@ -197,7 +213,9 @@ const VERIFY_MORE: &str = "\
 #timeout = \"10m\"
 # Maximum time for running them before the first iteration, to see what fails then; or \"off\".
 #baseline = \"5m\"
-# Whether a failed check is run again.
+# When they also run without a claim: auto, always or claim (never).
+#every = \"auto\"
+# Whether to rerun a failed check.
 #rerun = \"once\"
 # How to handle changes that weaken the checks: warn, reject or off.
 #tamper = \"warn\"
@@ -217,7 +235,7 @@ const AGENT: &str = "
 # bypass: everything; none: the agent's own settings decide. `allowed_tools` adds to the first two.
 ";
 
-const AGENT_MORE: &str = "\
+const REST: &str = "\
 #allowed_tools = [\"Bash(docker compose:*)\"]
 #disallowed_tools = [\"WebFetch\"]
 # Additional arguments for the agent program.
@@ -228,14 +246,11 @@ const AGENT_MORE: &str = "\
 # The agent's own settings to use: user, project, local.
 #settings = [\"user\"]
 # The maximum number of turns per attempt.
-";
+#max_turns = 50
 
-const LIMITS: &str = "
 # The limits of a run. Every built-in mode limits iterations; set other limits here.
 [limits]
-";
-
-const LIMITS_MORE: &str = "\
+#max_iterations = 50
 # In dollars; unlimited by default.
 #max_cost = 10.0
 # Unlimited by default.
@@ -246,15 +261,11 @@ const LIMITS_MORE: &str = "\
 #reserve = 10
 # The maximum wait for a usage limit of the account.
 #max_wait = \"12h\"
-";
 
-const MODEL: &str = "
 # The model for the work; by default the agent's own choice.
 [model]
-";
-
-const REST: &str = "\
-# Used after several consecutive iterations without progress.
+#name = \"sonnet\"
+# Used after three consecutive idle iterations; needs a `stagnation.threshold` above 3.
 #escalate = \"opus\"
 # Used when the model is overloaded.
 #fallback = \"haiku\"
@@ -264,12 +275,14 @@ const REST: &str = "\
 #max_retries = 5
 # The first delay, which doubles with each retry.
 #delay = \"5s\"
-# The run ends after this number of consecutive failed iterations.
+# End the run after N consecutive failed iterations.
 #max_consecutive_errors = 3
 
-# The run ends after this number of consecutive iterations without work; 0 = never.
+# End the run after N consecutive iterations without work; 0 = never.
 [stagnation]
 #threshold = 3
+# The same for iterations in which no further check or test passes, although some fail.
+#no_gain = 4
 
 # The claims of completion that count.
 [completion]
@@ -301,7 +314,7 @@ const REST: &str = "\
 # The trade-off priorities; `nightwright principles` sets them.
 [principles]
 #file = \".nightwright/principles.toml\"
-# Whether the first iteration writes that file if it is missing.
+# Whether the first iteration writes `principles.file` if it is missing.
 #collect = false
 
 # Whether one extra call decides a conflict of principles that the agent cannot resolve.

@@ -1,16 +1,23 @@
-//! `decisions.jsonl` in the run directory: the decisions of the council, one per line.
+//! `decisions.jsonl` in the run directory: the decisions of the council, and those that the agent
+//! reports, one per line.
 //!
-//! The file is derived from the journal, which is authoritative. A resumed run writes it again.
+//! A follower derives the file from the journal, which is authoritative. A resumed run writes it
+//! again.
 
+use std::fmt;
+use std::io;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use nightwright_core::event::{Event, NoteEvent, Record};
+use nightwright_core::event::{AttemptEvent, Event, NoteEvent, Record};
+use nightwright_core::journal::JournalLine;
 use nightwright_core::principles::Principles;
 use nightwright_core::run_view::RunView;
+use nightwright_core::stream::news::StatedDecision;
 use nightwright_core::units::Iteration;
 use serde::Serialize;
 
+use super::Reporter;
 use crate::error::Failure;
 use crate::files;
 
@@ -21,75 +28,126 @@ pub const FILE: &str = "decisions.jsonl";
 struct DecisionLine<'a> {
     at: Timestamp,
     iteration: Iteration,
-    conflict: &'a str,
+    by: DecisionMaker,
+    /// The conflict that the council decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflict: Option<&'a str>,
     decision: &'a str,
+    /// The reason that the agent gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rationale: Option<&'a str>,
     /// The principles of the project at the time of the decision.
     principles: Option<&'a Principles>,
 }
 
-/// Writes the decisions of a run to their file.
-#[derive(Debug)]
-pub struct DecisionLog {
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum DecisionMaker {
+    Agent,
+    Council,
+}
+
+/// Writes the decisions of a run to their file, which is created with the first one.
+pub struct DecisionReporter {
     path: PathBuf,
     view: RunView,
     lines: String,
-    /// Whether a write has failed. Only the first failure is reported.
-    failed: bool,
-    /// A warning that was not returned yet.
-    complaint: Option<String>,
+    /// Whether the file lacks some of the lines.
+    behind: bool,
+    /// Receives the first failure of a write. A later round tries again.
+    warn: Option<Box<dyn FnOnce(String) + Send>>,
 }
 
-impl DecisionLog {
-    /// Loads the decisions that the run has already made. The file is created with the first
-    /// decision.
-    pub fn of(path: PathBuf, past: &[Record]) -> Self {
-        let lines = String::new();
-        let view = RunView::default();
-        let mut decisions = Self { path, view, lines, failed: false, complaint: None };
-        decisions.take(past);
-        decisions
+impl fmt::Debug for DecisionReporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecisionReporter").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl DecisionReporter {
+    /// Writes to this file. `warn` is called when the first write fails.
+    pub fn new(path: PathBuf, warn: impl FnOnce(String) + Send + 'static) -> Self {
+        let (view, lines) = (RunView::default(), String::new());
+        Self { path, view, lines, behind: false, warn: Some(Box::new(warn)) }
     }
 
-    /// Adds new records and writes the file if they contain a decision. Returns a warning if the
-    /// write fails, once.
-    pub fn record(&mut self, records: &[Record]) -> Option<String> {
-        self.take(records);
-        self.complaint.take()
-    }
-
-    fn take(&mut self, records: &[Record]) {
-        let known = self.lines.len();
-        for record in records {
-            self.view.record(record);
-            self.add(record);
-        }
-        if self.lines.len() == known {
-            return;
-        }
-        let written = files::replace_private(&self.path, self.lines.as_bytes());
-        if let Some(error) = written.err().filter(|_| !self.failed) {
-            self.failed = true;
-            let why = Failure::because(&error).message;
-            self.complaint = Some(format!("decisions are not written down: {why}"));
-        }
+    fn record(&mut self, record: &Record) {
+        self.view.record(record);
+        self.add(record);
     }
 
     fn add(&mut self, record: &Record) {
-        if let Event::Note(NoteEvent::CouncilDecided { iteration, conflict, decision }) =
-            &record.event
-        {
-            let decided = DecisionLine {
-                at: record.at,
-                iteration: *iteration,
-                conflict,
-                decision,
-                principles: self.view.principles.as_ref(),
-            };
-            let line = serde_json::to_string(&decided)
-                .expect("strings and numbers have no trouble becoming JSON");
-            self.lines.push_str(&line);
-            self.lines.push('\n');
+        match &record.event {
+            Event::Note(NoteEvent::CouncilDecided { iteration, conflict, decision }) => {
+                self.push(
+                    record,
+                    *iteration,
+                    DecisionMaker::Council,
+                    Some(conflict),
+                    (decision, None),
+                );
+            }
+            Event::Attempt(AttemptEvent::Finished { report, .. }) => {
+                let current = self.view.iteration.as_ref();
+                let iteration = current.map_or(Iteration(0), |current| current.number);
+                for StatedDecision { decision, rationale } in &report.text_evidence.decisions {
+                    let stated = (decision.as_str(), rationale.as_deref());
+                    self.push(record, iteration, DecisionMaker::Agent, None, stated);
+                }
+            }
+            Event::Run(_)
+            | Event::Iteration(_)
+            | Event::Attempt(_)
+            | Event::Call(_)
+            | Event::Wait(_)
+            | Event::Gate(_)
+            | Event::Operator(_)
+            | Event::Note(_) => {}
         }
+    }
+
+    fn push(
+        &mut self,
+        record: &Record,
+        iteration: Iteration,
+        by: DecisionMaker,
+        conflict: Option<&str>,
+        (decision, rationale): (&str, Option<&str>),
+    ) {
+        let principles = self.view.principles.as_ref();
+        let at = record.at;
+        let decided = DecisionLine { at, iteration, by, conflict, decision, rationale, principles };
+        let line = serde_json::to_string(&decided)
+            .expect("strings and numbers have no trouble becoming JSON");
+        self.lines.push_str(&line);
+        self.lines.push('\n');
+        self.behind = true;
+    }
+}
+
+impl Reporter for DecisionReporter {
+    fn past(&mut self, line: &JournalLine) {
+        self.record(&line.record);
+    }
+
+    fn event(&mut self, line: &JournalLine, _: &[u8]) -> io::Result<()> {
+        self.record(&line.record);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.behind {
+            return Ok(());
+        }
+        match files::replace_private(&self.path, self.lines.as_bytes()) {
+            Ok(()) => self.behind = false,
+            Err(error) => {
+                if let Some(warn) = self.warn.take() {
+                    warn(Failure::because(&error).message);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -97,19 +155,37 @@ impl DecisionLog {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::sync::mpsc::channel;
     use std::time::Duration;
 
     use nightwright_core::event::samples;
+    use nightwright_core::units::RunId;
     use serde_json::Value;
 
     use super::*;
 
-    fn records() -> Vec<Record> {
+    fn journal() -> Vec<JournalLine> {
         let at: Timestamp = "2026-11-15T23:34:12Z".parse().unwrap();
-        samples().into_iter().map(|event| Record { at, active: Duration::ZERO, event }).collect()
+        let record = |event| Record { at, active: Duration::ZERO, event };
+        let line =
+            |(seq, event)| JournalLine { seq, run: RunId("r".into()), record: record(event) };
+        (1..).zip(samples()).map(line).collect()
     }
 
-    fn lines(path: &std::path::Path) -> Vec<Value> {
+    fn reporter(path: &Path) -> DecisionReporter {
+        DecisionReporter::new(path.to_owned(), |why| panic!("{why}"))
+    }
+
+    /// Shows these lines in one round.
+    fn show(reporter: &mut DecisionReporter, lines: &[JournalLine]) {
+        for line in lines {
+            reporter.event(line, &[]).unwrap();
+        }
+        reporter.flush().unwrap();
+    }
+
+    fn lines(path: &Path) -> Vec<Value> {
         let text = fs::read_to_string(path).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -119,52 +195,74 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let order = ["run_started", "principles_adopted", "council_decided"];
-        let mut records = records();
-        records.retain(|record| order.contains(&record.event.name()));
-        records.sort_by_key(|record| order.iter().position(|name| *name == record.event.name()));
-        let mut decisions = DecisionLog::of(path.clone(), &[]);
-        assert_eq!(decisions.record(&records[..2]), None);
+        let mut journal = journal();
+        journal.retain(|line| order.contains(&line.record.event.name()));
+        journal.sort_by_key(|line| order.iter().position(|name| *name == line.record.event.name()));
+        let mut decisions = reporter(&path);
+        show(&mut decisions, &journal[..2]);
         assert!(!path.exists());
-        assert_eq!(decisions.record(&records[2..]), None);
+        show(&mut decisions, &journal[2..]);
         let [line] = &lines(&path)[..] else { panic!("one line") };
         assert_eq!(line["at"], "2026-11-15T23:34:12Z");
         assert_eq!(line["iteration"], 3);
         assert_eq!(line["conflict"], "speed against stable routes");
+        assert_eq!(line["by"], "council");
         assert_eq!(line["decision"], "keep the old routes for one release");
         assert!(!line["principles"].is_null(), "{line}");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]
-    fn a_resumed_run_has_every_decision_once() {
+    fn a_decision_that_the_agent_reports_is_a_line_too() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let past = records();
-        for _ in 0..2 {
-            drop(DecisionLog::of(path.clone(), &past));
-            assert_eq!(lines(&path).len(), 1);
-        }
-        // A decision that reached only the journal, and a torn line.
-        fs::write(&path, "{\"at\":\"20").unwrap();
-        let mut decisions = DecisionLog::of(path.clone(), &past);
-        decisions.record(&past);
-        assert_eq!(lines(&path).len(), 2);
+        let order = ["iteration_started", "attempt_finished"];
+        let mut journal = journal();
+        journal.retain(|line| order.contains(&line.record.event.name()));
+        journal.sort_by_key(|line| order.iter().position(|name| *name == line.record.event.name()));
+        show(&mut reporter(&path), &journal);
+        let [line] = &lines(&path)[..] else { panic!("one line") };
+        assert_eq!(line["by"], "agent");
+        assert_eq!(line["decision"], "answer unknown routes with 404");
+        assert_eq!(line["rationale"], "clarity_of_intent is 8");
+        assert!(line.get("conflict").is_none() && line["iteration"] != 0, "{line}");
     }
 
     #[test]
-    fn a_failed_write_is_reported_once() {
+    fn a_resumed_run_has_every_decision_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let past = journal();
+        // The second process finds a line that an earlier one left incomplete.
+        for before in ["", "{\"at\":\"20"] {
+            fs::write(&path, before).unwrap();
+            let mut decisions = reporter(&path);
+            for line in &past {
+                decisions.past(line);
+            }
+            show(&mut decisions, &[]);
+            assert_eq!(lines(&path).len(), 2);
+            // Decisions that reached only the journal.
+            show(&mut decisions, &past);
+            assert_eq!(lines(&path).len(), 4);
+        }
+    }
+
+    #[test]
+    fn a_failed_write_is_reported_once_and_repeated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         fs::create_dir_all(path.join("in the way")).unwrap();
-        let mut decisions = DecisionLog::of(path.clone(), &records());
-        let complaint = decisions.record(&[]).unwrap();
-        assert!(
-            complaint.starts_with("decisions are not written down: cannot write `"),
-            "{complaint}"
-        );
-        assert_eq!(decisions.record(&records()), None);
+        let (sender, warnings) = channel();
+        let mut decisions =
+            DecisionReporter::new(path.clone(), move |why| sender.send(why).unwrap());
+        show(&mut decisions, &journal());
+        show(&mut decisions, &journal());
+        let warnings: Vec<_> = warnings.try_iter().collect();
+        let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!(warning.starts_with("cannot write `"), "{warning}");
         fs::remove_dir_all(&path).unwrap();
-        decisions.record(&records());
-        assert_eq!(lines(&path).len(), 3);
+        show(&mut decisions, &[]);
+        assert_eq!(lines(&path).len(), 4);
     }
 }

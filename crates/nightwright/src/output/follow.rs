@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   supervisor ── append ──▶ journal.jsonl ───── tail ──▶ ┌──────────┐
-//!        └────── wake (one place, never waits) ─────────▶ │ follower │ ──▶ reporter ──▶ terminal, log
+//!        └────── wake (one place, never waits) ─────────▶ │ follower │ ──▶ reporter
 //!   agent ── raw output ──▶ output/003-1.ndjson ─ tail ─▶ └──────────┘
 //! ```
 //!
-//! A follower reads the files on disk, independently of the loop. The loop only wakes it when there
+//! There is one follower for the screen, the log, the notifications and the decisions each. A
+//! follower reads the files on disk, independently of the loop. The loop only wakes it when there
 //! is something new. A blocked terminal blocks this thread and nothing else. Nothing is lost: the
 //! follower reads the missed output later. A closed terminal ends the thread.
 
@@ -87,31 +88,31 @@ impl FollowerHandle {
         Self::start_with(followed, reporter, |_| {})
     }
 
-    /// Starts to show a run, and calls `dark` when the output can no longer be written.
+    /// Starts to show a run, and calls `on_write_error` when the output can no longer be written.
     pub fn start_with(
         followed: FollowTarget,
         reporter: Box<dyn Reporter + Send>,
-        dark: impl FnOnce(&io::Error) + Send + 'static,
+        on_write_error: impl FnOnce(&io::Error) + Send + 'static,
     ) -> Self {
-        let (wake_sender, bell_heard) = sync_channel(1);
+        let (wake_sender, wake_receiver) = sync_channel(1);
         let (alive, ended) = sync_channel(1);
         let shared = Arc::new(FollowerShared {
             wake_sender,
             closing: AtomicBool::new(false),
             notes: Mutex::default(),
         });
-        let screen = Follower {
+        let follower = Follower {
             shared: Arc::clone(&shared),
-            wake_receiver: bell_heard,
+            wake_receiver,
             streams: OutputStreams::new(followed.output.clone()),
             followed,
             tail: None,
             reporter,
         };
-        let thread = thread::Builder::new().name("display".to_owned());
+        let thread = thread::Builder::new().name("follow".to_owned());
         // Without a thread nothing is shown, but the run continues: the journal has everything.
         let _ = thread.spawn(move || {
-            screen.run(dark);
+            follower.run(on_write_error);
             drop(alive);
         });
         Self { shared, ended }
@@ -196,12 +197,12 @@ impl From<io::Error> for Ended {
 }
 
 impl Follower {
-    fn run(mut self, dark: impl FnOnce(&io::Error)) {
+    fn run(mut self, on_write_error: impl FnOnce(&io::Error)) {
         match self.follow() {
             Ok(()) => {}
-            Err(Ended::Unwatched(error)) => dark(&error),
+            Err(Ended::Unwatched(error)) => on_write_error(&error),
             Err(Ended::Unreadable(error)) => {
-                let text = format!("the display stopped: {error}");
+                let text = format!("cannot update the display: {error}");
                 // If writing this fails too, there is no other output left.
                 let _ = self.reporter.note(&text).and_then(|()| self.reporter.flush());
             }

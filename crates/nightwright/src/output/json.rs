@@ -38,7 +38,7 @@ impl JsonReporter {
 
 impl fmt::Debug for JsonReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Json").finish_non_exhaustive()
+        f.debug_struct("JsonReporter").finish_non_exhaustive()
     }
 }
 

@@ -10,6 +10,7 @@ use nightwright_core::event::{
     IterationEvent, IterationFinished, IterationKind, IterationResult, NoteEvent, OperatorEvent,
     RunEvent, RunStarted, StatusText, VerdictKind, WaitEvent,
 };
+use nightwright_core::failing::Failing;
 use nightwright_core::failure_excerpt;
 use nightwright_core::input::{CheckPurpose, CheckResult};
 use nightwright_core::journal::JournalLine;
@@ -18,7 +19,7 @@ use nightwright_core::permissions::denial;
 use nightwright_core::phrases::{self, capitalized};
 use nightwright_core::run_view::{GateView, RunView};
 use nightwright_core::settings::{Scope, Settings, VerdictMode};
-use nightwright_core::stream::report::{Answer, AttemptReport};
+use nightwright_core::stream::news::{Answer, AttemptReport};
 use nightwright_core::units::{Iteration, RunId, human};
 
 use super::page::Page;
@@ -79,7 +80,7 @@ fn waiting(page: &mut Page<'_>, event: &WaitEvent, now: Timestamp) {
     match event {
         WaitEvent::RetryScheduled { at_time, why } => {
             let delay = human(between(now, *at_time));
-            page.detail(&format!("{why}: trying again in {delay}"));
+            page.detail(&format!("{why}: retrying in {delay}"));
         }
         WaitEvent::Started { limit, retry_at, wait, .. } => {
             let until = page.style().clock(*retry_at, now);
@@ -95,8 +96,8 @@ fn attempt(page: &mut Page<'_>, event: &AttemptEvent) {
             let what = phrases::watchdog_signal(notice.signal);
             page.detail(&with_quote(page, what, &notice.text));
         }
-        AttemptEvent::NudgeSent { answers, text, .. } => {
-            let what = if answers.is_some() { "answered" } else { "told the agent" };
+        AttemptEvent::MessageSent { answers, text, .. } => {
+            let what = if answers.is_some() { "answered" } else { "sent to the agent" };
             page.detail(&with_quote(page, what, text));
         }
         AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
@@ -120,9 +121,17 @@ fn gate(page: &mut Page<'_>, view: &RunView, event: &GateEvent, now: Timestamp) 
         } => {
             baseline_taken(page, results, *reused_from, now);
         }
+        GateEvent::ChecksStarted { purpose: CheckPurpose::Progress, commands } => {
+            page.detail(&format!("running the checks ({})", list(commands)));
+        }
+        GateEvent::ChecksFinished { purpose: CheckPurpose::Progress, results, .. } => {
+            progress_measured(page, results);
+        }
         GateEvent::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
             checks_started(page, commands, view.is_only_the_gate());
         }
+        // These results were shown when they were measured.
+        GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, reused_from: Some(_), .. } => {}
         GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
             checks_finished(page, results);
         }
@@ -140,7 +149,7 @@ fn reported(page: &mut Page<'_>, event: &Event, note: &NoteEvent) {
             page.detail(&format!("status: {}", text.unwrap_or_default()));
         }
         NoteEvent::BlockerReported { blocker } => {
-            page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
+            page.sign(Tone::Mixed, &format!("blocked: {}", blocker.sentence()));
         }
         NoteEvent::CouncilDecided { decision, .. } => {
             page.detail(&with_quote(page, "decided", decision));
@@ -233,7 +242,10 @@ fn figures(page: &Page<'_>, view: &RunView, finished: &IterationFinished) -> Str
     let figures = phrases::figures(finished, view.rehearsed());
     let dot = page.style().spell(" · ");
     let items = finished.items().map(|items| format!("{dot}{}", phrases::remaining(items)));
-    format!("{figures}{}", items.unwrap_or_default())
+    let curve = finished.checks.map(|_| phrases::failing_curve(&view.failing));
+    let curve = curve.filter(|curve| !curve.is_empty());
+    let curve = curve.map(|curve| format!("{dot}{}", page.style().spelled(&curve)));
+    format!("{figures}{}{}", items.unwrap_or_default(), curve.unwrap_or_default())
 }
 
 /// Shows the baseline of the checks. Checks without a result have a separate warning.
@@ -268,6 +280,14 @@ fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
     if results.iter().all(|result| result.verdict.is_pass()) {
         let took: Duration = results.iter().map(|result| result.duration).sum();
         page.detail(&format!("the checks passed ({})", human(took)));
+    }
+}
+
+/// Shows how much fails after an iteration.
+fn progress_measured(page: &mut Page<'_>, results: &[CheckResult]) {
+    let took: Duration = results.iter().map(|result| result.duration).sum();
+    if let Some(failing) = Failing::of(results) {
+        page.detail(&format!("{} ({})", phrases::failing(failing), human(took)));
     }
 }
 
@@ -312,6 +332,7 @@ fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResu
     let tone = match result {
         GateResult::Passed { proof: Proof::Checks | Proof::Model } => Tone::Good,
         GateResult::Passed { proof: Proof::None }
+        | GateResult::Impossible { .. }
         | GateResult::Rejected { .. }
         | GateResult::Inconclusive { .. }
         | GateResult::Unaffordable { .. } => Tone::Mixed,
@@ -338,7 +359,7 @@ fn feedback_added(page: &mut Page<'_>, source: FeedbackSource, text: &str) {
         | FeedbackSource::Idle => {}
         FeedbackSource::Marker => {
             let first = text.lines().next().unwrap_or_default();
-            page.detail(&format!("told the agent: {first}"));
+            page.detail(&format!("sent to the agent: {first}"));
         }
     }
 }

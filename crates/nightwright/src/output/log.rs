@@ -3,7 +3,7 @@
 //! ```text
 //! NIGHTWRIGHT - EXECUTION LOG      settings and prompts, each once
 //! ITERATION 1                  text and tool calls of the agent, and events
-//!   STATUS: success            result of the iteration
+//!   STATUS: progress           result of the iteration
 //! ITERATION 2
 //! END OF RUN                   outcome and summary of the run
 //! ```
@@ -22,24 +22,24 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{
-    AttemptEvent, CallEvent, CostSource, Event, IterationEvent, IterationFinished, IterationKind,
+    AttemptEvent, CallEvent, Event, IterationEvent, IterationFinished, IterationKind,
     IterationResult, OperatorEvent, RunEvent, RunStarted, WaitEvent,
 };
 use nightwright_core::journal::JournalLine;
-use nightwright_core::outcome::count;
 use nightwright_core::phrases;
 use nightwright_core::redact::Secrets;
 use nightwright_core::run_view::RunView;
 use nightwright_core::settings::Scope;
 use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::stream::outcome::{AttemptOutcome, Consequence};
-use nightwright_core::units::{AttemptId, Usd, human};
+use nightwright_core::units::{AttemptId, human};
 
-pub use self::out::{LogOutput, LogWarnFn};
+pub use self::out::LogOutput;
 use super::page::Page;
-use super::style::{ColorChoice, OutputCapabilities, Style};
+use super::style::{OutputCapabilities, Style};
 use super::tools::ToolPrinter;
 use super::{Reporter, ReporterInput, Speaker, lines, summary};
+use crate::config::ColorChoice;
 
 /// The maximum time that text stays in the buffer. Readers see new text soon, and writes are still
 /// large.
@@ -215,7 +215,8 @@ impl LogReporter {
     fn attempt_started(&mut self) -> io::Result<()> {
         let name = text::agent_name(self.opening.as_ref().map(|(_, started)| &started.agent));
         let number = self.view.iteration.map_or(1, |current| current.attempts);
-        let again = if number > 1 { format!(" (attempt {number})") } else { String::new() };
+        let again =
+            if number > 1 { format!(" ({})", phrases::attempt(number)) } else { String::new() };
         self.heading(&format!("\n{name} OUTPUT{again}:\n"))
     }
 
@@ -231,7 +232,6 @@ impl LogReporter {
             return Ok(());
         };
         let number = self.view.iteration.map_or(1, |current| current.attempts);
-        let sentence = report.outcome.sentence();
         let judged = match report.outcome.consequence() {
             Consequence::Assess | Consequence::AssessWorkTree => true,
             Consequence::Wait { .. }
@@ -241,11 +241,11 @@ impl LogReporter {
         };
         // An interrupted attempt has not failed.
         if !judged && report.outcome != AttemptOutcome::Interrupted {
-            self.failed.push(format!("attempt {number}: {sentence}"));
+            let sentence = report.outcome.sentence();
+            self.failed.push(format!("{}: {sentence}", phrases::attempt(number)));
         }
-        let (turns, took) = (count(report.turns, "turn"), human(*duration));
-        let cost = format!("{}{}", spent(*cost, *figure), self.view.rehearsed());
-        self.event_line(at, &format!("attempt {number}: {sentence}, {turns}, {cost}, {took}"))
+        let cost = format!("{}{}", phrases::cost(*cost, *figure), self.view.rehearsed());
+        self.event_line(at, &phrases::attempt_finished(number, report, &cost, *duration))
     }
 
     fn call_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
@@ -255,7 +255,7 @@ impl LogReporter {
             return Ok(());
         };
         let (sentence, took) = (report.outcome.sentence(), human(*duration));
-        let cost = format!("{}{}", spent(*cost, *figure), self.view.rehearsed());
+        let cost = format!("{}{}", phrases::cost(*cost, *figure), self.view.rehearsed());
         let name = purpose.name();
         self.event_line(at, &format!("{name}: {sentence}, {cost}, {took}"))
     }
@@ -290,13 +290,6 @@ impl LogReporter {
 
 fn started_scope(opening: Option<&(Timestamp, Box<RunStarted>)>) -> Scope {
     opening.map(|(_, started)| started.settings.scope).unwrap_or_default()
-}
-
-fn spent(cost: Usd, figure: CostSource) -> String {
-    match figure {
-        CostSource::Reported => cost.to_string(),
-        CostSource::Estimated => format!("about {cost}"),
-    }
 }
 
 /// Lowers the priority of this thread: the agent's work is more urgent than the log.
@@ -422,6 +415,6 @@ fn waits(event: &Event) -> bool {
 
 impl fmt::Debug for LogReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("begun", &self.begun).finish_non_exhaustive()
+        f.debug_struct("LogReporter").field("begun", &self.begun).finish_non_exhaustive()
     }
 }

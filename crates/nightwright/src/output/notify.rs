@@ -12,7 +12,6 @@
 mod address;
 mod client;
 mod payload;
-mod secret;
 mod sender;
 
 use std::io;
@@ -27,13 +26,12 @@ use nightwright_core::redact::Secrets;
 use nightwright_core::run_view::FinalOutcome;
 use nightwright_core::units::RunId;
 
-pub(crate) use address::is_key;
 pub use address::{Address, NotifyService};
-pub(crate) use secret::secrets;
 pub use sender::TestDelivery;
 
 use self::payload::NotifyRequest;
 use self::sender::NotificationSender;
+use crate::error::WarnFn;
 use crate::output::Reporter;
 use crate::output::follow::{FollowTarget, FollowerHandle};
 
@@ -43,13 +41,10 @@ pub(crate) use address::drafts;
 /// The time for the remaining deliveries after the end of a run, for all addresses together.
 pub const FINAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reports that a notification could not be delivered.
-pub type NotifyWarnFn = Arc<dyn Fn(String) + Send + Sync>;
-
 /// Sends notifications about a run.
 #[derive(Debug)]
 pub struct Notifier {
-    display: FollowerHandle,
+    follower: FollowerHandle,
     state: Arc<Mutex<NotifierState>>,
 }
 
@@ -59,7 +54,7 @@ impl Notifier {
         addresses: &[Address],
         followed: FollowTarget,
         secrets: &Secrets,
-        complain: &NotifyWarnFn,
+        complain: &WarnFn,
     ) -> Option<Self> {
         if addresses.is_empty() {
             return None;
@@ -71,16 +66,16 @@ impl Notifier {
         let (notifications, secrets) = (NotificationBuilder::default(), secrets.clone());
         let state = NotifierState { notifications, secrets, senders, warned: Vec::new() };
         let state = Arc::new(Mutex::new(state));
-        let display = FollowerHandle::start(
+        let follower = FollowerHandle::start(
             followed,
             Box::new(NotificationReporter { state: Arc::clone(&state) }),
         );
-        Some(Self { display, state })
+        Some(Self { follower, state })
     }
 
     /// Returns a function that announces new journal lines. Never blocks.
     pub fn waker(&self) -> impl Fn() + use<> {
-        self.display.waker()
+        self.follower.waker()
     }
 
     /// Stops warnings at the end of the journal. [`PendingNotifications::wait`] returns later
@@ -97,7 +92,7 @@ impl Notifier {
         self.stop_warnings();
         let until = Instant::now() + FINAL_TIMEOUT;
         // If the follower did not get to the outcome in time, it is sent below.
-        let _ = self.display.finish(FINAL_TIMEOUT);
+        let _ = self.follower.finish(FINAL_TIMEOUT);
         let mut state = lock(&self.state);
         if let Some(notification) = state.notifications.outcome(finished, Timestamp::now()) {
             state.send(notification, None);

@@ -26,7 +26,7 @@ pub(super) struct Heading {
 
 /// The indentation of lines, and a sign in front of them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LinePrefix {
+pub(super) struct LineStart {
     pub(super) indent: usize,
     pub(super) sign: &'static str,
 }
@@ -91,18 +91,18 @@ impl<'a> Page<'a> {
 
     /// Adds a heading, truncated to the width of the terminal. Without a terminal, it is not
     /// truncated.
-    pub(super) fn heading(&mut self, front: LinePrefix, heading: &Heading) {
+    pub(super) fn heading(&mut self, front: LineStart, heading: &Heading) {
         let room = self.style.width().map_or(UNBOUNDED, |_| self.style.room());
         self.row(front, heading, room);
     }
 
     /// Adds a short form of a heading that was shown in full before.
-    pub(super) fn reminder(&mut self, front: LinePrefix, heading: &Heading) {
+    pub(super) fn reminder(&mut self, front: LineStart, heading: &Heading) {
         self.row(front, heading, self.style.room());
     }
 
-    fn row(&mut self, front: LinePrefix, heading: &Heading, room: usize) {
-        let LinePrefix { indent, sign } = front;
+    fn row(&mut self, front: LineStart, heading: &Heading, room: usize) {
+        let LineStart { indent, sign } = front;
         let sign = self.style.spell(sign);
         let cut = |text: &str, room| self.style.cut(text, room).into_owned();
         let safe = |text: &str| self.one_row(text, room);
@@ -133,8 +133,8 @@ impl<'a> Page<'a> {
     }
 
     /// Adds text of several lines without truncating it, with a prefix on each line.
-    pub(super) fn verbatim(&mut self, front: LinePrefix, ink: Option<TextColor>, text: &str) {
-        let LinePrefix { indent, sign } = front;
+    pub(super) fn verbatim(&mut self, front: LineStart, ink: Option<TextColor>, text: &str) {
+        let LineStart { indent, sign } = front;
         let gap = if sign.is_empty() { "" } else { " " };
         let sign = self.style.spell(sign);
         let text = display_safe(text);
@@ -151,7 +151,7 @@ impl<'a> Page<'a> {
     }
 
     /// Adds a truncated line, with a prefix.
-    pub(super) fn excerpt(&mut self, front: LinePrefix, line: &str) {
+    pub(super) fn excerpt(&mut self, front: LineStart, line: &str) {
         let safe = display_safe(line);
         let safe = safe.trim_end();
         match safe.char_indices().nth(MAX_LINE_CHARS) {

@@ -132,11 +132,21 @@ fn progress(
         };
         parts.inked(3, Some(TextColor::Mixed), format!("idle {}{limit}", outlook.idle));
     }
+    let curve = phrases::failing_curve(&view.failing);
+    parts.add(3, style.spelled(&curve).into_owned());
+    if view.without_gain > 0 {
+        let limit = match view.facts.as_ref().map_or(0, |facts| facts.no_gain_limit) {
+            0 => String::new(),
+            limit => format!(" of {limit}"),
+        };
+        let text = format!("no gain {}{limit}", view.without_gain);
+        parts.inked(3, Some(TextColor::Mixed), text);
+    }
     if let Some(end) = outlook.estimated_end {
-        parts.add(4, format!("until about {}", style.clock(end, now)));
+        parts.add(4, format!("ends about {}", style.clock(end, now)));
     }
     if let Some(mean) = outlook.mean {
-        parts.add(6, format!("{} each", human(whole(mean))));
+        parts.add(6, format!("{} per iteration", human(whole(mean))));
     }
     match done.filter(|(_, total)| *total > 0) {
         Some(done) => with_bar(done, parts, width, style),
@@ -252,7 +262,7 @@ fn keys(view: &RunView, activity: &Activity) -> PanelParts {
             if view.in_iteration().is_some() { "s stop after this iteration" } else { "s stop" };
         parts.inked(1, faint, stop.to_owned());
     }
-    if let Activity::Waiting { .. } = activity {
+    if let Activity::Waiting { .. } | Activity::Retrying { .. } = activity {
         parts.inked(0, faint, "r retry now".to_owned());
     }
     parts.inked(2, faint, "Ctrl-C stop now".to_owned());
@@ -274,7 +284,7 @@ struct PanelPart {
     weight: u8,
     ink: Option<TextColor>,
     text: String,
-    /// What happens to the part if it fits only partially.
+    /// The treatment of a part that fits only partially.
     tight: OverflowPolicy,
 }
 

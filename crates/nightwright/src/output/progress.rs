@@ -61,7 +61,10 @@ impl ProgressReporter {
 impl fmt::Debug for ProgressReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { view, style, out: _, panel: _, written: _ } = self;
-        f.debug_struct("Progress").field("view", view).field("style", style).finish_non_exhaustive()
+        f.debug_struct("ProgressReporter")
+            .field("view", view)
+            .field("style", style)
+            .finish_non_exhaustive()
     }
 }
 

@@ -12,6 +12,7 @@ use nightwright_core::outcome::Tone;
 use rustix::termios::tcgetwinsize;
 
 use super::width;
+use crate::config::ColorChoice;
 
 /// The minimum width that lines are truncated to.
 const MIN_WIDTH: usize = 40;
@@ -29,30 +30,6 @@ pub struct Style {
     zone: TimeZone,
     width: Option<usize>,
     screen: Option<Screen>,
-}
-
-/// The user's choice of colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ColorChoice {
-    /// On a terminal, unless the environment says otherwise.
-    #[default]
-    Auto,
-    /// Even without a terminal.
-    Always,
-    /// Not even on a terminal.
-    Never,
-}
-
-impl ColorChoice {
-    /// Returns the choice with this name in the configuration.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "auto" => Some(Self::Auto),
-            "always" => Some(Self::Always),
-            "never" => Some(Self::Never),
-            _ => None,
-        }
-    }
 }
 
 /// The properties of the output stream, from the environment.
@@ -264,6 +241,14 @@ impl Style {
         match self.color {
             Color::On => format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code()),
             Color::Off => text.to_owned(),
+        }
+    }
+
+    /// A text with arrows and ellipses, spelled out where the terminal has no such characters.
+    pub(crate) fn spelled<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.symbols {
+            Symbols::Utf8 => Cow::Borrowed(text),
+            Symbols::Words => Cow::Owned(text.replace('→', "->").replace('…', "...")),
         }
     }
 

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use nightwright_core::outcome::{Outcome, count};
 use nightwright_core::permissions::denial::DeniedCommand;
+use nightwright_core::phrases;
 use nightwright_core::phrases::thousands;
-use nightwright_core::run_view::{PurposeSpend, Summary, Verification};
+use nightwright_core::results::Verification;
+use nightwright_core::run_view::{PurposeSpend, Summary};
 use nightwright_core::units::{Usd, human};
 
 use super::lines::DENIED_COMMAND;
@@ -52,7 +54,7 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
 fn denied(page: &mut Page<'_>, summary: &Summary) {
     let line = |refused: &DeniedCommand| {
         let what = page.style().one_line(&refused.what(), DENIED_COMMAND);
-        format!("{what} ({})", refused.advice())
+        phrases::denied_as(&what, refused)
     };
     let lines: Vec<_> = summary.denied.iter().map(line).collect();
     let open: Vec<_> = lines.iter().filter(|line| !summary.reason.contains(*line)).collect();

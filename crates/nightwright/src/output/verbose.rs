@@ -4,15 +4,11 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::{
-    AttemptEvent, CostSource, Event, FeedbackSource, GateEvent, NoteEvent,
-};
+use nightwright_core::event::{AttemptEvent, Event, FeedbackSource, GateEvent, NoteEvent};
 use nightwright_core::journal::JournalLine;
-use nightwright_core::outcome::count;
 use nightwright_core::phrases;
 use nightwright_core::run_view::RunView;
 use nightwright_core::stream::message::AgentMessage;
-use nightwright_core::units::human;
 
 use super::page::Page;
 use super::progress::ProgressReporter;
@@ -101,16 +97,10 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
         Event::Attempt(AttemptEvent::AgentReady { ready, .. }) => {
             page.aside(&format!("{}, version {}", ready.model, ready.version));
         }
-        Event::Attempt(AttemptEvent::Finished { attempt, cost, figure, duration, report }) => {
-            let about = match figure {
-                CostSource::Reported => "",
-                CostSource::Estimated => "about ",
-            };
-            let outcome = report.outcome.sentence();
-            let turns = count(report.turns, "turn");
-            let took = human(*duration);
-            let cost = format!("{about}{cost}{}", view.rehearsed());
-            page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {cost}, {took}"));
+        Event::Attempt(AttemptEvent::Finished { cost, figure, duration, report, .. }) => {
+            let number = view.iteration.map_or(1, |current| current.attempts);
+            let cost = format!("{}{}", phrases::cost(*cost, *figure), view.rehearsed());
+            page.aside(&phrases::attempt_finished(number, report, &cost, *duration));
         }
         Event::Gate(GateEvent::Started { claim, .. }) => {
             page.aside(&phrases::claimed_by(claim));

@@ -14,7 +14,7 @@ use super::failure::ApiError;
 use super::scene_end::SceneEnd;
 use super::script::{Scene, SceneReply, ScriptUsage, ScriptVerdict};
 use super::step::SceneStep;
-use super::stream::{ContentBlock, StreamPrinter, TurnResult};
+use super::stream::{PrintedBlock, StreamPrinter, TurnResult};
 use super::tools;
 
 /// How long a scene hangs: even a forgotten process must exit eventually.
@@ -134,7 +134,7 @@ fn play_step<W: Write>(
         _ => false,
     };
     let mut tool = |name: &str, input: Value, use_it: &dyn Fn() -> tools::ToolResult| {
-        let call = stream.message(&ContentBlock::Tool { name, input }, shares.next())?;
+        let call = stream.message(&PrintedBlock::Tool { name, input }, shares.next())?;
         let outcome = use_it();
         stream.tool_result(&call, outcome.as_deref().map_err(String::as_str))
     };
@@ -157,12 +157,12 @@ fn play_step<W: Write>(
         SceneStep::Denied { tool: name, command } => {
             let input = json!({"command": command.as_deref().unwrap_or("true")});
             let call = stream
-                .message(&ContentBlock::Tool { name, input: input.clone() }, shares.next())?;
+                .message(&PrintedBlock::Tool { name, input: input.clone() }, shares.next())?;
             stream.denied(name, &call, &input)
         }
-        SceneStep::Say(text) => stream.message(&ContentBlock::Text(text), shares.next()).map(drop),
+        SceneStep::Say(text) => stream.message(&PrintedBlock::Text(text), shares.next()).map(drop),
         SceneStep::Think(text) => {
-            stream.message(&ContentBlock::Thinking(text), shares.next()).map(drop)
+            stream.message(&PrintedBlock::Thinking(text), shares.next()).map(drop)
         }
         SceneStep::Wait(time) => {
             sleep(*time);
@@ -199,7 +199,7 @@ fn end<W: Write>(
     shares: &mut TokenShares,
 ) -> io::Result<ExitCode> {
     if let Some(text) = final_text(scene) {
-        stream.message(&ContentBlock::Text(text), shares.next())?;
+        stream.message(&PrintedBlock::Text(text), shares.next())?;
     }
     let cost = if stream.has_output() { scene.cost.unwrap_or(COST) } else { Usd::ZERO };
     let verdict = match &scene.end {
@@ -330,7 +330,7 @@ fn answer<W: Write>(reply: &SceneReply, stream: &mut StreamPrinter<W>) -> io::Re
         play_step(stream, step, &mut shares)?;
     }
     if let Some(text) = last_words {
-        stream.message(&ContentBlock::Text(text), shares.next())?;
+        stream.message(&PrintedBlock::Text(text), shares.next())?;
     }
     stream.result(success(last_words.or(last).unwrap_or(REPLY)), COST)
 }

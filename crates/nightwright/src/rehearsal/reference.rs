@@ -22,8 +22,8 @@ passes). The rehearsal agent logs each request as one line of JSON.
 ";
 
 const SCENE: [(&str, &str); 6] = [
-    ("`steps`", "what the agent says and does, in order (below)"),
-    ("`end`", "how it ends (below); by default a result that repeats the last text"),
+    ("`steps`", "messages and actions of the agent, in order (below)"),
+    ("`end`", "outcome of the process (below); by default a result that repeats the last text"),
     (
         "`cost`",
         "the cost that its result reports, in US dollars; by default `0.01`, or nothing without any message",
@@ -105,9 +105,9 @@ const ENDS: [(&str, &str); 21] = [
 /// Returns the whole page as Markdown.
 pub fn page() -> String {
     let mut page = TOP.to_owned();
-    table(&mut page, "## An entry", "member", &SCENE);
-    table(&mut page, "## Keys of `[[verify]]` instead of `end`", "member", &VERIFY);
-    table(&mut page, "## Keys of `[[validate]]` instead of `end`", "member", &VALIDATE);
+    table(&mut page, "## An entry", "field", &SCENE);
+    table(&mut page, "## Keys of `[[verify]]` instead of `end`", "field", &VERIFY);
+    table(&mut page, "## Keys of `[[validate]]` instead of `end`", "field", &VALIDATE);
     table(&mut page, "## Steps", "step", &STEPS);
     table(&mut page, "## Values of `end`", "value", &ENDS);
     page.push_str(

@@ -51,7 +51,7 @@ pub enum SigtermResponse {
     #[default]
     Polite,
     /// It ignores the signal.
-    Deaf,
+    Ignores,
 }
 
 /// Why the provider failed.
@@ -165,7 +165,7 @@ struct RawSceneEnd {
 }
 
 fn end(raw: RawSceneEnd) -> Result<SceneEnd, String> {
-    let manners = if raw.ignore_term { SigtermResponse::Deaf } else { SigtermResponse::Polite };
+    let manners = if raw.ignore_term { SigtermResponse::Ignores } else { SigtermResponse::Polite };
     let ignore_term = raw.ignore_term;
     let mut found = candidates(raw, manners)?;
     let end = match (found.pop(), found.pop()) {

@@ -42,7 +42,7 @@ pub struct Script {
     pub validate: Vec<Scene>,
 }
 
-/// What one process says and does.
+/// The script of one process.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scene {
@@ -52,7 +52,7 @@ pub struct Scene {
     pub cost: Option<Usd>,
     /// The tokens in its messages and its result; by default [`ScriptUsage::TYPICAL`].
     pub tokens: Option<ScriptUsage>,
-    /// What it says and does, in order.
+    /// Its messages and actions, in order.
     #[serde(deserialize_with = "step::steps")]
     pub steps: Vec<SceneStep>,
     pub end: SceneEnd,
@@ -63,7 +63,7 @@ pub struct Scene {
 /// The reply to one further message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SceneReply {
-    /// What it says and does, in order.
+    /// Its messages and actions, in order.
     pub steps: Vec<SceneStep>,
     /// The final text; by default that of the steps.
     pub says: Option<String>,

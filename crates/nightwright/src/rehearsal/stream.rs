@@ -62,7 +62,7 @@ struct UsageAccount {
 }
 
 /// One content block of a message.
-pub(super) enum ContentBlock<'a> {
+pub(super) enum PrintedBlock<'a> {
     Text(&'a str),
     Thinking(&'a str),
     Tool { name: &'a str, input: Value },
@@ -121,7 +121,7 @@ impl<W: Write> StreamPrinter<W> {
     /// one.
     pub(super) fn message(
         &mut self,
-        block: &ContentBlock<'_>,
+        block: &PrintedBlock<'_>,
         share: ScriptUsage,
     ) -> io::Result<String> {
         let (message, request) = (self.id("msg_"), self.id("req_"));
@@ -134,11 +134,11 @@ impl<W: Write> StreamPrinter<W> {
         let mut end = begin.clone();
         end["output_tokens"] = share.output.into();
         let (content, stop) = match block {
-            ContentBlock::Text(text) => (json!({"type": "text", "text": text}), "end_turn"),
-            ContentBlock::Thinking(text) => {
+            PrintedBlock::Text(text) => (json!({"type": "text", "text": text}), "end_turn"),
+            PrintedBlock::Thinking(text) => {
                 (json!({"type": "thinking", "thinking": text, "signature": "c2ln"}), "end_turn")
             }
-            ContentBlock::Tool { name, input } => {
+            PrintedBlock::Tool { name, input } => {
                 (json!({"type": "tool_use", "id": call, "name": name, "input": input}), "tool_use")
             }
         };
@@ -330,17 +330,17 @@ impl<W: Write> StreamPrinter<W> {
         self.out.flush()
     }
 
-    fn deltas(&mut self, block: &ContentBlock<'_>, call: &str) -> io::Result<()> {
+    fn deltas(&mut self, block: &PrintedBlock<'_>, call: &str) -> io::Result<()> {
         let (start, deltas): (_, Vec<Value>) = match block {
-            ContentBlock::Text(text) => (
+            PrintedBlock::Text(text) => (
                 json!({"type": "text", "text": ""}),
                 pieces(text).map(|text| json!({"type": "text_delta", "text": text})).collect(),
             ),
-            ContentBlock::Thinking(text) => (
+            PrintedBlock::Thinking(text) => (
                 json!({"type": "thinking", "thinking": "", "signature": ""}),
                 vec![json!({"type": "thinking_delta", "thinking": text})],
             ),
-            ContentBlock::Tool { name, input } => (
+            PrintedBlock::Tool { name, input } => (
                 json!({"type": "tool_use", "id": call, "name": name, "input": {}}),
                 vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})],
             ),

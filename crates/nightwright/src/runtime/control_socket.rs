@@ -24,6 +24,10 @@ use tokio::time::timeout;
 const MAX_REQUEST_BYTES: u64 = 1 << 20;
 /// How long to wait for the request of a client, and for its acceptance of the reply.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a client waits for the reply: a run may be waiting for a slow disk.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often to create the folder and the socket in it.
+const BIND_ATTEMPTS: u32 = 10;
 /// Maximum length of the path of a unix socket.
 const MAX_SOCKET_PATH: usize = 107;
 
@@ -78,11 +82,14 @@ pub struct ControlServer {
 impl ControlServer {
     /// Opens the socket of a run, at a path that is short enough for the system.
     pub fn open(run: &RunId) -> io::Result<Self> {
-        match Self::bind(run) {
-            // Another run may have just ended and removed the empty folder.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::bind(run),
-            opened => opened,
+        // Runs that end just now may remove the empty folder.
+        for _ in 1..BIND_ATTEMPTS {
+            match Self::bind(run) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                opened => return opened,
+            }
         }
+        Self::bind(run)
     }
 
     fn bind(run: &RunId) -> io::Result<Self> {
@@ -151,13 +158,23 @@ async fn read_request(stream: &mut tokio::net::UnixStream) -> io::Result<Control
 /// Sends a request to a run, and waits for the reply.
 pub fn send(socket: &Path, request: &ControlRequest) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
     stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     stream.write_all(&line)?;
     let mut answer = String::new();
-    BufReader::new(stream.take(MAX_REQUEST_BYTES)).read_line(&mut answer)?;
+    let read = BufReader::new(stream.take(MAX_REQUEST_BYTES)).read_line(&mut answer);
+    read.map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!(
+                "no reply within {} s, but the request may still take effect",
+                REPLY_TIMEOUT.as_secs()
+            ),
+        ),
+        _ => error,
+    })?;
     match serde_json::from_str(&answer)? {
         ControlReply::Taken => Ok(()),
         ControlReply::Refused { why } => Err(io::Error::other(why)),

@@ -20,28 +20,30 @@ use nightwright_core::prompt::{self, Briefing, CollectedPrinciples, Prompt, Prom
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
 use nightwright_core::stream::dialect::ToolAccess;
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason};
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::units::{AttemptId, CallId, Iteration, Ticket};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use crate::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
+use crate::agent::{Agent, AgentRequest, Attempt, NewsSender, NewsSource};
 use crate::config::principles;
 use crate::error::chain;
 use crate::files;
-use crate::output::hooks::HookRunner;
+use crate::hooks::HookRunner;
 use crate::process::{self, Containment, StopHandle};
 use crate::runtime::observer::{JournaledWorkspace, WorkspaceObserver};
 use crate::runtime::supervisor::Effects;
-use crate::store::journal::{RunDir, attempt_label, call_label, create_file};
+use crate::store::journal::create_file;
+use crate::store::run_dir::{RunDir, attempt_label, call_label};
 use crate::store::temp_folder::TempHandle;
 use crate::task;
-use crate::workspace::{self, Baseline};
-use checking::WithheldVariables;
+use crate::workspace::{self, StartTree};
+use check_job::WithheldVariables;
 
-mod checking;
+mod check_job;
+pub mod check_runner;
 
 /// How long cancelled checks may take to end at shutdown.
 const CHECKS_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
@@ -49,6 +51,34 @@ const CHECKS_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
 const VANISH: Duration = Duration::from_millis(700);
 /// The interval at which that is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The programs and places that effects need.
+pub struct ExecutorSetup {
+    pub agent: Box<dyn Agent>,
+    pub project: PathBuf,
+    pub folder: RunDir,
+    pub temp: TempHandle,
+    /// The environment of checks.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The variables that checks do not get.
+    pub withheld: Vec<String>,
+    /// A warning about them, shown once, when a check fails.
+    pub withheld_line: Option<String>,
+    pub containment: Containment,
+    /// Masked in the output of checks and in the agent's files.
+    pub secrets: Secrets,
+    /// The user's hooks, if the run has any.
+    pub hooks: Option<HookRunner>,
+    /// The start of an earlier run, from which changes count.
+    pub since: Option<StartTree>,
+}
+
+impl fmt::Debug for ExecutorSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The environment is left out because it contains secrets.
+        f.debug_struct("ExecutorSetup").field("project", &self.project).finish_non_exhaustive()
+    }
+}
 
 /// Executes the effects of a real run.
 pub struct EffectExecutor {
@@ -73,7 +103,7 @@ pub struct EffectExecutor {
 impl fmt::Debug for EffectExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment is left out because it contains secrets.
-        f.debug_struct("Hands")
+        f.debug_struct("EffectExecutor")
             .field("project", &self.project)
             .field("folder", &self.folder)
             .finish_non_exhaustive()
@@ -81,67 +111,42 @@ impl fmt::Debug for EffectExecutor {
 }
 
 impl EffectExecutor {
-    /// Creates the executor for a run in `project`.
-    pub fn new(
-        agent: Box<dyn Agent>,
-        project: &Path,
-        folder: RunDir,
-        temp: TempHandle,
-        environment: Vec<(OsString, OsString)>,
-        containment: Containment,
-        settings: &Settings,
-    ) -> Self {
-        let observer = WorkspaceObserver::new(project, folder.path(), settings);
+    /// Creates the executor for a run with these settings.
+    pub fn new(setup: ExecutorSetup, settings: &Settings) -> Self {
+        let ExecutorSetup {
+            agent,
+            project,
+            folder,
+            temp,
+            environment,
+            withheld,
+            withheld_line,
+            containment,
+            secrets,
+            hooks,
+            since,
+        } = setup;
+        let observer =
+            WorkspaceObserver::new(&project, folder.path(), settings, secrets.clone(), since);
         Self {
             agent,
-            project: project.to_owned(),
+            project,
             folder,
             temp,
             environment,
             containment,
-            secrets: Secrets::default(),
+            secrets,
             workspace: Arc::new(Mutex::new(observer)),
             attempt: None,
             call: None,
             checks: None,
-            hooks: None,
-            withheld: WithheldVariables::default(),
+            hooks,
+            withheld: WithheldVariables {
+                names: withheld,
+                line: Arc::new(Mutex::new(withheld_line)),
+            },
             hook: None,
         }
-    }
-
-    /// Sets the hooks to run when the machine requests them.
-    #[must_use]
-    pub fn with_hooks(mut self, hooks: Option<HookRunner>) -> Self {
-        self.hooks = hooks;
-        self
-    }
-
-    /// Sets the variables that checks do not get, and a warning about them that is shown once, when
-    /// a check fails.
-    #[must_use]
-    pub fn withholding(mut self, names: Vec<String>, line: Option<String>) -> Self {
-        self.withheld = WithheldVariables { names, line: Arc::new(Mutex::new(line)) };
-        self
-    }
-
-    /// Counts changes from the start of an earlier run.
-    #[must_use]
-    pub fn since(self, baseline: Baseline) -> Self {
-        let mut observer = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        observer.workspace.compare_with(baseline);
-        drop(observer);
-        self
-    }
-
-    /// Sets the secrets to mask in the output of checks and in the agent's files.
-    #[must_use]
-    pub fn masking(mut self, secrets: Secrets) -> Self {
-        let mut observer = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        observer.mask(secrets.clone());
-        drop(observer);
-        self.secrets = secrets;
-        self
     }
 
     /// Inspects the project in the background and sends the input that `answer` returns.
@@ -168,7 +173,7 @@ impl EffectExecutor {
                     observer.restore(&known);
                     let (now, mark, evidence) = observer.observe();
                     observer.warnings.extend(evidence.warnings);
-                    observer.keep_baseline(&now);
+                    observer.save_start_tree(&now);
                     (Some(mark), evidence.checklist, evidence.status)
                 }
                 Needed::Known => (None, None, None),
@@ -248,14 +253,14 @@ impl EffectExecutor {
         news: &mpsc::Sender<Input>,
     ) {
         let AttemptRequest { attempt, cap, model, briefing } = request;
-        let post = NewsSender::new(NewsSource::Attempt(attempt), news.clone());
+        let sender = NewsSender::new(NewsSource::Attempt(attempt), news.clone());
         let notes = match &state.settings.notes_file {
             Some(notes) => workspace::read_notes(&self.project, Path::new(notes)),
             None => Ok(None),
         };
         let notes = match notes {
             Ok(notes) => notes,
-            Err(error) => return refuse(post, chain(&error)),
+            Err(error) => return refuse(sender, chain(&error)),
         };
         let number = state.current().map_or(1, |current| current.attempts);
         let iteration = briefing.iteration.0;
@@ -265,22 +270,17 @@ impl EffectExecutor {
             PromptContext { notes, principles: principles::found(&self.project, &state.settings) };
         let prompt = match prompt::compose(&state.settings, &briefing, &found) {
             Ok(prompt) => prompt,
-            Err(error) => return refuse(post, chain(&error)),
+            Err(error) => return refuse(sender, chain(&error)),
         };
-        // `003.md`, or `003-2.md` for a second attempt.
-        let name = match number {
-            0 | 1 => format!("{iteration:03}"),
-            _ => format!("{iteration:03}-{number}"),
-        };
-        if let Err(error) = self.keep(&name, &prompt) {
-            return refuse(post, format!("cannot save the prompt: {error}"));
+        if let Err(error) = self.keep(&label, &prompt) {
+            return refuse(sender, format!("cannot save the prompt: {error}"));
         }
         if let CollectedPrinciples::Unusable(_) = found.principles
-            && let Err(error) = self.keep_principles(&name, &state.settings)
+            && let Err(error) = self.keep_principles(&label, &state.settings)
         {
-            return refuse(post, format!("cannot save a copy of the principles: {error}"));
+            return refuse(sender, format!("cannot save a copy of the principles: {error}"));
         }
-        let order = LaunchRequest {
+        let request = AgentRequest {
             source: NewsSource::Attempt(attempt),
             purpose: None,
             iteration,
@@ -291,7 +291,7 @@ impl EffectExecutor {
             tools: ToolAccess::Usual,
             shape: AnswerFormat::Words,
         };
-        self.attempt = Some((attempt, self.agent.start(order, post)));
+        self.attempt = Some((attempt, self.agent.start(request, sender)));
     }
 
     /// Writes the feedback for the agent into the folder of its task, where the user can read it.
@@ -329,14 +329,14 @@ impl EffectExecutor {
 
     fn start_call(&mut self, request: CallRequest, state: &State, news: &mpsc::Sender<Input>) {
         let CallRequest { call, purpose, cap, question, model, tools, shape } = request;
-        let post = NewsSender::new(NewsSource::Call(call), news.clone());
+        let sender = NewsSender::new(NewsSource::Call(call), news.clone());
         let iteration = state.current().map_or(0, |current| current.iteration.0);
         let label = call_label(iteration, purpose, call);
         let prompt = Prompt { system: String::new(), user: question };
         if let Err(error) = self.keep(&label, &prompt) {
-            return refuse(post, format!("cannot save the prompt: {error}"));
+            return refuse(sender, format!("cannot save the prompt: {error}"));
         }
-        let order = LaunchRequest {
+        let request = AgentRequest {
             source: NewsSource::Call(call),
             purpose: Some(purpose),
             iteration,
@@ -347,7 +347,7 @@ impl EffectExecutor {
             tools,
             shape,
         };
-        self.call = Some((call, self.agent.start(order, post)));
+        self.call = Some((call, self.agent.start(request, sender)));
     }
 
     fn run_hook(&mut self, ticket: Ticket, hook: Hook, news: &mpsc::Sender<Input>) {
@@ -399,8 +399,8 @@ impl Effects for EffectExecutor {
             Effect::StartAttempt(request) => self.start_attempt(*request, state, news),
             Effect::StartCall(request) => self.start_call(*request, state, news),
             Effect::Survey { ticket, iteration } => self.survey(ticket, iteration, state, news),
-            Effect::RunChecks { ticket, budget, .. } => {
-                self.run_checks(ticket, budget, state, news);
+            Effect::RunChecks { ticket, purpose, budget } => {
+                self.run_checks(ticket, purpose, budget, state, news);
             }
             Effect::Nudge { attempt, text } => {
                 if let Some(attempt) = self.attempt(attempt) {
@@ -454,9 +454,9 @@ impl Effects for EffectExecutor {
 }
 
 /// Reports an attempt or call that could not be started.
-fn refuse(post: NewsSender, why: String) {
+fn refuse(sender: NewsSender, why: String) {
     tokio::spawn(async move {
         let report = AttemptReport::bare(AttemptOutcome::NotStarted { why });
-        post.send(AgentNews::Exited(Box::new(report))).await;
+        sender.send(AgentNews::Exited(Box::new(report))).await;
     });
 }

@@ -81,8 +81,14 @@ pub struct EvidenceSnapshot {
 }
 
 impl EvidenceFiles {
-    /// Creates the evidence files of a run. Without any kind of evidence, nothing is read.
-    pub fn new(project: &Path, files: &settings::Files, evidence: &[EvidenceKind]) -> Self {
+    /// Creates the evidence files of a run. Without any kind of evidence, nothing is read. Secrets
+    /// are masked in all contents.
+    pub fn new(
+        project: &Path,
+        files: &settings::Files,
+        evidence: &[EvidenceKind],
+        secrets: Secrets,
+    ) -> Self {
         let read = |file: &Option<String>| {
             let file = file.as_ref().filter(|file| !file.is_empty() && !evidence.is_empty());
             file.map(PathBuf::from)
@@ -94,7 +100,7 @@ impl EvidenceFiles {
             may_be_folder: list.as_deref() == Some(Path::new(plan::FILE)),
             list,
             before: Vec::new(),
-            secrets: Secrets::default(),
+            secrets,
             warned: Vec::new(),
         }
     }
@@ -105,11 +111,6 @@ impl EvidenceFiles {
         let names = (1..=BEFORE_MAX).map(|number| run_folder.join(before_name(number)));
         let before = names.map_while(|path| fs::read(path).ok()).collect();
         Self { before, ..self }
-    }
-
-    /// Sets the secrets to mask in the contents.
-    pub fn mask(&mut self, secrets: Secrets) {
-        self.secrets = secrets;
     }
 
     /// Reads all files. A warning is returned once, and again only after a read without it.
@@ -139,7 +140,7 @@ impl EvidenceFiles {
             Ok(Some(found)) => found,
             Ok(None) => return (None, None),
             Err(error) => {
-                warnings.push(format!("the status file is ignored: {}", chain(&error)));
+                warnings.push(format!("ignoring the status file: {}", chain(&error)));
                 return (None, None);
             }
         };
@@ -154,7 +155,7 @@ impl EvidenceFiles {
                 Some(read.report)
             }
             Err(why) => {
-                warnings.push(format!("`{name}` is invalid and ignored: {why}"));
+                warnings.push(format!("ignoring `{name}`: {why}"));
                 None
             }
         };
@@ -217,7 +218,8 @@ fn shown(files: &[(String, String)]) -> String {
 /// after a crash the file exists in at least one place.
 ///
 /// The stored file is masked, because it contains the agent's words. Except for the user's own
-/// words and files (`prompts/`, `unmasked.json`, `baseline/`), the run folder contains no secrets.
+/// words and files (`prompts/`, `unmasked.json`, `start-tree/`), the run folder contains no
+/// secrets.
 /// The stored file is only read by the user and compared with later ones.
 pub fn archive_stale_status(
     project: &Path,

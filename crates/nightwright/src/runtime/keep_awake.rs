@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::agent::program::locate;
+use crate::error::WarnFn;
 use crate::process::{self, Containment, Launch};
 
 /// The program that keeps the machine awake.
@@ -34,26 +35,24 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const PASSED_ON: [&str; 5] =
     ["PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SYSTEM_BUS_ADDRESS", "DBUS_SESSION_BUS_ADDRESS"];
 
-/// Receives the reason why the machine is not kept awake, once.
-pub type WarnFn = Box<dyn FnOnce(String) + Send>;
-
 /// Keeps the machine awake while a run has something to do. Dropping it allows sleep again.
 pub struct SleepInhibitor {
     run: RunId,
+    /// Receives the reason why the machine is not kept awake, once.
     warn: Option<WarnFn>,
     task: Option<JoinHandle<()>>,
 }
 
 impl std::fmt::Debug for SleepInhibitor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Awake").field("run", &self.run).finish_non_exhaustive()
+        f.debug_struct("SleepInhibitor").field("run", &self.run).finish_non_exhaustive()
     }
 }
 
 impl SleepInhibitor {
     /// Creates the inhibitor, which does nothing yet.
-    pub fn new(run: RunId, tell: WarnFn) -> Self {
-        Self { run, warn: Some(tell), task: None }
+    pub fn new(run: RunId, warn: WarnFn) -> Self {
+        Self { run, warn: Some(warn), task: None }
     }
 
     /// Updates the inhibitor to the run's activity. A wait for a limit keeps the machine awake,
@@ -71,8 +70,8 @@ impl SleepInhibitor {
         };
         match (wanted, &self.task) {
             (true, None) => {
-                let tell = self.warn.take();
-                self.task = Some(tokio::spawn(hold(self.run.clone(), tell)));
+                let warn = self.warn.take();
+                self.task = Some(tokio::spawn(hold(self.run.clone(), warn)));
             }
             (false, Some(companion)) => {
                 companion.abort();
@@ -92,13 +91,13 @@ impl Drop for SleepInhibitor {
 }
 
 /// Runs the program until it exits by itself, which it does only on a failure.
-async fn hold(run: RunId, tell: Option<WarnFn>) {
+async fn hold(run: RunId, warn: Option<WarnFn>) {
     let why = match program(&run, env::var_os("PATH").as_deref()) {
         Ok(launch) => wait_for_exit(&launch).await,
         Err(why) => why,
     };
-    if let Some(tell) = tell {
-        tell(why);
+    if let Some(warn) = warn {
+        warn(why);
     }
 }
 

@@ -67,7 +67,7 @@ impl KeyListener {
     pub fn listen(screen: Screen, operator: mpsc::Sender<Control>) -> io::Result<Self> {
         let terminal = Arc::new(KeyTerminal::default());
         let stops = signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
-        let goes_on = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        let continues = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         let has_keys = io::stdin().is_terminal();
         if has_keys {
             let terminal = Arc::clone(&terminal);
@@ -78,7 +78,7 @@ impl KeyListener {
         let watch =
             SuspendHandler { terminal: Arc::clone(&terminal), screen: screen.clone(), has_keys };
         watch.take();
-        Ok(Self { terminal, screen, task: tokio::spawn(watch.keep(stops, goes_on)) })
+        Ok(Self { terminal, screen, task: tokio::spawn(watch.keep(stops, continues)) })
     }
 }
 
@@ -100,13 +100,13 @@ struct SuspendHandler {
 }
 
 impl SuspendHandler {
-    async fn keep(self, mut stops: Signals, mut goes_on: Signals) {
+    async fn keep(self, mut stops: Signals, mut continues: Signals) {
         let mut looks = interval(FOREGROUND_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 Some(()) = stops.recv() => self.stop(),
-                Some(()) = goes_on.recv() => self.take(),
+                Some(()) = continues.recv() => self.take(),
                 _ = looks.tick(), if self.has_keys => {
                     self.screen.set_keys_active(self.terminal.look());
                 }
@@ -182,10 +182,10 @@ impl KeyTerminal {
     /// Returns the next bytes that arrive together; empty if there are none.
     fn together(&self) -> io::Result<Vec<u8>> {
         let mut came = self.typed(POLL_TIMEOUT)?;
-        let mut goes_on = !came.is_empty();
-        while goes_on && !self.is_closed() {
+        let mut continues = !came.is_empty();
+        while continues && !self.is_closed() {
             let more = self.typed(TOGETHER)?;
-            goes_on = !more.is_empty();
+            continues = !more.is_empty();
             came.extend(more);
             // Several bytes are not a key, so the rest does not matter.
             came.truncate(READ_BYTES);

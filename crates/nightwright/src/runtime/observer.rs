@@ -11,10 +11,10 @@ use nightwright_core::settings::Settings;
 use nightwright_core::tamper::{self, FileDiff, FileSide};
 use nightwright_core::units::Iteration;
 
-use crate::runtime::evidence_files::{self, EvidenceSnapshot};
+use crate::runtime::evidence_files::{EvidenceFiles, EvidenceSnapshot};
 use crate::task;
 use crate::workspace::console_files::ConsoleFiles;
-use crate::workspace::{self, Baseline, Snapshot, Workspace};
+use crate::workspace::{self, Snapshot, StartTree, Workspace};
 
 /// The name of nightwright's folder in a project.
 const NIGHTWRIGHT: &str = ".nightwright";
@@ -23,9 +23,9 @@ const NIGHTWRIGHT: &str = ".nightwright";
 #[derive(Debug)]
 pub(super) struct WorkspaceObserver {
     pub(super) workspace: Workspace,
-    evidence: evidence_files::EvidenceFiles,
+    evidence: EvidenceFiles,
     console: ConsoleFiles,
-    /// The run folder, which contains the baseline.
+    /// The run folder, which contains the start tree.
     folder: PathBuf,
     /// Warnings that could not be reported yet.
     pub(super) warnings: Vec<String>,
@@ -53,15 +53,22 @@ impl JournaledWorkspace {
 }
 
 impl WorkspaceObserver {
-    /// Creates an observer that has not inspected the project yet.
-    pub(super) fn new(project: &Path, folder: &Path, settings: &Settings) -> Self {
+    /// Creates an observer that has not inspected the project yet. Changes count from the start of
+    /// this run, or from an earlier one. Secrets are masked in the agent's files.
+    pub(super) fn new(
+        project: &Path,
+        folder: &Path,
+        settings: &Settings,
+        secrets: Secrets,
+        since: Option<StartTree>,
+    ) -> Self {
         let mut workspace = workspace(project, settings).in_run(folder);
-        if let Some(baseline) = Baseline::of(folder) {
-            workspace.compare_with(baseline);
+        if let Some(start_tree) = since.or_else(|| StartTree::of(folder)) {
+            workspace = workspace.since(start_tree);
         }
         Self {
             workspace,
-            evidence: evidence(project, settings).in_run(folder),
+            evidence: evidence(project, settings, secrets).in_run(folder),
             console: ConsoleFiles::new(project, folder),
             folder: folder.to_owned(),
             warnings: Vec::new(),
@@ -70,11 +77,6 @@ impl WorkspaceObserver {
             now: None,
             compared: None,
         }
-    }
-
-    /// Sets the secrets to mask in the agent's files.
-    pub(super) fn mask(&mut self, secrets: Secrets) {
-        self.evidence.mask(secrets);
     }
 
     /// Observes the project after the checks, and returns the files that they changed.
@@ -150,22 +152,22 @@ impl WorkspaceObserver {
         warnings.retain(|warning| self.warned.1.insert(warning.clone()));
     }
 
-    /// Restores facts from the journal: the start of the run, if there is no baseline, and the
+    /// Restores facts from the journal: the start of the run, if there is no start tree, and the
     /// files that checks wrote.
     pub(super) fn restore(&mut self, JournaledWorkspace { origin, outputs }: &JournaledWorkspace) {
         self.workspace.add_outputs(outputs);
         let origin = origin.as_ref();
-        if let (Some(origin), None, false) = (origin, &self.now, self.workspace.has_baseline()) {
-            self.workspace.compare_with(Baseline::of_mark(origin));
+        if let (Some(origin), None, false) = (origin, &self.now, self.workspace.has_start_tree()) {
+            self.workspace.compare_with(StartTree::of_mark(origin));
         }
     }
 
     /// Saves the state of the project at the start of the run, once.
-    pub(super) fn keep_baseline(&mut self, now: &Snapshot) {
-        if self.workspace.has_baseline() {
+    pub(super) fn save_start_tree(&mut self, now: &Snapshot) {
+        if self.workspace.has_start_tree() {
             return;
         }
-        if let Err(error) = self.workspace.keep_baseline(now, &self.folder) {
+        if let Err(error) = self.workspace.save_start_tree(now, &self.folder) {
             let text = "cannot save the uncommitted files at the start of the run";
             self.warnings.push(format!("{text}, so they will not be compared: {error}"));
         }
@@ -173,8 +175,8 @@ impl WorkspaceObserver {
 }
 
 /// Returns the files in which the agent reports its progress.
-fn evidence(project: &Path, settings: &Settings) -> evidence_files::EvidenceFiles {
-    evidence_files::EvidenceFiles::new(project, &settings.files, &settings.completion.evidence)
+fn evidence(project: &Path, settings: &Settings, secrets: Secrets) -> EvidenceFiles {
+    EvidenceFiles::new(project, &settings.files, &settings.completion.evidence, secrets)
 }
 
 /// Returns the workspace of the project. The notes do not count as work; the agent's files in the

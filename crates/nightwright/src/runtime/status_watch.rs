@@ -50,7 +50,7 @@ pub enum WatchMethod {
 
 /// The status file of a run, watched for changes.
 #[derive(Debug)]
-pub struct StatusWatch {
+pub struct StatusWatcher {
     files: Arc<EvidenceFiles>,
     path: PathBuf,
     folder: PathBuf,
@@ -58,7 +58,7 @@ pub struct StatusWatch {
     means: WatchMethod,
 }
 
-impl StatusWatch {
+impl StatusWatcher {
     /// Creates a watch on the status file of `files`; `None` if none is read. If the system has no
     /// notifications, the watch falls back to polling.
     pub fn new(files: EvidenceFiles, debounce: Duration, means: WatchMethod) -> Option<Self> {

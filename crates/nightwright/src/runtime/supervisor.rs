@@ -11,18 +11,17 @@ use std::future::Future;
 
 use nightwright_core::effect::{Effect, Step};
 use nightwright_core::event::{Event, Record, RunEvent};
-use nightwright_core::input::{CheckReport, Control, Input, StatusReport};
+use nightwright_core::input::{CheckReport, Control, HookAnswer, Input, Prepared, StatusReport};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::State;
 use nightwright_core::outcome::Outcome;
 use nightwright_core::redact::Secrets;
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::AttemptOutcome;
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
-use nightwright_core::units::Fingerprint;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use crate::runtime::clock::Clock;
+use crate::clock::Clock;
 use crate::runtime::timers::Timers;
 use crate::store::journal::{FileLayer, JournalError, JournalWriter};
 
@@ -58,17 +57,17 @@ pub struct Supervisor<L, W> {
     /// A sender for tasks that have news.
     input_sender: mpsc::Sender<Input>,
     /// Called after every recorded batch.
-    watcher: RecordObserver,
+    on_record: RecordObserver,
     /// Called before every input is handled, if set.
-    listener: Option<InputObserver>,
+    on_input: Option<InputObserver>,
     /// Secrets to mask in all records.
-    secrets: Option<Secrets>,
+    secrets: Secrets,
     /// Why nothing is recorded any more.
     failed: Option<String>,
     /// The records since then, to be recorded with the end of the run if there is space.
     missing: Vec<Record>,
     /// Whether the end of the run was recorded in the reserved space, after earlier failures.
-    last_words: bool,
+    recorded_in_reserve: bool,
 }
 
 impl<L, W> fmt::Debug for Supervisor<L, W> {
@@ -101,21 +100,21 @@ impl InputQueues {
         self.operator.clone()
     }
 
-    /// For warnings, before the run starts and while it lasts.
-    pub fn warnings(&self) -> WarningSender {
-        WarningSender { input_sender: self.input_sender.clone() }
+    /// For warnings and the status file, before the run starts and while it lasts.
+    pub fn side_inputs(&self) -> SideInputs {
+        SideInputs { input_sender: self.input_sender.clone() }
     }
 }
 
-/// Records warnings in the journal of a run.
+/// Sends inputs that are dropped when the queue is full: warnings, and contents of the status file.
 #[derive(Clone, Debug)]
-pub struct WarningSender {
+pub struct SideInputs {
     input_sender: mpsc::Sender<Input>,
 }
 
-impl WarningSender {
+impl SideInputs {
     /// Reports the contents of the status file; returns false if the run has ended.
-    pub fn status(&self, report: StatusReport) -> bool {
+    pub fn status_read(&self, report: StatusReport) -> bool {
         // A full queue is no problem: the watch on the file reports it again.
         !matches!(self.input_sender.try_send(Input::Status(report)), Err(TrySendError::Closed(_)))
     }
@@ -123,7 +122,7 @@ impl WarningSender {
     /// Records a warning as soon as the run has started.
     pub fn warn(&self, text: String) {
         // If the queue is full, the warning is dropped: it is not worth waiting for.
-        let _ = self.input_sender.try_send(Input::Trouble { text });
+        let _ = self.input_sender.try_send(Input::Warning { text });
     }
 }
 
@@ -139,14 +138,16 @@ pub struct RunOutcome {
 }
 
 impl<L: FileLayer, W: Effects> Supervisor<L, W> {
-    /// Puts a run together.
+    /// Puts a run together. Secrets are masked in everything that is recorded and shown. The machine
+    /// itself uses the unmasked values: a masked goal would be another goal.
     pub fn new(
         queues: InputQueues,
         machine: Machine,
         journal: JournalWriter<L>,
         clock: Clock,
         effects: W,
-        watcher: RecordObserver,
+        secrets: Secrets,
+        on_record: RecordObserver,
     ) -> Self {
         let InputQueues { operator: _, controls, input_sender, inputs } = queues;
         Self {
@@ -158,32 +159,26 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
             controls,
             inputs,
             input_sender,
-            watcher,
-            listener: None,
-            secrets: None,
+            on_record,
+            on_input: None,
+            secrets,
             failed: None,
             missing: Vec::new(),
-            last_words: false,
+            recorded_in_reserve: false,
         }
     }
 
-    /// Masks secrets in everything that is recorded and shown. The machine itself uses the unmasked
-    /// values: a masked goal would be another goal.
-    pub fn mask(&mut self, secrets: Secrets) {
-        self.secrets = Some(secrets);
-    }
-
     /// Sets an observer of all inputs, whether they are handled or ignored.
-    pub fn observe_inputs(&mut self, listener: InputObserver) {
-        self.listener = Some(listener);
+    pub fn observe_inputs(&mut self, on_input: InputObserver) {
+        self.on_input = Some(on_input);
     }
 
     /// Runs until the end. `first` is the first input: a start, or a resumption.
     pub async fn run(mut self, first: Input) -> RunOutcome {
         let mut input = first;
         loop {
-            if let Some(listener) = &mut self.listener {
-                listener(&input);
+            if let Some(on_input) = &mut self.on_input {
+                on_input(&input);
             }
             let step = self.machine.handle(self.clock.now(), input);
             let note = outcome_note(&step);
@@ -225,7 +220,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         }
         match self.write(&step) {
             Ok(records) => {
-                (self.watcher)(&records);
+                (self.on_record)(&records);
                 for effect in step.effects {
                     self.perform(effect);
                 }
@@ -237,7 +232,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
     /// Writes the events. Only effects that spend money, change files or send signals require a
     /// sync.
     fn write<'a>(&mut self, step: &'a Step) -> Result<Cow<'a, [Record]>, JournalError> {
-        let records = self.masked(&step.records);
+        let records = self.secrets.mask_records(&step.records);
         if !records.is_empty() {
             self.journal.append(&records)?;
         }
@@ -245,14 +240,6 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
             self.journal.sync()?;
         }
         Ok(records)
-    }
-
-    /// Returns the records with secrets masked.
-    fn masked<'a>(&self, records: &'a [Record]) -> Cow<'a, [Record]> {
-        match &self.secrets {
-            Some(secrets) => secrets.mask_records(records),
-            None => Cow::Borrowed(records),
-        }
     }
 
     fn perform(&mut self, effect: Effect) {
@@ -269,7 +256,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         self.record_last(step);
         // The machine does not repeat these requests, so they must be executed.
         self.end_things(&step.effects);
-        if self.last_words {
+        if self.recorded_in_reserve {
             return;
         }
         let why = error.reason();
@@ -277,7 +264,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         let now = self.clock.now();
         let last = self.machine.handle(now, Input::JournalFailed { why });
         self.drain(&last);
-        for answer in step.effects.iter().filter_map(must_not_reach_journal) {
+        for answer in step.effects.iter().filter_map(answer_unperformed) {
             let step = self.machine.handle(now, answer);
             self.drain(&step);
         }
@@ -320,27 +307,28 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
     /// fit. Otherwise the final event is recorded alone, so that a crash cannot leave a part of it;
     /// its totals cover the missing records.
     fn record_last(&mut self, step: &Step) {
-        let records = self.masked(&step.records);
+        let records = self.secrets.mask_records(&step.records);
         self.missing.extend_from_slice(&records);
         if !is_last(step) {
             return;
         }
-        let mut words = std::mem::take(&mut self.missing);
-        self.last_words = self.journal.append_last(&words).is_ok();
+        let mut records = std::mem::take(&mut self.missing);
+        self.recorded_in_reserve = self.journal.append_last(&records).is_ok();
         // After an earlier outcome, another one makes sense only if the run continued in between.
-        let goes_on =
-            words.iter().any(|word| matches!(word.event, Event::Run(RunEvent::Continued { .. })));
-        if !self.last_words && !goes_on {
-            words.retain(|word| matches!(word.event, Event::Run(RunEvent::Finished { .. })));
-            self.last_words = self.journal.append_last(&words).is_ok();
+        let was_continued = records
+            .iter()
+            .any(|record| matches!(record.event, Event::Run(RunEvent::Continued { .. })));
+        if !self.recorded_in_reserve && !was_continued {
+            records.retain(|record| matches!(record.event, Event::Run(RunEvent::Finished { .. })));
+            self.recorded_in_reserve = self.journal.append_last(&records).is_ok();
         }
-        if self.last_words {
-            (self.watcher)(&words);
+        if self.recorded_in_reserve {
+            (self.on_record)(&records);
         }
     }
 
     fn ended(self, outcome: Outcome, note: Option<String>) -> RunOutcome {
-        if self.last_words {
+        if self.recorded_in_reserve {
             return RunOutcome { outcome, note, unrecorded: None };
         }
         if let Some(why) = self.failed {
@@ -364,8 +352,8 @@ fn outcome_note(step: &Step) -> Option<String> {
     })
 }
 
-/// Returns the answer to a request that was not executed because its events could not be recorded.
-fn must_not_reach_journal(effect: &Effect) -> Option<Input> {
+/// Returns the answer to a request that was not performed because its events could not be recorded.
+fn answer_unperformed(effect: &Effect) -> Option<Input> {
     let report = || {
         let why = "cannot write the journal".to_owned();
         AgentNews::Exited(Box::new(AttemptReport::bare(AttemptOutcome::NotStarted { why })))
@@ -373,44 +361,11 @@ fn must_not_reach_journal(effect: &Effect) -> Option<Input> {
     match effect {
         Effect::StartAttempt(request) => Some(Input::Agent(request.attempt, report())),
         Effect::StartCall(request) => Some(Input::Call(request.call, report())),
-        Effect::RunChecks { ticket, .. } => {
-            let fingerprint = Fingerprint(String::new());
-            Some(Input::Checked(*ticket, CheckReport { fingerprint, ..CheckReport::default() }))
-        }
-        Effect::Prepare { ticket, .. } => {
-            let prepared = nightwright_core::input::Prepared {
-                mark: None,
-                checklist: None,
-                status: None,
-                disk: None,
-            };
-            Some(Input::Prepared(*ticket, prepared))
-        }
+        Effect::RunChecks { ticket, .. } => Some(Input::Checked(*ticket, CheckReport::default())),
+        Effect::Prepare { ticket, .. } => Some(Input::Prepared(*ticket, Prepared::default())),
         Effect::InspectChanges { ticket } => Some(Input::Inspected(*ticket, Box::default())),
-        Effect::RunHook { ticket, .. } => {
-            Some(Input::Hook(*ticket, nightwright_core::input::HookAnswer::GoOn))
-        }
-        Effect::Survey { ticket, .. } => {
-            let mark = nightwright_core::input::WorkspaceMark {
-                fingerprint: Fingerprint(String::new()),
-                head: None,
-                head_tree: None,
-                status: None,
-            };
-            let survey = nightwright_core::input::Survey {
-                mark,
-                files_changed: 0,
-                files_changed_outside_plan: None,
-                list: String::new(),
-                principles: None,
-                commits: 0,
-                changes: None,
-                status: None,
-                checklist: None,
-                warnings: Vec::new(),
-            };
-            Some(Input::Surveyed(*ticket, Box::new(survey)))
-        }
+        Effect::RunHook { ticket, .. } => Some(Input::Hook(*ticket, HookAnswer::GoOn)),
+        Effect::Survey { ticket, .. } => Some(Input::Surveyed(*ticket, Box::default())),
         Effect::Nudge { .. }
         | Effect::CloseInput { .. }
         | Effect::CancelAttempt { .. }

@@ -8,7 +8,7 @@ use nightwright_core::effect::Alarm;
 use nightwright_core::input::TimerKey;
 use tokio::time::Instant;
 
-use crate::runtime::clock::Clock;
+use crate::clock::Clock;
 
 /// The maximum interval between looks at the wall clock during a wait for a date, because the clock
 /// may jump.

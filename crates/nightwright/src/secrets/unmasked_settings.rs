@@ -31,7 +31,7 @@ struct UnmaskedRecord {
     changed: Vec<SettingChange>,
 }
 
-/// Where the original settings are.
+/// The place of the original settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnmaskedSettings {
     /// In the journal: nothing was masked.
@@ -73,12 +73,8 @@ fn add(run_folder: &Path, put: impl FnOnce(&mut UnmaskedRecord)) -> Result<(), F
 /// Returns the original settings of a run, given those in its journal.
 pub fn unmasked_settings(run_folder: &Path, masked: &Settings) -> UnmaskedSettings {
     let path = run_folder.join(FILE);
-    let lost = |why: &str| {
-        if masked.masked {
-            UnmaskedSettings::Lost(format!("`{}` {why}", path.display()))
-        } else {
-            UnmaskedSettings::InJournal
-        }
+    let lost = |why: String| {
+        if masked.masked { UnmaskedSettings::Lost(why) } else { UnmaskedSettings::InJournal }
     };
     match read(run_folder) {
         Ok(UnmaskedRecord { settings: Some(settings), .. }) if agrees(masked, &settings) => {
@@ -87,8 +83,10 @@ pub fn unmasked_settings(run_folder: &Path, masked: &Settings) -> UnmaskedSettin
         Ok(UnmaskedRecord { settings: Some(_), .. }) => {
             UnmaskedSettings::Lost(format!("`{}` does not match the journal", path.display()))
         }
-        Ok(UnmaskedRecord { settings: None, .. }) => lost("does not contain them"),
-        Err(error) => lost(&format!("cannot be read: {error}")),
+        Ok(UnmaskedRecord { settings: None, .. }) => {
+            lost(format!("`{}` does not contain them", path.display()))
+        }
+        Err(error) => lost(format!("cannot read `{}`: {error}", path.display())),
     }
 }
 

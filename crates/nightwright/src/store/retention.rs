@@ -11,8 +11,8 @@ use nightwright_core::units::RunId;
 
 use super::journal::error::StoreFileError;
 use super::journal::private;
-use super::run_dir::RunDir;
-use crate::store::log_settings::LogSettings;
+use super::run_dir::{HOOK_LOG, REHEARSAL_LOG, RunDir};
+use crate::config::log_settings::LogSettings;
 
 /// A folder without a journal is abandoned after this time: no run takes as long to start.
 const START: Duration = Duration::from_hours(1);
@@ -47,12 +47,11 @@ pub enum RunPurpose {
 
 /// Returns the runs to prune, oldest first.
 ///
-/// Of the runs that have ended, all but the last `keep` are pruned, and then the oldest until all
-/// runs together take at most `most` bytes. Runs that only verified are counted separately and
-/// pruned first.
+/// Prunes all ended runs except the last `keep`, then the oldest until all runs together take at
+/// most `most` bytes. Runs that only verified are counted separately and pruned first.
 ///
-/// Of each kind, the run that ended last and the run that started last are never pruned; `runs` are
-/// in the order of their starts. The age of a resumed run is that of its last end.
+/// Never prunes the run of each kind that ended last or started last. `runs` are in the order of
+/// their starts. The age of a resumed run is that of its last end.
 pub fn to_prune(runs: &[PrunableRun], keep: u32, most: Option<u64>, now: Timestamp) -> Vec<RunId> {
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
     let mut bytes = runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.bytes));
@@ -127,7 +126,7 @@ fn end(run: &RunDir) -> Option<PruneState> {
 fn parts(run: &RunDir) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let folders = vec![run.output(), run.prompts(), run.checks()];
     let mut files = run.logs();
-    let logs = [crate::output::hooks::LOG, crate::rehearsal::LOG].map(|name| run.path().join(name));
+    let logs = [HOOK_LOG, REHEARSAL_LOG].map(|name| run.path().join(name));
     files.extend(logs.into_iter().filter(|log| log.exists()));
     (folders, files)
 }

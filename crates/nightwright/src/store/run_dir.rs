@@ -11,6 +11,7 @@
 //! All of it is outside the project: an agent that cleans, resets or deletes the project cannot
 //! delete the journal.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use nightwright_core::event::{AttemptEvent, CallEvent, CallPurpose, Event};
 use nightwright_core::hook::Hook;
+use nightwright_core::run_report::RunPaths;
 use nightwright_core::run_view::RunView;
 use nightwright_core::units::{CallId, RunId};
 use ring::digest::{SHA256, digest};
@@ -27,8 +29,9 @@ use ring::digest::{SHA256, digest};
 use super::journal::error::StoreFileError;
 use super::journal::private::{create_folder, create_folders};
 use super::journal::reader;
+use crate::error::Failure;
 use crate::hex::hex;
-use crate::runtime::random;
+use crate::random;
 
 /// How many names are tried for a new run. With 65,536 names per second, one is almost always
 /// enough.
@@ -37,6 +40,10 @@ const MAX_NAME_TRIES: u32 = 16;
 /// Maximum characters of the project's name in the name of its state folder.
 const MAX_NAME_CHARS: usize = 64;
 
+/// The name of the log of hooks, in the run folder.
+pub const HOOK_LOG: &str = "hooks.log";
+/// The name of the request log of the rehearsal agent, in the run folder.
+pub const REHEARSAL_LOG: &str = "rehearsal.log";
 /// The name of the folder for copies of hooks, in the run folder.
 pub const HOOKS: &str = "hooks";
 
@@ -94,6 +101,12 @@ pub fn state_root(
 pub fn project_folder(root: &Path, project: &Path) -> Result<PathBuf, RunDirError> {
     let canonical = project.canonicalize().map_err(StoreFileError::on("find", project))?;
     Ok(root.join(project_name(&canonical)))
+}
+
+/// Returns the folder for the state of a project, according to the environment.
+pub fn state_of(project: &Path) -> Result<PathBuf, Failure> {
+    let folder = state_root(env::var_os).and_then(|root| project_folder(&root, project));
+    folder.map_err(|error| Failure::because(&error))
 }
 
 /// Returns the name of a project's state folder: a readable part, and a hash that makes it unique.
@@ -285,6 +298,12 @@ impl RunDir {
         let mut logs: Vec<_> = entries.map(|entry| entry.path()).filter(is_log).collect();
         logs.sort();
         logs
+    }
+
+    /// The paths of the files that a person reads.
+    pub fn paths(&self) -> RunPaths {
+        let (run_folder, journal) = (self.path.clone(), self.journal());
+        RunPaths { run_folder, journal, log: self.logs().pop() }
     }
 
     /// Returns the path for the readable log of the process that starts now. The name is the time

@@ -26,7 +26,7 @@ use nightwright_core::temp::{self, Candidate, Place};
 use crate::error::Failure;
 use crate::files;
 use crate::hex::hex;
-use crate::runtime::random;
+use crate::random;
 use crate::store::journal::create_file;
 
 /// The folder of the records, in the state folder.

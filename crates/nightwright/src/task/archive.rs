@@ -20,11 +20,11 @@ use jiff::civil::DateTime;
 use nightwright_core::display::one_line;
 use rustix::fs::{Mode, OFlags};
 
-use super::name::TaskName;
 use super::{ProjectRuns, Task, TaskLock, TaskState, already_there};
 use crate::config::nearest::known_names;
 use crate::error::{Failure, chain};
 use crate::files::{self, FileError, Removed, Staging};
+use crate::name::TaskName;
 
 /// The folder of archives, relative to the project.
 pub const FOLDER: &str = ".nightwright/archive";
@@ -236,7 +236,7 @@ fn open(archive: &Path) -> Result<File, Failure> {
     if file.metadata().map_err(fail)?.is_file() {
         return Ok(file);
     }
-    Err(fail(io::Error::other("it is not a plain file")))
+    Err(fail(io::Error::other("it is not a regular file")))
 }
 
 /// Whether a link's target stays inside the task. The target may start with `..`, but not leave the

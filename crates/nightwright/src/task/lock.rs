@@ -4,16 +4,15 @@
 //! The kernel holds the lock, on a file outside the project. It is released when its process exits,
 //! and does not depend on the task's folder or on files that the agent can delete.
 
-use std::env;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::name::TaskName;
 use crate::error::Failure;
 use crate::files::FileError;
+use crate::name::TaskName;
 use crate::store::run_dir;
 
 /// How long to wait for a lock that may be about to be released.
@@ -67,8 +66,5 @@ impl Drop for TaskLock {
 }
 
 fn place(project: &Path, name: &TaskName) -> Result<PathBuf, Failure> {
-    let root = run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))?;
-    let home = run_dir::project_folder(&root, project);
-    let home = home.map_err(|error| Failure::because(&error))?;
-    Ok(home.join(format!("task-{name}.lock")))
+    Ok(run_dir::state_of(project)?.join(format!("task-{name}.lock")))
 }

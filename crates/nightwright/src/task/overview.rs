@@ -42,7 +42,7 @@ impl TaskOverview {
         let live = runs.live(task.name()).map(|owner| owner.run.clone());
         let status = match (state.state, &live) {
             (_, Some(_)) => TaskStatus::Running,
-            // The process that executed the run is gone.
+            // The run crashed.
             (TaskStatus::Running, None) => TaskStatus::Interrupted,
             (TaskStatus::New | TaskStatus::Ready, None) => match instructions {
                 Some(_) => TaskStatus::Ready,

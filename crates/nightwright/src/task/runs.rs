@@ -2,18 +2,17 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::env;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::run_view::RunView;
 use nightwright_core::units::RunId;
 
-use super::name::TaskName;
 use crate::error::Failure;
-use crate::store::journal::{self, JournalError, RunDir};
+use crate::name::TaskName;
+use crate::store::journal::{self, JournalError};
 use crate::store::lock::{self, LockOwner};
-use crate::store::run_dir;
+use crate::store::run_dir::{self, RunDir};
 
 /// The runs of a project, oldest first. Each journal is read at most once, on demand. The task of a
 /// run is in the first line, and only that line is read for it.
@@ -46,9 +45,7 @@ struct RunSummary {
 impl ProjectRuns {
     /// Returns the runs of a project, according to the environment.
     pub fn of(project: &Path) -> Result<Self, Failure> {
-        let root = run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))?;
-        let home = run_dir::project_folder(&root, project);
-        Self::kept_in(home.map_err(|error| Failure::because(&error))?)
+        Self::kept_in(run_dir::state_of(project)?)
     }
 
     /// Returns the runs in this state folder of a project.

@@ -16,10 +16,10 @@ use nightwright_core::units::{RunId, Usd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::name::TaskName;
 use super::runs::ProjectRuns;
 use super::{STATE, Task};
 use crate::error::Failure;
+use crate::name::TaskName;
 
 /// Maximum bytes of the file that are read; it is usually much smaller.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -64,7 +64,7 @@ pub enum TaskStatus {
     Completed,
     /// Stopped after an iteration, as requested.
     Stopped,
-    /// The last run was interrupted, or its process is gone.
+    /// The last run was interrupted, or it crashed.
     Interrupted,
     /// A limit was reached.
     Limit,
@@ -154,7 +154,7 @@ impl TaskState {
                 Err(error) => {
                     let shown = task.relative(STATE);
                     let warning = format!(
-                        "`{}` cannot be read ({error}); the state is rebuilt from the journals",
+                        "cannot read `{}`: {error}; rebuilding the state from the journals",
                         shown.display()
                     );
                     (Self::default(), Some(warning), true)

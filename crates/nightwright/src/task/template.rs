@@ -8,12 +8,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::name::TaskName;
 use super::{INSTRUCTIONS, MAX_TEXT_BYTES, SETTINGS, TODO, Task, uncheck_all};
 use crate::config;
 use crate::config::nearest::known_names;
 use crate::error::Failure;
 use crate::files::{self, FileError, Removed, Staging};
+use crate::name::TaskName;
 
 /// The files that make up a template.
 const FILES: [&str; 3] = [INSTRUCTIONS, TODO, SETTINGS];
@@ -205,7 +205,7 @@ impl Template {
         let text = String::from_utf8_lossy(&old);
         let mut settings: toml_edit::DocumentMut = text.parse().map_err(|error| {
             let path = self.folder().join(SETTINGS);
-            Failure::trouble(format!("`{}` cannot be read: {error}", path.display()))
+            Failure::trouble(format!("cannot read `{}`: {error}", path.display()))
         })?;
         match settings.get_mut("mode").and_then(toml_edit::Item::as_value_mut) {
             Some(value) => {

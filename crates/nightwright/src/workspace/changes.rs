@@ -1,6 +1,6 @@
 //! The changes since the start of the run, with both sides of every file as far as they are known.
 //!
-//! The old side comes from the baseline or from the commit at the start of the run, the new side
+//! The old side comes from the start tree or from the commit at the start of the run, the new side
 //! from the disk. A file that cannot be compared any more is a separate finding, so that it does
 //! not count as unchanged.
 
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use nightwright_core::input::TamperFinding;
 use nightwright_core::tamper::{self, FileDiff, FileSide};
-use toml_edit::{DocumentMut, Item as TomlItem};
 
-use super::baseline::{Baseline, BaselineEntry, BaselineKind};
 use super::git::Git;
 use super::identity::{self, IdentityCache, LINK};
-use super::rules::CONFIGURATION;
+use super::rules::is_configuration;
+use super::start_tree::{StartTree, StartTreeEntry, StartTreeKind};
 use super::{FileOrigin, Snapshot, SnapshotItem, SnapshotKind, Workspace, WorkspaceView};
+use crate::config::without_secrets;
 use crate::files;
 use crate::hex::hex;
 use crate::process::CapturedEnd;
@@ -34,16 +34,16 @@ const BINARY: usize = 8_000;
 impl Workspace {
     /// Records the files that git has no copy of, for the rest of the run. `snapshot` is the first
     /// one of the run.
-    pub fn keep_baseline(&mut self, snapshot: &Snapshot, run_folder: &Path) -> io::Result<()> {
-        let ground = match (&self.view, &snapshot.kind) {
+    pub fn save_start_tree(&mut self, snapshot: &Snapshot, run_folder: &Path) -> io::Result<()> {
+        let kind = match (&self.view, &snapshot.kind) {
             (WorkspaceView::Git(view), SnapshotKind::Git(_)) => {
-                BaselineKind::Git { base: view.base().map(str::to_owned) }
+                StartTreeKind::Git { base: view.base().map(str::to_owned) }
             }
             // Git failed at the start, so its later answers cannot be compared with anything.
             (WorkspaceView::Git(_), SnapshotKind::Walk | SnapshotKind::Stray { .. })
             | (WorkspaceView::None | WorkspaceView::Walk, _) => {
                 self.view = WorkspaceView::Walk;
-                BaselineKind::Walk
+                StartTreeKind::Walk
             }
         };
         let effective = self.effective();
@@ -59,12 +59,12 @@ impl Workspace {
             .filter(|(path, item)| !is_loose_output(path, item))
             .map(|(path, item)| (path.to_owned(), item.now.clone()))
             .collect();
-        let kept = Baseline::keep(run_folder, ground.clone(), &self.rules.root, files);
-        let (baseline, kept) = match kept {
-            Ok(baseline) => (baseline, Ok(())),
-            Err(error) => (Baseline::bare(ground), Err(error)),
+        let kept = StartTree::save(run_folder, kind.clone(), &self.rules.root, files);
+        let (start_tree, kept) = match kept {
+            Ok(start_tree) => (start_tree, Ok(())),
+            Err(error) => (StartTree::bare(kind), Err(error)),
         };
-        self.baseline = Some(baseline);
+        self.start_tree = Some(start_tree);
         kept
     }
 
@@ -148,8 +148,8 @@ impl Workspace {
 
     /// Whether the run started with git, but this snapshot was taken without it.
     fn has_lost_git(&self, snapshot: &Snapshot) -> bool {
-        let ground = self.baseline.as_ref().map(Baseline::ground);
-        let began = matches!(ground, Some(BaselineKind::Git { .. }));
+        let kind = self.start_tree.as_ref().map(StartTree::kind);
+        let began = matches!(kind, Some(StartTreeKind::Git { .. }));
         began && !matches!(snapshot.kind, SnapshotKind::Git(_))
     }
 
@@ -167,14 +167,14 @@ impl Workspace {
         let mut current = current(snapshot, &effective);
         let lost = self.has_lost_git(snapshot);
         let root = &self.rules.root;
-        let Some(baseline) = &self.baseline else {
+        let Some(start_tree) = &self.start_tree else {
             return current
                 .into_iter()
                 .filter_map(|(path, item)| Some(ChangeDraft::of(root, path, item.origin.known()?)))
                 .collect();
         };
         let mut drafts = Vec::new();
-        for (path, kept) in baseline.kept() {
+        for (path, kept) in start_tree.kept() {
             let now = current.remove(path.as_path()).map(|item| &item.now);
             // Between different kinds of snapshots, only the text can be compared.
             if lost || now != Some(&kept.identity) {
@@ -184,8 +184,8 @@ impl Workspace {
         for (path, item) in current {
             let before = match item.origin.known() {
                 Some(before) => before,
-                None if lost || !baseline.has_copies() => continue,
-                None => OldSource::Known(baseline.unknown()),
+                None if lost || !start_tree.has_copies() => continue,
+                None => OldSource::Known(start_tree.unknown()),
             };
             drafts.push(ChangeDraft::of(root, path, before));
         }
@@ -202,13 +202,13 @@ impl Workspace {
             OldSource::Known(side) => OldSide::Side(side.clone()),
             OldSource::Kept(_) if budget.files == 0 => OldSide::Left,
             OldSource::Kept(kept) => {
-                let side = self.baseline.as_ref().map(|baseline| baseline.side(kept));
+                let side = self.start_tree.as_ref().map(|start_tree| start_tree.side(kept));
                 OldSide::Side(side.unwrap_or(FileSide::Opaque))
             }
             OldSource::Blob(id) => blobs.get(id).cloned().unwrap_or(OldSide::Left),
         };
         match old {
-            OldSide::Side(FileSide::Text(text)) if draft.path == Path::new(CONFIGURATION) => {
+            OldSide::Side(FileSide::Text(text)) if is_configuration(&draft.path) => {
                 let text = public(text.as_bytes());
                 OldSide::Side(text.map_or(FileSide::Opaque, |bytes| side(&bytes)))
             }
@@ -246,11 +246,11 @@ struct ChangeDraft {
     size: Option<u64>,
 }
 
-/// Where to find the old side.
+/// The source of the old side.
 #[derive(Debug)]
 enum OldSource {
     Known(FileSide),
-    Kept(BaselineEntry),
+    Kept(StartTreeEntry),
     /// In the commit, with this object name.
     Blob(String),
 }
@@ -404,16 +404,12 @@ fn contents(mut output: &[u8], all: &mut HashMap<String, OldSide>) {
 /// large or outside the project.
 pub(super) fn read(root: &Path, path: &Path) -> Option<Vec<u8>> {
     let bytes = whole(root, path)?;
-    if path == Path::new(CONFIGURATION) { public(&bytes) } else { Some(bytes) }
+    if is_configuration(path) { public(&bytes) } else { Some(bytes) }
 }
 
-/// Returns a configuration without values that may be secret; `None` if it cannot be parsed.
+/// Returns a configuration without secret values; `None` if it cannot be parsed.
 fn public(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut document: DocumentMut = str::from_utf8(bytes).ok()?.parse().ok()?;
-    if let Some(agent) = document.get_mut("agent").and_then(TomlItem::as_table_like_mut) {
-        agent.remove("env");
-    }
-    Some(document.to_string().into_bytes())
+    Some(without_secrets(str::from_utf8(bytes).ok()?)?.into_bytes())
 }
 
 fn whole(root: &Path, path: &Path) -> Option<Vec<u8>> {

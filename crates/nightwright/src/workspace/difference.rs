@@ -1,4 +1,5 @@
-//! Statistics and diffs of changes, limited to the size that a verifier is shown.
+//! The inspection of changes: findings of tampering, statistics, and a diff that is limited to the
+//! size that a verifier is shown.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -34,23 +35,23 @@ pub fn figures(changes: &[FileDiff]) -> Changes {
     listed(&compared(changes))
 }
 
-fn compared(changes: &[FileDiff]) -> Vec<ComparedFile> {
+fn compared(changes: &[FileDiff]) -> Vec<FileDifference> {
     let deadline = Instant::now() + TIME;
     changes.iter().map(|change| compare(change, deadline)).collect()
 }
 
-fn listed(compared: &[ComparedFile]) -> Changes {
+fn listed(compared: &[FileDifference]) -> Changes {
     let listed = compared.iter().take(LISTED).map(|compared| compared.figures.clone()).collect();
     Changes { files: u32::try_from(compared.len()).unwrap_or(u32::MAX), listed }
 }
 
 /// The diff of one file.
-struct ComparedFile {
+struct FileDifference {
     figures: ChangedFile,
     text: String,
 }
 
-fn compare(change: &FileDiff, deadline: Instant) -> ComparedFile {
+fn compare(change: &FileDiff, deadline: Instant) -> FileDifference {
     let FileDiff { path, before, after } = change;
     let figures = ChangedFile { path: path.clone(), added: 0, removed: 0 };
     let nothing = String::new();
@@ -59,13 +60,13 @@ fn compare(change: &FileDiff, deadline: Instant) -> ComparedFile {
         (FileSide::Absent, FileSide::Text(new)) => (&nothing, new),
         (FileSide::Text(old), FileSide::Absent) => (old, &nothing),
         (FileSide::Absent, FileSide::Absent | FileSide::Opaque) => {
-            return ComparedFile { figures, text: format!("{path}: added, content unknown\n") };
+            return FileDifference { figures, text: format!("{path}: added, content unknown\n") };
         }
         (FileSide::Opaque, FileSide::Absent) => {
-            return ComparedFile { figures, text: format!("{path}: removed, content unknown\n") };
+            return FileDifference { figures, text: format!("{path}: removed, content unknown\n") };
         }
         (FileSide::Opaque, _) | (_, FileSide::Opaque) => {
-            return ComparedFile { figures, text: format!("{path}: changed, content unknown\n") };
+            return FileDifference { figures, text: format!("{path}: changed, content unknown\n") };
         }
     };
     let until = deadline.min(Instant::now() + FILE_TIME);
@@ -85,11 +86,11 @@ fn compare(change: &FileDiff, deadline: Instant) -> ComparedFile {
     let text = diff.unified_diff().context_radius(3).header(&header.0, &header.1).to_string();
     let count = |lines: usize| u32::try_from(lines).unwrap_or(u32::MAX);
     let figures = ChangedFile { added: count(added), removed: count(removed), ..figures };
-    ComparedFile { figures, text }
+    FileDifference { figures, text }
 }
 
 /// Joins the diffs; if they exceed the limit, the longest are cut first.
-fn share(compared: &[ComparedFile]) -> String {
+fn share(compared: &[FileDifference]) -> String {
     let mut order: Vec<usize> = (0..compared.len()).collect();
     order.sort_by_key(|&index| compared[index].text.len());
     let mut shares = vec![0; compared.len()];
@@ -118,7 +119,7 @@ fn share(compared: &[ComparedFile]) -> String {
 }
 
 /// Appends the first lines of a file's diff.
-fn cut(diff: &mut String, file: &ComparedFile, share: usize) {
+fn cut(diff: &mut String, file: &FileDifference, share: usize) {
     let mut end = file.text.floor_char_boundary(share);
     if let Some(line) = file.text[..end].rfind('\n') {
         end = line + 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use nightwright_core::environment::{mentioned, names_variables};
+use nightwright_core::withheld::{mentioned, names_variables};
 
 use crate::files;
 

@@ -27,9 +27,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::git::{Git, GitError};
+use super::git_output;
 use super::identity::ObjectFormat;
 use super::repository::{Head, Repository, bytes_of, open_plain, text_of};
-use super::status;
 use crate::store::journal::create_file;
 
 /// The name of the folder in the run folder.
@@ -154,7 +154,7 @@ fn build(folder: &Path, repository: &Repository, base: &BaseCommit) -> Result<()
         }
     };
     show_all(&git, &listed, &repository.top)?;
-    let links: Vec<_> = status::listed(&listed)
+    let links: Vec<_> = git_output::listed(&listed)
         .filter(|listed| listed.is_repository)
         .flat_map(|listed| [listed.path.as_os_str().as_bytes(), &[0]].concat())
         .collect();
@@ -266,7 +266,7 @@ fn show_all(git: &Git, listed: &[u8], top: &Path) -> Result<(), GitError> {
 }
 
 fn paths(listed: &[u8], is_wanted: impl Fn(u8, &Path) -> bool) -> Vec<u8> {
-    status::listed(listed)
+    git_output::listed(listed)
         .filter(|listed| is_wanted(listed.tag, listed.path))
         .flat_map(|listed| [listed.path.as_os_str().as_bytes(), &[0]].concat())
         .collect()

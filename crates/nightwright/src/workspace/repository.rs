@@ -132,12 +132,12 @@ fn is_git_folder(folder: &Path) -> bool {
         && shared.join("refs").is_dir()
 }
 
-/// Returns the beginning of a plain file, as text.
+/// Returns the beginning of a regular file, as text.
 pub(super) fn text_of(path: &Path, most: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes_of(path, most)?).into_owned())
 }
 
-/// Returns the beginning of a plain file. The path may be a pipe or a device, because the
+/// Returns the beginning of a regular file. The path may be a pipe or a device, because the
 /// repository is untrusted.
 pub(super) fn bytes_of(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();

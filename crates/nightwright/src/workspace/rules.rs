@@ -15,10 +15,13 @@ use super::{CheckOutputs, is_output};
 const NOT_WORK: [&str; 2] = [".git", ".nightwright"];
 
 /// The settings of the project.
-pub(super) const CONFIGURATION: &str = ".nightwright/config.toml";
+const CONFIGURATION: &str = ".nightwright/config.toml";
+
+/// The folder of the project's modes.
+const MODES: &str = ".nightwright/modes";
 
 /// Files in nightwright's folder that affect a run, and are therefore inspected.
-const EFFECTIVE: [&str; 3] = [CONFIGURATION, ".nightwright/hooks", ".nightwright/modes"];
+const EFFECTIVE: [&str; 3] = [CONFIGURATION, ".nightwright/hooks", MODES];
 
 /// Maximum bytes read of a `.gitignore`.
 const IGNORE_MAX: u64 = 1 << 20;
@@ -34,6 +37,11 @@ pub(super) struct WorkRules {
     pub(super) counted: Vec<PathBuf>,
     /// Files that checks wrote.
     pub(super) outputs: CheckOutputs,
+}
+
+/// Whether the file contains configuration keys, and may therefore contain secrets.
+pub(super) fn is_configuration(path: &Path) -> bool {
+    path == Path::new(CONFIGURATION) || (path.starts_with(MODES) && path.ends_with("mode.toml"))
 }
 
 /// An entry of a walk.

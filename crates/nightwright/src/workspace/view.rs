@@ -19,10 +19,10 @@ use std::sync::Arc;
 use ring::digest::{Context, SHA256};
 
 use super::git::GitError;
+use super::git_output::{self, GitStatus, LOG_FORMAT, LoggedCommit, MovedFile, TrackedFile};
 use super::identity::{Identity, IdentityCache, ObjectFormat, REPOSITORY};
 use super::private::{PrivateGit, checked_out};
 use super::rules::{WalkEntry, WorkRules};
-use super::status::{self, GitStatus, LOG_FORMAT, LoggedCommit, MovedFile, TrackedFile};
 use super::{CommitState, FileOrigin, Snapshot, SnapshotItem, SnapshotKind, hash_item};
 use crate::hex::hex;
 
@@ -109,7 +109,7 @@ impl GitView {
             "--",
             ".",
         ])?;
-        let status = status::status(&output)?;
+        let status = git_output::status(&output)?;
         drop(output);
         // A missing or broken repository adds nothing; the files are known without it.
         let _ = self.follow();
@@ -190,7 +190,7 @@ impl GitView {
             "--",
         ]);
         match output {
-            Ok(output) => status::log(&output),
+            Ok(output) => git_output::log(&output),
             // The old commit is gone, or the list is too long: the trees are compared instead.
             Err(GitError::TooMuch | GitError::Failed(_)) => Ok(Vec::new()),
             Err(trouble) => Err(trouble),
@@ -226,7 +226,7 @@ impl GitView {
             self.base().unwrap_or(empty),
             head.unwrap_or(empty),
         ])?;
-        let moves = status::moves(&output)?.into_iter();
+        let moves = git_output::moves(&output)?.into_iter();
         let inside = moves.filter_map(|moved| {
             let path = moved.path.strip_prefix(&self.private.repository.inside).ok()?;
             Some((path.to_owned(), (moved.old, moved.new)))

@@ -90,12 +90,12 @@ fn a_link_that_leads_nowhere_is_named_with_its_target() {
     let env = TestEnv::new();
     symlink("/nowhere/claude", env.path("bin/claude")).unwrap();
     assert_snapshot!(refusal(&env), @"
-    error: `~/bin/claude` is a link to `/nowhere/claude`, which cannot be followed: No such file or directory (os error 2)
+    error: cannot follow the link `~/bin/claude` to `/nowhere/claude`: No such file or directory (os error 2)
     hint: reinstall it, or remove the link
     ");
     let env = TestEnv::new();
     symlink("claude", env.path("bin/claude")).unwrap();
-    assert!(refusal(&env).contains("is a link to `claude`"));
+    assert!(refusal(&env).contains("` to `claude`: "));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_program_is_asked_once_as_long_as_it_stays_the_same() {
 }
 
 #[test]
-fn an_answer_is_not_believed_for_ever_nor_from_the_future() {
+fn an_old_answer_or_one_from_the_future_does_not_count() {
     let env = TestEnv::new();
     player(&env, "2.1.325 (Claude Code)", "a_plain");
     env.run(&RUN).exits(0);

@@ -7,10 +7,10 @@ use std::time::Duration;
 use nightwright::agent::Agent;
 use nightwright_core::effect::Grace;
 use nightwright_core::prompt::Prompt;
+use nightwright_core::stream::news::{AgentNews, AttemptReport, Ready};
 use nightwright_core::stream::outcome::{
     AttemptOutcome, CancelReason, Consequence, Deadline, ProcessExit,
 };
-use nightwright_core::stream::report::{AgentNews, AttemptReport, Ready};
 use tokio::time::Instant;
 
 use crate::scripted_agent::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
@@ -21,7 +21,7 @@ use crate::stage::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, repo
 enum Behaviour {
     Finishes,
     /// Reports that it is ready and then ignores requests to exit.
-    HangsDeaf,
+    HangsIgnoringSignals,
     CantStart,
 }
 
@@ -42,7 +42,7 @@ impl AgentKind for ScriptedKind {
             Behaviour::Finishes => {
                 vec![vec![ScriptStep::After(Duration::from_secs(1)), ScriptStep::Exit(finished)]]
             }
-            Behaviour::HangsDeaf => {
+            Behaviour::HangsIgnoringSignals => {
                 let ready = ScriptStep::News(AgentNews::Ready(Ready::default()));
                 vec![vec![ScriptStep::IgnoreTerm, ready, ScriptStep::Hang]]
             }
@@ -63,7 +63,9 @@ impl AgentKind for ProcessKind {
     fn agent(&mut self, behaviour: Behaviour) -> Box<dyn Agent> {
         let script = match behaviour {
             Behaviour::Finishes => "[[attempt]]\nend = { result = 'Done.' }",
-            Behaviour::HangsDeaf => "[[attempt]]\nend = { hang = true, ignore_term = true }",
+            Behaviour::HangsIgnoringSignals => {
+                "[[attempt]]\nend = { hang = true, ignore_term = true }"
+            }
             Behaviour::CantStart => return Box::new(self.0.agent("no-such-agent", Vec::new())),
         };
         self.0 = AgentEnv::with_script(script);
@@ -108,7 +110,7 @@ async fn exit_once_and_last(house: &mut dyn AgentKind) {
 }
 
 async fn cut_with_grace(house: &mut dyn AgentKind) {
-    let mut agent = house.agent(Behaviour::HangsDeaf);
+    let mut agent = house.agent(Behaviour::HangsIgnoringSignals);
     let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
     performance.until_ready().await;
     let begin = Instant::now();
@@ -119,7 +121,7 @@ async fn cut_with_grace(house: &mut dyn AgentKind) {
 }
 
 async fn second_cut(house: &mut dyn AgentKind) {
-    let mut agent = house.agent(Behaviour::HangsDeaf);
+    let mut agent = house.agent(Behaviour::HangsIgnoringSignals);
     let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
     performance.until_ready().await;
     let begin = Instant::now();
@@ -132,7 +134,7 @@ async fn second_cut(house: &mut dyn AgentKind) {
 }
 
 async fn cut_without_grace(house: &mut dyn AgentKind) {
-    let mut agent = house.agent(Behaviour::HangsDeaf);
+    let mut agent = house.agent(Behaviour::HangsIgnoringSignals);
     let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
     performance.until_ready().await;
     let begin = Instant::now();
@@ -160,7 +162,7 @@ async fn failed_start(house: &mut dyn AgentKind) {
 }
 
 async fn dropped(house: &mut dyn AgentKind) {
-    let mut agent = house.agent(Behaviour::HangsDeaf);
+    let mut agent = house.agent(Behaviour::HangsIgnoringSignals);
     let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
     performance.until_ready().await;
     performance.let_go();

@@ -137,7 +137,7 @@ fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_notifi
         let mut child = command.stderr(File::create(&said).unwrap()).spawn().unwrap();
         let err = || fs::read_to_string(&said).unwrap();
         eventually("it was refused", || env.path("home/refused").exists());
-        let line = "This machine may fall asleep during the run: `";
+        let line = "cannot keep the machine awake: `";
         eventually("who wants to know is told", || err().matches(line).count() >= warnings);
         eventually("whoever looks later can read of it", || log(&env).contains(line));
         go(&env);
@@ -157,8 +157,7 @@ fn without_an_inhibitor_the_run_continues() {
     let mut command = command(&env, &["-v"]);
     command.env("PATH", env.path("bin"));
     let output = finish(command.spawn().unwrap()).exits(0);
-    let line =
-        "This machine may fall asleep during the run: `systemd-inhibit` was not found in PATH";
+    let line = "cannot keep the machine awake: `systemd-inhibit` was not found in PATH";
     assert_eq!(output.err.matches(line).count(), 1, "{}", output.err);
 }
 

@@ -73,7 +73,7 @@ fn a_dry_run_changes_nothing_and_ends() {
         .exits(0)
         .says(&[
             "judged complete by a model (no checks configured) after 2 iterations",
-            "mock-claude.log",
+            "rehearsal.log",
         ]);
     nothing_is_spent(&output.err);
     assert_eq!(fs::read_dir(env.path("tmp")).unwrap().count(), 0);
@@ -418,7 +418,7 @@ fn prompts_and_raw_output_are_kept_for_the_user_alone() {
     env.run(&arguments).exits(0);
     let run = env.runs().remove(0);
     assert_eq!(fs::metadata(&run).unwrap().permissions().mode() & 0o777, 0o700);
-    for name in ["journal.jsonl", "prompts/001.md", "prompts/002.md", "output/001-1.ndjson"] {
+    for name in ["journal.jsonl", "prompts/001-1.md", "prompts/002-1.md", "output/001-1.ndjson"] {
         let facts = fs::metadata(run.join(name)).unwrap_or_else(|_| panic!("no {name}"));
         assert_eq!(facts.permissions().mode() & 0o777, 0o600, "{name}");
     }

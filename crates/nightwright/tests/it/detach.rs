@@ -308,7 +308,7 @@ fn a_detached_run_without_a_parent_does_not_begin() {
     drop(reader);
     let departs = format!("--detach-fd={}", writer.as_raw_fd());
     let output = env.run(&["run", &departs, "-p", "x", "-m", "1", "--dry-run"]);
-    output.exits(1).says(&["the process that started this run does not listen"]);
+    output.exits(1).says(&["cannot reach the process that started this run"]);
     assert!(env.runs().is_empty(), "{:?}", env.runs());
 }
 
@@ -330,7 +330,7 @@ fn a_detached_run_ends_if_its_parent_dies_before_the_report() {
     finish(child).exits(130);
     assert_eq!(run_outcome(&env.journal()), "interrupted");
     let complaints = fs::read_to_string(env.runs()[0].join("detached.err")).unwrap();
-    assert!(complaints.contains("the run cannot leave its terminal, and ends"), "{complaints}");
+    assert!(complaints.contains("cannot detach from the terminal"), "{complaints}");
     assert_no_process_is_left(&env);
 }
 

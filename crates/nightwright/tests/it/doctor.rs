@@ -117,11 +117,11 @@ fn without_problems_every_finding_is_one_line() {
     assert_snapshot!(shown(&env, &output), @"
     ok       agent        claude 2.1.325, `~/bin/claude` (tested: 2.1.197 to 2.1.325)
     ok       login        found ANTHROPIC_API_KEY (not tested)
-    ok       environment  2 variables are not passed on to the agent:
+    ok       environment  the agent does not get 2 variables:
                           NIGHTWRIGHT_STATE_DIR NIGHTWRIGHT_VERIFY_COMMANDS
     ...      containment  ...
     ok       git          git VERSION; everything in the project is committed
-    ok       config       the configuration can be used
+    ok       config       the configuration is valid
     ok       permissions  usual: The agent may edit files and run: ...
     ok       state        `~/state/project-xxxxxxxx` can be written
     ok       disk         project: SIZE free, SIZE required
@@ -140,12 +140,12 @@ fn on_an_empty_system_every_finding_says_what_to_do() {
                           hint: run `nightwright run -p "..." -m 3 --dry-run` to try nightwright without it
     warning  login        no login found
                           hint: run `claude` and log in, or set ANTHROPIC_API_KEY
-    ok       environment  1 variable is not passed on to the agent:
+    ok       environment  the agent does not get 1 variable:
                           NIGHTWRIGHT_STATE_DIR
     ...      containment  ...
     warning  git          git was not found: runs work without it
                           hint: install git to see and undo the agent's changes
-    ok       config       the configuration can be used
+    ok       config       the configuration is valid
     ok       permissions  usual: The agent may edit files and run: ...
     ok       state        `~/state/project-xxxxxxxx` can be written
     ok       disk         project: SIZE free, SIZE required
@@ -219,7 +219,7 @@ fn many_names_are_wrapped_and_sorted() {
     let output = doctor(&env, &[], &variables).exits(0);
     let first = output.out.find("VARIABLE_00").unwrap();
     assert!(
-        output.out.contains("41 variables are not passed on")
+        output.out.contains("the agent does not get 41 variables")
             && first < output.out.find("VARIABLE_39").unwrap()
     );
     assert!(
@@ -406,11 +406,11 @@ fn a_probe_that_fails_says_what_came_instead_with_its_name() {
     };
     assert_snapshot!(text("g_401_retries0", 1, 1), @"problem  probe        no usable answer: login refused: Invalid API key · Fix external API key (auth)");
     assert_snapshot!(text("g_credit", 1, 1), @"problem  probe        no usable answer: billing: Credit balance is too low (billing)");
-    assert_snapshot!(text("h_refused_retries1", 1, 1), @"problem  probe        no usable answer: the provider could not be reached (network)");
+    assert_snapshot!(text("h_refused_retries1", 1, 1), @"problem  probe        no usable answer: cannot reach the provider (network)");
     assert_snapshot!(text("g_404_model", 1, 1), @"problem  probe        no usable answer: no such model: There's an issue with the selected model (claude-opus-5-5). It may not exist or you may not have access to it. Run --model to pick a different model. (model_not_found)");
     // A run would wait or continue, so this is not an error.
     assert_snapshot!(text("r_oauth_rejected_far", 1, 0), @"warning  probe        no usable answer: usage limit until 2026-11-15T22:05:58Z (usage_limited)");
-    assert_snapshot!(text("n_budget", 1, 0), @"warning  probe        no usable answer: used up its share of the limits (attempt_budget); cost $0.0016");
+    assert_snapshot!(text("n_budget", 1, 0), @"warning  probe        no usable answer: reached its part of the remaining budget (attempt_budget); cost $0.0016");
 }
 
 #[test]
@@ -470,7 +470,7 @@ fn without_an_agent_there_is_nothing_to_probe() {
     let env = TestEnv::new();
     let output = doctor(&env, &["--probe"], &[]).exits(1);
     assert!(
-        output.out.contains("warning  probe        there is no agent to be asked"),
+        output.out.contains("warning  probe        cannot probe: no agent found"),
         "{}",
         output.out
     );

@@ -48,13 +48,18 @@ impl EvidenceEnv {
     }
 
     fn files(&self, list: &str) -> EvidenceFiles {
+        self.masked_files(list, Secrets::default())
+    }
+
+    fn masked_files(&self, list: &str, secrets: Secrets) -> EvidenceFiles {
         let files = settings::Files {
             task: Some("task".to_owned()),
             status: Some(STATUS.to_owned()),
             list: Some(list.to_owned()),
             principles: None,
         };
-        EvidenceFiles::new(&self.project(), &files, &[EvidenceKind::Status, EvidenceKind::Todo])
+        let evidence = [EvidenceKind::Status, EvidenceKind::Todo];
+        EvidenceFiles::new(&self.project(), &files, &evidence, secrets)
     }
 
     fn set_aside(&self) -> Option<PathBuf> {
@@ -107,7 +112,7 @@ fn without_detection_nothing_is_read() {
     place.write(STATUS, "{");
     let files = settings::Files { status: Some(STATUS.to_owned()), ..settings::Files::default() };
     assert_eq!(
-        EvidenceFiles::new(&place.project(), &files, &[]).read(),
+        EvidenceFiles::new(&place.project(), &files, &[], Secrets::default()).read(),
         EvidenceSnapshot::default()
     );
 }
@@ -138,7 +143,7 @@ fn an_invalid_status_file_is_one_warning_and_no_evidence_but_is_there() {
     assert!(look.identity.is_some());
     assert_eq!(
         look.warnings,
-        ["`task/.status.json` is invalid and ignored: it is not valid JSON: \
+        ["ignoring `task/.status.json`: it is not valid JSON: \
           EOF while parsing a value at line 1 column 15"]
     );
     assert!(files.read().warnings.is_empty(), "it was said");
@@ -255,9 +260,7 @@ fn an_archived_status_is_masked_and_recognized_with_and_without_the_secret() {
     for secrets in [secrets, Secrets::default()] {
         let look = |text: &str| {
             place.write(STATUS, text);
-            let mut files = place.files(TODO).in_run(&place.run());
-            files.mask(secrets.clone());
-            files.read().status
+            place.masked_files(TODO, secrets.clone()).in_run(&place.run()).read().status
         };
         assert_eq!(look(text), None, "the old one is back");
         assert!(look(&text.replace("works", "still works")).is_some());

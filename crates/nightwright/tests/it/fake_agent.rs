@@ -38,7 +38,7 @@ pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 const PRELUDE: &str = include_str!("fake_agent/prelude.sh");
 /// The scripts of child processes.
 const CHILDREN: [(&str, &str); 4] = [
-    ("deaf.sh", include_str!("fake_agent/deaf.sh")),
+    ("ignore_signals.sh", include_str!("fake_agent/ignore_signals.sh")),
     ("polite.sh", include_str!("fake_agent/polite.sh")),
     ("stopped.sh", include_str!("fake_agent/stopped.sh")),
     ("storm.sh", include_str!("fake_agent/storm.sh")),

@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use nightwright::workspace::{Baseline, Snapshot, Workspace, head_commit};
+use nightwright::workspace::{Snapshot, StartTree, Workspace, head_commit};
 use nightwright_core::tamper::FileSide;
 use tempfile::TempDir;
 
@@ -344,7 +344,7 @@ fn a_look_that_git_fails_in_is_walked_and_is_neither_work_nor_the_end_of_git() {
     let repo = Repo::new();
     let mut workspace = repo.workspace().in_run(&repo.run());
     let start = workspace.snapshot();
-    workspace.keep_baseline(&start, &repo.run()).unwrap();
+    workspace.save_start_tree(&start, &repo.run()).unwrap();
     let head = repo.run().join("git/HEAD");
     let commit = fs::read(&head).unwrap();
     fs::remove_file(&head).unwrap();
@@ -413,7 +413,7 @@ fn staged_and_ignored_files_and_other_line_endings_at_the_start_are_no_change() 
     repo.write("private", "x");
     let mut workspace = repo.workspace().in_run(&repo.run());
     let start = workspace.snapshot();
-    workspace.keep_baseline(&start, &repo.run()).unwrap();
+    workspace.save_start_tree(&start, &repo.run()).unwrap();
     assert_eq!(workspace.changes(&start), []);
     repo.git(&["commit", "--quiet", "--all", "-m", "staged"]);
     repo.write("x.bat", "one\r\ntwo\r\n");
@@ -454,11 +454,11 @@ fn a_resumed_run_counts_from_the_commit_at_which_it_began() {
     let repo = Repo::new();
     let mut workspace = repo.workspace().in_run(&repo.run());
     let start = workspace.snapshot();
-    workspace.keep_baseline(&start, &repo.run()).unwrap();
+    workspace.save_start_tree(&start, &repo.run()).unwrap();
     repo.write("c.txt", "c").commit("second");
     repo.write("d.txt", "d").commit("third");
     let third = workspace.snapshot();
-    let again = |repo: &Repo| repo.workspace().since(Baseline::of(&repo.run()).unwrap());
+    let again = |repo: &Repo| repo.workspace().since(StartTree::of(&repo.run()).unwrap());
     let mut resumed = again(&repo);
     let now = resumed.snapshot();
     assert_eq!(print(&now), print(&third));

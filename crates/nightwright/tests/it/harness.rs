@@ -173,7 +173,7 @@ impl TestEnv {
         let mut lines = Vec::new();
         let projects = list(&self.path("state")).into_iter();
         for folder in projects.chain(self.runs()) {
-            if let Ok(text) = fs::read_to_string(folder.join("mock-claude.log")) {
+            if let Ok(text) = fs::read_to_string(folder.join("rehearsal.log")) {
                 lines.extend(text.lines().map(|line| serde_json::from_str(line).unwrap()));
             }
         }

@@ -114,6 +114,7 @@ fn ended(outcome: &Outcome) -> EndedRun {
         Outcome::Stopped => EndedRun::stopped(&["stop"]),
         Outcome::Interrupted => EndedRun::stopped(&["stop", "--now"]),
         Outcome::NoChanges { .. }
+        | Outcome::Impossible { .. }
         | Outcome::MaxDuration { .. }
         | Outcome::Completed { proof: Proof::Model | Proof::None, .. }
         | Outcome::Failed { .. }
@@ -162,6 +163,7 @@ every_next_command_works_as_printed_after! {
     stagnated
     no_changes
     blocked
+    impossible
     unverified
     max_iterations
     max_cost
@@ -376,7 +378,7 @@ fn a_command_of_several_lines_is_allowed_only_with_every_other_and_that_is_said(
 
 #[test]
 fn guidance_in_the_named_file_reaches_the_agent_of_a_resumed_run() {
-    let EndedRun { env, output } = ended(&Outcome::Stagnated { idle: 1 });
+    let EndedRun { env, output } = ended(&Outcome::Stagnated { idle: 1, failing: None });
     let output = output.unwrap();
     let (words, line) = next_step(&output);
     let file = words.split('`').nth(1).unwrap_or_else(|| panic!("no file in `{words}`"));
@@ -411,10 +413,10 @@ fn every_next_command_of_a_run_that_is_running_works_as_printed() {
     let child = hanging(&env);
     let follow = step(&env, "follow its log: ");
     let follow = env.shell(&follow).spawn().unwrap();
-    env.paste(&step(&env, "say something to the agent: ")).exits(0);
+    env.paste(&step(&env, "send a message to the agent: ")).exits(0);
     env.run(&["pause"]).exits(0);
     env.wait_for("run_paused");
-    env.paste(&step(&env, "end the pause: ")).exits(0);
+    env.paste(&step(&env, "resume the run: ")).exits(0);
     env.wait_for("run_resumed");
     env.paste(&step(&env, "stop it after this iteration: ")).exits(0);
     env.wait_for("stop_requested");
@@ -424,17 +426,17 @@ fn every_next_command_of_a_run_that_is_running_works_as_printed() {
 }
 
 #[test]
-fn every_next_command_of_a_run_whose_process_is_gone_works_as_printed() {
+fn every_next_command_of_a_crashed_run_works_as_printed() {
     let env = TestEnv::new();
     let mut child = hanging(&env);
     child.kill().unwrap();
     child.wait().unwrap();
-    paste(&env, &step(&env, "its process is gone: continue: "));
+    paste(&env, &step(&env, "resume the crashed run: "));
     // The same with a damaged journal.
     let path = env.runs()[0].join("journal.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("iteration_started", "iteration_", 1)).unwrap();
-    let log = step(&env, "the log may have what the journal has lost: ");
+    let log = step(&env, "read the log: it may contain events that the journal lacks: ");
     assert!(!env.paste(&log).exits(0).out.is_empty());
 }
 

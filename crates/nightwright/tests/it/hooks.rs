@@ -243,7 +243,11 @@ fn every_new_blocker_is_a_line_and_rings_once() {
 [[attempt]]
 steps = [{ run = "echo more >> a.txt" }]
 end = { result = """
-<blocker>the password of the database</blocker>
+<blocker>
+Description: the password of the database
+Action: put it into `.env`
+Resume: I run the migration
+</blocker>
 <blocker>a key for the map</blocker>""" }
 "#;
     run(&env, script, &["-m", "2"]).exits(0);
@@ -251,8 +255,11 @@ end = { result = """
     let needed = seen(&env, "needed");
     let needed: Vec<serde_json::Value> =
         needed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let texts: Vec<_> = needed.iter().map(|line| line["text"].as_str()).collect();
+    let texts: Vec<_> = needed.iter().map(|line| line["description"].as_str()).collect();
     assert_eq!(texts, [Some("the password of the database"), Some("a key for the map")]);
+    assert_eq!(needed[0]["action"], "put it into `.env`");
+    assert_eq!(needed[0]["resume"], "I run the migration");
+    assert!(needed[1].get("action").is_none());
 }
 
 #[test]
@@ -443,11 +450,15 @@ fn a_hook_that_cannot_run_is_named_once_at_the_start() {
     run(&env, GOES_ON, &["-m", "2"]).exits(0);
     let warnings = warnings(&env);
     let named = |words: &str| warnings.iter().filter(|text| text.contains(words)).count();
-    assert_eq!(named("hooks/started` is not run: it is not executable (chmod +x"), 1);
-    assert_eq!(named("hooks/iteration-finished` is never run"), 1, "{warnings:?}");
-    assert_eq!(named("the hook is called `iteration_finished`"), 1);
-    assert_eq!(named("hooks/next_iteration` is not run"), 1);
-    assert_eq!(named("hooks/finished` is not run: it is a link that leads nowhere"), 1);
+    assert_eq!(named("skipping `.nightwright/hooks/started`: it is not executable (chmod +x"), 1);
+    assert_eq!(
+        named("ignoring `.nightwright/hooks/iteration-finished`: did you mean"),
+        1,
+        "{warnings:?}"
+    );
+    assert_eq!(named("did you mean `iteration_finished`"), 1);
+    assert_eq!(named("skipping `.nightwright/hooks/next_iteration`"), 1);
+    assert_eq!(named("skipping `.nightwright/hooks/finished`: it is a broken link"), 1);
     assert_eq!(named("lib.sh"), 0);
     assert!(!env.path("seen/ran").exists());
     assert_eq!(failures(&env), []);

@@ -58,7 +58,7 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
         "Project type: cargo (`Cargo.toml`)",
         "Not a terminal: using the detected commands and the permissions `usual`.",
         "This approves the command",
-        "nightwright run -p",
+        "nightwright run \"make the tests pass\" -m 10",
         "nightwright new NAME",
     ]);
     assert_snapshot!(output.out, @"
@@ -177,7 +177,10 @@ fn a_replaced_configuration_and_the_tasks_are_kept() {
     assert_eq!(text(&env, ".nightwright/hooks/started"), "#!/bin/sh");
     assert_ne!(text(&env, ".nightwright/hooks/started.sample"), "changed");
 
-    // A newer backup does not overwrite an older one.
+    // The same configuration needs no backup, and a newer backup does not overwrite an older one.
+    env.run(&["init", "--yes"]).exits(0);
+    assert!(!env.project().join(".nightwright/config.toml.bak2").exists());
+    env.run(&["config", "set", "delay", "7s"]).exits(0);
     env.run(&["init", "--yes"]).exits(0);
     assert_eq!(text(&env, ".nightwright/config.toml.bak"), "mine");
     assert!(text(&env, ".nightwright/config.toml.bak2").starts_with("#:schema"));
@@ -339,8 +342,8 @@ fn files_of_other_tools_are_imported_and_stay_in_place() {
         .collect();
     let output = env.run(&["init", "--yes"]).exits(0).says(&[
         ".ralph/fix_plan.md -> .nightwright/tasks/ralph/TODO.md",
-        "limits.max_iterations = 25",
-        "skipped the commands of fresher (`.fresher/`) because you were not asked",
+        ".fresher/config.sh -> .nightwright/config.toml: limits.max_iterations = 25",
+        "skipped the commands of fresher (`.fresher`) because you were not asked",
         "skipped `.ralph/AGENT.md`: `.nightwright/AGENTS.md` has another source",
         ".claude/principles.yaml -> .nightwright/principles.toml",
     ]);
@@ -352,18 +355,18 @@ fn files_of_other_tools_are_imported_and_stay_in_place() {
     .nightwright/hooks/iteration_finished.sample
     .nightwright/hooks/finished.sample
     .nightwright/hooks/blocked.sample
-    .nightwright/tasks/fresher-building/INSTRUCTIONS.md
-    .nightwright/tasks/fresher-building/task.toml
-    .nightwright/AGENTS.md
     .nightwright/tasks/mi-grate/INSTRUCTIONS.md
     .nightwright/tasks/mi-grate/task.toml
+    .nightwright/tasks/fresher-building/INSTRUCTIONS.md
+    .nightwright/AGENTS.md
+    .nightwright/tasks/fresher-building/task.toml
+    .nightwright/principles.toml
     .nightwright/tasks/ralph/INSTRUCTIONS.md
     .nightwright/tasks/ralph/TODO.md
     .nightwright/tasks/ralph/task.toml
     .nightwright/tasks/App/INSTRUCTIONS.md
     .nightwright/tasks/App/TODO.md
     .nightwright/tasks/App/task.toml
-    .nightwright/principles.toml
     .nightwright/config.toml
     ");
     assert_snapshot!(set(&env), @r#"
@@ -396,11 +399,10 @@ fn imported_files_are_named_and_not_imported_again() {
     let output = env.run(&["init", "--yes"]).exits(0);
     assert!(output.err.contains("the task `ralph` is there already"), "{}", output.err);
     assert!(!output.err.contains("nightwright run ralph"), "{}", output.err);
-    let mut after = tree(&env.project());
-    after.retain(|name| name != ".nightwright/config.toml.bak");
-    assert_eq!(after, before);
+    assert_eq!(tree(&env.project()), before);
     // A different task of the same name does not prevent the import.
     env.file(".nightwright/tasks/ralph/INSTRUCTIONS.md", "Something else.");
+    env.file(".nightwright/tasks/ralph/task.toml", "mode = \"loop\"\n");
     env.run(&["init", "--yes"]).exits(0).says(&["nightwright run ralph-2 "]);
 }
 
@@ -436,11 +438,11 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
     answers(
         &terminal,
         &[
-            ("Found fresher", "n"),
             ("Found claude-iterate", "n"),
+            ("Found fresher", "n"),
+            ("Found claude-loop", "n"),
             ("Found ralph", "y"),
             ("Found user stories", "no"),
-            ("Found principles", "n"),
             ("test  [cargo test]", "mkae-check"),
             ("`mkae-check` was not found in PATH. Enter the command again", "make check"),
             ("build [cargo build]", "n"),

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nightwright::store::journal::{
-    Journal, JournalError, JournalTail, JournalWriter, Lock, LockOwner, RunDir, create,
-    open_for_append, read, resume,
+    Journal, JournalError, JournalTail, JournalWriter, create, open_for_append, read, resume,
 };
+use nightwright::store::lock::{Lock, LockOwner};
+use nightwright::store::run_dir::RunDir;
 use nightwright_core::event::{self, Event, NoteEvent, Record};
 use nightwright_core::journal::{MAX_LINE_BYTES, encode};
 use nightwright_core::units::RunId;
@@ -312,8 +313,9 @@ fn a_reader_follows_a_growing_journal_line_by_line() {
     let JournalOnDisk { path, _folder } = on_disk(&records(1, 2));
     let mut tail = JournalTail::open(&path).unwrap();
     let mut poll = || -> Vec<_> {
-        let lines = tail.poll().unwrap();
-        lines.into_iter().map(|line| (line.seq, line.record)).collect()
+        let mut lines = Vec::new();
+        tail.poll_raw(|line, _| lines.push((line.seq, line.record))).unwrap();
+        lines
     };
     let expected = |from, to| (from..=to).zip(records(from, to)).collect::<Vec<_>>();
     assert_eq!(poll(), expected(1, 2));
@@ -348,9 +350,9 @@ fn a_reader_can_have_the_bytes_of_each_line_as_they_were_written() {
 fn a_reader_that_read_too_much_says_so() {
     let JournalOnDisk { path, _folder } = on_disk(&records(1, 2));
     let mut tail = JournalTail::open(&path).unwrap();
-    tail.poll().unwrap();
+    tail.poll_raw(|_, _| {}).unwrap();
     File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
-    assert!(matches!(tail.poll(), Err(JournalError::CutBack { .. })));
+    assert!(matches!(tail.poll_raw(|_, _| {}), Err(JournalError::CutBack { .. })));
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use nightwright::store::journal::{Lock, LockError, LockOwner};
-use nightwright::store::lock::peek;
+use nightwright::store::lock::{Lock, LockError, LockOwner, peek};
 use nightwright_core::units::RunId;
 
 #[test]

@@ -8,6 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
@@ -192,7 +193,7 @@ fn the_log_tells_a_run_section_by_section() {
         │ one
 
     [TIME] attempt 1: exited with 139, no result, 0 turns, about $0.01 (rehearsed), SPAN
-    [TIME] exited with 139, no result: trying again in SPAN
+    [TIME] exited with 139, no result: retrying in SPAN
 
     REHEARSAL OUTPUT (attempt 2):
     [TIME] rehearsal, version 2.1.325
@@ -234,7 +235,7 @@ fn the_log_tells_a_run_section_by_section() {
     [TIME] attempt 1: the request was rejected: API Error: 400 too odd, 1 turn, $0.00 (rehearsed), SPAN
 
     --------------------------------------------------------------------------------
-    STATUS: error
+    STATUS: failed
     Completed: DATE TIME UTC
     Work: no changes
     Cost: $0.00 (rehearsed) in SPAN
@@ -266,7 +267,7 @@ fn the_log_tells_a_run_section_by_section() {
 fn every_event_is_reported_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
     let paper = SharedBuffer::default();
     let written = paper.clone();
-    let out = LogOutput::new(Box::new(|why| panic!("{why}")));
+    let out = LogOutput::new(Arc::new(|why| panic!("{why}")));
     let out = out.to("the log", Path::new("log"), move || Ok(Box::new(written)));
     let mut log = LogReporter::new(out, Secrets::default(), None).in_zone(TimeZone::UTC);
     for (mut record, seq) in records().into_iter().zip(1..) {
@@ -292,7 +293,7 @@ fn every_event_is_reported_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
     for part in [
         "] ⚠️ usage limit: waiting until",
         "] the agent asks: Shall I also move the tests?",
-        "] the provider is overloaded: trying again in",
+        "] the provider is overloaded: retrying in",
         "rejected: `cargo test` failed",
         "● Look: red",
         "\nSTATUS: ",
@@ -306,7 +307,7 @@ fn every_event_is_reported_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
 fn an_event_between_a_call_and_its_result_is_shown_clearly_in_the_log() {
     let paper = SharedBuffer::default();
     let written = paper.clone();
-    let out = LogOutput::new(Box::new(|why| panic!("{why}")));
+    let out = LogOutput::new(Arc::new(|why| panic!("{why}")));
     let out = out.to("the log", Path::new("log"), move || Ok(Box::new(written)));
     let mut log = LogReporter::new(out, Secrets::default(), None).in_zone(TimeZone::UTC);
     let input = r#"{"command":"make"}"#;
@@ -340,7 +341,7 @@ fn the_log_of_a_task_has_its_instructions_and_what_remains() {
         "\nMove every handler.\nOne at a time.\n",
         "\nSTATUS INSTRUCTIONS\n",
         "\nKeep `.nightwright/tasks/migrate/.status.json` up to date",
-        "\nSTATUS: success\n",
+        "\nSTATUS: progress\n",
         "\nRemaining: 4 items (3 of 7 done)\n",
         "\nEND OF RUN\n",
     ] {
@@ -377,7 +378,7 @@ fn killed_in_the_middle_everything_up_to_the_last_iteration_is_there_and_a_later
     let mut child = in_the_second_iteration(&env);
     kill(&mut child);
     let log = the_log(&env);
-    assert!(log.contains("The first part.") && log.contains("\nSTATUS: success\n"), "{log}");
+    assert!(log.contains("The first part.") && log.contains("\nSTATUS: progress\n"), "{log}");
     let output = env.run(&["log", "-f"]).exits(0).says(&["crashed", "nightwright resume 2"]);
     assert_eq!(output.out, log);
 

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use nightwright::secrets;
-use nightwright::store::journal::RunDir;
-use nightwright::store::run_dir;
+use nightwright::store::run_dir::{self, RunDir};
 use nightwright_core::event::{Event, IterationEvent, Record, RunEvent};
 use nightwright_core::journal::encode;
 use serde_json::Value;
@@ -101,7 +100,7 @@ fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
     let page = report(&env, &[]);
     for part in [
         "# Do it all.\n\n**Rehearsal.** Task completed successfully after 2 iterations; \
-         verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the agent is a script, ",
+         verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the rehearsal agent replaces the real one, ",
         "| cost | rehearsal, nothing was spent ($0.76 according to its script) |\n",
         "| cost per accepted change | ",
         "**Iteration 1: rejected.** Claimed by the completion marker; ",
@@ -149,13 +148,13 @@ fn a_dash_is_standard_output_and_a_folder_that_is_not_there_is_a_slip() {
 }
 
 #[test]
-fn nothing_but_a_plain_file_is_written_over() {
+fn nothing_but_a_regular_file_is_written_over() {
     let env = over();
     env.file("mine.txt", "mine");
     fs::create_dir(env.project().join("folder")).unwrap();
     symlink(env.project().join("mine.txt"), env.project().join("link.html")).unwrap();
     for name in ["folder", "link.html", "/dev/null"] {
-        env.run(&["report", "-o", name]).exits(2).says(&[name, "is not a plain file"]);
+        env.run(&["report", "-o", name]).exits(2).says(&[name, "is not a regular file"]);
     }
     assert_eq!(fs::read_to_string(env.project().join("mine.txt")).unwrap(), "mine");
     env.run(&["report", "-o", "mine.txt"]).exits(0);
@@ -168,7 +167,7 @@ fn is_documented(help: &str, object: &Value) {
         let between = |c: char| !(c.is_alphanumeric() || c == '_');
         assert!(help.split(between).any(|word| word == name), "{name} is not in the help:\n{help}");
         // The event reference documents the members of these.
-        if !["limits", "totals", "tokens", "verdict", "changes"].contains(&name.as_str()) {
+        if !["limits", "totals", "tokens", "result", "changes"].contains(&name.as_str()) {
             value.as_array().into_iter().flatten().for_each(|item| is_documented(help, item));
             is_documented(help, value);
         }
@@ -179,9 +178,9 @@ fn is_documented(help: &str, object: &Value) {
 fn the_object_has_what_the_help_says_and_no_more() {
     let env = over();
     let page: Value = serde_json::from_str(&report(&env, &["--json"])).unwrap();
-    assert_eq!((&page["verdict"], &page["is_rehearsal"]), (&"rehearsed".into(), &true.into()));
+    assert_eq!((&page["status"], &page["is_rehearsal"]), (&"rehearsed".into(), &true.into()));
     assert_eq!(page["iterations"][0]["status"], "rejected");
-    assert_eq!(page["iterations"][0]["claims"][0]["checks"][0]["verdict"]["how"]["code"], 1);
+    assert_eq!(page["iterations"][0]["claims"][0]["checks"][0]["result"]["how"]["code"], 1);
     assert!(page["places"]["log"].as_str().unwrap().contains("/iterate-"), "{page}");
     // Create one of each kind of object.
     env.run(&["new", "a"]).exits(0);

@@ -131,7 +131,7 @@ fn a_plan_is_complete_when_it_is_promised_and_has_an_open_box_and_can_then_be_bu
         "#,
     )
     .exits(0)
-    .says(&["judged complete by a model (no checks configured) after 2 iterations"]);
+    .says(&["judged complete by a model (checks do not apply to a plan) after 2 iterations"]);
 
     let built = r#"
         [[attempt]]
@@ -197,14 +197,14 @@ fn the_status_of_an_earlier_run_does_not_count() {
     let status = env.project().join(".nightwright/tasks/port/.status.json");
     rehearse(&env, &["run", "port", "-m", "1"], WORK)
         .exits(0)
-        .says(&["Reached maximum iterations (1)", "was left by an earlier run"]);
+        .says(&["Reached maximum iterations (1)", "of an earlier run to `"]);
     assert!(status.exists(), "a rehearsal leaves the task as it is");
     fs::remove_dir_all(env.path("state")).unwrap();
 
     env.file("agent.sh", "cat >/dev/null; date >a; echo working\n");
     env.run(&["run", "port", "-m", "1", "--agent-command", "sh agent.sh"])
         .exits(0)
-        .says(&["Reached maximum iterations (1)", "was left by an earlier run"]);
+        .says(&["Reached maximum iterations (1)", "of an earlier run to `"]);
     assert!(!status.exists());
     let kept = env.runs()[0].join("status-before.json");
     assert_eq!(fs::read_to_string(kept).unwrap(), "{\"complete\": true}");
@@ -230,12 +230,12 @@ fn a_status_file_that_can_t_be_read_is_warned_of_and_stops_nothing() {
     env.file(".nightwright/tasks/port/.status.json", "{\"complete\": tr");
     rehearse(&env, &["run", "port", "-m", "1"], WORK)
         .exits(0)
-        .says(&["Reached maximum iterations (1)", "is invalid and ignored"]);
+        .says(&["Reached maximum iterations (1)", "ignoring `"]);
     let env = with_task("iterative");
     fs::create_dir(env.project().join(".nightwright/tasks/port/.status.json")).unwrap();
     rehearse(&env, &["run", "port", "-m", "1"], WORK)
         .exits(0)
-        .says(&["Reached maximum iterations (1)", "the status file is ignored"]);
+        .says(&["Reached maximum iterations (1)", "ignoring the status file"]);
 }
 
 #[test]

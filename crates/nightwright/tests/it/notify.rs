@@ -198,7 +198,7 @@ fn an_outcome_that_could_not_be_recorded_is_reported() {
     assert_eq!(outcome_kinds(&server.seen()), ["error"]);
     let last = server.seen().pop().unwrap().json();
     assert_eq!(last["event"], json!(null));
-    assert!(last["notice"]["text"].as_str().unwrap().starts_with("The journal could not be"));
+    assert!(last["notice"]["text"].as_str().unwrap().starts_with("Cannot write the journal"));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_failed_request_is_retried_with_the_same_key() {
         seen.iter().all(|sent| sent.header("idempotency-key") == seen[0].header("idempotency-key"))
     );
     assert!(seen.iter().all(|sent| sent.body == seen[0].body));
-    assert!(!output.err.contains("do not arrive"), "{}", output.err);
+    assert!(!output.err.contains("cannot deliver"), "{}", output.err);
 }
 
 #[test]
@@ -261,10 +261,10 @@ fn each_unreachable_server_costs_one_warning_and_never_the_run() {
     // Failures before the end are in the journal and on the screen. Later ones are printed at the
     // end.
     for (server, why) in [
-        (&never, " did not arrive before the end"),
-        (&drip, " did not arrive before the end"),
-        (&broken, " do not arrive: it answered 503 Service Unavailable: out of order"),
-        (&moved, " do not arrive: it answered 301 Moved Permanently, which leads to 127.0.0.1:"),
+        (&never, " before the run ended"),
+        (&drip, " before the run ended"),
+        (&broken, ": it answered 503 Service Unavailable: out of order"),
+        (&moved, ": it answered 301 Moved Permanently, which leads to 127.0.0.1:"),
     ] {
         let target = format!("to webhook at {}", server.url("").replace("http://", ""));
         assert_eq!(output.err.matches(&target).count(), 1, "{target}: {}", output.err);

@@ -71,8 +71,8 @@ fn the_file_says_what_low_and_high_weights_mean() {
     # 1-3: Let people and input in easily; verify only where harm is possible.
     # 8-10: Trust nothing unverified: input, identity, every call.
     trust_architecture = 5
-    # 1-3: Let algorithms choose what is shown and kept.
-    # 8-10: Leave it to human judgment what is shown and kept.
+    # 1-3: Let algorithms choose what to show and keep.
+    # 8-10: Let people decide what to show and keep.
     curation_model = 4
     "#);
 }
@@ -141,7 +141,7 @@ fn invalid_input_is_named_and_writes_nothing() {
             vec!["principles", "--from", "nothing.toml"],
             vec!["--from `nothing.toml` does not exist"],
         ),
-        (vec!["principles", "--from", "folder"], vec!["folder", "not a plain file"]),
+        (vec!["principles", "--from", "folder"], vec!["folder", "not a regular file"]),
         (vec!["principles", "--preset", "statup"], vec!["startup, enterprise, opensource, custom"]),
         (vec!["principles", "--preset", "startup", "--from", "bad.toml"], vec!["cannot be used"]),
         (vec!["run", "-p", "x", "-m", "1", "--dry-run", "--principles-file", "no"], vec!["`no`"]),
@@ -190,7 +190,7 @@ fn the_text_for_the_agent_can_be_shown_before_and_after_writing() {
     - urgency_tiers 3: Everything is urgent: take the shortest path to a usable result.
     - cost_efficiency 9: Use existing libraries and services before building anything.
 
-    In between (meaning of 1 - meaning of 10): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgment); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
+    In between (meaning of 1 - meaning of 10): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgement); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
 
     If two principles conflict, or a principle and the task:
 
@@ -210,7 +210,7 @@ fn every_prompt_of_a_run_begins_with_the_principles() {
     let text = Principles::of(Preset::Startup).text();
     assert!(env.run(&["prompt", "-p", "work"]).exits(0).out.starts_with(&text));
     run(&env, "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n", &["-m", "2"]).exits(0);
-    for name in ["001.md", "002.md"] {
+    for name in ["001-1.md", "002-1.md"] {
         let prompt = prompt(&env, name);
         assert!(prompt.starts_with(&format!("{text}\n# One iteration\n")), "{prompt}");
         assert!(!prompt.contains("## Principles to write down"));
@@ -366,7 +366,7 @@ fn a_verification_needs_no_principles() {
 #[test]
 fn init_imports_them() {
     let env = TestEnv::with_files(&[(FOREIGN, YAML)]);
-    env.run(&["init", "--yes"]).exits(0).says(&["Found principles (`.claude/principles.yaml`)"]);
+    env.run(&["init", "--yes"]).exits(0).says(&["Found claude-loop (`.claude/principles.yaml`)"]);
     assert_eq!(written(&env), imported());
 }
 
@@ -451,4 +451,22 @@ fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
         assert!(screen.contains("nothing was written"), "{screen}");
         assert!(!env.project().join(FILE).exists());
     }
+}
+
+#[test]
+fn the_decisions_that_the_agent_reports_are_kept_and_asked_for_on_request() {
+    let env = TestEnv::new();
+    let script = env.script(
+        "[[attempt]]\nend = { result = \"\"\"\n- **Decision**: keep `v1`\n- **Rationale**: stability\n\n\
+         <promise>COMPLETE</promise>\"\"\" }\n",
+    );
+    let words = ["run", "-p", "x y", "-m", "1", "--dry-run", "--rehearsal", &script];
+    env.run(&[&words[..], &["--log-decisions"]].concat()).exits(0);
+    let run = &env.runs()[0];
+    let line = fs::read_to_string(run.join("decisions.jsonl")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&line["by"], &line["iteration"]), (&"agent".into(), &1.into()));
+    assert_eq!((&line["decision"], &line["rationale"]), (&"keep `v1`".into(), &"stability".into()));
+    let prompt = fs::read_to_string(run.join("prompts/001-1.md")).unwrap();
+    assert!(prompt.contains("**Decision**: what you decided"), "{prompt}");
 }

@@ -20,6 +20,7 @@
 mod answers;
 mod doctor;
 mod failures;
+mod gains;
 mod gate;
 mod injections;
 mod limits;
@@ -47,8 +48,8 @@ use nightwright_core::event::{
     AttemptEvent, Event, IterationEvent, IterationFinished, Record, RunEvent, Totals,
 };
 use nightwright_core::outcome::Outcome;
+use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::outcome::AttemptOutcome;
-use nightwright_core::stream::report::AttemptReport;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -322,7 +323,7 @@ fn claim() -> ApiAnswer {
 }
 
 /// A scenario with these answers, in which the verifier accepts the claim.
-fn believed(answers: Vec<ApiAnswer>) -> Scenario {
+fn accepted(answers: Vec<ApiAnswer>) -> Scenario {
     Scenario::of(answers).with(VERIFIER, vec![verdict("yes", "it is there")])
 }
 

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use nightwright::config::{ColorChoice, OutputLevel};
 use nightwright::output::follow::{FollowTarget, FollowerFinish, FollowerHandle};
-use nightwright::output::{ColorChoice, OutputLevel, Style, reporter};
+use nightwright::output::{Style, reporter};
 use nightwright::store::journal;
 use nightwright_core::event::{AttemptEvent, Event, IterationEvent, Record, RunEvent};
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use nightwright_core::effect::Grace;
 use nightwright_core::event::CallPurpose;
 use nightwright_core::stream::dialect::InputShape;
+use nightwright_core::stream::news::{AgentNews, Answer, QuotaWindow};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
-use nightwright_core::stream::report::{AgentNews, Answer, QuotaWindow};
 use nightwright_core::units::Usd;
 
 use crate::stage::{AgentEnv, NIGHTWRIGHT, RunningAttempt, attempt, call, report};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nightwright::output::{ColorChoice, OutputCapabilities, OutputLevel, Speaker, Style, reporter};
+use nightwright::config::{ColorChoice, OutputLevel};
+use nightwright::output::{OutputCapabilities, Speaker, Style, reporter};
 use nightwright_core::event::{
     AttemptEvent, CallEvent, CallPurpose, CostSource, Event, GateEvent, IterationEvent,
     IterationFinished, IterationResult, NoteEvent, Progress, Record, WaitEvent, samples,
@@ -15,8 +16,8 @@ use nightwright_core::event::{
 use nightwright_core::input::Checklist;
 use nightwright_core::journal::{JournalLine, encode};
 use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPart, ToolStatus};
+use nightwright_core::stream::news::{Answer, AttemptReport, WatchdogFinding, WatchdogSignal};
 use nightwright_core::stream::outcome::AttemptOutcome;
-use nightwright_core::stream::report::{Answer, AttemptReport, WatchdogFinding, WatchdogSignal};
 use nightwright_core::units::{AttemptId, CallId, RunId, Usd};
 
 /// A buffer that the test can read while a reporter writes to it.
@@ -155,16 +156,16 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
       at most 50 iterations, $20.00, 8h 00m of work
     Run 20261115-233412-7f3a: migrate-api (loop)
       at most 50 iterations, $20.00, 8h 00m of work; so far 0 iterations, $0.00
-    Continuing where an earlier process left off
+    Resuming after a crash
     Running iteration 3...
     iteration 4: skipped by a hook
-      the provider is overloaded: trying again in 6m 25s
+      the provider is overloaded: retrying in 6m 25s
     ⚠️ usage limit: waiting until Mon 01:01 (1h 20m)
       continuing after a wait of 1h 20m
       status: 35/60 items (+5) - orders and invoices moved
-    ⚠️ blocked: a password for the staging database
+    ⚠️ blocked: a password for the staging database. Action: put it into `.env` as STAGING_PASSWORD. Resume: I run the migration
       the agent asks: Shall I also move the tests?
-      answered: No one is here to answer. Choose, note the choice, continue.
+      answered: You will not get an answer. Choose, note the choice, continue.
     ⚠️ denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       claimed complete: running the checks (`cargo test`)
       asking a model whether the work is complete
@@ -177,7 +178,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     Changed agent.allowed_tools: added Bash(npm install:*)
     ❌ Iteration 3 failed: the provider is overloaded
     Stopping before the next iteration, requested by `nightwright stop`
-    Not stopping: the request was withdrawn
+    Stop cancelled
     Paused: nothing new starts until `nightwright resume 20261115-233412-7f3a`
     Resumed
     ⚠️ the hook `iteration_finished` failed: exited with 127
@@ -192,7 +193,7 @@ fn progress_has_no_symbols_where_the_locale_has_none() {
         text.lines().filter(|line| line.contains("error:") || line.contains("warning:")).collect();
     assert_snapshot!(signed.join("\n"), @r#"
     warning: usage limit: waiting until Mon 01:01 (1h 20m)
-    warning: blocked: a password for the staging database
+    warning: blocked: a password for the staging database. Action: put it into `.env` as STAGING_PASSWORD. Resume: I run the migration
     warning: denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
     warning: rejected: `cargo test` failed (exit 101)
     error: Iteration 3 failed: the provider is overloaded
@@ -297,7 +298,7 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
         + z
         ❌ failed
         │ String to replace not found in file.
-        likely: the text was changed already, or its white space differs
+        likely: the text was changed already, or its whitespace differs
         tip: read the file again and take the text from there
       → Write: b.rs (0.1 KB, 2 lines)
       → mcp__demo__add: a, b
@@ -313,7 +314,7 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
       ← Agent: count the files (explorer)
         ok, 1 line
         │ Two files.
-      attempt 7: finished, 23 turns, $0.42, 6m 12s
+      attempt 1: finished, 23 turns, $0.42, 6m 12s
       claimed by the status file, the completion marker
       for the next iteration: `cargo test` failed (exit 101): test invoice::rounds
     "#);
@@ -355,6 +356,7 @@ fn an_iteration_is_reported_in_one_line_without_what_is_nought() {
     let stopped = |finished: &mut IterationFinished| {
         nothing(finished);
         finished.result = IterationResult::Interrupted;
+        (finished.progress, finished.end) = (Progress::Uncounted, None);
         finished.cost = Usd::ZERO;
     };
     assert_eq!(
@@ -363,7 +365,7 @@ fn an_iteration_is_reported_in_one_line_without_what_is_nought() {
             "iteration 3: 4 files, 2 commits, $0.43, 7m 10s · 35/60 (25 items remaining)",
             "iteration 3: 4 files, 2 commits, $0.43, 7m 10s · 4/5 (1 item remaining)",
             "iteration 3: no changes, $0.43, 7m 10s",
-            "iteration 3: interrupted, no changes, 7m 10s",
+            "iteration 3: interrupted, 7m 10s",
         ]
     );
 }
@@ -513,7 +515,7 @@ fn a_called_agent_is_shown_with_its_first_words() {
       the agent gives up: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent repeats itself: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent's tool calls fail: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      the agent's context runs full: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent compacts its context repeatedly: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       asking a model for advice
       advice: The path is wrong. 1. Look at it. 2. Mend it.
       asking a model to review the work

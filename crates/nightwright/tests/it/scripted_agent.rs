@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nightwright::agent::cancel::{Cancellation, Canceller};
-use nightwright::agent::{Agent, Attempt, LaunchRequest, NewsSender};
+use nightwright::agent::{Agent, AgentRequest, Attempt, NewsSender};
 use nightwright::process::GRACE;
 use nightwright_core::effect::Grace;
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason};
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
@@ -47,7 +47,7 @@ pub(crate) struct ScriptedLog {
 #[derive(Clone, Debug)]
 pub(crate) enum ScriptedEntry {
     /// A request to start an attempt or a call.
-    Started(Box<LaunchRequest>),
+    Started(Box<AgentRequest>),
     /// A further message during the attempt.
     Sent(String),
     /// The end of the messages.
@@ -63,7 +63,7 @@ impl ScriptedLog {
     }
 
     /// The launch requests so far, in order.
-    pub(crate) fn orders(&self) -> Vec<LaunchRequest> {
+    pub(crate) fn orders(&self) -> Vec<AgentRequest> {
         let started = |entry| match entry {
             ScriptedEntry::Started(request) => Some(*request),
             ScriptedEntry::Sent(_) | ScriptedEntry::InputClosed | ScriptedEntry::Cut(..) => None,
@@ -89,7 +89,7 @@ impl ScriptedAgent {
 }
 
 impl Agent for ScriptedAgent {
-    fn start(&mut self, request: LaunchRequest, news: NewsSender) -> Box<dyn Attempt> {
+    fn start(&mut self, request: AgentRequest, news: NewsSender) -> Box<dyn Attempt> {
         self.log.note(ScriptedEntry::Started(Box::new(request)));
         let script = self.scripts.pop_front().unwrap_or_else(|| {
             let why = "the script is at its end".to_owned();

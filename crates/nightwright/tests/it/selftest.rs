@@ -25,8 +25,8 @@ const ROWS: [&str; 13] = [
     "usage-limit",
     "crash",
     "garbage",
-    "lie",
-    "stubborn-lie",
+    "false-claim",
+    "repeated-false-claims",
     "orphans",
     "sigterm",
     "sigkill",
@@ -90,16 +90,16 @@ fn every_row_holds_or_says_why_it_was_not_tested_and_nothing_is_left() {
 #[test]
 fn a_row_can_be_played_alone_and_its_folder_kept() {
     let env = TestEnv::new();
-    let output = env.run(&["selftest", "--only", "lie", "--keep"]).exits(0);
+    let output = env.run(&["selftest", "--only", "false-claim", "--keep"]).exits(0);
     let shown: Vec<_> = output.out.lines().collect();
-    assert!(shown[0].starts_with("lie about completion"), "{}", output.out);
+    assert!(shown[0].starts_with("false claim of completion"), "{}", output.out);
     assert!(shown[0].contains("passed"), "{}", output.out);
     assert!(output.out.contains("\nContainment: guard"), "{}", output.out);
     assert_eq!(shown.last(), Some(&"1 of 1 passed"));
     let kept = folders(&env);
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert!(output.err.contains(&kept[0]), "{}", output.err);
-    let row = env.path("tmp").join(&kept[0]).join("lie");
+    let row = env.path("tmp").join(&kept[0]).join("false-claim");
     assert!(row.join("project/done").exists());
 }
 
@@ -111,13 +111,13 @@ fn a_temporary_folder_inside_a_repository_leaves_that_repository_alone() {
     git(&repository, &["init", "--quiet"]);
     fs::create_dir(repository.join(".nightwright")).unwrap();
     fs::create_dir(repository.join("tmp")).unwrap();
-    let only = ["selftest", "--keep", "--only", "lie", "--only", "sigkill"];
+    let only = ["selftest", "--keep", "--only", "false-claim", "--only", "sigkill"];
     let mut command = env.command(&only);
     command.env_remove("GIT_CEILING_DIRECTORIES").env("TMPDIR", repository.join("tmp"));
     let output = finish(command.spawn().unwrap()).exits(0);
     assert!(output.out.ends_with("2 of 2 passed\n"), "{}", output.out);
     let kept = fs::read_dir(repository.join("tmp")).unwrap().next().unwrap().unwrap().path();
-    for row in ["lie", "sigkill"] {
+    for row in ["false-claim", "sigkill"] {
         assert!(kept.join(row).join("project/done").exists(), "`{row}` worked elsewhere");
     }
     assert!(!repository.join("done").exists());
@@ -128,7 +128,7 @@ fn a_temporary_folder_inside_a_repository_leaves_that_repository_alone() {
 #[test]
 fn a_row_that_does_not_exist_is_refused_with_the_names_of_those_that_do() {
     let env = TestEnv::new();
-    let output = env.run(&["selftest", "--only", "lie", "--only", "flood"]).exits(2);
+    let output = env.run(&["selftest", "--only", "false-claim", "--only", "flood"]).exits(2);
     let output = output.says(&["error: --only `flood`: there is no such test"]).says(&ROWS);
     assert_eq!(output.out, "");
     assert_eq!(folders(&env), [""; 0]);
@@ -200,7 +200,7 @@ fn without_session_leaders_orphans_are_not_tested() {
     let only: Vec<&str> = rows.iter().flat_map(|row| ["--only", row]).collect();
     let mut command = env.command(&[&["selftest"], &only[..]].concat());
     let output = finish(command.env("PATH", env.path("few")).spawn().unwrap()).exits(0);
-    assert!(output.out.contains("there is no `setsid` here"), "{}", output.out);
+    assert!(output.out.contains("`setsid` is not installed"), "{}", output.out);
     let sum = "0 of 3 passed; not tested here: orphans, sigterm, sigkill\n";
     assert!(output.out.ends_with(sum), "{}", output.out);
     census(&env).nobody("the self-test is over");

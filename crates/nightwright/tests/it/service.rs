@@ -231,7 +231,7 @@ fn without_a_name_it_is_the_last_run_or_its_task() {
     // The service would do nothing for a run that has ended.
     for name in [None, Some(&*run)] {
         let install = ["service", "install"].into_iter().chain(name).collect::<Vec<_>>();
-        env.run(&install).exits(1).says(&["resumes only a run that was cut off"]);
+        env.run(&install).exits(1).says(&["cannot install a service for run"]);
     }
     let env = with_task();
     let child = at_work(&env);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nightwright::agent::environment::inherited;
 use nightwright::agent::process::{AgentSetup, ArgumentsFor, ProcessAgent};
-use nightwright::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
+use nightwright::agent::{Agent, AgentRequest, Attempt, NewsSender, NewsSource};
 use nightwright::process::Containment;
 use nightwright::rehearsal;
 use nightwright::store::temp_folder::TempFolder;
@@ -18,8 +18,8 @@ use nightwright_core::input::Input;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Completion;
-use nightwright_core::stream::dialect::{Dialect, InputShape, LaunchOptions, ToolAccess};
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
+use nightwright_core::stream::dialect::{AgentOptions, Dialect, InputShape, ToolAccess};
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::verdict;
 use nightwright_core::temp::Place;
 use nightwright_core::units::{AttemptId, CallId, Now, RunId};
@@ -79,8 +79,8 @@ impl AgentEnv {
         let mut arguments = vec!["rehearse".to_owned()];
         // Request verdicts in the format of the schema.
         let json_schema = Some(verdict::SCHEMA);
-        let ask = LaunchOptions { input: self.input, json_schema, ..LaunchOptions::default() };
-        arguments.extend(Dialect::Claude.arguments(&ask));
+        let options = AgentOptions { input: self.input, json_schema, ..AgentOptions::default() };
+        arguments.extend(Dialect::Claude.arguments(&options));
         self.agent(NIGHTWRIGHT, arguments.into_iter().map(OsString::from).collect())
     }
 
@@ -138,8 +138,8 @@ fn always(arguments: Vec<OsString>) -> ArgumentsFor {
 }
 
 /// The launch request for an attempt.
-pub(crate) fn attempt(number: u32) -> LaunchRequest {
-    LaunchRequest {
+pub(crate) fn attempt(number: u32) -> AgentRequest {
+    AgentRequest {
         tools: ToolAccess::Usual,
         shape: AnswerFormat::Words,
         source: NewsSource::Attempt(AttemptId(number)),
@@ -153,8 +153,8 @@ pub(crate) fn attempt(number: u32) -> LaunchRequest {
 }
 
 /// The launch request for a call.
-pub(crate) fn call(number: u32, purpose: CallPurpose) -> LaunchRequest {
-    LaunchRequest {
+pub(crate) fn call(number: u32, purpose: CallPurpose) -> AgentRequest {
+    AgentRequest {
         tools: ToolAccess::Usual,
         shape: AnswerFormat::Words,
         source: NewsSource::Call(CallId(number)),
@@ -172,7 +172,7 @@ pub(crate) struct RunningAttempt {
 }
 
 impl RunningAttempt {
-    pub(crate) fn start(agent: &mut dyn Agent, order: LaunchRequest) -> Self {
+    pub(crate) fn start(agent: &mut dyn Agent, order: AgentRequest) -> Self {
         let (sender, inputs) = mpsc::channel(8);
         let post = NewsSender::new(order.source, sender);
         Self { attempt: Some(agent.start(order, post)), inputs, troubles: Vec::new() }
@@ -194,7 +194,7 @@ impl RunningAttempt {
                 timeout(TEST_TIMEOUT, self.inputs.recv()).await.expect("no news for too long");
             match input? {
                 Input::Agent(_, news) | Input::Call(_, news) => return Some(news),
-                Input::Trouble { text } => self.troubles.push(text),
+                Input::Warning { text } => self.troubles.push(text),
                 other => panic!("an attempt never says {other:?}"),
             }
         }
@@ -232,7 +232,7 @@ impl RunningAttempt {
 }
 
 /// Plays one request until the agent exits.
-pub(crate) async fn report(agent: &mut dyn Agent, order: LaunchRequest) -> AttemptReport {
+pub(crate) async fn report(agent: &mut dyn Agent, order: AgentRequest) -> AttemptReport {
     RunningAttempt::start(agent, order).finish().await.1
 }
 

@@ -37,12 +37,12 @@ fn a_run_that_is_running_says_what_it_does_and_against_which_limits() {
     let (env, child) = started();
     let text = env.run(&["status"]).exits(0).out;
     for part in [
-        "state         running: the agent works, since ".to_owned(),
+        "state         running: the agent has been working since ".to_owned(),
         format!(" (pid {})\n", child.id()),
         "goal          Do it all.\n".to_owned(),
         "iteration     1 of at most 5\n".to_owned(),
         "cost          rehearsal, nothing was spent ($0.00 of $10.00".to_owned(),
-        "rehearsal     the agent is a script".to_owned(),
+        "rehearsal     the rehearsal agent replaces the real one".to_owned(),
         "next          follow its log: nightwright log -f ".to_owned(),
     ] {
         assert!(text.contains(&part), "{part} is not in:\n{text}");
@@ -73,11 +73,8 @@ fn a_run_that_was_killed_says_so_and_how_to_continue() {
     send(&child, Signal::KILL);
     child.wait().unwrap();
     let text = env.run(&["status"]).exits(0).out;
-    assert!(text.contains("state         its process is gone, and it has not ended"), "{text}");
-    assert!(
-        text.contains("next          its process is gone: continue: nightwright resume 2"),
-        "{text}"
-    );
+    assert!(text.contains("state         crashed"), "{text}");
+    assert!(text.contains("next          resume the crashed run: nightwright resume 2"), "{text}");
     let page = object(&env);
     assert_eq!((&page["state"], &page["pid"]), (&"crashed".into(), &Value::Null));
     assert_eq!(page["outcome"], Value::Null);
@@ -95,7 +92,10 @@ fn a_run_that_has_ended_says_how_and_every_member_is_documented() {
         ),
         "{text}"
     );
-    assert!(text.contains("last          iteration 1: done, 2 files, $0.26 (rehearsed)"), "{text}");
+    assert!(
+        text.contains("last          iteration 1: claim accepted, 2 files, $0.26 (rehearsed)"),
+        "{text}"
+    );
     let page = object(&env);
     assert_eq!((&page["state"], &page["outcome"]["name"]), (&"ended".into(), &"completed".into()));
     assert_eq!(page["outcome"]["proof"], "model");
@@ -284,6 +284,6 @@ fn a_verified_run_says_what_verified_it_and_a_paused_one_that_is_gone_is_not_at_
     send(&child, Signal::KILL);
     child.wait().unwrap();
     let text = env.run(&["status"]).exits(0).out;
-    assert!(text.contains("\npause         the run was paused when its process died\n"), "{text}");
+    assert!(text.contains("\npause         the run was paused when it crashed\n"), "{text}");
     assert!(!text.contains("the current step finishes"), "{text}");
 }

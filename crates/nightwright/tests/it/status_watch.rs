@@ -10,11 +10,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use nightwright::runtime::evidence_files::EvidenceFiles;
-use nightwright::runtime::status_watch::{StatusWatch, WatchMethod};
+use nightwright::runtime::status_watch::{StatusWatcher, WatchMethod};
 use nightwright_core::effect::Effect;
 use nightwright_core::event::{AgentFacts, Event, IterationEvent, RunStarted, StatusText};
 use nightwright_core::input::{Input, Prepared, StatusReport, WorkspaceMark};
 use nightwright_core::machine::Machine;
+use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{self, EvidenceKind, Settings};
 use nightwright_core::units::{Fingerprint, Now};
 use rustix::process::{Pid, Signal, kill_process};
@@ -57,7 +58,7 @@ fn status_file(project: &Path) -> PathBuf {
 }
 
 fn files(project: &Path) -> EvidenceFiles {
-    EvidenceFiles::new(project, &settings_files(), &[EvidenceKind::Status])
+    EvidenceFiles::new(project, &settings_files(), &[EvidenceKind::Status], Secrets::default())
 }
 
 /// A project whose status file has this content, if any.
@@ -75,7 +76,7 @@ impl WatchedStatus {
         let mut settings = Settings { files: settings_files(), ..Settings::default() };
         settings.status_watch.only_meaningful = how.only_meaningful;
         let machine = begun(settings, files(project.path()).status_alone());
-        let watch = StatusWatch::new(files(project.path()), how.debounce, how.means).unwrap();
+        let watch = StatusWatcher::new(files(project.path()), how.debounce, how.means).unwrap();
         let (sender, reports) = channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -343,9 +344,13 @@ fn a_link_out_of_the_project_is_not_followed() {
 #[test]
 fn without_a_status_file_nothing_is_watched() {
     let project = project(None);
-    let none =
-        EvidenceFiles::new(project.path(), &settings::Files::default(), &[EvidenceKind::Status]);
-    assert!(StatusWatch::new(none, DEBOUNCE, WatchMethod::Notify).is_none());
+    let none = EvidenceFiles::new(
+        project.path(),
+        &settings::Files::default(),
+        &[EvidenceKind::Status],
+        Secrets::default(),
+    );
+    assert!(StatusWatcher::new(none, DEBOUNCE, WatchMethod::Notify).is_none());
 }
 
 /// A task with instructions.

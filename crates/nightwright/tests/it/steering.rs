@@ -251,7 +251,7 @@ fn a_word_for_the_agent_is_recorded_at_every_phase_and_goes_into_an_open_session
         env.run(&["tell", &id, "mind the umlauts"]).exits(0);
         if phase.name == "attempt" {
             // A session is open and receives the message at once.
-            env.wait_for("nudge_sent");
+            env.wait_for("message_sent");
             go(&env);
             finish(child).exits(0);
             let asked = env.asked();
@@ -284,7 +284,7 @@ fn a_word_into_a_session_that_dies_reaches_the_next_prompt() {
     env.wait_for("agent_ready");
     let id = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     env.run(&["tell", &id, "mind the umlauts"]).exits(0);
-    env.wait_for("nudge_sent");
+    env.wait_for("message_sent");
     go(&env);
     env.wait_for("retry_scheduled");
     env.run(&["tell", &id, "--retry-now"]).exits(0);
@@ -423,7 +423,7 @@ fn a_run_that_was_started_to_outlive_its_terminal_does() {
 #[test]
 fn text_alone_goes_to_the_run_that_is_running() {
     let env = TestEnv::new();
-    env.run(&["tell", "use the old API"]).exits(1).says(&["no run is running in"]);
+    env.run(&["tell", "use the old API"]).exits(1).says(&["no active run in"]);
     let script = env.script(PATIENT);
     let run = ["run", "-p", "x", "-m", "9", "--no-delay", "--verify", "true", "--dry-run"];
     let child = env.start(&[&run[..], &["--rehearsal", &script]].concat());

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use insta::assert_snapshot;
-use nightwright::output::{ColorChoice, summary};
+use nightwright::config::ColorChoice;
+use nightwright::output::summary;
 use nightwright_core::event::{Event, GateEvent, GateResult, RunEvent};
 use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::run_view::RunView;
@@ -94,7 +95,7 @@ fn a_run_that_never_worked_has_no_cost_to_tell() {
     let summary = RunView::of(&records).summary(&run());
     let text = summary::render(&summary, &style(false, ColorChoice::Auto), None);
     assert_snapshot!(text, @r#"
-    error: The agent's account refused to work: not logged in
+    error: Authentication failed: not logged in
       0 iterations, 0 attempts, 37s at work
       next: run `claude` once by hand and log in, then continue: nightwright resume 20261115-233412-7f3a
     "#);

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use nightwright::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
-use nightwright::runtime::clock::Clock;
+use nightwright::agent::{Agent, AgentRequest, Attempt, NewsSender, NewsSource};
+use nightwright::clock::Clock;
 use nightwright::runtime::supervisor::{Effects, InputQueues, RunOutcome, Supervisor};
 use nightwright::store::journal::{self, JournalWriter};
 use nightwright_core::effect::AnswerFormat;
@@ -22,10 +22,11 @@ use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::State;
 use nightwright_core::outcome::Outcome;
 use nightwright_core::prompt;
+use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{Settings, VerdictMode};
 use nightwright_core::stream::dialect::ToolAccess;
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::AttemptOutcome;
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::units::{Fingerprint, RunId, Usd};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -92,7 +93,7 @@ impl Effects for ScriptedEffects {
             }
             Effect::StartAttempt(request) => {
                 let source = NewsSource::Attempt(request.attempt);
-                let order = LaunchRequest {
+                let order = AgentRequest {
                     tools: ToolAccess::Usual,
                     shape: AnswerFormat::Words,
                     source,
@@ -186,7 +187,18 @@ impl SupervisorEnv {
             Box::new(move |records: &[Record]| seen.borrow_mut().extend_from_slice(records));
         let queues = InputQueues::default();
         let operator = queues.operator();
-        (Supervisor::new(queues, machine(settings), writer, clock, play, watcher), operator)
+        (
+            Supervisor::new(
+                queues,
+                machine(settings),
+                writer,
+                clock,
+                play,
+                Secrets::default(),
+                watcher,
+            ),
+            operator,
+        )
     }
 
     async fn run(&self, settings: Settings, play: ScriptedEffects) -> RunOutcome {
@@ -306,10 +318,10 @@ async fn with_the_space_set_aside_the_reason_of_a_full_disk_is_recorded() {
 }
 
 /// An attempt that is ready after a second, and then ignores SIGTERM.
-fn ready_and_deaf() -> Vec<ScriptStep> {
+fn ready_and_ignoring_signals() -> Vec<ScriptStep> {
     vec![
         ScriptStep::After(Duration::from_secs(1)),
-        ScriptStep::News(AgentNews::Ready(nightwright_core::stream::report::Ready::default())),
+        ScriptStep::News(AgentNews::Ready(nightwright_core::stream::news::Ready::default())),
         ScriptStep::IgnoreTerm,
         ScriptStep::Hang,
     ]
@@ -318,7 +330,7 @@ fn ready_and_deaf() -> Vec<ScriptStep> {
 #[tokio::test(start_paused = true)]
 async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
     let stage = SupervisorEnv::new();
-    let script = ready_and_deaf();
+    let script = ready_and_ignoring_signals();
     let (play, log) = ScriptedEffects::new(vec![script], &[]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 3, Fault::Io);
@@ -335,7 +347,7 @@ async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_fro
     let mut settings = settings();
     // The deadline expires in the grace period of an attempt whose first news cannot be recorded.
     settings.deadlines.start = Duration::from_secs(3);
-    let script = ready_and_deaf();
+    let script = ready_and_ignoring_signals();
     let (play, _) = ScriptedEffects::new(vec![script], &[]);
     let (supervisor, _operator) = stage.supervisor(settings, play);
     stage.disk.fail(Operation::Append, 3, Fault::NoSpace);

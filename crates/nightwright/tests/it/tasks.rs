@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright::store::journal::{self, RunDir};
-use nightwright::store::run_dir;
+use nightwright::store::journal;
+use nightwright::store::run_dir::{self, RunDir};
 use nightwright_core::event::{Event, IterationEvent, Record, RunEvent, samples};
 use nightwright_core::outcome::Outcome;
 use nightwright_core::units::RunId;
@@ -143,7 +143,7 @@ fn a_wrong_name_is_a_clear_error_in_every_command() {
     for name in ["", "a/b", "../x", "-x", "ä b", "a.b", "/etc", long.as_str()] {
         for command in ["new", "show", "reset", "archive", "delete"] {
             let output = env.run(&["task", command, "--", name]).exits(2);
-            output.says(&["error: no task can be called", "a-z"]);
+            output.says(&["error: invalid task name", "a-z"]);
         }
         // Without the dashes, the name may count as an option, which must not panic.
         env.run(&["new", name]).exits(2).says(&["error: "]);

@@ -302,7 +302,11 @@ fn odd_things_in_a_repository_keep_no_command_from_working() {
     env.file(".nightwright/modes/broken/mode.toml", "description =\n")
         .file(".nightwright/tasks/broken/task.toml", "delay = \"soon\"\n");
     let goal = ["run", "-p", "x", "-m", "1"];
-    rehearse(&env, &goal).exits(2).says(&["hook folder", "not a plain file", "nightwright trust"]);
+    rehearse(&env, &goal).exits(2).says(&[
+        "hook folder",
+        "not a regular file",
+        "nightwright trust",
+    ]);
     rehearse(&env, &["run", "-p", "x", "-m", "1", "--ignore-untrusted"]).exits(0);
     let notes = env.run(&["trust", "--yes"]).exits(0).err;
     assert!(notes.contains("the mode `broken`") && notes.contains("the task `broken`"), "{notes}");

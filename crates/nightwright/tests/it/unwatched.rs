@@ -132,7 +132,7 @@ fn a_message_about_a_hook_that_is_never_read_does_not_block_the_end() {
     fs::write(&hook, text).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     usual_end(&scene, unread(&scene, "1", Pty::is_filled));
-    assert!(seen.exists(), "the hook was not waited for");
+    assert!(seen.exists(), "nightwright did not wait for the hook");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn events_that_cannot_be_written_cause_a_warning() {
         })
         .collect();
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
-    assert!(warning.starts_with("events are no longer printed: No space left"), "{warning}");
+    assert!(warning.starts_with("cannot print events: No space left"), "{warning}");
 }
 
 #[test]

@@ -94,11 +94,11 @@ fn an_answer_that_can_not_be_read_is_asked_for_once_more() {
     rehearse(&env, &format!("{unreadable}[[validate]]\nfail = []\n"), 0).says(&["cost $0.02"]);
     let asked = env.asked();
     assert_eq!(asked.len(), 2);
-    assert!(asked[1]["prompt"].as_str().unwrap().contains("could not be read"));
+    assert!(asked[1]["prompt"].as_str().unwrap().contains("cannot read an earlier answer"));
     fs::remove_file(env.project().join(REPORT)).unwrap();
 
     rehearse(&env, unreadable, 1)
-        .says(&["answered twice, and neither answer was a judgement; cost $0.02"]);
+        .says(&["answered twice, and neither answer was a valid result; cost $0.02"]);
     assert_eq!(env.read(REPORT), "");
     assert_eq!(fs::read_dir(env.path("tmp")).unwrap().count(), 0, "a rehearsal leaves nothing");
 }
@@ -109,7 +109,7 @@ fn validation_does_not_wait_for_a_limit() {
     rehearse(&env, "[[validate]]\nend = { limit = \"2h\" }\n", 1).says(&[
         "usage limit is reached until 20",
         " UTC",
-        "try again then",
+        "retry then",
     ]);
     rehearse(&env, "[[validate]]\nend = { auth = \"no such key\" }\n", 1)
         .says(&["login refused: ", "log in"]);

@@ -57,12 +57,10 @@ fn commands_alone_verify_a_task_and_no_agent_is_needed_for_it() {
     assert!(output.err.contains("verifying a"), "{}", output.err);
     assert!(!output.err.contains("claimed") && !output.err.contains("teration"), "{}", output.err);
     let report = report(&env);
-    assert!(report.starts_with("# a: verified\n"), "{report}");
+    assert!(report.starts_with("# Verification of a\n\n**Verified.**"), "{report}");
     let run = only_run(&env);
     let id = run.file_name().unwrap().to_str().unwrap();
-    for words in
-        ["- `echo fine` passed", "      fine", id, "No model was asked", "It cost nothing."]
-    {
+    for words in ["- check `echo fine`: passed", id, "| cost | $0.00"] {
         assert!(report.contains(words), "`{words}` is not in:\n{report}");
     }
     assert_eq!(run_outcome(&env.journal()), "completed");
@@ -76,7 +74,9 @@ fn a_check_that_fails_is_shown_reported_and_kept_whole() {
     assert!(output.out.contains("`a` is not complete"), "{}", output.out);
     assert!(output.out.contains("    the greeting is missing"), "{}", output.out);
     assert!(output.out.contains("failed (exit 3)"), "{}", output.out);
-    assert!(report(&env).starts_with("# a: not complete\n"));
+    let report = report(&env);
+    assert!(report.starts_with("# Verification of a\n\n**Not verified.**"), "{report}");
+    assert!(report.contains("\nthe greeting is missing\n"), "{report}");
     let run = only_run(&env);
     for name in ["000-1.log", "000-1-again.log"] {
         let log = run.join("checks").join(name);
@@ -99,7 +99,7 @@ fn very_much_output_is_cut_in_the_middle_and_the_cut_is_named() {
     let text = fs::read_to_string(only_run(&env).join("checks/000-1.log")).unwrap();
     assert!(text.len() < 5 << 20, "{}", text.len());
     assert!(text.starts_with("first\n") && text.ends_with("last\n"));
-    assert!(text.contains(" bytes left out ...]"));
+    assert!(text.contains(" bytes omitted ...]"));
 }
 
 #[test]
@@ -196,7 +196,9 @@ fn how_closely_it_looks_decides_about_tools_model_and_turns() {
 #[test]
 fn without_a_verifier_the_error_names_the_setting() {
     let env = without_model();
-    env.run(&["verify", "a"]).exits(2).says(&["nothing to verify with", "`verify.commands`"]);
+    env.run(&["verify", "a"])
+        .exits(2)
+        .says(&["cannot verify: no checks are configured", "`verify.commands`"]);
     assert!(env.runs().is_empty());
     env.run(&["verify", "b"]).exits(2).says(&["Task not found: b"]);
 }
@@ -297,10 +299,9 @@ fn hostile_words_are_no_markup_in_the_report() {
     let check = "true '![x](https://example.com/y.png)'";
     env.run(&["verify", "a", "--yes", "--verify", check]).exits(6);
     let report = report(&env);
-    let reason =
-        r"`![x](https://example.com/x.png)` &lt;b\>\[all\](javascript:x)&lt;/b\> \*is\* done";
+    let reason = "`![x](https://example.com/x.png) <b>[all](javascript:x)</b> *is* done`";
     assert!(report.contains(reason), "{report}");
-    assert!(report.contains(&format!("- `{check}` passed")), "{report}");
+    assert!(report.contains(&format!("- check `{check}`: passed")), "{report}");
 }
 
 #[test]
@@ -342,7 +343,7 @@ fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
     env.file(".nightwright/config.toml", "verify.model = \"off\"\n");
     run(&[]).says(&[
         "Task completed, not verified (no checks configured), after 1 iteration",
-        "not verified: no checks are configured and no model was asked",
+        "not verified: without checks, and no model was asked",
         "cost $0.01 (rehearsed: work $0.01 in 1 attempt)",
     ]);
 }

@@ -24,6 +24,8 @@ const ITERATIONS: u32 = 10;
 #[derive(Clone, Debug)]
 pub(super) struct Behaviour {
     pub(super) name: String,
+    /// The name of its file, without the extension.
+    pub(super) family: String,
     pub(super) mode: RunMode,
     pub(super) goal: String,
     /// Whether the project is a repository with everything committed.
@@ -186,7 +188,10 @@ pub(super) fn parse(text: &str, origin: &Path) -> Result<Vec<Behaviour>, String>
         .into_iter()
         .map(|raw| {
             let name = raw.name.clone();
-            raw.complete(&project).map_err(|what| named(format!("in `{name}`: {what}")))
+            let behaviour = raw.complete(&project);
+            let behaviour = behaviour.map_err(|what| named(format!("in `{name}`: {what}")))?;
+            let family = origin.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            Ok(Behaviour { family, ..behaviour })
         })
         .collect()
 }
@@ -289,6 +294,7 @@ impl Raw {
             checks: self.checks.unwrap_or(project.checks),
             scenes: Scenes { attempt: self.attempt, verify, review, advise, council },
             name: self.name,
+            family: String::new(),
             mode: self.mode,
             git: self.git,
             files,

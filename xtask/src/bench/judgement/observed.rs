@@ -61,7 +61,7 @@ impl Observed {
             }
             "warning" => self.warnings.push(text("text")),
             "feedback_added" => self.feedback.push(text("text")),
-            "nudge_sent" => self.nudges.push(text("text")),
+            "message_sent" => self.nudges.push(text("text")),
             "call_started" => *self.calls.entry(text("purpose")).or_default() += 1,
             "changes_inspected" => {
                 for finding in event["findings"].as_array().into_iter().flatten() {
@@ -70,7 +70,7 @@ impl Observed {
                 }
             }
             "run_finished" => {
-                self.outcome = text("reason");
+                self.outcome = text("outcome");
                 self.verified = matches!(event["proof"].as_str(), Some("checks" | "model"));
                 let iterations = event["totals"]["iterations"].as_u64();
                 let iterations = iterations.and_then(|number| u32::try_from(number).ok());
@@ -95,11 +95,11 @@ mod tests {
 {"event":"warning","text":"a check is flaky"}
 {"event":"changes_inspected","findings":[{"path":"tests/a.py","what":"deleted"}]}
 {"event":"feedback_added","source":"checks","text":"it is not complete"}
-{"event":"nudge_sent","text":"nobody is here"}
+{"event":"message_sent","text":"nobody is here"}
 {"event":"call_started","purpose":"advise"}
 {"event":"iteration_started","iteration":2}
 {"event":"call_started","purpose":"advise"}
-{"event":"run_finished","reason":"completed","proof":"checks","note":"a note","totals":{"iterations":2}}
+{"event":"run_finished","outcome":"completed","proof":"checks","note":"a note","totals":{"iterations":2}}
 "#;
 
     #[test]

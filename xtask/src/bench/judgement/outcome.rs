@@ -14,6 +14,7 @@ pub(super) enum ExpectedOutcome {
     MaxDuration,
     MaxTokens,
     Blocked,
+    Impossible,
     Unverified,
     Failed,
     ConsecutiveErrors,
@@ -36,6 +37,7 @@ impl ExpectedOutcome {
             Self::MaxDuration => "max_duration",
             Self::MaxTokens => "max_tokens",
             Self::Blocked => "blocked",
+            Self::Impossible => "impossible",
             Self::Unverified => "unverified",
             Self::Failed => "failed",
             Self::ConsecutiveErrors => "consecutive_errors",
@@ -59,7 +61,7 @@ impl ExpectedOutcome {
             | Self::LimitWaitTooLong => return 1,
             Self::MaxIterations | Self::MaxCost | Self::MaxDuration | Self::MaxTokens => 3,
             Self::Stagnated | Self::NoChanges => 4,
-            Self::Blocked => 5,
+            Self::Blocked | Self::Impossible => 5,
             Self::Unverified => 6,
             Self::Stopped => 7,
         };
@@ -118,7 +120,7 @@ mod tests {
             Some((outcome, usual.to_owned(), strict.to_owned()))
         });
         let rows: Vec<_> = rows.collect();
-        assert_eq!(rows.len(), 16);
+        assert_eq!(rows.len(), 17);
         for (outcome, usual, strict) in rows {
             let of = |strictness| outcome.exit_code(strictness).to_string();
             let ours = (of(Strictness::Usual), of(Strictness::RequireComplete));

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_loop_believes_the_marker_wherever_it_is() {
+    fn the_other_loop_accepts_the_marker_anywhere() {
         let late = "[ $NIGHTWRIGHT_ATTEMPT = 2 ] && echo 'not <promise>COMPLETE</promise> yet'";
         assert_eq!(ends(PlainLoop::Grep, late, AGENT_TIMEOUT), "completed 2");
         assert_eq!(

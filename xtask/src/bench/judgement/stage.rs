@@ -131,9 +131,9 @@ impl BehaviourEnv {
                     folders.push(path);
                     continue;
                 }
-                // `003.md`; the prompts of later attempts and of other calls have different names.
+                // `003-1.md`; the prompts of later attempts and of other calls have different names.
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                let number = name.strip_suffix(".md").and_then(|number| number.parse().ok());
+                let number = name.strip_suffix("-1.md").and_then(|number| number.parse().ok());
                 if folder.ends_with("prompts")
                     && let Some(number) = number
                     && let Ok(text) = fs::read_to_string(&path)

@@ -1,5 +1,6 @@
 //! The table of results, with a column for each program.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::score::Tally;
@@ -20,6 +21,18 @@ pub(super) fn render(columns: &[(&str, Tally)]) -> String {
     text.push_str(&row("---", columns.iter().map(|_| "---:")));
     for (name, figure) in rows {
         text.push_str(&row(name, columns.iter().map(|(_, tally)| figure(tally))));
+    }
+    text
+}
+
+/// The wasted iterations of each family, with the oracle's.
+pub(super) fn families(families: &BTreeMap<&str, Tally>) -> String {
+    let mut text =
+        String::from("\n| family | behaviours | oracle | wasted |\n| --- | ---: | ---: | ---: |\n");
+    for (name, tally) in families {
+        let Tally { behaviours, oracle, .. } = tally;
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "| {name} | {behaviours} | {oracle} | {} |", wasted(tally));
     }
     text
 }

@@ -43,6 +43,14 @@ pub(super) fn comments(text: &str) -> Vec<Comment<'_>> {
         .collect()
 }
 
+/// Returns the lines of a shell script that are comments, with their numbers. Other lines are empty.
+pub(super) fn shell_comments(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines()).map(|(line, text)| {
+        let comment = text.trim_start().strip_prefix('#').filter(|text| !text.starts_with('!'));
+        (line, comment.unwrap_or_default())
+    })
+}
+
 /// Splits a comment into its marker and its content; `None` for a literal.
 fn split_marker(text: &str) -> Option<(&str, &str)> {
     let length = if text.starts_with("//") {

@@ -17,7 +17,7 @@ const fn avoid(words: &'static str, instead: &'static str) -> Phrase {
 }
 
 /// All forms of a verb are listed, because matching knows no grammar.
-pub(super) const AVOIDED: [Phrase; 24] = [
+pub(super) const AVOIDED: [Phrase; 31] = [
     avoid("we|us|our|ours|ourselves", "name the program or the reader"),
     avoid("nobody|somebody|anybody", "name the person or the program"),
     avoid("whoever|whomever", "name the person or the program"),
@@ -42,10 +42,17 @@ pub(super) const AVOIDED: [Phrase; 24] = [
     avoid("vigil|vigils", "name the thing"),
     avoid("put|puts to the proof", "verify"),
     avoid("worked|work|works off", "implement"),
+    avoid("want of", "not enough, without"),
+    avoid("process is gone", "the run crashed, the process has exited"),
+    avoid("torn off", "incomplete"),
+    avoid("deaf", "ignores signals"),
+    avoid("believe|believes|believed", "accept"),
+    avoid("plain file|files", "regular file"),
+    avoid("todo|to-do list", "checklist"),
 ];
 
 /// Phrases that only messages and prompts avoid.
-pub(super) const AVOIDED_IN_MESSAGES: [Phrase; 10] = [
+pub(super) const AVOIDED_IN_MESSAGES: [Phrase; 24] = [
     avoid("has|have to be", "must be"),
     avoid("take|takes|took|taken|taking back", "revert, undo"),
     avoid("not believed", "not accepted"),
@@ -56,6 +63,20 @@ pub(super) const AVOIDED_IN_MESSAGES: [Phrase; 10] = [
     avoid("was|were|be|been ended", "killed, stopped"),
     avoid("in good time", "before: name the limit"),
     avoid("last words", "final message"),
+    avoid("is|are|was|were gone", "crashed, exited, does not exist"),
+    avoid("no money|time", "not enough budget, the limit is reached"),
+    avoid("is|are|was|were not waited", "is still running"),
+    avoid("someone|no one", "name the person or the agent"),
+    avoid("try|tries|trying|tried again", "retry"),
+    avoid("took|takes|take too long", "timed out"),
+    avoid("used up its", "reached its limit"),
+    avoid("left out here", "omitted"),
+    avoid("white space", "whitespace"),
+    avoid("comes twice", "duplicate entry"),
+    avoid("leads nowhere", "is a broken link"),
+    avoid("fall asleep", "sleep, suspend"),
+    avoid("the operator|supervisor", "you, nightwright"),
+    avoid("one sitting|session", "one iteration"),
 ];
 
 /// Words that begin a clause which stands for a thing.
@@ -93,6 +114,46 @@ pub(super) fn negated_nouns(sentence: &[Word]) -> impl Iterator<Item = usize> {
         found.then_some(index)
     };
     sentence.windows(3).enumerate().filter_map(negated)
+}
+
+/// Whether a comment begins with a clause instead of naming the thing. Questions may.
+pub(super) fn begins_with_clause(sentence: &[Word]) -> bool {
+    let is_question = sentence.last().is_some_and(|word| word.text.ends_with('?'));
+    let first = sentence.first().map(Word::normal).unwrap_or_default();
+    !is_question && ["what", "whatever", "who", "whoever", "whom", "of"].contains(&first.as_str())
+}
+
+/// Returns the indices of passive errors with a cause: "`x` cannot be read: permission denied".
+pub(super) fn passive_errors(sentence: &[Word]) -> impl Iterator<Item = usize> {
+    let passive = |(index, window): (usize, &[Word])| {
+        let is_passive = ["cannot", "could"].contains(&window[0].normal().as_str())
+            && window[..window.len() - 1].iter().all(Word::joins_next)
+            && window[window.len() - 2].normal() == "be"
+            && window[window.len() - 1].text.ends_with(':');
+        is_passive.then_some(index)
+    };
+    let short = sentence.windows(3).enumerate().filter_map(passive);
+    short.chain(sentence.windows(4).enumerate().filter_map(passive))
+}
+
+/// Returns the indices of amounts per unit with an article: "$0.25 an iteration". A placeholder is
+/// no word, so "{} an iteration, ..." begins with the article.
+pub(super) fn amounts_with_article(sentence: &[Word]) -> impl Iterator<Item = usize> {
+    const UNITS: [&str; 6] = ["iteration", "attempt", "call", "verdict", "run", "line"];
+    let has_unit = |window: &[Word]| {
+        ["a", "an"].contains(&window[0].text.as_str())
+            && UNITS.contains(&window[1].normal().as_str())
+    };
+    let is_amount =
+        |word: &Word| word.text.ends_with('}') || word.text.ends_with(|c: char| c.is_ascii_digit());
+    let amount = move |(index, window): (usize, &[Word])| {
+        let follows = match index.checked_sub(1) {
+            Some(before) => is_amount(&sentence[before]),
+            None => window[1].text.ends_with(','),
+        };
+        (follows && has_unit(window)).then_some(index)
+    };
+    sentence.windows(2).enumerate().filter_map(amount)
 }
 
 impl Phrase {
@@ -197,6 +258,42 @@ mod tests {
             ("the answer is no, and final", 0),
         ] {
             assert_eq!(negated_nouns(&sentence(text)).count(), count, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_comment_that_begins_with_a_clause_is_found() {
+        for text in ["What the agent says.", "Of each kind, the last run.", "Who asked for it"] {
+            assert!(begins_with_clause(&sentence(text)), "{text}");
+        }
+        for text in ["What is it?", "Where to find the file.", "The agent, of course."] {
+            assert!(!begins_with_clause(&sentence(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_passive_error_needs_a_cause() {
+        for (text, count) in [
+            ("`x` cannot be read: {error}", 1),
+            ("the journal could not be written: {why}", 1),
+            ("unknown: its journal cannot be read to its end", 0),
+            ("cannot read `x`: {error}", 0),
+        ] {
+            assert_eq!(passive_errors(&sentence(text)).count(), count, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_amount_needs_per() {
+        for (text, count) in [
+            ("6m 01 an iteration", 1),
+            ("{} an iteration, mean of the last five", 1),
+            ("$0.25 per verdict, an iteration", 0),
+            ("iteration {number} a line", 1),
+            ("2 attempts in a run", 0),
+            ("an iteration that fails is retried", 0),
+        ] {
+            assert_eq!(amounts_with_article(&sentence(text)).count(), count, "{text}");
         }
     }
 

@@ -47,6 +47,17 @@ fn everything_that_a_full_file_says_is_read() {
 }
 
 #[test]
+fn work_in_progress_is_known_by_many_words() {
+    for word in ["implementing", "in_progress", "In Progress", "running", "pending", "todo"] {
+        let text = format!(r#"{{"status": "{word}"}}"#);
+        assert!(!report(&text).complete, "{word}");
+        assert_eq!(warnings(&text), [""; 0], "{word}");
+        let both = format!(r#"{{"complete": true, "status": "{word}"}}"#);
+        assert!(!report(&both).complete, "{word}");
+    }
+}
+
+#[test]
 fn complete_is_what_complete_or_status_says() {
     for (text, complete) in [
         (r#"{"complete": true}"#, true),
@@ -199,6 +210,11 @@ fn blockers_are_read_from_whatever_they_are_written_as() {
         (r#""blockers": ["None", " n/a ", "", "No blockers."]"#, &[]),
         (r#""blockers": "a key""#, &["a key"][..]),
         (r#""blockers": {"text": "a key"}"#, &["a key"]),
+        (
+            r#""blockers": [{"description": "a key", "action": "send it", "resume": "I deploy"}]"#,
+            &["a key. Action: send it. Resume: I deploy"],
+        ),
+        (r#""blockers": ["a key\nAction: send it"]"#, &["a key. Action: send it"]),
         (r#""blockers": [{"description": "", "text": "a key"}]"#, &["a key"]),
         (r#""blockers": ["a key", " a key\n", "a host"]"#, &["a key", "a host"]),
         (r#""blockers": [3, null, ["x"], {"id": 1}, "a key"]"#, &["a key"]),
@@ -208,7 +224,7 @@ fn blockers_are_read_from_whatever_they_are_written_as() {
     ] {
         let text = format!(r#"{{"complete": false, {fields}}}"#);
         let found: Vec<_> =
-            report(&text).blockers.into_iter().map(|blocker| blocker.text).collect();
+            report(&text).blockers.into_iter().map(|blocker| blocker.sentence()).collect();
         assert_eq!(found, blockers, "{text}");
     }
     let many: Vec<_> = (0..100).map(|number| format!("\"key {number}\"")).collect();

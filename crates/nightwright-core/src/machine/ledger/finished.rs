@@ -2,15 +2,16 @@
 
 use super::{LastIteration, Phase, State};
 use crate::event::{GateResult, IterationFinished, IterationResult, Progress};
-use crate::settings::EvidenceKind;
+use crate::failing::Change;
+use crate::policy::gains::AfterIteration;
+use crate::prompt::EarlierIteration;
 use crate::stream::outcome::{AttemptOutcome, Consequence};
 
 impl State {
     pub(super) fn iteration_finished(&mut self, finished: &IterationFinished) {
         let gate = self.gate_mut().and_then(|gate| gate.result.clone());
-        if let Some(GateResult::Rejected { failure: Some(failure), .. }) = &gate {
-            *self.failures.entry(failure.clone()).or_default() += 1;
-        }
+        self.note_impossibility(finished);
+        let after = self.after_iteration(finished);
         // The verification of work that was complete before the run does not count as an iteration.
         if finished.iteration.0 > 0 {
             self.totals.iterations += 1;
@@ -31,7 +32,11 @@ impl State {
             IterationResult::Done => {
                 self.requeue_unacknowledged();
                 self.inbox.retain(|entry| entry.given_to != Some(finished.iteration));
+                if finished.iteration.0 > 0 {
+                    self.checks.count_iteration(finished.iteration, after);
+                }
                 self.count_streaks(finished, gate.as_ref());
+                self.note_denied();
             }
             IterationResult::Failed { too_long, .. } => {
                 self.streaks.errors += 1;
@@ -39,9 +44,45 @@ impl State {
             }
             IterationResult::Interrupted => {}
         }
+        self.recent.push_back(EarlierIteration::of(finished, gate.as_ref()));
+        if self.recent.len() > EarlierIteration::MAX {
+            self.recent.pop_front();
+        }
         let checks = checks.map(|(results, _)| results).unwrap_or_default();
         self.last = Some(LastIteration { finished: finished.clone(), gate, checks, failure });
         self.phase = Phase::Concluding;
+    }
+
+    /// How the iteration left the checks and the checklist, before it is counted.
+    pub(in crate::machine) fn after_iteration(
+        &self,
+        finished: &IterationFinished,
+    ) -> AfterIteration {
+        let end = finished.end.as_ref().map(|end| &end.fingerprint);
+        let last = self.checks.last.as_ref().map(|last| &last.fingerprint);
+        let open = finished.checklist.map(|checklist| checklist.open);
+        let is_fewer = open.zip(self.seen.fewest_open).is_some_and(|(now, fewest)| now < fewest);
+        AfterIteration {
+            change: self.current().and_then(|current| current.change),
+            is_known: last.is_some() && last == end,
+            fewer_open: is_fewer && finished.files_changed_outside_plan != Some(0),
+        }
+    }
+
+    /// Remembers the judged reports of impossibility, so that none is judged again.
+    fn note_impossibility(&mut self, finished: &IterationFinished) {
+        let gate = self.gate_mut().filter(|gate| gate.is_about_impossibility());
+        if gate.is_some_and(|gate| gate.result.is_some()) {
+            let reports = finished.blockers.iter().filter(|blocker| blocker.is_impossible());
+            self.judged_impossible.extend(reports.map(|report| report.key.clone()));
+        }
+    }
+
+    fn note_denied(&mut self) {
+        let denied = self.current().map(|current| current.denied.clone()).unwrap_or_default();
+        for command in denied {
+            *self.denied_in.entry(command).or_default() += 1;
+        }
     }
 
     /// Returns why an iteration with this result counts as failed. An iteration that a limit ended
@@ -61,13 +102,16 @@ impl State {
     }
 
     fn count_streaks(&mut self, finished: &IterationFinished, gate: Option<&GateResult>) {
+        let change = finished.checks.and_then(|checks| checks.change);
+        let gained = change == Some(Change::Better);
         let streaks = &mut self.streaks;
         streaks.errors = 0;
         streaks.signals = if finished.signal { streaks.signals + 1 } else { 0 };
-        let claimed = finished.claim != [EvidenceKind::NoProgress];
+        let claimed = finished.is_claimed();
         match gate {
             Some(GateResult::Rejected { .. }) if claimed => {
-                streaks.rejections += 1;
+                self.rejected_claims += 1;
+                streaks.rejections = if gained { 0 } else { streaks.rejections + 1 };
                 streaks.inconclusive = 0;
             }
             Some(GateResult::Inconclusive { .. }) if claimed => streaks.inconclusive += 1,
@@ -75,6 +119,7 @@ impl State {
                 GateResult::Rejected { .. }
                 | GateResult::Inconclusive { .. }
                 | GateResult::Passed { .. }
+                | GateResult::Impossible { .. }
                 | GateResult::Unaffordable { .. },
             ) => {
                 streaks.rejections = 0;
@@ -90,7 +135,7 @@ impl State {
         match finished.progress {
             Progress::Work => {
                 streaks.idle = 0;
-                streaks.excused = 0;
+                streaks.work_reported = 0;
                 streaks.blocked = 0;
                 self.problems.clear();
             }
@@ -99,7 +144,7 @@ impl State {
                 streaks.idle += 1;
                 streaks.blocked = 0;
             }
-            Progress::Excused => streaks.excused += 1,
+            Progress::WorkReported => streaks.work_reported += 1,
             Progress::Uncounted if reports => streaks.blocked += 1,
             Progress::Uncounted => {}
         }

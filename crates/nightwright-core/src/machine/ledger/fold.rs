@@ -1,11 +1,14 @@
-//! What each event changes. Every event is named here, and none falls under a wildcard: what is
+//! The change of each event. Every event is named here, and none falls under a wildcard: what is
 //! forgotten here is forgotten by a resumed run.
+
+use jiff::Timestamp;
 
 use super::{InboxEntry, OpenCall, Phase, Stage, State, Wait};
 use crate::event::{
     AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, OperatorEvent, Record,
-    RunEvent, StatusFacts, WaitEvent,
+    RunEvent, StatusFacts, VerdictKind, WaitEvent,
 };
+use crate::input::CheckPurpose;
 use crate::permissions::denial::DeniedCommand;
 use crate::prompt::Decision;
 
@@ -24,7 +27,7 @@ impl State {
             Event::Attempt(event) => self.fold_attempt(event),
             Event::Call(event) => self.fold_call(event),
             Event::Wait(event) => self.fold_wait(event),
-            Event::Gate(event) => self.fold_gate(event),
+            Event::Gate(event) => self.fold_gate(event, record.at),
             Event::Operator(event) => self.fold_operator(event),
             Event::Note(event) => self.fold_note(event),
         }
@@ -35,8 +38,8 @@ impl State {
             RunEvent::Started(started) => self.run_started(started),
             RunEvent::Continued { why } => self.run_continued(*why),
             RunEvent::Finished { outcome, totals, .. } => {
-                // Of a run whose journal failed, events may be missing before the last ones; what
-                // they cost is not forgotten.
+                // If the journal failed, events may be missing; the totals still include their
+                // cost.
                 self.totals = totals.clone();
                 self.phase = Phase::Ended(outcome.clone());
             }
@@ -62,8 +65,8 @@ impl State {
             AttemptEvent::Started { attempt, cap, .. } => self.attempt_started(*attempt, *cap),
             AttemptEvent::Finished { report, .. } => self.attempt_finished(report),
             AttemptEvent::WatchdogNoticed { notice: finding, .. } => self.watchdog_noticed(finding),
-            AttemptEvent::NudgeSent { answers, text, .. } => {
-                self.nudge_sent(answers.as_ref(), text);
+            AttemptEvent::MessageSent { answers, text, .. } => {
+                self.message_sent(answers.as_ref(), text);
             }
             AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
                 let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
@@ -104,21 +107,28 @@ impl State {
         }
     }
 
-    fn fold_gate(&mut self, event: &GateEvent) {
+    fn fold_gate(&mut self, event: &GateEvent, at: Timestamp) {
         match event {
             GateEvent::Started { claim, .. } => self.gate_started(claim),
             GateEvent::ChecksStarted { purpose, commands } => {
                 self.checks_started(*purpose, commands);
             }
-            GateEvent::ChecksFinished { purpose, results, fingerprint, outputs, .. } => {
+            GateEvent::ChecksFinished { purpose, reused_from, results, fingerprint, outputs } => {
                 self.outputs.extend(outputs.iter().cloned());
+                // The gate takes over results that are in the history already.
+                if *purpose != CheckPurpose::Gate || reused_from.is_none() {
+                    self.checks_measured(at, *purpose, results, fingerprint);
+                }
                 self.checks_finished(*purpose, results, fingerprint);
             }
             GateEvent::ChangesInspected { findings, .. } => {
                 self.at_gate(|gate| gate.findings = Some(findings.clone()));
             }
             GateEvent::VerdictGiven { verdict, .. } => {
-                self.at_gate(|gate| gate.verdict = Some(*verdict));
+                self.at_gate(|gate| {
+                    gate.verdict = Some(*verdict);
+                    gate.agreed += u32::from(*verdict == VerdictKind::Yes);
+                });
             }
             GateEvent::Finished { result } => {
                 self.at_gate(|gate| gate.result = Some(result.clone()));
@@ -169,7 +179,7 @@ impl State {
         }
     }
 
-    /// What follows a finished call shows that its answer was taken; a resumption takes it still.
+    /// An event after a finished call proves that its answer was used. A resumed run still uses it.
     fn conclude_by(&mut self, event: &Event) {
         // A status file changes at any time, and shows nothing of the kind.
         let resuming = matches!(

@@ -13,12 +13,15 @@ use crate::machine::ledger::{Stage, State};
 use crate::machine::story::{Story, reread};
 use crate::permissions::denial::Denial;
 use crate::policy::dice;
-use crate::settings::{Council, EvidenceKind, Settings, Tamper, VerdictMode, WatchdogResponse};
-use crate::stream::outcome::{AttemptOutcome, ProcessExit, Suspicion};
-use crate::stream::report::{
+use crate::settings::{
+    Council, Every, EvidenceKind, Settings, Tamper, VerdictMode, WatchdogResponse,
+};
+use crate::stream::news::{
     AgentNews, Answer, AttemptReport, Blocker, Pulse, TurnEnd, Verdict, WatchdogFinding,
     WatchdogSignal,
 };
+use crate::stream::outcome::{AttemptOutcome, ProcessExit, Suspicion};
+use crate::test_counts::TestCounts;
 use crate::units::{Fingerprint, Now, Tokens, Usd};
 
 /// How far a model call may exceed the cap: the agent checks its budget only after a call.
@@ -58,6 +61,7 @@ fn settings(dice: &mut Dice) -> Settings {
     settings.retry.max_retries = dice.of(&[0, 1, 5]);
     settings.retry.max_consecutive_errors = dice.of(&[1, 3]);
     settings.progress.threshold = dice.of(&[0, 1, 3]);
+    settings.progress.no_gain = dice.of(&[0, 2, 4]);
     settings.delay = dice.of(&[Duration::ZERO, Duration::from_secs(2)]);
     settings.completion.evidence = dice.of(&[
         vec![],
@@ -66,6 +70,7 @@ fn settings(dice: &mut Dice) -> Settings {
     ]);
     settings.verify.commands = dice.of(&[vec![], vec!["make test".to_owned()]]);
     settings.verify.baseline = dice.of(&[None, Some(Duration::from_mins(5))]);
+    settings.verify.every = dice.of(&[Every::Auto, Every::Always, Every::Claim]);
     settings.verify.model = dice.of(&[VerdictMode::Off, VerdictMode::Auto, VerdictMode::Always]);
     settings.verify.tamper = dice.of(&[Tamper::Off, Tamper::Warn, Tamper::Reject]);
     settings.extras.review = dice.of(&[None, Some(String::new())]);
@@ -265,7 +270,7 @@ impl RandomRun {
         let noticed = Some(finding.clone()).filter(|_| self.dice.one_in(2));
         let how = self.dice.of(&[TurnEnd::Well, TurnEnd::Queued, TurnEnd::Failed]);
         let news = self.dice.of(&[
-            AgentNews::Ready(crate::stream::report::Ready::default()),
+            AgentNews::Ready(crate::stream::news::Ready::default()),
             AgentNews::Pulse(pulse),
             AgentNews::Noticed(finding),
             AgentNews::TurnEnded { how, noticed },
@@ -317,10 +322,11 @@ impl RandomRun {
             report.text_evidence.conflict = Some(self.dice.of(&conflicts).to_owned());
         }
         if self.dice.one_in(6) {
-            report
-                .text_evidence
-                .blockers
-                .push(Blocker { key: "k".to_owned(), text: "a key".to_owned() });
+            report.text_evidence.blockers.push(Blocker::new("k", "a key"));
+        }
+        if self.dice.one_in(9) {
+            let text = format!("{} two tests", Blocker::IMPOSSIBLE);
+            report.text_evidence.blockers.push(Blocker::new("i", text));
         }
         report
     }
@@ -462,11 +468,13 @@ impl RandomRun {
             CheckVerdict::Flaky,
             CheckVerdict::Failed { how: ProcessExit::Code(1) },
         ]);
+        let failed = u32::try_from(self.dice.below(6)).expect("small");
+        let output = self.dice.of(&["boom", "bang", "sh: 1: jq: not found"]).to_owned();
         let result = CheckResult {
             command: "make test".to_owned(),
             verdict,
-            output: String::new(),
-            tests: None,
+            output,
+            tests: self.dice.of(&[None, Some(TestCounts { failed, total: 9 })]),
             log: None,
             duration: Duration::ZERO,
         };

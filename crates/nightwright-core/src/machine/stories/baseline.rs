@@ -70,7 +70,7 @@ fn a_check_that_was_cut_off_proves_no_more_than_one_that_passed() {
         given checks, baseline, model auto, evidence status
         > start
         > checks time-out
-          warning: `make test`: unknown whether it passes now (cut off after 1s)
+          warning: `make test` timed out after 1s before the first iteration
           warning: the checks have no usable result now
         > iteration A->B status:complete
         > checks pass
@@ -230,7 +230,7 @@ fn the_baseline_counts_as_work_and_leaves_time_for_it() {
           -> run checks within 45s
         > wait 45s
         > checks time-out
-          warning: `make test`: unknown whether it passes now
+          warning: `make test` timed out after 1s before the first iteration
           -> prepare
         > prepared A
           iteration_started

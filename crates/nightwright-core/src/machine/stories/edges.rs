@@ -80,7 +80,7 @@ fn a_finding_during_a_turn_is_recorded_once_and_answered_afterwards() {
         > agent ready
         > agent repeats itself
           watchdog_noticed Repetition
-          not nudge_sent
+          not message_sent
         > agent repeats itself
           nothing
         > agent finishes

@@ -154,7 +154,7 @@ fn in_the_wrap_up_an_agent_that_asks_has_to_finish_and_end() {
           iteration_started 2 wrap-up
         > agent ready
         > agent asks
-          nudge_sent: No one is here to answer. This is the last iteration … and end.
+          message_sent: You will not get an answer. This is the last iteration … and end.
         ",
     );
 }
@@ -168,7 +168,7 @@ fn in_a_run_that_works_item_by_item_an_agent_that_asks_is_kept_to_its_item() {
         > prepared A boxes 2/1
         > agent ready
         > agent asks
-          nudge_sent … finish only the one item of this iteration … and end
+          message_sent … finish only the one item of this iteration … and end
         ",
     );
 }
@@ -244,7 +244,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
           not feedback_added
         > surveyed A
           not call_started
-          feedback_added Watchdog: The last iteration gave up … No one will take this over.
+          feedback_added Watchdog: The last iteration gave up … You are the only agent on this task.
           iteration_finished 1 Idle
         ",
     );
@@ -271,7 +271,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
           call_started 1 review
         > crash
         > go on
-          warning: skipped the review: lost with an earlier nightwright process
+          warning: skipped the review: lost: nightwright crashed during the attempt
           -> survey
         > surveyed C
           not call_started
@@ -311,7 +311,7 @@ fn three_reviews_that_reach_their_own_limits_end_no_run() {
         > start
         > iteration A->B
         > call fails took_too_long
-          warning: the review did not finish: it took too long
+          warning: the review did not finish: it timed out
           not warning: the review failed
         > surveyed B
         > iteration B->C
@@ -336,7 +336,7 @@ fn an_agent_that_gives_up_over_its_full_context_learns_how_to_keep_it_small() {
         > agent fails context_full
           watchdog_noticed Compaction
           feedback_added Watchdog: The context filled up repeatedly … read less at a time
-          iteration_finished 1 failed: its context filled up repeatedly
+          iteration_finished 1 failed: its context overflowed repeatedly
         > timer
         > prepared A
           -> start attempt 2 with feedback
@@ -422,7 +422,7 @@ fn a_full_context_is_reported_also_if_it_was_answered_in_the_session_before() {
         > prepared A
         > agent ready
         > agent compacts
-          nudge_sent
+          message_sent
         > agent fails context_full
           watchdog_noticed Compaction
           feedback_added Watchdog: The context filled up repeatedly

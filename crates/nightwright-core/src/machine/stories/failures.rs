@@ -253,7 +253,7 @@ fn turn_limit_and_budget_are_limits_and_not_failures() {
 }
 
 #[test]
-fn success_without_any_sign_of_work_is_believed_only_on_disk() {
+fn success_without_any_sign_of_work_counts_only_on_disk() {
     story(
         "
         given checks
@@ -296,7 +296,7 @@ fn each_deadline_gives_the_attempt_up_and_is_tried_again() {
           -> cut attempt 1 Usual
         > agent exits
           attempt_finished 1 timed_out
-          retry_scheduled: was not ready in time
+          retry_scheduled: timed out before it was ready
         > timer
         > agent ready
         > deadline

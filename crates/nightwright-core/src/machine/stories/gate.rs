@@ -194,7 +194,7 @@ fn tampering_rejects_where_it_is_set_to_or_where_no_model_may_be_asked() {
             > iteration A->B promise
             > checks pass
             > inspected tests/a.rs
-              gate_finished rejected: signs of tampering
+              gate_finished rejected: findings of the tamper inspection
             "
         ));
     }
@@ -257,11 +257,11 @@ fn three_consecutive_rejections_end_as_unverified() {
         given checks
         > start
         > iteration A->B promise
-        > checks fail one
+        > checks fail boom
         > iteration B->C promise
-        > checks fail two
+        > checks fail boom
         > iteration C->D promise
-        > checks fail three
+        > checks fail boom
           run_finished unverified exit 0
         ",
     );

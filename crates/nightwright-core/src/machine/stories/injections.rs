@@ -14,8 +14,8 @@ use crate::input::Input;
 use crate::machine::story::Story;
 use crate::settings::{Completion, EvidenceKind, Settings};
 use crate::stream::dialect::Dialect;
+use crate::stream::news::{AgentNews, AttemptReport};
 use crate::stream::outcome::{AttemptOutcome, ProcessExit};
-use crate::stream::report::{AgentNews, AttemptReport};
 use crate::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use crate::units::AttemptId;
 

@@ -181,11 +181,11 @@ fn a_third_rejection_beats_limits() {
         given checks, max_iterations 3
         > start
         > iteration A->B promise
-        > checks fail one
+        > checks fail boom
         > iteration B->C promise
-        > checks fail two
+        > checks fail boom
         > iteration C->D promise
-        > checks fail three
+        > checks fail boom
           run_finished unverified
         ",
     );

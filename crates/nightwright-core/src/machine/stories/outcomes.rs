@@ -29,14 +29,15 @@ fn outcome_stories() -> Vec<(&'static str, String)> {
         ("checks_cannot_run", "given checks, baseline\n> start\n> checks missing"),
         ("hook_abort", "given hook started\n> start\n> hook aborts"),
         ("limit_wait_too_long", "> start\n> prepared A\n> agent fails usage_limited until=99h"),
+        ("impossible", "given model auto\n> start\n> iteration A->A impossible=it\n> call yes"),
         ("disk_full", "> start\n> prepared A disk 1/2"),
         ("journal_failed", "> start\n> journal fails\n> prepared A"),
         ("interrupted", "> start\n> prepared A\n> signal\n> agent exits"),
     ];
     let unverified = "given checks\n> start\n\
-        > iteration A->B promise\n> checks fail 1\n\
-        > iteration B->C promise\n> checks fail 2\n\
-        > iteration C->D promise\n> checks fail 3";
+        > iteration A->B promise\n> checks fail boom\n\
+        > iteration B->C promise\n> checks fail boom\n\
+        > iteration C->D promise\n> checks fail boom";
     stories.push(("unverified", unverified));
     stories.into_iter().map(|(name, text)| (name, text.to_owned())).collect()
 }
@@ -64,6 +65,7 @@ fn every_outcome_has_its_exit_code() {
         ("max_duration", 0, 3),
         ("max_tokens", 0, 3),
         ("blocked", 0, 5),
+        ("impossible", 0, 5),
         ("unverified", 0, 6),
         ("stopped", 0, 7),
         ("failed", 1, 1),

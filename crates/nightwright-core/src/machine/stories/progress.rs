@@ -88,17 +88,17 @@ fn a_threshold_of_one_ends_at_once_and_of_nought_never() {
 }
 
 #[test]
-fn worked_true_excuses_an_unchanged_tree_only_where_the_mode_says_so() {
+fn worked_true_prevents_idle_only_where_the_mode_says_so() {
     story(
         "
         given threshold 2, mode iterative
         > start
         > iteration A->A status:worked
-          iteration_finished 1 Excused
+          iteration_finished 1 WorkReported
         > iteration A->A status:worked
         > iteration A->A status:worked
         > iteration A->A status:worked
-          iteration_finished 4 Excused
+          iteration_finished 4 WorkReported
         > iteration A->A status:worked
           iteration_finished 5 Idle
         ",
@@ -160,7 +160,7 @@ fn failed_iterations_neither_count_as_idle_nor_reset_the_row() {
 }
 
 #[test]
-fn the_same_checks_failing_alike_on_the_same_tree_three_times_end_the_run() {
+fn the_same_checks_failing_alike_on_the_same_tree_end_the_run_claimed_or_not() {
     story(
         "
         given checks, threshold 9
@@ -171,8 +171,12 @@ fn the_same_checks_failing_alike_on_the_same_tree_three_times_end_the_run() {
         > iteration A->A promise
         > checks fail boom
         > iteration A->A
+        > call says: read the first error
         > iteration A->A promise
         > checks fail boom
+          gate_finished rejected
+          not run_finished
+        > iteration A->A
           run_finished stagnated exit 0
         ",
     );
@@ -365,4 +369,31 @@ fn a_refused_command_is_reported_once_per_run() {
         _ => false,
     };
     assert_eq!(run.journal.iter().filter(is_told).count(), 1);
+}
+
+#[test]
+fn a_command_that_is_refused_again_after_the_rules_changed_is_reported_again() {
+    let run = story(
+        "
+        given max_iterations 1
+        > start
+        > prepared A
+        > agent denied Bash mytool x
+          permission_denied mytool x (allow with --allowed-tools \"Bash(mytool x:*)\")
+        > agent finishes denied=Bash:mytool_x
+        > surveyed B
+          run_finished max_iterations
+        > go on with max_iterations 2, allowed_tools Bash(mytool x:*)
+          settings_changed agent.allowed_tools: added Bash(mytool x:*)
+        > prepared B
+        > agent denied Bash mytool x
+          permission_denied mytool x (allow with --allowed-tools \"Bash\"
+        > agent denied Bash mytool x
+        > agent finishes
+        ",
+    );
+    let denials = |record: &&Record| {
+        matches!(record.event, Event::Attempt(AttemptEvent::PermissionDenied { .. }))
+    };
+    assert_eq!(run.journal.iter().filter(denials).count(), 2);
 }

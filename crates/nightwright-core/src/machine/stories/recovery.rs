@@ -16,7 +16,7 @@ fn a_lost_attempt_is_charged_and_costs_one_retry() {
         > go on
           run_continued AfterCrash
           attempt_finished 1 lost $2.00 estimated
-          retry_scheduled: lost with an earlier nightwright process
+          retry_scheduled: lost: nightwright crashed during the attempt
         > timer
           attempt_started 2 cap $2.00
         > crash
@@ -85,7 +85,7 @@ fn an_iteration_with_a_finished_attempt_is_judged_from_there() {
 }
 
 #[test]
-fn a_half_done_gate_starts_from_its_beginning() {
+fn a_half_done_gate_starts_again_with_the_results_of_the_checks_on_the_same_tree() {
     story(
         "
         given checks, model always
@@ -98,6 +98,20 @@ fn a_half_done_gate_starts_from_its_beginning() {
           call_finished 1 verify lost
           -> survey
         > surveyed B
+          gate_started [Promise]
+          not -> run checks
+          call_started 2 verify
+        ",
+    );
+    story(
+        "
+        given checks, model always
+        > start
+        > iteration A->B promise
+        > checks pass
+        > crash
+        > go on
+        > surveyed C
           gate_started [Promise]
           -> run checks
         ",

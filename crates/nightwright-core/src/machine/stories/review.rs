@@ -46,11 +46,11 @@ fn a_review_that_reaches_its_own_limits_is_none_that_failed() {
         > start
         > iteration A->B
         > call fails attempt_budget
-          warning: the review did not finish: it used up its share
+          warning: the review did not finish: it reached its part of the remaining budget
         > surveyed B
         > iteration B->C
         > call fails turn_limit
-          warning: the review did not finish: it used up its turns
+          warning: the review did not finish: it reached its turn limit
         > surveyed C
           iteration_finished 2 Work
         ",
@@ -100,7 +100,7 @@ fn a_run_that_ends_by_failed_reviews_says_so() {
         ",
     );
     let sentence = run.outcome().sentence(3);
-    assert_eq!(sentence, "3 errors in a row; the last: the review failed: the model declined");
+    assert_eq!(sentence, "3 consecutive errors; last error: the review failed: the model declined");
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn after_an_error_no_message_is_sent_and_the_input_is_closed() {
         > agent ready
         > agent asks after an error
           watchdog_noticed Asking
-          not nudge_sent
+          not message_sent
           -> close input 1
         > agent fails overloaded
           retry_scheduled
@@ -27,7 +27,7 @@ fn a_pending_message_keeps_the_input_open_and_holds_back_answers() {
         > prepared A
         > agent ready
         > tell: use sqlite
-          nudge_sent: use sqlite
+          message_sent: use sqlite
         > agent asks before it reads on
           nothing
         > agent turn ends
@@ -44,7 +44,7 @@ fn an_operator_message_to_a_failing_session_reaches_the_next_attempt() {
         > prepared A
         > agent ready
         > tell: use sqlite
-          nudge_sent: use sqlite
+          message_sent: use sqlite
           -> nudge 1
           not feedback_added
         > agent fails crashed
@@ -179,7 +179,7 @@ fn an_answer_that_the_agent_never_received_does_not_count() {
         > prepared A
         > agent ready
         > agent asks
-          nudge_sent
+          message_sent
         > agent finishes heard=0
         > surveyed A
           call_started 1 advise
@@ -242,7 +242,7 @@ fn a_word_for_an_agent_without_a_session_goes_into_the_inbox() {
         > prepared A
         > tell: use sqlite
           feedback_added Human: use sqlite
-          not nudge_sent
+          not message_sent
         ",
     );
     story(
@@ -253,7 +253,7 @@ fn a_word_for_an_agent_without_a_session_goes_into_the_inbox() {
         > agent ready
         > tell: use sqlite
           feedback_added Human: use sqlite
-          not nudge_sent
+          not message_sent
         ",
     );
 }

@@ -68,7 +68,7 @@ fn a_model_that_there_is_not_is_asked_for_once_and_then_the_agents_own() {
         > iteration A->B promise
           -> start call 1, nonesuch, no tools
         > call fails model_not_found
-          warning: no such model: so it said; the agent's own model is asked instead (`verify.model_name`)
+          warning: no such model: so it said; using the agent's own model instead (`verify.model_name`)
           -> start call 2, its own model, no tools
         > call unclear
           -> start call 3, its own model, no tools
@@ -253,7 +253,7 @@ fn unearned_ticks_reject_where_findings_do() {
         > surveyed B boxes 0/1
         > checks pass
         > inspected clean
-          gate_finished rejected: signs of tampering: the list: a box was checked in iteration 1
+          gate_finished rejected: findings of the tamper inspection: the list: a box was checked in iteration 1
         ",
     );
 }

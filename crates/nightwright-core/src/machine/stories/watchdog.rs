@@ -12,7 +12,7 @@ fn a_question_at_the_end_of_a_turn_is_answered_in_the_same_session() {
         > agent ready
         > agent asks
           watchdog_noticed Asking
-          nudge_sent: No one is here to answer.
+          message_sent: You will not get an answer.
           -> nudge 1
         > agent turn ends
           -> close input 1
@@ -29,11 +29,11 @@ fn the_same_thing_is_not_answered_twice_within_a_minute() {
         > prepared A
         > agent ready
         > agent asks
-          nudge_sent
+          message_sent
         > wait 59s
         > agent asks
           watchdog_noticed Asking
-          not nudge_sent
+          not message_sent
           -> close input 1
         > agent finishes
         > surveyed A
@@ -53,16 +53,16 @@ fn at_most_three_answers_go_into_one_attempt() {
         > prepared A
         > agent ready
         > agent asks
-          nudge_sent
+          message_sent
         > wait 60s
         > agent asks
-          nudge_sent
+          message_sent
         > wait 60s
         > agent asks
-          nudge_sent
+          message_sent
         > wait 60s
         > agent asks
-          not nudge_sent
+          not message_sent
           -> close input 1
         ",
     );
@@ -78,7 +78,7 @@ fn without_live_answers_the_input_is_closed_at_once() {
         > agent ready
         > agent asks
           watchdog_noticed Asking
-          not nudge_sent
+          not message_sent
           -> close input 1
         ",
     );
@@ -93,7 +93,7 @@ fn a_word_of_the_operator_goes_into_an_open_session() {
         > prepared A
         > agent ready
         > tell: use sqlite
-          nudge_sent: use sqlite
+          message_sent: use sqlite
           -> nudge 1
           not feedback_added
         ",
@@ -162,7 +162,7 @@ fn a_question_is_answered_by_the_principles_where_there_are_any() {
         > prepared A
         > agent ready
         > agent asks
-          nudge_sent: No one is here to answer. Choose by the principles
+          message_sent: You will not get an answer. Choose by the principles
         ",
     );
     story(
@@ -172,8 +172,8 @@ fn a_question_is_answered_by_the_principles_where_there_are_any() {
         > prepared A
         > agent ready
         > agent asks
-          not nudge_sent … principles
-          nudge_sent … say so in the usual way
+          not message_sent … principles
+          message_sent … say so in the usual way
         ",
     );
 }
@@ -188,7 +188,7 @@ fn an_agent_that_repeats_itself_receives_a_message_in_the_middle_of_its_turn() {
         > agent ready
         > agent repeats itself
           watchdog_noticed Repetition
-          nudge_sent: Repeating the same tool call
+          message_sent: Repeating the same tool call
           -> nudge 1
           not -> close input
         > agent finishes
@@ -208,7 +208,7 @@ fn a_word_into_a_running_turn_keeps_the_session_open_until_it_is_taken_up() {
         > prepared A
         > agent ready
         > agent repeats itself
-          nudge_sent
+          message_sent
         > agent turn ends before it reads on
           nothing
         > agent turn ends
@@ -230,7 +230,7 @@ fn a_word_into_a_running_turn_that_never_got_there_reaches_the_next_iteration() 
         > prepared A
         > agent ready
         > agent repeats itself
-          nudge_sent
+          message_sent
         > agent finishes heard=0
         > surveyed B
           feedback_added Watchdog: The last iteration repeated the same tool call
@@ -247,14 +247,14 @@ fn answers_to_rhythm_and_to_words_share_the_three_of_an_attempt() {
         > prepared A
         > agent ready
         > agent repeats itself
-          nudge_sent
+          message_sent
         > agent stumbles
-          nudge_sent
+          message_sent
         > agent asks
-          nudge_sent
+          message_sent
         > wait 2m
         > agent asks
-          not nudge_sent
+          not message_sent
           -> close input 1
         ",
     );
@@ -270,7 +270,7 @@ fn the_rhythm_of_an_iteration_that_did_work_is_answered_in_the_next_prompt() {
         > agent ready
         > agent stumbles
           watchdog_noticed ToolErrors
-          not nudge_sent
+          not message_sent
         > agent finishes
         > surveyed B
           not call_started
@@ -310,7 +310,7 @@ fn an_advisor_that_fails_or_says_nothing_leaves_the_usual_answer() {
               call_started 1 advise
             > {end}
               not call_started
-              feedback_added Watchdog: … No one will take this over.
+              feedback_added Watchdog: … You are the only agent on this task.
               not feedback_added Watchdog: … Advice from
               iteration_finished 1 Idle
             "
@@ -368,10 +368,10 @@ fn after_a_stop_no_answer_is_sent_and_no_advice_requested() {
         > stop
         > agent repeats itself
           watchdog_noticed Repetition
-          not nudge_sent
+          not message_sent
         > agent asks
           watchdog_noticed Asking
-          not nudge_sent
+          not message_sent
           -> close input 1
         > agent finishes
         > surveyed A
@@ -466,7 +466,7 @@ fn without_a_watchdog_what_is_noticed_is_only_noted() {
         > prepared A
         > agent repeats itself
           watchdog_noticed Repetition
-          not nudge_sent
+          not message_sent
         > agent finishes gives-up
         > surveyed A
           not call_started

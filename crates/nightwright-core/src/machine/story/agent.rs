@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 
 use crate::permissions::denial::Denial;
-use crate::stream::outcome::{AttemptOutcome, Deadline, ProcessExit, Suspicion};
-use crate::stream::report::{
+use crate::stream::news::{
     AttemptReport, Blocker, Pulse, Ready, RunningTool, TextEvidence, WatchdogFinding,
     WatchdogSignal,
 };
+use crate::stream::outcome::{AttemptOutcome, Deadline, ProcessExit, Suspicion};
 use crate::units::{Now, Tokens, Usd};
 
 use super::given::duration;
@@ -110,6 +110,10 @@ fn says(evidence: &mut TextEvidence, key: &str, value: &str) -> bool {
             evidence.conflict = Some("speed against safety".to_owned());
         }
         "blocker" => evidence.blockers.push(blocker(value)),
+        "impossible" => {
+            let text = format!("{} {}", Blocker::IMPOSSIBLE, value.replace('-', " "));
+            evidence.blockers.push(Blocker::new(value, text));
+        }
         "gives-up" => {
             evidence.findings.push(notice(WatchdogSignal::GivingUp, "item seven"));
         }
@@ -155,7 +159,7 @@ fn outcome_of(name: &str, until: Option<Timestamp>) -> AttemptOutcome {
 }
 
 pub(super) fn blocker(key: &str) -> Blocker {
-    Blocker { key: key.to_owned(), text: format!("the {key}") }
+    Blocker::new(key, format!("the {key}"))
 }
 
 pub(super) fn notice(signal: WatchdogSignal, text: &str) -> WatchdogFinding {

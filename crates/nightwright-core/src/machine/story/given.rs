@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::event::{Event, NoteEvent, samples};
 use crate::principles::Principles;
 use crate::settings::{
-    Council, Depth, EvidenceKind, Excuse, Scope, Settings, Stagnation, Tamper, VerdictMode,
-    WatchdogResponse,
+    Council, Depth, Every, EvidenceKind, IdleUnless, Scope, Settings, Stagnation, Tamper,
+    VerdictMode, WatchdogResponse,
 };
 use crate::units::Usd;
 
@@ -15,6 +15,7 @@ pub(super) fn apply(settings: &mut Settings, setting: &str) {
     let words: Vec<&str> = setting.split_whitespace().collect();
     let limits = &mut settings.limits;
     match words.as_slice() {
+        ["allowed_tools", rule @ ..] => settings.agent.allowed_tools = vec![rule.join(" ")],
         ["max_iterations", n] => limits.max_iterations = Some(n.parse().expect("a number")),
         ["max_cost", usd] => limits.max_cost = Usd::from_dollars(usd.parse().expect("dollars")),
         ["max_tokens", n] => limits.max_tokens = Some(n.parse().expect("a number")),
@@ -29,10 +30,14 @@ pub(super) fn apply(settings: &mut Settings, setting: &str) {
         ["notes", file] => settings.notes_file = Some((*file).to_owned()),
         ["threshold", n] => settings.progress.threshold = n.parse().expect("a number"),
         ["mode", "build"] => settings.progress.outcome = Stagnation::NoChanges,
-        ["mode", "iterative"] => settings.progress.excuse = Excuse::Worked,
+        ["mode", "iterative"] => settings.progress.idle_unless = IdleUnless::Worked,
         ["delay", time] => settings.delay = duration(time),
         ["checks"] => settings.verify.commands = vec!["make test".to_owned()],
         ["check", command @ ..] => settings.verify.commands.push(command.join(" ")),
+        ["every", "auto"] => settings.verify.every = Every::Auto,
+        ["every", "claim"] => settings.verify.every = Every::Claim,
+        ["every", "always"] => settings.verify.every = Every::Always,
+        ["no_gain", n] => settings.progress.no_gain = n.parse().expect("a number"),
         ["baseline"] => settings.verify.baseline = Some(Duration::from_mins(5)),
         ["model", "auto"] => settings.verify.model = VerdictMode::Auto,
         ["model", "always"] => settings.verify.model = VerdictMode::Always,

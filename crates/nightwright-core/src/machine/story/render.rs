@@ -8,6 +8,7 @@ use crate::event::{
 use crate::input::{CheckPurpose, TimerKey};
 use crate::outcome::Strictness;
 use crate::permissions::denial;
+use crate::phrases;
 use crate::stream::dialect::ToolAccess;
 use crate::units::{Usd, human};
 
@@ -54,7 +55,17 @@ fn iteration_words(event: &IterationEvent) -> String {
         IterationEvent::Finished(finished) => {
             let iteration = finished.iteration;
             match &finished.result {
-                IterationResult::Done => format!(" {iteration} {:?}", finished.progress),
+                IterationResult::Done => {
+                    let checks = finished.checks.map(|checks| {
+                        let change = checks.change.map(|change| format!(", {change:?}"));
+                        format!(
+                            ": {}{}",
+                            phrases::failing(checks.failing),
+                            change.unwrap_or_default()
+                        )
+                    });
+                    format!(" {iteration} {:?}{}", finished.progress, checks.unwrap_or_default())
+                }
                 IterationResult::Failed { why, .. } => format!(" {iteration} failed: {why}"),
                 IterationResult::Interrupted => format!(" {iteration} interrupted"),
             }
@@ -73,7 +84,7 @@ fn attempt_words(event: &AttemptEvent) -> Option<String> {
             format!(" {attempt} {} {cost}{}", report.outcome.name(), mark(*figure))
         }
         AttemptEvent::WatchdogNoticed { notice: finding, .. } => format!(" {:?}", finding.signal),
-        AttemptEvent::NudgeSent { text, .. } => format!(": {text}"),
+        AttemptEvent::MessageSent { text, .. } => format!(": {text}"),
         AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
             format!(" {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
         }
@@ -109,6 +120,9 @@ fn gate_words(event: &GateEvent) -> Option<String> {
         GateEvent::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
             format!(" {}", commands.join(", "))
         }
+        GateEvent::ChecksStarted { purpose: CheckPurpose::Progress, commands } => {
+            format!(" after the iteration: {}", commands.join(", "))
+        }
         GateEvent::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
             format!(" for the baseline: {}", commands.join(", "))
         }
@@ -116,6 +130,7 @@ fn gate_words(event: &GateEvent) -> Option<String> {
         GateEvent::Finished { result } => match result {
             GateResult::Passed { proof } => format!(" passed by {}", proof.name()),
             GateResult::Rejected { why, .. } => format!(" rejected: {why}"),
+            GateResult::Impossible { why } => format!(" impossible: {why}"),
             GateResult::Inconclusive { why } => format!(" inconclusive: {why}"),
             GateResult::Unaffordable { .. } => " unaffordable".to_owned(),
         },
@@ -134,7 +149,7 @@ fn operator_words(event: &OperatorEvent) -> Option<String> {
 fn note_words(event: &NoteEvent) -> Option<String> {
     match event {
         NoteEvent::BlockerReported { blocker } => {
-            Some(format!(" {}: {}", blocker.key, blocker.text))
+            Some(format!(" {}: {}", blocker.key, blocker.sentence()))
         }
         NoteEvent::FeedbackAdded { source, text } => Some(format!(" {source:?}: {text}")),
         NoteEvent::HookFailed { hook, .. } => Some(format!(" {hook}")),
@@ -170,6 +185,10 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
                 (briefing.shorten, " shortened"),
                 (!briefing.feedback.is_empty(), " with feedback"),
                 (!briefing.decisions.is_empty(), " with decisions"),
+                (
+                    briefing.checks.as_ref().is_some_and(|news| !news.failed.is_empty()),
+                    " with failures",
+                ),
             ] {
                 if holds {
                     line.push_str(word);
@@ -190,7 +209,7 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
         Effect::CancelChecks { grace, .. } => format!("-> cut checks {grace:?}"),
         Effect::InspectChanges { .. } => "-> inspect changes".to_owned(),
         Effect::StartCall(request) => {
-            let found = request.question.contains("Signs of tampering");
+            let found = request.question.contains("Findings of the tamper inspection");
             let found = if found { " with findings" } else { "" };
             let model = request.model.as_deref().unwrap_or("its own model");
             let tools = match request.tools {

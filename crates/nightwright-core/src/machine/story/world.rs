@@ -17,10 +17,11 @@ use crate::input::{
 };
 use crate::machine::Machine;
 use crate::settings::{ChangeSource, SettingChange};
-use crate::stream::outcome::{AttemptOutcome, CancelReason, ProcessExit};
-use crate::stream::report::{
+use crate::stream::news::{
     AgentNews, Answer, AttemptReport, QuotaNews, QuotaWindow, TurnEnd, Verdict, WatchdogSignal,
 };
+use crate::stream::outcome::{AttemptOutcome, CancelReason, ProcessExit};
+use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket};
 
 /// The requests that the world has not answered yet.
@@ -136,7 +137,10 @@ impl PendingRequests {
                 let report = Box::new(report("finished", rest, *now));
                 Input::Agent(AttemptId(id.parse().expect("id")), AgentNews::Exited(report))
             }
-            ["checks", "fail", output] => self.checks(output, "fail")?,
+            ["checks", "fail", output @ ..] if !output.is_empty() => {
+                self.checks(&output.join(" "), "fail")?
+            }
+            ["checks", "pass", tests] => self.checks(tests, "pass")?,
             ["checks", how] => self.checks("", how)?,
             ["inspected", "clean"] => Input::Inspected(self.changes.take()?, Box::default()),
             ["inspected", path] => {
@@ -270,12 +274,14 @@ impl PendingRequests {
             command: "make test".to_owned(),
             verdict,
             output: output.to_owned(),
-            tests: None,
+            tests: tests_of(output),
             log: None,
             duration: Duration::from_secs(1),
         };
         report.results = vec![result];
-        report.fingerprint = Fingerprint(self.tree.clone());
+        // Before the first iteration, the project is in the state in which stories begin.
+        let tree = if self.tree.is_empty() { "A" } else { &self.tree };
+        report.fingerprint = Fingerprint(tree.to_owned());
         Some(Input::Checked(self.checks.take()?, report))
     }
 
@@ -349,6 +355,12 @@ impl PendingRequests {
             warnings,
         }
     }
+}
+
+/// Parses `FAILED/TOTAL`, the tests of a check, at the beginning of its output.
+fn tests_of(output: &str) -> Option<TestCounts> {
+    let (failed, total) = output.split_whitespace().next()?.split_once('/')?;
+    Some(TestCounts { failed: failed.parse().ok()?, total: total.parse().ok()? })
 }
 
 fn answer_cost<'a>(rest: &[&'a str]) -> &'a str {

@@ -183,3 +183,42 @@ fn the_advice_is_a_word_that_a_shell_reads_back() {
         ("WebFetch http://x".to_owned(), "no rule allows it".to_owned())
     );
 }
+
+#[test]
+fn a_rule_that_reaches_beyond_the_project_is_recognized_by_its_command() {
+    for rule in ["Bash(git push:*)", "Bash(npm publish)", "Bash(sh)", "Bash(env FOO=1 make)"] {
+        assert!(is_far_reaching(rule), "{rule}");
+    }
+    for rule in ["Bash(git stash:*)", "Bash(kubectl get:*)", "Bash(shellcheck:*)", "Edit(//x/**)"] {
+        assert!(!is_far_reaching(rule), "{rule}");
+    }
+}
+
+#[test]
+fn a_rule_that_did_not_help_is_not_offered_again() {
+    let approval = "This command requires approval";
+    for rule in ["Bash(mytool x:*)", "Bash(mytool *)"] {
+        assert_eq!(rules("mytool x", approval, &[rule]), pairs(&[("mytool x", "Bash")]), "{rule}");
+    }
+    let none = [("mytool x".to_owned(), None)];
+    assert_eq!(rules("mytool x", approval, &["Bash(mytool x:*)", "Bash"]), none);
+    let denial =
+        Denial { tool: "Write".to_owned(), input: "/tmp/x".to_owned(), why: String::new() };
+    let rule = |granted: &[&str]| {
+        let granted: Vec<_> = granted.iter().map(|rule| (*rule).to_owned()).collect();
+        refused(&denial, &granted, "/project").remove(0).rule
+    };
+    assert_eq!(rule(&["Edit(//tmp/x)"]).as_deref(), Some("Write"));
+    assert_eq!(rule(&["Edit(//tmp/x)", "Write"]), None);
+}
+
+#[test]
+fn no_rule_allows_the_root_folder() {
+    let denial = Denial {
+        tool: "Bash".to_owned(),
+        input: "ls /".to_owned(),
+        why: "ls in '/' was blocked. For security, the agent may only list the project.".to_owned(),
+    };
+    let [denied] = &refused(&denial, &[], "/project")[..] else { panic!("one command") };
+    assert_eq!(denied.advice(), "no rule allows it");
+}

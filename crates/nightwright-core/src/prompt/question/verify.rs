@@ -61,7 +61,7 @@ impl QuestionSection {
 pub fn verify_question(case: &VerificationCase<'_>) -> String {
     let settings = case.settings;
     let planned = settings.is_about_a_plan();
-    let depth = settings.verdict_depth();
+    let depth = case.depth;
     let parts = parts(case, depth);
     let number = free_number(parts.iter().filter_map(|part| part.data.as_ref()));
     let mut text = opening(settings, planned, depth);
@@ -176,6 +176,7 @@ fn parts(case: &VerificationCase<'_>, depth: Depth) -> Vec<QuestionSection> {
     }
     let words = match case.unchecked {
         Some(Unchecked::NoChecks) => "No check commands are configured.",
+        Some(Unchecked::Plan) => "Checks do not apply to a plan.",
         Some(Unchecked::PassedBefore) => {
             "They also passed before the work began, so passing does not show that it is done. \
              Judge by the changes."
@@ -196,11 +197,12 @@ fn parts(case: &VerificationCase<'_>, depth: Depth) -> Vec<QuestionSection> {
     parts.extend(changed(inspection.filter(|_| is_known), depth));
     if !findings.is_empty() {
         let words = "Changes that weaken the checks. Judge whether there was a good reason.";
-        let part = QuestionSection::new("Signs of tampering", words);
+        let part = QuestionSection::new("Findings of the tamper inspection", words);
         parts.push(part.with("findings", &found(findings), FINDINGS_MAX));
     }
     if !blockers.is_empty() {
-        let list: Vec<_> = blockers.iter().map(|blocker| format!("- {}", blocker.text)).collect();
+        let list: Vec<_> =
+            blockers.iter().map(|blocker| format!("- {}", blocker.sentence())).collect();
         let part = QuestionSection::new("The blockers that the agent reports", "");
         parts.push(part.with("blockers", &list.join("\n"), BLOCKERS_MAX));
     }
@@ -212,7 +214,7 @@ fn claimed(claim: &[EvidenceKind]) -> QuestionSection {
         .iter()
         .map(|kind| match kind {
             EvidenceKind::Status => "the status file says complete",
-            EvidenceKind::Todo => "no box of the to-do list is open",
+            EvidenceKind::Todo => "no box of the checklist is open",
             EvidenceKind::Plan => "no box of the plan is open",
             EvidenceKind::Planned => "the plan is written",
             EvidenceKind::Promise => "the agent wrote the completion marker",
@@ -223,6 +225,10 @@ fn claimed(claim: &[EvidenceKind]) -> QuestionSection {
             EvidenceKind::NoProgress => {
                 "nothing: the agent stopped making progress, and the run is about to end"
             }
+            EvidenceKind::ChecksPass => {
+                "nothing: the agent claims nothing, but all checks pass, and some failed before"
+            }
+            EvidenceKind::Impossible => "nothing: the agent reports that the task is impossible",
             EvidenceKind::Asked => "none: the user asked for a verification",
         })
         .map(|reason| format!("- {reason}"))
@@ -286,7 +292,7 @@ fn changed(inspection: Option<&Inspection>, depth: Depth) -> Vec<QuestionSection
         .collect();
     let shown = u32::try_from(lines.len()).unwrap_or(u32::MAX);
     if let more @ 1.. = changes.files.saturating_sub(shown) {
-        lines.push(format!("[{more} more left out here]"));
+        lines.push(format!("[{more} more omitted]"));
     }
     let mut parts = vec![QuestionSection::new("What changed", files).with(
         "changes",
@@ -313,7 +319,7 @@ fn found(findings: &[TamperFinding]) -> String {
         .map(|finding| format!("- `{}`: {}", finding.path, finding.what))
         .collect();
     if let Some(more) = findings.len().checked_sub(MAX_FINDING_COUNT).filter(|more| *more > 0) {
-        list.push(format!("- [{more} more left out here]"));
+        list.push(format!("- [{more} more omitted]"));
     }
     list.join("\n")
 }
@@ -348,8 +354,8 @@ fn number_of_tag(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::input::{Changes, CheckVerdict};
+    use crate::stream::news::Blocker;
     use crate::stream::outcome::ProcessExit;
-    use crate::stream::report::Blocker;
     use std::time::Duration;
 
     fn settings(depth: Depth) -> Settings {
@@ -362,6 +368,7 @@ mod tests {
     fn case(settings: &Settings) -> VerificationCase<'_> {
         VerificationCase {
             settings,
+            depth: settings.verdict_depth(),
             claim: &[EvidenceKind::Promise],
             checks: &[],
             unchecked: Some(Unchecked::NoChecks),
@@ -388,7 +395,7 @@ mod tests {
     }
 
     fn blocker(text: &str) -> Blocker {
-        Blocker { key: "key".to_owned(), text: text.to_owned() }
+        Blocker::new("key", text)
     }
 
     fn inspection(diff: &str) -> Inspection {
@@ -526,7 +533,7 @@ mod tests {
             ..case(&settings)
         });
         assert!(text.len() <= MAX_QUESTION_BYTES, "{}", text.len());
-        assert!(text.contains("bytes left out here"));
+        assert!(text.contains("bytes omitted"));
         let mut quick = settings.clone();
         quick.verify.depth = Depth::Quick;
         let less =

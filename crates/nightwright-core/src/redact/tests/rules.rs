@@ -103,7 +103,7 @@ fn an_event_keeps_its_words_and_loses_its_secrets() {
 
 #[test]
 fn only_what_is_masked_may_differ() {
-    let agree = |masked: Value, told: Value| agrees(&masked, &told);
+    let agree = |masked: Value, original: Value| agrees(&masked, &original);
     let masked = json!({ "goal": "use ************** now" });
     assert!(agree(masked.clone(), json!({ "goal": "use ab12cd\nef34gh now" })));
     assert!(!agree(masked.clone(), json!({ "goal": "try ab12cd\nef34gh now" })));

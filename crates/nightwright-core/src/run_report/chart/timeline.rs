@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use super::axis::times;
 use super::{WIDTH, put, status_class};
 use crate::phrases::{self, capitalized};
+use crate::results::IterationStatus;
 use crate::run_report::page::{Escaped, OwnText, clock};
 use crate::run_report::parts::{SpanKind, TimelineSpan};
-use crate::run_report::{IterationReport, IterationStatus, RunReport, format};
+use crate::run_report::{IterationReport, RunReport, format};
 use crate::units::human;
 
 /// The height of a lane before stretching.
@@ -29,10 +30,10 @@ const TROUBLE: u32 = 45;
 /// The legend: the CSS class of a colour, the other classes that share it, and the text.
 const LEGEND: [(&str, &[&str], &str); 12] = [
     ("work", &["agent"], "work"),
-    ("believed", &["passed"], "accepted, passed"),
+    ("accepted", &["passed"], "accepted, passed"),
     ("rejected", &[], "claim rejected"),
     ("failed", &["trouble"], "failed"),
-    ("excused", &[], "work reported"),
+    ("work-reported", &[], "work reported"),
     ("idle", &[], "no changes"),
     ("interrupted", &[], "interrupted"),
     ("going", &[], "in progress"),
@@ -206,10 +207,14 @@ fn bands(report: &RunReport, scale: TimeScale, end: Timestamp) -> Vec<TimelineMa
 
 fn is_trouble(fate: IterationStatus) -> bool {
     match fate {
-        IterationStatus::Failed | IterationStatus::Rejected | IterationStatus::Interrupted => true,
+        IterationStatus::Failed
+        | IterationStatus::Rejected
+        | IterationStatus::Unverified
+        | IterationStatus::Impossible
+        | IterationStatus::Interrupted => true,
         IterationStatus::Accepted
         | IterationStatus::Work
-        | IterationStatus::Excused
+        | IterationStatus::WorkReported
         | IterationStatus::Idle
         | IterationStatus::Running => false,
     }

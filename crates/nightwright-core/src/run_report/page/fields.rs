@@ -9,8 +9,9 @@ use jiff::Timestamp;
 
 use super::{OwnText, PageFormat, PageValue, fields};
 use crate::phrases::{self, capitalized};
+use crate::results::ReportStatus;
 use crate::run_report::parts::RunPaths;
-use crate::run_report::{ReportStatus, RunParameters, RunReport, State, chart, format};
+use crate::run_report::{RunParameters, RunReport, State, chart, format};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -48,8 +49,9 @@ pub(super) fn of(report: &RunReport, format: PageFormat) -> PageValue {
     all.extend([
         ("claims", claims),
         ("hidden_claims", hidden_claims),
+        ("flaky", (&report.flaky).into()),
         ("denied", report.denied.iter().map(phrases::denied).collect::<Vec<_>>().into()),
-        ("blockers", (&report.blockers).into()),
+        ("blockers", lists::blockers(&report.blockers)),
         ("more_blockers", report.more_blockers.into()),
         ("warnings", warnings),
         ("more_warnings", more_warnings),
@@ -77,12 +79,12 @@ pub(super) fn of(report: &RunReport, format: PageFormat) -> PageValue {
 /// The headline and what belongs to it.
 fn head(report: &RunReport) -> Vec<(&'static str, PageValue)> {
     let only_gate = report.parameters.as_ref().is_some_and(|parameters| parameters.only_gate);
-    let headline = capitalized(phrases::report_status(report.verdict, only_gate));
+    let headline = capitalized(phrases::report_status(report.status, only_gate));
     let goal = report.parameters.as_ref().filter(|parameters| parameters.task.is_some());
     vec![
         ("title", title(report).into()),
         ("headline", OwnText(headline).into()),
-        ("tone", tone(report.verdict).into()),
+        ("tone", tone(report.status).into()),
         ("sentence", (&report.sentence).into()),
         ("verification", (&report.verification).into()),
         ("note", (&report.note).into()),
@@ -129,7 +131,7 @@ fn banners(report: &RunReport) -> Vec<OwnText> {
     let rehearsal = format!("This is a rehearsal: {}.", phrases::REHEARSAL);
     let preliminary = match report.state {
         State::Running => Some("The run is still in progress."),
-        State::Crashed => Some("The process of the run is gone, and the run has not ended."),
+        State::Crashed => Some("The run crashed."),
         State::Ended | State::Unknown => None,
     };
     let rehearsal = report.is_rehearsal.then_some(rehearsal);

@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::event::{
-    AttemptEvent, CallEvent, Event, GateEvent, IterationEvent, NoteEvent, OperatorEvent, RunEvent,
+    AttemptEvent, CallEvent, Event, GateEvent, GateResult, IterationEvent, NoteEvent,
+    OperatorEvent, RunEvent,
 };
 use crate::input::{CheckResult, CheckVerdict, TamperFinding};
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 
 #[test]
 fn an_iteration_that_changed_nothing_is_no_accepted_change() {
@@ -14,12 +15,12 @@ fn an_iteration_that_changed_nothing_is_no_accepted_change() {
         if let Event::Iteration(IterationEvent::Finished(finished)) = &mut record.event {
             (finished.commits, finished.files_changed) = (0, 0);
             if finished.progress == Progress::Work {
-                finished.progress = Progress::Excused;
+                finished.progress = Progress::WorkReported;
             }
         }
     }
     let report = told(&records, false);
-    assert_eq!(report.iterations[0].status, IterationStatus::Excused);
+    assert_eq!(report.iterations[0].status, IterationStatus::WorkReported);
     // Only the claim that was finally accepted counts.
     assert_eq!((report.accepted.unit, report.accepted.count), (AcceptedUnit::Iterations, 1));
     assert!(report.markdown().contains("- **Iteration 1:** work reported, "));
@@ -83,7 +84,7 @@ fn every_list_says_how_much_of_it_is_left_off() {
     let blocker = |number: u32| {
         let text = format!("key {number}");
         record(Event::Note(NoteEvent::BlockerReported {
-            blocker: Blocker { key: text.clone(), text },
+            blocker: Blocker::new(text.clone(), text),
         }))
     };
     let blockers: Vec<_> = (0..137).map(blocker).collect();
@@ -97,7 +98,7 @@ fn every_list_says_how_much_of_it_is_left_off() {
     let markdown = report.markdown();
     for part in [
         "- and 3 more checks\n",
-        "- and 4 more signs\n",
+        "- and 4 more findings\n",
         "- and 5 more missing items\n",
         "- and 37 more\n",
         "- and 8 more\n",
@@ -115,7 +116,7 @@ fn the_result_of_the_last_of_many_claims_belongs_to_that_claim() {
     let mut records = sample(1).records();
     let is_gate = |it: &Record| matches!(it.event, Event::Gate(GateEvent::Started { .. }));
     let gate = records.iter().position(is_gate).unwrap();
-    let rejected = crate::event::GateResult::Rejected { why: "no".to_owned(), failure: None };
+    let rejected = GateResult::Rejected { why: "no".to_owned() };
     let one = [records[gate].event.clone(), Event::Gate(GateEvent::Finished { result: rejected })];
     let one = one.map(|event| Record { event, ..records[gate].clone() });
     let many: Vec<_> = std::iter::repeat_n(one, 40).flatten().collect();
@@ -123,8 +124,8 @@ fn the_result_of_the_last_of_many_claims_belongs_to_that_claim() {
     let report = told(&records, false);
     let iteration = &report.iterations[0];
     assert_eq!((iteration.claims.len(), iteration.left_off), (30, 11));
-    assert_eq!(iteration.claims[28].judgement, ClaimOutcome::Rejected);
-    assert_eq!(iteration.claims[29].judgement, ClaimOutcome::Verified);
+    assert_eq!(iteration.claims[28].outcome, ClaimOutcome::Rejected);
+    assert_eq!(iteration.claims[29].outcome, ClaimOutcome::Verified);
 }
 
 #[test]
@@ -141,9 +142,9 @@ fn what_happened_before_the_first_iteration_is_on_the_pages() {
     let (markdown, html) = (report.markdown(), report.html());
     let (_, section) = markdown.split_once("## Before the first iteration\n").unwrap();
     assert!(section.contains(&format!(" warning: {text}\n")), "{section}");
-    assert!(section.contains(" control: not stopping: the request was withdrawn\n"), "{section}");
+    assert!(section.contains(" control: stop cancelled\n"), "{section}");
     let (_, section) = html.split_once("<h2>Before the first iteration</h2>").unwrap();
-    assert!(section.contains("not stopping: the request was withdrawn"), "{section}");
+    assert!(section.contains("stop cancelled"), "{section}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::event::{
 use crate::outcome::{Outcome, Proof};
 use crate::run_view::JournalBreak;
 use crate::settings::Scope;
-use crate::stream::report::Blocker;
+use crate::stream::news::Blocker;
 
 fn records_of(agent: &str, scope: Scope, iterations: u32) -> Vec<Record> {
     let mut records = sample(iterations).records();
@@ -22,11 +22,14 @@ fn records_of(agent: &str, scope: Scope, iterations: u32) -> Vec<Record> {
 fn a_rehearsal_is_called_one_and_never_done() {
     let report = told(&records_of("rehearsal", Scope::Whole, 4), false);
     assert!(report.is_rehearsal);
-    assert_eq!(report.verdict, ReportStatus::Rehearsed);
+    assert_eq!(report.status, ReportStatus::Rehearsed);
     let (markdown, html) = (report.markdown(), report.html());
     for page in [&markdown, &html] {
         assert!(page.contains("Rehearsal"), "{page}");
-        assert!(page.contains("the agent is a script, nothing is spent"), "{page}");
+        assert!(
+            page.contains("the rehearsal agent replaces the real one, nothing is spent"),
+            "{page}"
+        );
         assert!(page.contains("ehearsal, nothing was spent"), "{page}");
         assert!(!page.contains("Completed and verified"), "{page}");
         assert!(!page.to_lowercase().contains("review the changes"), "{page}");
@@ -36,9 +39,9 @@ fn a_rehearsal_is_called_one_and_never_done() {
     assert!(!html.contains("Cost by purpose"), "{html}");
     assert!(markdown.contains("| cost | rehearsal, nothing was spent ($"), "{markdown}");
     let json = serde_json::to_value(&report).unwrap();
-    assert_eq!((&json["is_rehearsal"], &json["verdict"]), (&true.into(), &"rehearsed".into()));
+    assert_eq!((&json["is_rehearsal"], &json["status"]), (&true.into(), &"rehearsed".into()));
     let real = serde_json::to_value(told(&sample(4).records(), false)).unwrap();
-    assert_eq!((&real["is_rehearsal"], &real["verdict"]), (&false.into(), &"verified".into()));
+    assert_eq!((&real["is_rehearsal"], &real["status"]), (&false.into(), &"verified".into()));
 }
 
 fn unread(records: &[Record], from: JournalBreak, is_live: bool) -> RunReport {
@@ -53,7 +56,7 @@ fn the_outcome_of_a_damaged_journal_is_unknown() {
     // A recorded outcome may not be the last one, because the run may have been resumed.
     for end in [8, records.len()] {
         let report = unread(&records[..end], JournalBreak::Damaged { line: 9 }, false);
-        assert_eq!((report.state, report.verdict), (State::Unknown, ReportStatus::Unknown));
+        assert_eq!((report.state, report.status), (State::Unknown, ReportStatus::Unknown));
         assert_eq!((report.outcome, report.verification.as_ref()), (None, None));
         for page in [report.markdown(), report.html()] {
             assert!(page.contains("Unknown"), "{page}");
@@ -67,11 +70,11 @@ fn the_outcome_of_a_damaged_journal_is_unknown() {
     assert!(newer.markdown().contains("a newer nightwright wrote the journal from line 9 on"));
     assert_eq!(newer.next, ["update nightwright: a newer version recorded this run"]);
     let live = unread(&records[..8], JournalBreak::Newer { line: 9 }, true);
-    assert_eq!((live.state, live.verdict), (State::Running, ReportStatus::Running));
+    assert_eq!((live.state, live.status), (State::Running, ReportStatus::Running));
 }
 
 #[test]
-fn a_live_run_does_not_suggest_a_resume() {
+fn an_active_run_does_not_suggest_a_resume() {
     let live = told(&sample(6).records()[..8], true);
     assert_eq!(live.next.len(), 3, "{:?}", live.next);
     for (step, command) in
@@ -106,7 +109,7 @@ fn only_checks_are_called_a_verification() {
         }
         let report = told(&records, false);
         let json = serde_json::to_value(&report).unwrap();
-        assert_eq!((&json["proof"], &json["verdict"]), (&proof.name().into(), &verdict.into()));
+        assert_eq!((&json["proof"], &json["status"]), (&proof.name().into(), &verdict.into()));
         for page in [report.markdown(), report.html()] {
             assert!(page.contains(headline), "{page}");
             let claims = page.contains("Completed and verified") || page.contains("erified by `");
@@ -132,13 +135,13 @@ fn a_completed_run_does_not_need_the_denied_commands_any_more() {
     let mut records = sample(3).records();
     let record = records[1].clone();
     let blocker = |key: &str| {
-        let blocker = Blocker { key: key.to_owned(), text: format!("the {key}") };
+        let blocker = Blocker::new(key, format!("the {key}"));
         Record { event: Event::Note(NoteEvent::BlockerReported { blocker }), ..record.clone() }
     };
     records.splice(2..2, [blocker(Blocker::PERMISSIONS), blocker("password")]);
-    assert_eq!(told(&records, false).blockers, ["the password"]);
+    assert_eq!(blockers(&records), ["the password"]);
     records.pop();
-    assert_eq!(told(&records, false).blockers, ["the permissions", "the password"]);
+    assert_eq!(blockers(&records), ["the permissions", "the password"]);
 }
 
 #[test]
@@ -165,7 +168,7 @@ fn a_judgement_is_no_run() {
             finished.iteration.0 = 0;
         } else if let Event::Gate(GateEvent::Finished { result }) = &mut record.event {
             let why = "a test is missing".to_owned();
-            *result = GateResult::Rejected { why, failure: None };
+            *result = GateResult::Rejected { why };
         } else if let Event::Run(RunEvent::Finished { outcome, .. }) = &mut record.event {
             *outcome = Outcome::Unverified { why: "a test is missing".to_owned() };
         }
@@ -218,8 +221,26 @@ fn what_looks_alike_on_the_timeline_is_alike() {
     ] {
         assert!(html.contains(entry), "{entry} is not in {html}");
     }
-    for class in ["idle", "interrupted", "excused", "away", "unknown"] {
+    for class in ["idle", "interrupted", "work-reported", "away", "unknown"] {
         let (shown, colour) = (format!("rect.{class} {{"), format!("fill: var(--{class});"));
         assert!(html.contains(&format!("{shown} {colour} }}")), "{class} has a colour of its own");
     }
+}
+
+fn blockers(records: &[Record]) -> Vec<String> {
+    told(records, false).blockers.iter().map(Blocker::sentence).collect()
+}
+
+#[test]
+fn the_report_has_the_fields_of_a_blocker() {
+    let mut records = sample(3).records();
+    let blocker = Blocker { action: Some("send <it>".to_owned()), ..Blocker::new("k", "no key") };
+    let event = Event::Note(NoteEvent::BlockerReported { blocker });
+    records.splice(2..2, [Record { event, ..records[1].clone() }]);
+    let report = told(&records, false);
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["blockers"][0]["description"], "no key");
+    assert_eq!(json["blockers"][0]["action"], "send <it>");
+    assert!(report.markdown().contains("no key. Action: send <it>"), "{}", report.markdown());
+    assert!(report.html().contains("no key. Action: send &lt;it&gt;"));
 }

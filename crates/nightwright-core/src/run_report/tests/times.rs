@@ -4,8 +4,8 @@ use super::*;
 use crate::event::{
     AttemptEvent, Continuation, CostSource, Event, IterationEvent, RunEvent, WaitEvent,
 };
+use crate::stream::news::AttemptReport;
 use crate::stream::outcome::AttemptOutcome;
-use crate::stream::report::AttemptReport;
 
 /// A run that was killed while its agent worked, and taken over three hours later.
 fn killed() -> (Record, Vec<Record>) {

@@ -83,7 +83,7 @@ pub(super) fn of(event: &Event, in_iteration: bool) -> Option<(NoteKind, String)
 
 fn of_attempt(event: &AttemptEvent) -> Option<(NoteKind, String)> {
     match event {
-        AttemptEvent::NudgeSent { text, .. } => {
+        AttemptEvent::MessageSent { text, .. } => {
             Some((NoteKind::Feedback, format!("during the attempt: {text}")))
         }
         AttemptEvent::WatchdogNoticed { notice, .. } => {
@@ -105,6 +105,6 @@ fn source_name(source: FeedbackSource) -> &'static str {
         FeedbackSource::Council => "from the council",
         FeedbackSource::Idle => "about missing progress",
         FeedbackSource::Marker => "about a completion marker that did not count",
-        FeedbackSource::Human => "from the operator",
+        FeedbackSource::Human => "from you",
     }
 }

@@ -135,7 +135,7 @@ impl Timeline {
                 let text = "checks before the first iteration";
                 self.end_with(SpanKind::Checks, None, at, text, false);
             }
-            GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+            GateEvent::ChecksFinished { results, .. } => {
                 let failed = results.iter().find(|result| !result.verdict.is_pass());
                 let text = match failed {
                     Some(result) => format!("`{}` failed", result.command),
@@ -198,7 +198,7 @@ impl Timeline {
         self.open = waits;
         // The agent may have worked until the process died.
         let (kind, text) = match rest.iter().find(|(_, span)| is_work(span.kind)) {
-            Some(_) => (SpanKind::Unknown, "the process died at an unknown time"),
+            Some(_) => (SpanKind::Unknown, "the run crashed at an unknown time"),
             None => (SpanKind::Away, "no process"),
         };
         for (_, span) in rest {

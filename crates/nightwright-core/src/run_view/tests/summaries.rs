@@ -1,7 +1,8 @@
 //! Tests of the final summary.
 
 use super::*;
-use crate::outcome::{self, Tone};
+use crate::outcome::{self, Tone, Unchecked};
+use crate::results::Verification;
 
 #[test]
 fn a_summary_says_what_it_came_to() {
@@ -39,7 +40,7 @@ fn a_summary_says_what_was_verified_and_by_what() {
         })
     };
     let passed = |proof| GateResult::Passed { proof };
-    let rejected = GateResult::Rejected { why: "`make test` failed".to_owned(), failure: None };
+    let rejected = GateResult::Rejected { why: "`make test` failed".to_owned() };
     let claimed = || ViewStory::begun().claims();
     let cases = [
         (ViewStory::begun(), None),
@@ -54,7 +55,7 @@ fn a_summary_says_what_was_verified_and_by_what() {
         ),
         (
             claimed().gate(passed(Proof::None)),
-            Some("not verified: no checks are configured and no model was asked"),
+            Some("not verified: without checks, and no model was asked"),
         ),
         (claimed().gate(rejected), Some("claim of iteration 1 not accepted: `make test` failed")),
     ];
@@ -181,7 +182,8 @@ fn after_no_progress_the_next_step_names_a_file_that_a_resumed_run_reads() {
             ..Settings::default()
         };
         settings.files.list = list.map(str::to_owned);
-        let story = ViewStory::begun_with(settings).ends(Outcome::Stagnated { idle: 3 });
+        let story =
+            ViewStory::begun_with(settings).ends(Outcome::Stagnated { idle: 3, failing: None });
         assert_eq!(story.steps(), expected);
     }
 }
@@ -196,9 +198,15 @@ fn every_command_is_allowed_only_by_a_step_that_says_so() {
     };
     assert_eq!(
         after(&["Bash", "Bash(npm i:*)", "Bash(npm i:*)"]),
-        "or allow 1 of 2 denied commands and continue (`agent.allowed_tools` can allow the others): \
-         nightwright resume R --allowed-tools \"Bash(npm i:*)\""
+        "or allow 1 of 2 denied commands and continue (`nightwright status` shows how to allow the \
+         others): nightwright resume R --allowed-tools \"Bash(npm i:*)\""
     );
+    assert_eq!(
+        after(&["Bash(git push:*)", "Bash(npm i:*)", "Bash(npm publish)"]),
+        "or allow 1 of 3 denied commands and continue (`nightwright status` shows how to allow the \
+         others): nightwright resume R --allowed-tools \"Bash(npm i:*)\""
+    );
+    assert!(!after(&["Bash(git push:*)"]).contains("--allowed-tools"));
     assert_eq!(
         after(&["Bash"]),
         "or allow every command and continue: nightwright resume R --allowed-tools \"Bash\""
@@ -253,4 +261,13 @@ fn the_next_step_calls_the_agent_by_the_name_that_its_user_knows() {
         assert!(steps.contains(program), "{steps}");
         assert_eq!(steps.contains("--model"), models, "{steps}");
     }
+}
+
+#[test]
+fn after_a_plan_the_next_step_is_to_build_it() {
+    let outcome = Outcome::Completed { proof: Proof::Model, unchecked: Some(Unchecked::Plan) };
+    let sentence = outcome.sentence(2);
+    assert!(sentence.contains("(checks do not apply to a plan)"), "{sentence}");
+    let steps = ViewStory::begun().ends(outcome).steps();
+    assert_eq!(steps, ["review the plan, then implement it: nightwright build"]);
 }

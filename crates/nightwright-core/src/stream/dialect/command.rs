@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{FinishedAttempt, LaunchOptions};
+use super::{AgentOptions, FinishedAttempt};
 use crate::stream::message::{AgentMessage, MessageKind, Owner, TextPart};
 use crate::stream::outcome::{AttemptOutcome, ProcessExit, Suspicion};
 use crate::units::Usd;
@@ -35,8 +35,8 @@ pub(super) fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) {
 }
 
 /// The arguments: only the user's own, because the options of the program are unknown.
-pub(super) fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
-    ask.extra.to_vec()
+pub(super) fn arguments(options: &AgentOptions<'_>) -> Vec<String> {
+    options.extra.to_vec()
 }
 
 /// The prompt, preceded by the system prompt, because there is no option for it.
@@ -160,15 +160,15 @@ mod tests {
     #[test]
     fn only_the_users_own_arguments_are_given_and_the_system_prompt_opens_the_prompt() {
         let extra = ["--model".to_owned(), "big".to_owned()];
-        let ask = LaunchOptions {
+        let options = AgentOptions {
             model: Some("opus"),
             cap: Some(Usd::from_cents(5)),
             permissions: Permissions::Bypass,
             input: InputShape::Messages,
             extra: &extra,
-            ..LaunchOptions::default()
+            ..AgentOptions::default()
         };
-        assert_eq!(Dialect::Command.arguments(&ask), extra);
+        assert_eq!(Dialect::Command.arguments(&options), extra);
         assert_eq!(Dialect::Command.prompt_text("Be brief.\n", "/help\n"), "Be brief.\n\n/help\n");
         assert_eq!(Dialect::Command.prompt_text("", "Go."), "Go.");
     }

@@ -5,11 +5,17 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::stream::message::ToolStatus;
-use crate::stream::report::{WatchdogFinding, WatchdogSignal};
+use crate::stream::news::{WatchdogFinding, WatchdogSignal};
 use crate::watchdog;
 
 /// The number of identical calls that counts as a loop.
 const SAME_CALLS: u32 = 20;
+
+/// The number of identical calls with identical results that counts as a loop.
+const SAME_RESULTS: u32 = 5;
+
+/// The number of calls whose results may be outstanding.
+const OUTSTANDING_MAX: usize = 256;
 
 /// The number of consecutive failed calls that is reported.
 const ERRORS_IN_A_ROW: usize = 5;
@@ -35,6 +41,8 @@ const DENIED_MAX: usize = 256;
 pub(super) struct LoopDetector {
     /// The calls made, by the hash of name and input.
     calls: HashMap<u64, CallCount>,
+    /// The calls whose results have not arrived yet.
+    outstanding: VecDeque<OutstandingCall>,
     /// The number of different calls: each new one restarts all counts.
     news: u32,
     /// The tools whose last calls failed, in order.
@@ -45,11 +53,26 @@ pub(super) struct LoopDetector {
     warned: WarnedOf,
 }
 
+/// A call whose result has not arrived yet.
+#[derive(Debug)]
+struct OutstandingCall {
+    id: String,
+    /// The hash of name and input.
+    call: u64,
+    name: String,
+    /// The beginning of the input.
+    input: String,
+}
+
 /// The number of times a call was made since the last new one.
 #[derive(Clone, Copy, Debug)]
 struct CallCount {
     since: u32,
     times: u32,
+    /// The hash of the last result.
+    result: Option<u64>,
+    /// The number of times that it came in a row.
+    same_results: u32,
 }
 
 /// The findings already reported.
@@ -62,30 +85,78 @@ struct WarnedOf {
 
 impl LoopDetector {
     /// Records a call of a tool with this input.
-    pub(super) fn call(&mut self, name: &str, input: &str) -> Option<WatchdogFinding> {
-        let mut hasher = DefaultHasher::new();
-        (name, input).hash(&mut hasher);
+    pub(super) fn call(&mut self, id: &str, name: &str, input: &str) -> Option<WatchdogFinding> {
+        let call = hash(&(name, input));
+        if !id.is_empty() {
+            if self.outstanding.len() >= OUTSTANDING_MAX {
+                self.outstanding.pop_front();
+            }
+            let input = input[..input.floor_char_boundary(SHOWN_MAX)].to_owned();
+            let (id, name) = (id.to_owned(), name.to_owned());
+            self.outstanding.push_back(OutstandingCall { id, call, name, input });
+        }
         if self.calls.len() >= CALLS_MAX {
             self.calls.clear();
         }
         let news = self.news;
         let made = self
             .calls
-            .entry(hasher.finish())
+            .entry(call)
             .and_modify(|made| {
-                let times = if made.since == news { made.times.saturating_add(1) } else { 1 };
-                *made = CallCount { since: news, times };
+                if made.since == news {
+                    made.times = made.times.saturating_add(1);
+                } else {
+                    let since = news;
+                    *made = CallCount { since, times: 1, result: None, same_results: 0 };
+                }
             })
-            .or_insert(CallCount { since: news.wrapping_add(1), times: 1 });
+            .or_insert(CallCount {
+                since: news.wrapping_add(1),
+                times: 1,
+                result: None,
+                same_results: 0,
+            });
         self.news = made.since;
-        if made.times < SAME_CALLS || std::mem::replace(&mut self.warned.repetition, true) {
+        if made.times < SAME_CALLS {
+            return None;
+        }
+        self.repetition(name, input, &format!("was called {SAME_CALLS} times"))
+    }
+
+    fn repetition(&mut self, name: &str, input: &str, what: &str) -> Option<WatchdogFinding> {
+        if std::mem::replace(&mut self.warned.repetition, true) {
             return None;
         }
         let input = &input[..input.floor_char_boundary(SHOWN_MAX)];
         let signal = WatchdogSignal::Repetition;
         let key = watchdog::key(signal, &format!("{name} {input}"));
-        let text = format!("{name} was called {SAME_CALLS} times with {input}");
+        let text = format!("{name} {what} with {input}");
         Some(WatchdogFinding { signal, key, text: watchdog::shown(&text), context: String::new() })
+    }
+
+    /// Records the content of a result. Another result of the same call starts its count again. A
+    /// failure counts only among the errors.
+    pub(super) fn content(
+        &mut self,
+        id: &str,
+        went: ToolStatus,
+        content: &str,
+    ) -> Option<WatchdogFinding> {
+        let at = self.outstanding.iter().position(|known| known.id == id)?;
+        let OutstandingCall { call, name, input, .. } = self.outstanding.remove(at)?;
+        match went {
+            ToolStatus::Ok => {}
+            ToolStatus::Failed => return None,
+        }
+        let made = self.calls.get_mut(&call)?;
+        let result = Some(hash(&content));
+        let is_same = made.result == result;
+        made.same_results = if is_same { made.same_results.saturating_add(1) } else { 1 };
+        made.result = result;
+        if made.same_results < SAME_RESULTS {
+            return None;
+        }
+        self.repetition(&name, &input, &format!("gave the same result {SAME_RESULTS} times"))
     }
 
     /// Records a denied call. Its failure is reported elsewhere.
@@ -137,6 +208,8 @@ impl LoopDetector {
     /// Records a compaction of the context.
     pub(super) fn compaction(&mut self) -> Option<WatchdogFinding> {
         self.compactions = self.compactions.saturating_add(1);
+        // The agent has to read again what it has forgotten.
+        self.calls.values_mut().for_each(|made| made.same_results = 0);
         if self.compactions <= COMPACTIONS || std::mem::replace(&mut self.warned.compaction, true) {
             return None;
         }
@@ -149,6 +222,12 @@ impl LoopDetector {
             context: String::new(),
         })
     }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Keeps only the characters that belong in a tool's name: an agent may call a tool by any name.
@@ -170,21 +249,48 @@ mod tests {
     fn twenty_equal_calls_are_reported_once() {
         let mut detector = LoopDetector::default();
         let first =
-            (0..19).map(|_| detector.call("Bash", r#"{"command":"ls"}"#)).collect::<Vec<_>>();
+            (0..19).map(|_| detector.call("", "Bash", r#"{"command":"ls"}"#)).collect::<Vec<_>>();
         assert_eq!(signals(first), []);
-        let finding = detector.call("Bash", r#"{"command":"ls"}"#).unwrap();
+        let finding = detector.call("", "Bash", r#"{"command":"ls"}"#).unwrap();
         assert_eq!(finding.signal, WatchdogSignal::Repetition);
         assert_eq!(finding.text, r#"Bash was called 20 times with {"command":"ls"}"#);
         assert_eq!(finding.key, "repetition bash command ls");
-        let later = (0..100).map(|_| detector.call("Bash", r#"{"command":"ls"}"#));
+        let later = (0..100).map(|_| detector.call("", "Bash", r#"{"command":"ls"}"#));
         assert_eq!(signals(later.collect::<Vec<_>>()), []);
+    }
+
+    #[test]
+    fn five_equal_calls_with_equal_results_are_reported() {
+        let mut detector = LoopDetector::default();
+        let mut findings = Vec::new();
+        for number in 0..5 {
+            let id = number.to_string();
+            findings.push(detector.call(&id, "Bash", "cargo test"));
+            findings.push(detector.content(&id, ToolStatus::Ok, "1 failed"));
+        }
+        let finding = findings.pop().flatten().unwrap();
+        assert_eq!(finding.text, "Bash gave the same result 5 times with cargo test");
+        assert_eq!(signals(findings), []);
+    }
+
+    #[test]
+    fn a_call_whose_result_changes_is_no_repetition() {
+        let mut detector = LoopDetector::default();
+        let mut findings = Vec::new();
+        for number in 0..19 {
+            let id = number.to_string();
+            findings.push(detector.call(&id, "Bash", "cargo test"));
+            findings.push(detector.content(&id, ToolStatus::Ok, &format!("{} failed", number / 3)));
+        }
+        assert_eq!(signals(findings), []);
     }
 
     #[test]
     fn going_round_between_a_few_calls_is_going_in_circles_too() {
         let mut detector = LoopDetector::default();
-        let round =
-            |detector: &mut LoopDetector| ["a", "b", "c"].map(|input| detector.call("Read", input));
+        let round = |detector: &mut LoopDetector| {
+            ["a", "b", "c"].map(|input| detector.call("", "Read", input))
+        };
         let findings: Vec<_> = (0..20).flat_map(|_| round(&mut detector)).collect();
         // The first round counts from its last new call on.
         assert_eq!(signals(findings), [WatchdogSignal::Repetition]);
@@ -195,12 +301,12 @@ mod tests {
         let mut detector = LoopDetector::default();
         let mut findings = Vec::new();
         for number in 0..50 {
-            findings.extend((0..19).map(|_| detector.call("Bash", "test")));
-            findings.push(detector.call("Edit", &number.to_string()));
+            findings.extend((0..19).map(|_| detector.call("", "Bash", "test")));
+            findings.push(detector.call("", "Edit", &number.to_string()));
         }
         assert_eq!(signals(findings), []);
         // Another tool with the same input is another call.
-        let mixed = (0..19).flat_map(|_| ["x", "y"]).map(|name| detector.call(name, "same"));
+        let mixed = (0..19).flat_map(|_| ["x", "y"]).map(|name| detector.call("", name, "same"));
         assert_eq!(signals(mixed.collect::<Vec<_>>()), []);
     }
 
@@ -208,7 +314,7 @@ mod tests {
     fn the_number_of_remembered_calls_is_limited() {
         let mut detector = LoopDetector::default();
         for number in 0..3 * CALLS_MAX {
-            assert_eq!(detector.call("Bash", &number.to_string()), None);
+            assert_eq!(detector.call("", "Bash", &number.to_string()), None);
             assert!(detector.calls.len() <= CALLS_MAX);
         }
     }

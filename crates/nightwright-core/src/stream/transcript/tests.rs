@@ -2,7 +2,7 @@ mod needs;
 mod noticed;
 
 use super::*;
-use crate::stream::report::QuotaWindow;
+use crate::stream::news::QuotaWindow;
 use crate::units::{Tokens, Usd};
 
 fn transcript(live: bool) -> Transcript {

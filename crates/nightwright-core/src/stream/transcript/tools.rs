@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::stream::message::{Owner, ToolStatus};
-use crate::stream::report::RunningTool;
+use crate::stream::news::RunningTool;
 
 /// The maximum number of concurrent calls that are tracked. The attempt's deadline covers the
 /// others.

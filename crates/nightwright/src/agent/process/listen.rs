@@ -6,8 +6,8 @@ use nightwright_core::redact::{Secrets, StreamMasker};
 use nightwright_core::stream::decode::{LineSplitter, StreamLine};
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::message::AgentMessage;
-use nightwright_core::stream::redacting_tee::RedactingTee;
-use nightwright_core::stream::report::AgentNews;
+use nightwright_core::stream::news::AgentNews;
+use nightwright_core::stream::output_masker::OutputMasker;
 use nightwright_core::stream::transcript::Transcript;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
@@ -50,7 +50,7 @@ pub(super) struct OutputRecording<'a> {
 /// Reads the output, records it and sends the relevant news.
 pub(super) struct OutputListener<'a> {
     transcript: Transcript,
-    stdout: RedactingTee,
+    stdout: OutputMasker,
     lines: LineSplitter,
     raw: RawOutput,
     stdout_bytes: u64,
@@ -75,7 +75,7 @@ impl<'a> OutputListener<'a> {
         let OutputRecording { dialect, raw, secrets } = keeping;
         Self {
             transcript,
-            stdout: RedactingTee::new(dialect, secrets.clone()),
+            stdout: OutputMasker::new(dialect, secrets.clone()),
             lines: dialect.lines(),
             raw,
             stdout_bytes: 0,
@@ -195,7 +195,7 @@ impl<'a> OutputListener<'a> {
 
     async fn complain(&mut self) {
         if let Some(text) = self.raw.complaint() {
-            self.news.trouble(text).await;
+            self.news.warn(text).await;
         }
     }
 

@@ -12,8 +12,8 @@ use nightwright_core::effect::Grace;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
 use nightwright_core::stream::dialect::{Dialect, InputShape};
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, ProcessExit};
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
 use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use rustix::io::Errno;
 use tokio::io::AsyncWriteExt;
@@ -24,7 +24,7 @@ use super::listen::{OutputListener, OutputPipes, OutputRecording};
 use super::raw::RawOutput;
 use super::{AgentInput, AgentSetup, ClockFn, ShowFn, WarnedOnce};
 use crate::agent::cancel::Cancellation;
-use crate::agent::{LaunchRequest, NewsSender, NewsSource, environment};
+use crate::agent::{AgentRequest, NewsSender, NewsSource, environment};
 use crate::files;
 use crate::process::{Child, Launch, Stdin, Survivors, spawn};
 use crate::store::temp_folder::TempHandle;
@@ -44,8 +44,8 @@ const MAX_STDERR_CHARS: usize = 300;
 const LINES_MAX: usize = super::MESSAGES_MAX;
 
 /// The inputs of one attempt or call.
-pub(super) struct LaunchJob {
-    order: LaunchRequest,
+pub(super) struct AttemptTask {
+    request: AgentRequest,
     launch: Launch,
     system_file: Option<PathBuf>,
     raw_file: PathBuf,
@@ -59,10 +59,10 @@ pub(super) struct LaunchJob {
     secrets: Secrets,
 }
 
-impl LaunchJob {
+impl AttemptTask {
     pub(super) fn new(
         setup: &AgentSetup,
-        request: LaunchRequest,
+        request: AgentRequest,
         turn: Option<u32>,
         warned: WarnedOnce,
     ) -> Self {
@@ -88,27 +88,27 @@ impl LaunchJob {
             clock: Arc::clone(&setup.clock),
             show: setup.show.clone(),
             secrets: setup.secrets.clone(),
-            order: request,
+            request,
         }
     }
 }
 
 /// Runs one attempt or call. The exit is its last news.
 pub(super) async fn run(
-    job: LaunchJob,
+    job: AttemptTask,
     news: NewsSender,
     cuts: watch::Receiver<Option<Cancellation>>,
     messages: mpsc::Receiver<AgentInput>,
 ) {
     let warned = job.warned.clone();
-    let (temp, room) = (job.temp.clone(), room(job.order.source));
+    let (temp, room) = (job.temp.clone(), room(job.request.source));
     let report = match begin_unless_cut(&job, cuts.clone()).await {
         Ok(child) => attempt(job, child, &news, cuts, messages).await,
         Err(outcome) => AttemptReport::bare(outcome),
     };
     let new = warned.first_time(&report.unknown);
     if !new.is_empty() {
-        news.trouble(format!(
+        news.warn(format!(
             "the agent's output contains items that this version of nightwright does not know: {}",
             new.join(", ")
         ))
@@ -122,7 +122,7 @@ pub(super) async fn run(
 /// Starts the program. A start that is cancelled may take [`START_TIMEOUT`] to complete, because a
 /// started process can be ended and awaited like any other. After that, the start is abandoned.
 async fn begin_unless_cut(
-    job: &LaunchJob,
+    job: &AttemptTask,
     mut cuts: watch::Receiver<Option<Cancellation>>,
 ) -> Result<Child, AttemptOutcome> {
     let begun = begin(job);
@@ -143,9 +143,9 @@ async fn begin_unless_cut(
     })
 }
 
-async fn begin(job: &LaunchJob) -> Result<Child, AttemptOutcome> {
+async fn begin(job: &AttemptTask) -> Result<Child, AttemptOutcome> {
     let not_started = |why: String| AttemptOutcome::NotStarted { why };
-    let size = job.order.prompt.user.len();
+    let size = job.request.prompt.user.len();
     if let Some(longest) = job.dialect.longest_prompt()
         && size > longest
     {
@@ -154,10 +154,10 @@ async fn begin(job: &LaunchJob) -> Result<Child, AttemptOutcome> {
         return Err(not_started(why));
     }
     if let Some(path) = &job.system_file {
-        let written = write_private(path, &job.order.prompt.system);
+        let written = write_private(path, &job.request.prompt.system);
         written.map_err(|e| not_started(format!("cannot write `{}`: {e}", path.display())))?;
     }
-    let room = job.temp.room(&room(job.order.source)).map_err(|error| {
+    let room = job.temp.room(&room(job.request.source)).map_err(|error| {
         let path = job.temp.path().display();
         not_started(format!("cannot create a temporary folder in `{path}`: {error}"))
     })?;
@@ -194,7 +194,7 @@ fn may_pass(error: &io::Error) -> bool {
 }
 
 /// Explains why a program could not be started.
-fn complaint(job: &LaunchJob, error: &io::Error) -> String {
+fn complaint(job: &AttemptTask, error: &io::Error) -> String {
     let Launch { program, directory, .. } = &job.launch;
     if error.kind() != io::ErrorKind::NotFound {
         return format!("cannot start `{}`: {error}", program.display());
@@ -209,7 +209,7 @@ fn complaint(job: &LaunchJob, error: &io::Error) -> String {
 }
 
 async fn attempt(
-    job: LaunchJob,
+    job: AttemptTask,
     mut child: Child,
     news: &NewsSender,
     cuts: watch::Receiver<Option<Cancellation>>,
@@ -220,11 +220,11 @@ async fn attempt(
         InputShape::Prompt => {
             // Dropping the sender closes the input after the prompt.
             drop(lines);
-            let Prompt { system, user } = &job.order.prompt;
+            let Prompt { system, user } = &job.request.prompt;
             (job.dialect.prompt_text(system, user), None)
         }
         InputShape::Messages => {
-            let first = job.dialect.message_line(&job.order.prompt.user);
+            let first = job.dialect.message_line(&job.request.prompt.user);
             (first, Some((job.dialect, messages, lines)))
         }
     };
@@ -247,17 +247,17 @@ async fn attempt(
     };
     let (exit, left) = child.gone().await;
     if left == Survivors::Some {
-        let name = &job.order.label;
+        let name = &job.request.label;
         let text =
             format!("cannot kill processes that attempt {name} started; they are still running");
-        news.trouble(text).await;
+        news.warn(text).await;
     }
     report(&job, listener, exit.0, cut, news).await
 }
 
 /// Reads what the attempt left, and warns about the last words of an agent that crashed.
 async fn report(
-    job: &LaunchJob,
+    job: &AttemptTask,
     listener: OutputListener<'_>,
     exit: ProcessExit,
     cut: Option<CancelReason>,
@@ -280,7 +280,7 @@ async fn report(
         && let Some(words) = last_line(&stderr)
         && !job.warned.first_time(std::slice::from_ref(&words)).is_empty()
     {
-        news.trouble(format!("the agent's last line on standard error: {words}")).await;
+        news.warn(format!("the agent's last line on standard error: {words}")).await;
     }
     report
 }
@@ -291,16 +291,16 @@ fn last_line(text: &str) -> Option<String> {
     Some(line.chars().take(MAX_STDERR_CHARS).collect())
 }
 
-fn listener<'a>(job: &LaunchJob, news: &'a NewsSender, live: bool) -> OutputListener<'a> {
+fn listener<'a>(job: &AttemptTask, news: &'a NewsSender, live: bool) -> OutputListener<'a> {
     let transcript = Transcript::new(TranscriptOptions {
         dialect: job.dialect,
         completion: &job.completion,
-        purpose: job.order.purpose,
+        purpose: job.request.purpose,
         live,
         started: (job.clock)().mono,
     });
     let raw = RawOutput::open(&job.raw_file, Arc::clone(&job.warned.raw_failed));
-    let show = job.show.clone().map(|show| (job.order.source, show));
+    let show = job.show.clone().map(|show| (job.request.source, show));
     let kept = OutputRecording { dialect: job.dialect, raw, secrets: &job.secrets };
     OutputListener::new(transcript, kept, news, Arc::clone(&job.clock), show)
 }

@@ -31,7 +31,7 @@ pub enum ProgramError {
         what: &'static str,
     },
     /// The target of a link cannot be read.
-    #[error("`{}` is a link to `{}`, which cannot be followed: {why}", file.display(), target.display())]
+    #[error("cannot follow the link `{}` to `{}`: {why}", file.display(), target.display())]
     Dangling { file: PathBuf, target: PathBuf, why: String },
     /// The interpreter of a script does not exist.
     #[error("cannot start `{}`: its interpreter `{}` does not exist", file.display(), interpreter.display())]

@@ -13,9 +13,9 @@ use crate::agent::program::cache::VersionCache;
 use crate::agent::program::{
     self, ANSWER_TIME, FoundProgram, Freshness, ProgramError, ProgramQuery,
 };
-use crate::commands::eprint_safe;
+use crate::config::OutputLevel;
+use crate::console::eprint_safe;
 use crate::error::Failure;
-use crate::output::OutputLevel;
 use crate::process::Containment;
 
 /// The variable that tells the agent program that it runs in a sandbox.

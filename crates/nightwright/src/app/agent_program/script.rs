@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use nightwright_core::hook::{Hook, Hooks};
 
-use crate::commands::eprint_safe;
+use crate::config::OutputLevel;
+use crate::console::eprint_safe;
 use crate::error::Failure;
-use crate::output::OutputLevel;
 use crate::rehearsal::{self, script};
-use crate::store::journal::{RunDir, create_file};
+use crate::store::journal::create_file;
+use crate::store::run_dir::{REHEARSAL_LOG, RunDir};
 
 /// The text of a script that was parsed successfully.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl RehearsalScript {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let text = fs::read_to_string(path).map_err(|error| {
             let path = path.display();
-            Failure::usage(format!("--rehearsal `{path}` cannot be read: {error}"))
+            Failure::usage(format!("cannot read `{path}` (--rehearsal): {error}"))
         })?;
         script::Script::parse(&text, path).map_err(|error| {
             Failure::usage(error.to_string().trim_end().to_owned())
@@ -67,7 +68,7 @@ pub(super) fn stage(
         })?;
         all.push((rehearsal::SCRIPT_VARIABLE.into(), path.into()));
     }
-    let log = folder.path().join(rehearsal::LOG);
+    let log = folder.path().join(REHEARSAL_LOG);
     if level.shows_messages() {
         eprint_safe(&format!("Requests to the rehearsal agent: {}", log.display()));
     }

@@ -1,6 +1,5 @@
 //! The process that waits at the terminal until the run has started.
 
-use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -8,7 +7,7 @@ use nightwright_core::display::one_line;
 
 use super::{DetachFormat, DetachReport};
 use crate::app::async_command::block_on;
-use crate::commands::{eprint_safe, project_last};
+use crate::console::eprint_safe;
 use crate::error::Failure;
 use crate::paste::from_here;
 use crate::process::{self, DetachOutcome};
@@ -16,10 +15,9 @@ use crate::process::{self, DetachOutcome};
 /// The maximum length of an unreadable report when shown, in characters.
 const MAX_REPORT_CHARS: usize = 60;
 
-/// Runs the same command in another process, waits until its run has started, and prints how to
-/// follow it.
-pub(crate) fn detach() -> Result<ExitCode, Failure> {
-    let arguments = project_last(env::args_os().collect());
+/// Runs the command with these arguments in another process, waits until its run has started, and
+/// prints how to follow it.
+pub(crate) fn detach(arguments: Vec<OsString>) -> Result<ExitCode, Failure> {
     let option = |number| OsString::from(format!("--detach-fd={number}"));
     let outcome = block_on(async {
         process::start_detached(arguments, option)
@@ -71,7 +69,7 @@ impl DetachReport {
             "The run continues without this terminal (pid {pid}).\n  \
              nightwright status {run}       show its status\n  \
              nightwright log -f {run}       follow its log\n  \
-             nightwright tell {run} \"TEXT\"  say something to the agent\n  \
+             nightwright tell {run} \"TEXT\"  send a message to the agent\n  \
              nightwright stop {run}         stop it after this iteration"
         )
     }
@@ -94,7 +92,7 @@ mod tests {
         The run continues without this terminal (pid 4711).
           nightwright status 20261116-183131-0a1b       show its status
           nightwright log -f 20261116-183131-0a1b       follow its log
-          nightwright tell 20261116-183131-0a1b "TEXT"  say something to the agent
+          nightwright tell 20261116-183131-0a1b "TEXT"  send a message to the agent
           nightwright stop 20261116-183131-0a1b         stop it after this iteration
         "#);
     }

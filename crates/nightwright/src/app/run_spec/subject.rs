@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use nightwright_core::mode::{FileLocation, WorkTarget};
+use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{EvidenceKind, Files, Settings};
 
 use super::{RequestPurpose, RunRequest};
@@ -123,8 +124,10 @@ pub(super) fn must_have_plan(
     settings: &Settings,
 ) -> Result<(), Failure> {
     let evidence = &mode.definition.evidence;
-    let has_plan =
-        || EvidenceFiles::new(project, &settings.files, evidence).read().checklist.is_some();
+    let has_plan = || {
+        let mut files = EvidenceFiles::new(project, &settings.files, evidence, Secrets::default());
+        files.read().checklist.is_some()
+    };
     if !evidence.contains(&EvidenceKind::Plan) || has_plan() {
         return Ok(());
     }

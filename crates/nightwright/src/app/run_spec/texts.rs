@@ -36,7 +36,7 @@ pub(super) fn read(
     let appended = match &request.appended {
         Some(file) => fs::read_to_string(file).map_err(|error| {
             let file = file.display();
-            Failure::usage(format!("--append-system-prompt-file `{file}` cannot be read: {error}"))
+            Failure::usage(format!("cannot read `{file}` (--append-system-prompt-file): {error}"))
         })?,
         None => String::new(),
     };

@@ -5,8 +5,8 @@ use nightwright_core::redact::Secrets;
 use serde_json::{Value as Json, json};
 
 use super::ConfigFormat;
-use crate::commands::context::{eprint_safe, print};
 use crate::config::{ConfigValue, KEYS, Key, ResolvedConfig, ValueOrigin};
+use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::secrets;
 
@@ -23,9 +23,7 @@ pub(super) fn get(
         && !entries.is_empty()
     {
         let origin = resolved.origin(key.name);
-        eprint_safe(&format!(
-            "values of variables may be secret and are not shown; see them in: {origin}"
-        ));
+        eprint_safe(&format!("nightwright hides the values of variables; see {origin}"));
     }
     if format.json {
         let value = value.map_or(Json::Null, |value| value.to_json());

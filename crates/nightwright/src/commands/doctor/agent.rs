@@ -139,9 +139,9 @@ fn dropped(environment: &[(OsString, OsString)]) -> DoctorFinding {
         .map(|(name, _)| name.to_string_lossy().into_owned())
         .collect();
     let text = match names.len() {
-        0 => "all variables are passed on to the agent".to_owned(),
-        1 => "1 variable is not passed on to the agent:".to_owned(),
-        count => format!("{count} variables are not passed on to the agent:"),
+        0 => "the agent gets all variables".to_owned(),
+        1 => "the agent does not get 1 variable:".to_owned(),
+        count => format!("the agent does not get {count} variables:"),
     };
     DoctorFinding::ok("environment", text).names("dropped", names)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nightwright_core::baseline;
 use nightwright_core::display::one_line;
 use nightwright_core::input::{CheckResult, CheckVerdict};
-use nightwright_core::settings::{Rerun, Verify};
+use nightwright_core::settings::Verify;
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::units::human;
 
@@ -18,7 +18,7 @@ use crate::agent::environment::{CheckEnvironment, for_checks, set_temp};
 use crate::app::locked_run::temp_folder;
 use crate::error::Failure;
 use crate::process::{CommandEnd, Containment, StopHandle, run_to_end, shell};
-use crate::runtime::checks::{CheckRunner, cannot_start};
+use crate::runtime::effects::check_runner::{CheckRunner, cannot_start};
 use crate::secrets;
 use crate::store::temp_folder::{self, TempFolder};
 
@@ -66,7 +66,7 @@ async fn try_temporary(project: &Path) -> Result<DoctorFinding, Failure> {
             None => DoctorFinding::ok("temp", format!("`mktemp` works in `{}`", folder.display())),
         },
         CommandEnd::Exited(exit) if exit.code() == Some(NO_PROGRAM) => {
-            let text = format!("`{}` was not tried: there is no `mktemp`", folder.display());
+            let text = format!("cannot test `{}`: `mktemp` is not installed", folder.display());
             DoctorFinding::warning("temp", text)
         }
         CommandEnd::Exited(_) | CommandEnd::TimedOut | CommandEnd::Stopped => {
@@ -146,11 +146,7 @@ pub(super) async fn run(
     let mut findings = Vec::new();
     for command in &verify.commands {
         let checks = CheckRunner {
-            verify: Verify {
-                commands: vec![command.clone()],
-                rerun: Rerun::Never,
-                ..verify.clone()
-            },
+            verify: Verify { commands: vec![command.clone()], ..verify.clone() },
             project: project.to_owned(),
             environment: all.clone(),
             containment: Containment::choose(None),
@@ -159,6 +155,7 @@ pub(super) async fn run(
             secrets: secrets::of_config(&configured.resolved)?,
             iteration: 0,
             before: Vec::new(),
+            reruns: Vec::new(),
         };
         let results = match checks.cannot_run(command) {
             Some(why) => {
@@ -191,7 +188,7 @@ fn found(result: &CheckResult, withheld: &[String]) -> DoctorFinding {
         },
         CheckVerdict::TimedOut => DoctorFinding::warning(
             "checks",
-            format!("`{command}` did not end within {took} (verify.timeout)"),
+            format!("`{command}` timed out after {took} (verify.timeout)"),
         ),
         CheckVerdict::NotStarted { why } => {
             DoctorFinding::problem("checks", format!("`{command}` cannot run: {why}"))

@@ -10,11 +10,11 @@ use nightwright_core::settings::Settings;
 use super::finding::DoctorFinding;
 use crate::app::approval::{self, UntrustedPolicy};
 use crate::app::run_spec::{self, RequestPurpose, ResolvedRequest, RunRequest};
+use crate::config::log_settings::LogSettings;
 use crate::config::{self, ConfigLayer, ResolvedConfig};
 use crate::error::Failure;
 use crate::output::notify::Address;
 use crate::secrets;
-use crate::store::log_settings::LogSettings;
 use crate::trust::{self, ApprovalStore};
 
 /// The configuration that a run would use.
@@ -25,7 +25,7 @@ pub(super) struct DoctorConfig {
     pub(super) after_trust: Option<Box<Settings>>,
 }
 
-/// What follows a finding about settings that are not approved.
+/// The addition to a finding about settings that are not approved.
 pub(super) const AFTER_TRUST: &str = " (once approved)";
 
 /// Returns the configuration of a run in this project, if it is valid, with all findings.
@@ -33,7 +33,7 @@ pub(super) fn configured(project: &Path) -> (Vec<DoctorFinding>, Option<DoctorCo
     // Unapproved settings are a separate finding.
     match put_together(project, UntrustedPolicy::Ignore) {
         Ok(mut configured) => {
-            let mut findings = vec![DoctorFinding::ok("config", "the configuration can be used")];
+            let mut findings = vec![DoctorFinding::ok("config", "the configuration is valid")];
             let unapproved =
                 unapproved(project).unwrap_or_else(|failure| Some(problem("trust", &failure)));
             if unapproved.is_some() {
@@ -98,7 +98,7 @@ fn unapproved(project: &Path) -> Result<Option<DoctorFinding>, Failure> {
 fn permissions(settings: &Settings, when: &str) -> DoctorFinding {
     let agent = &settings.agent;
     if agent.command.is_some() {
-        let text = format!("up to the program of agent.command{when}");
+        let text = format!("decided by the program in `agent.command`{when}");
         return DoctorFinding::ok("permissions", text);
     }
     let level = agent.permissions.name();

@@ -16,8 +16,8 @@ use crate::agent::ask::{AgentEndpoint, AgentQuestion, SystemPrompt, ask};
 use crate::agent::program::FoundProgram;
 use crate::app::locked_run::temp_folder;
 use crate::error::Failure;
-use crate::runtime::signals::Signals;
 use crate::secrets;
+use crate::signals::Signals;
 
 /// The question of the probe.
 const QUESTION: AgentQuestion<'static> = AgentQuestion {
@@ -45,7 +45,7 @@ pub(super) async fn probe(
     let project = folder.path().join("project");
     fs::create_dir(&project).map_err(cant)?;
     let temp = temp_folder(None)?;
-    let respondent = AgentEndpoint {
+    let endpoint = AgentEndpoint {
         program: found.path.clone(),
         before: Vec::new(),
         dialect: Dialect::Claude,
@@ -55,7 +55,7 @@ pub(super) async fn probe(
         folder: folder.path().to_owned(),
         temp: temp.handle(),
     };
-    let Some(answer) = ask(&respondent, &QUESTION, signals).await else {
+    let Some(answer) = ask(&endpoint, &QUESTION, signals).await else {
         return Ok(None);
     };
     let finding = verdict::verdict(&answer);

@@ -13,10 +13,10 @@ use serde_json::json;
 use super::configured;
 use super::finding::DoctorFinding;
 use crate::agent::program::locate;
-use crate::app::locked_run::home;
 use crate::commands::context;
 use crate::process::{CommandEnd, Containment, FinishedCommand, Launch, StopHandle, run_to_end};
 use crate::store::lock::{self, LockOwner};
+use crate::store::run_dir;
 use crate::workspace::{Repository, space};
 
 /// The timeout of a git command.
@@ -130,7 +130,7 @@ pub(super) fn is_refused(project: &Path, found: RootSource) -> Option<DoctorFind
 
 /// Reports another active run in the project; only one can be active.
 pub(super) fn in_use(project: &Path) -> Option<DoctorFinding> {
-    let owner = lock::peek(&home(project).ok()?.join("project.lock"))?;
+    let owner = lock::peek(&run_dir::state_of(project).ok()?.join("project.lock"))?;
     let LockOwner { run, pid, .. } = owner;
     let text = format!("run {run} (pid {pid}) is active in this project");
     Some(
@@ -141,7 +141,7 @@ pub(super) fn in_use(project: &Path) -> Option<DoctorFinding> {
 
 /// Reports whether the project's runs can be stored, and the free disk space.
 pub(super) fn state(project: &Path) -> Vec<DoctorFinding> {
-    let folder = match home(project) {
+    let folder = match run_dir::state_of(project) {
         Ok(folder) => folder,
         Err(failure) => {
             let hint = "set NIGHTWRIGHT_STATE_DIR to an absolute path, or leave it unset";
@@ -181,7 +181,7 @@ fn disk(project: &Path, state: &Path) -> DoctorFinding {
         DoctorFinding::ok("disk", text.join("; "))
     } else {
         DoctorFinding::problem("disk", text.join("; "))
-            .hint("make room: below that no attempt starts")
+            .hint("free some disk space: nightwright starts no attempt below this limit")
     };
     for (name, disk) in disks {
         let facts = disk.map(|Disk { free, floor }| json!({ "free": free, "floor": floor }));

@@ -203,7 +203,7 @@ mod tests {
         assert_snapshot!(shown(&person), @r"
         The product itself (1 ... 10)
            1  trust_architecture       5  permissive ... strict verification
-           2  curation_model           4  algorithms ... human judgment
+           2  curation_model           4  algorithms ... human judgement
            3  scope_philosophy         2  minimal ... feature-rich
            4  monetization_model       5  free ... premium
            5  privacy_posture          6  collects data ... minimal data
@@ -243,7 +243,7 @@ mod tests {
 
         The product itself (1 ... 10)
            1  trust_architecture       5  permissive ... strict verification
-           2  curation_model           4  algorithms ... human judgment
+           2  curation_model           4  algorithms ... human judgement
            3  scope_philosophy         2  minimal ... feature-rich
            4  monetization_model       5  free ... premium
            5  privacy_posture          6  collects data ... minimal data

@@ -11,13 +11,13 @@ use nightwright_core::settings::{ChangeSource, SettingChange, Settings};
 
 use crate::app::approval::{self, UntrustedPolicy};
 use crate::app::run_spec;
-use crate::commands::context::eprint_safe;
 use crate::commands::key_options::{KeyOptions, Limits};
-use crate::commands::{terminal, values};
+use crate::commands::values;
 use crate::config::{self, ConfigLayer};
+use crate::console::{self, eprint_safe};
 use crate::error::Failure;
 use crate::secrets;
-use crate::store::journal::RunDir;
+use crate::store::run_dir::RunDir;
 
 /// Settings of the agent and the gate that can change when a run continues.
 #[derive(Clone, Debug, Args)]
@@ -150,9 +150,9 @@ impl ChangeArgs {
                 eprint_safe(&format!("Changed since this run began: {list}"));
                 true
             }
-            AskPolicy::Allowed if terminal::is_there() => {
+            AskPolicy::Allowed if console::is_interactive() => {
                 eprint_safe(&format!("Changed since this run began: {list}"));
-                let agreed = terminal::confirm("Use the new values?")?;
+                let agreed = console::confirm("Use the new values?")?;
                 if agreed {
                     approval::approve_shown(project, layers, &keys)?;
                 }

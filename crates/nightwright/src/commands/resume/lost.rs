@@ -1,4 +1,4 @@
-//! Reads the output of an attempt or call whose process is gone.
+//! Reads the output of an attempt or call of a crashed run.
 
 use std::io::Read;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use nightwright_core::event::AgentFacts;
 use nightwright_core::machine::ledger::{Stage, State};
 use nightwright_core::stream::decode::StreamLine;
 use nightwright_core::stream::dialect::Dialect;
-use nightwright_core::stream::report::AttemptReport;
+use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 
 use crate::files::open_regular;
-use crate::store::journal::{RunDir, attempt_label, call_label};
+use crate::store::run_dir::{RunDir, attempt_label, call_label};
 
 /// Bytes per read of the raw output.
 const CHUNK: usize = 256 << 10;

@@ -6,9 +6,9 @@ use nightwright_core::event::{
 use nightwright_core::machine::ledger::State;
 use nightwright_core::redact::{agrees, has_masks, masked_in};
 
-use crate::commands::context::eprint_safe;
+use crate::console::eprint_safe;
 use crate::secrets::{self, UnmaskedSettings};
-use crate::store::journal::RunDir;
+use crate::store::run_dir::RunDir;
 
 /// The result of replacing masks with the original texts.
 #[derive(Debug, Default)]
@@ -92,7 +92,7 @@ fn recall_changes(records: &mut [Record], folder: &RunDir, recalled: &mut Unmask
 /// Returns the message of the operator in an event, if there is one.
 fn operator_message(event: &mut Event) -> Option<&mut String> {
     if let Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Human, text })
-    | Event::Attempt(AttemptEvent::NudgeSent { answers: None, text, .. }) = event
+    | Event::Attempt(AttemptEvent::MessageSent { answers: None, text, .. }) = event
     {
         Some(text)
     } else {

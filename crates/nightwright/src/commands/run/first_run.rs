@@ -7,9 +7,8 @@ use std::path::Path;
 use nightwright_core::display::display_safe;
 
 use crate::app::run_spec::ResolvedRequest;
-use crate::commands::context::{advise, eprint_safe};
-use crate::commands::terminal;
 use crate::config::{ConfigLayer, ValueOrigin};
+use crate::console::{self, advise, eprint_safe};
 use crate::error::Failure;
 use crate::init::ask::{self, NoAnswer, Prompter};
 use crate::init::detect::detect;
@@ -20,17 +19,17 @@ const SETTINGS: &str = ".nightwright/config.toml";
 
 /// Whether there is a terminal to ask on, and the project is not set up.
 pub(super) fn is_due(project: &Path) -> bool {
-    terminal::is_there() && !project.join(SETTINGS).exists()
+    console::is_interactive() && !project.join(SETTINGS).exists()
 }
 
 /// Asks for the relevant settings that no layer of the configuration contains, and adds the answers
 /// to the options of the command line.
 pub(super) fn ask(
     project: &Path,
-    told: &ResolvedRequest,
+    request: &ResolvedRequest,
     flags: &mut ConfigLayer,
 ) -> Result<(), Failure> {
-    let ResolvedRequest { settings, resolved, .. } = told;
+    let ResolvedRequest { settings, resolved, .. } = request;
     let is_open = |key| *resolved.origin(key) == ValueOrigin::BuiltIn;
     let mut answered = false;
     // These permissions do not apply to another agent.

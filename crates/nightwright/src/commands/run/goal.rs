@@ -100,7 +100,7 @@ pub(super) fn goal(prompt: &str) -> Result<String, Failure> {
 fn read_goal(input: impl Read) -> Result<String, Failure> {
     let mut text = String::new();
     input.take(GOAL_MAX + 1).read_to_string(&mut text).map_err(|error| {
-        Failure::usage(format!("the goal cannot be read from standard input: {error}"))
+        Failure::usage(format!("cannot read the goal from standard input: {error}"))
     })?;
     if text.len() as u64 > GOAL_MAX {
         return Err(Failure::usage("the goal on standard input is longer than 9 MB")

@@ -30,7 +30,7 @@ const MAX_STDERR_CHARS: usize = 300;
 /// The scripts in the home of the agent.
 const HOME: [(&str, &str); 4] = [
     ("family.sh", include_str!("scripts/family.sh")),
-    ("deaf.sh", include_str!("scripts/deaf.sh")),
+    ("ignore_signals.sh", include_str!("scripts/ignore_signals.sh")),
     ("look.sh", include_str!("scripts/look.sh")),
     ("noise.sh", include_str!("scripts/noise.sh")),
 ];
@@ -74,7 +74,7 @@ impl<'a> CaseEnv<'a> {
             fs::write(folder.join("script.toml"), case.script)
         };
         make().map_err(|error: io::Error| {
-            failed(format!("cannot make the folder `{}`: {error}", folder.display()))
+            failed(format!("cannot create the folder `{}`: {error}", folder.display()))
         })?;
         let environment = environment(folder, case);
         Ok(Self { folder, program, deadline, stop, environment, family: ProcessFamily::default() })

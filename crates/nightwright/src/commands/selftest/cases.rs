@@ -17,7 +17,7 @@ pub(super) struct SelftestCase {
     /// Settings other than the [usual](USUAL) ones, as variables.
     pub(super) settings: &'static [(&'static str, &'static str)],
     /// The expectations, in addition to no remaining processes.
-    pub(super) judgement: CaseCheck,
+    pub(super) check: CaseCheck,
 }
 
 /// An action on a run.
@@ -62,7 +62,7 @@ pub(super) const LEADERS: usize = 2;
 pub(super) static CASES: [SelftestCase; 13] = [
     case(
         "hang-at-start",
-        "hang at start",
+        "hang at the start",
         include_str!("scripts/hang_at_start.toml"),
         expectations::hang_at_start,
     )
@@ -89,17 +89,22 @@ pub(super) static CASES: [SelftestCase; 13] = [
         include_str!("scripts/garbage.toml"),
         expectations::garbage,
     ),
-    case("lie", "lie about completion", include_str!("scripts/lie.toml"), expectations::lie),
     case(
-        "stubborn-lie",
-        "lie again and again",
-        include_str!("scripts/stubborn_lie.toml"),
-        expectations::stubborn_lie,
+        "false-claim",
+        "false claim of completion",
+        include_str!("scripts/false_claim.toml"),
+        expectations::false_claim,
+    ),
+    case(
+        "repeated-false-claims",
+        "repeated false claims",
+        include_str!("scripts/repeated_false_claims.toml"),
+        expectations::repeated_false_claims,
     ),
     case("orphans", "orphans", include_str!("scripts/orphans.toml"), expectations::orphans),
     case(
         "sigterm",
-        "SIGTERM of the runner",
+        "SIGTERM to nightwright",
         include_str!("scripts/sigterm.toml"),
         expectations::sigterm,
     )
@@ -116,7 +121,7 @@ pub(super) static CASES: [SelftestCase; 13] = [
     // Needed if the disk's blocks are so large that there is enough space.
     case(
         "full-journal",
-        "no room for the journal",
+        "no disk space for the journal",
         include_str!("scripts/full_journal.toml"),
         expectations::full_journal,
     )
@@ -128,9 +133,9 @@ const fn case(
     name: &'static str,
     title: &'static str,
     script: &'static str,
-    judgement: CaseCheck,
+    check: CaseCheck,
 ) -> SelftestCase {
-    SelftestCase { name, title, script, act: CaseAction::Leave, settings: &[], judgement }
+    SelftestCase { name, title, script, act: CaseAction::Leave, settings: &[], check }
 }
 
 impl SelftestCase {

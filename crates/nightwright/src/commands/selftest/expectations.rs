@@ -10,8 +10,8 @@ use nightwright_core::event::{
     IterationResult, NoteEvent, OperatorEvent, RunEvent, StopSource, WaitEvent, WaitKind,
 };
 use nightwright_core::outcome::{Outcome, Proof};
+use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
-use nightwright_core::stream::report::AttemptReport;
 use nightwright_core::units::Usd;
 
 use super::cases::{CHECK_OUTPUT, FAMILY, LEADERS, SelftestCase};
@@ -57,7 +57,7 @@ pub(super) struct Mismatch {
 
 /// Judges a case: its own expectations, and those of all cases.
 pub(super) fn judge(case: &SelftestCase, seen: &CaseObservation) -> CaseOutcome {
-    no_survivors(seen).and_then(|()| whole(seen)).and_then(|()| (case.judgement)(seen)).map_err(
+    no_survivors(seen).and_then(|()| whole(seen)).and_then(|()| (case.check)(seen)).map_err(
         |shortfall| match shortfall {
             Shortfall::Missed(miss) => Shortfall::Missed(Mismatch { ended: ended(seen), ..miss }),
             Shortfall::NotTested(why) => Shortfall::NotTested(why),
@@ -66,7 +66,7 @@ pub(super) fn judge(case: &SelftestCase, seen: &CaseObservation) -> CaseOutcome 
 }
 
 fn no_survivors(seen: &CaseObservation) -> CaseOutcome {
-    expect(seen.survivors.is_empty(), "no process alive when the run was gone", || {
+    expect(seen.survivors.is_empty(), "no process alive after the run", || {
         format!("still alive: {}", seen.survivors.join("; "))
     })
 }
@@ -92,8 +92,8 @@ pub(super) fn hang_after_result(seen: &CaseObservation) -> CaseOutcome {
                 Event::Attempt(AttemptEvent::Cancelled { why: CancelReason::AfterResult, .. })
             )
         }),
-        "the agent cut off after its result",
-        || "it was not cut off".to_owned(),
+        "the agent killed after its result",
+        || "nightwright did not kill it".to_owned(),
     )?;
     first_attempt(seen, &AttemptOutcome::Finished)?;
     not_retried(seen)?;
@@ -122,8 +122,8 @@ pub(super) fn usage_limit(seen: &CaseObservation) -> CaseOutcome {
     // Compares with the script, not with the run's interpretation of it.
     expect(
         until.duration_since(first) >= MIN_LIMIT_WAIT,
-        &format!("a limit that ends {} s after {first} or later", MIN_LIMIT_WAIT.as_secs()),
-        || format!("it was taken to end at {until}"),
+        &format!("a limit that resets {} s after {first} or later", MIN_LIMIT_WAIT.as_secs()),
+        || format!("nightwright read {until}"),
     )?;
     let waits = |event: &Event| match event {
         Event::Wait(WaitEvent::Started { limit: WaitKind::Usage, until: wait, .. }) => {
@@ -137,7 +137,12 @@ pub(super) fn usage_limit(seen: &CaseObservation) -> CaseOutcome {
     expect(
         next.is_some_and(|next| next >= until),
         &format!("the next attempt after {until}"),
-        || next.map_or_else(|| "none was started".to_owned(), |next| format!("it came at {next}")),
+        || {
+            next.map_or_else(
+                || "none was started".to_owned(),
+                |next| format!("it started at {next}"),
+            )
+        },
     )?;
     not_retried(seen)?;
     completed(seen)
@@ -172,38 +177,38 @@ pub(super) fn garbage(seen: &CaseObservation) -> CaseOutcome {
     completed(seen)
 }
 
-pub(super) fn lie(seen: &CaseObservation) -> CaseOutcome {
+pub(super) fn false_claim(seen: &CaseObservation) -> CaseOutcome {
     let gates: Vec<_> = gates(seen).collect();
     expect(
         matches!(gates[..], [GateResult::Rejected { .. }, GateResult::Passed { .. }]),
-        "the first claim rejected, the second believed",
+        "the first claim rejected, the second accepted",
         || {
             let names: Vec<_> = gates.iter().map(|gate| words(gate)).collect();
             if names.is_empty() { "no claim".to_owned() } else { names.join(", then ") }
         },
     )?;
-    let told = |event: &Event| match event {
+    let mentions_check = |event: &Event| match event {
         Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Checks, text }) => {
             text.contains(CHECK_OUTPUT)
         }
         _ => false,
     };
-    expect(events(seen).any(told), "what the check said put into the inbox", || {
-        "nothing of it is there".to_owned()
+    expect(events(seen).any(mentions_check), "feedback with the output of the check", || {
+        "no such feedback".to_owned()
     })?;
     expect(
         seen.prompts.get(1).is_some_and(|prompt| prompt.contains(CHECK_OUTPUT)),
-        "the second prompt to say what the check said",
+        "the output of the check in the second prompt",
         || format!("{} prompts, and not in the second", seen.prompts.len()),
     )?;
     completed(seen)
 }
 
-pub(super) fn stubborn_lie(seen: &CaseObservation) -> CaseOutcome {
+pub(super) fn repeated_false_claims(seen: &CaseObservation) -> CaseOutcome {
     let rejected = gates(seen).filter(|gate| matches!(gate, GateResult::Rejected { .. })).count();
-    let believed = gates(seen).any(|gate| matches!(gate, GateResult::Passed { .. }));
-    expect(rejected >= 2 && !believed, "every claim rejected", || {
-        format!("{rejected} rejected, {}", if believed { "one believed" } else { "none believed" })
+    let accepted = gates(seen).any(|gate| matches!(gate, GateResult::Passed { .. }));
+    expect(rejected >= 2 && !accepted, "every claim rejected", || {
+        format!("{rejected} rejected, {}", if accepted { "one accepted" } else { "none accepted" })
     })?;
     let orderly = matches!(
         outcome(seen),
@@ -216,7 +221,7 @@ pub(super) fn stubborn_lie(seen: &CaseObservation) -> CaseOutcome {
     );
     expect(
         orderly && !matches!(exit_code(seen), Some(0) | None),
-        "an end that is not `completed`, and an exit code that says so",
+        "an outcome other than `completed`, and its exit code",
         || ended(seen),
     )
 }
@@ -251,10 +256,10 @@ pub(super) fn sigkill(seen: &CaseObservation) -> CaseOutcome {
     let taken_over = |event: &Event| {
         matches!(event, Event::Run(RunEvent::Continued { why: Continuation::AfterCrash }))
     };
-    expect(events(seen).any(taken_over), "a run that was taken over", || ended(seen))?;
+    expect(events(seen).any(taken_over), "a run resumed after a crash", || ended(seen))?;
     first_attempt(seen, &AttemptOutcome::Lost)?;
     let charged = reports(seen).next().map(|(_, cost)| cost).unwrap_or_default();
-    expect(charged > Usd::ZERO, "the lost attempt charged", || format!("{charged} for it"))?;
+    expect(charged > Usd::ZERO, "a cost for the lost attempt", || format!("a cost of {charged}"))?;
     no_orphans_seen(seen)?;
     completed(seen)?;
     sessions(seen)
@@ -275,7 +280,7 @@ pub(super) fn full_journal(seen: &CaseObservation) -> CaseOutcome {
     iteration_kept(seen)?;
     let last = outcome(seen);
     if matches!(last, Some(Outcome::DiskFull { .. })) && exit_code(seen) == Some(1) {
-        let why = "all there was to record fitted on the full disk: its blocks are too large";
+        let why = "all events fitted on the full disk: its blocks are too large";
         return Err(Shortfall::NotTested(why.to_owned()));
     }
     expect(
@@ -319,10 +324,11 @@ fn gates(seen: &CaseObservation) -> impl Iterator<Item = &GateResult> {
 
 fn words(gate: &GateResult) -> &'static str {
     match gate {
-        GateResult::Passed { .. } => "believed",
+        GateResult::Passed { .. } => "accepted",
         GateResult::Rejected { .. } => "rejected",
+        GateResult::Impossible { .. } => "impossible",
         GateResult::Inconclusive { .. } => "undecided",
-        GateResult::Unaffordable { .. } => "not judged for want of money",
+        GateResult::Unaffordable { .. } => "no verdict: not enough budget left",
     }
 }
 
@@ -356,7 +362,7 @@ fn first_attempt(seen: &CaseObservation, wanted: &AttemptOutcome) -> CaseOutcome
 /// Describes an outcome in the past tense.
 fn past(outcome: &AttemptOutcome) -> String {
     match outcome {
-        AttemptOutcome::Lost => "was lost with its runner".to_owned(),
+        AttemptOutcome::Lost => "was lost when nightwright was killed".to_owned(),
         other => other.sentence(),
     }
 }
@@ -390,17 +396,17 @@ fn sessions(seen: &CaseObservation) -> CaseOutcome {
     if seen.leaders >= LEADERS {
         return Ok(());
     }
-    let why = "all were killed, but none led its own session: there is no `setsid` here";
+    let why = "all were killed, but none led its own session: `setsid` is not installed";
     Err(Shortfall::NotTested(why.to_owned()))
 }
 
 fn no_orphans_seen(seen: &CaseObservation) -> CaseOutcome {
     expect(
         seen.met.as_ref().is_some_and(Vec::is_empty),
-        "none of them alive when the next attempt began",
+        "no such process alive when the next attempt began",
         || match &seen.met {
-            Some(met) => format!("it met {}", met.join("; ")),
-            None => "no attempt came to look".to_owned(),
+            Some(met) => format!("still alive: {}", met.join("; ")),
+            None => "no later attempt".to_owned(),
         },
     )
 }
@@ -423,7 +429,7 @@ pub(super) fn ended(seen: &CaseObservation) -> String {
         (None, Some(record)) => format!("`{}` as the last event", record.event.name()),
         (None, None) => "no event".to_owned(),
     };
-    let said = if seen.complaint.is_empty() { "" } else { ", and it said: " };
+    let said = if seen.complaint.is_empty() { "" } else { ", and it printed: " };
     format!("{last}, {exit}{said}{}", seen.complaint)
 }
 

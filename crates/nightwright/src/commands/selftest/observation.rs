@@ -1,4 +1,4 @@
-//! The observation of a case: all data that its judgement may use.
+//! The observation of a case: all data that its check may use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use nightwright_core::event::{Event, Record, RunEvent};
 use serde_json::Value;
 
 use crate::process::Exit;
-use crate::rehearsal;
 use crate::store::journal;
+use crate::store::run_dir::REHEARSAL_LOG;
 
 /// The recorded result of a case.
 #[derive(Clone, Debug, Default)]
@@ -40,12 +40,14 @@ impl CaseObservation {
         let (records, damage) = match journal_in(state) {
             Some(path) => match journal::read(&path) {
                 Ok(read) => {
-                    let torn = read.torn.map(|torn| format!("{} bytes are torn off", torn.length));
+                    let torn = read
+                        .torn
+                        .map(|torn| format!("the last {} bytes are incomplete", torn.length));
                     (read.records, torn)
                 }
                 Err(error) => (Vec::new(), Some(error.to_string())),
             },
-            None => (Vec::new(), Some("there is none".to_owned())),
+            None => (Vec::new(), Some("there is no journal".to_owned())),
         };
         let text = |name: &str| fs::read_to_string(home.join(name)).unwrap_or_default();
         let lines = |name: &str| text(name).lines().map(str::to_owned).collect::<Vec<_>>();
@@ -87,7 +89,7 @@ fn journal_in(state: &Path) -> Option<PathBuf> {
 fn prompts(state: &Path) -> Vec<String> {
     let mut prompts = Vec::new();
     for run in list(state).into_iter().flat_map(|project| list(&project.join("runs"))) {
-        let log = fs::read_to_string(run.join(rehearsal::LOG)).unwrap_or_default();
+        let log = fs::read_to_string(run.join(REHEARSAL_LOG)).unwrap_or_default();
         let requests = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         prompts.extend(
             requests

@@ -125,12 +125,15 @@ impl SelftestReport {
             case.show(&mut text);
         }
         for process in &self.survivors {
-            let _ = writeln!(text, "survived its test, killed now: {}", display_safe(process));
+            let _ = writeln!(
+                text,
+                "killed a process that survived its test: {}",
+                display_safe(process)
+            );
         }
         text.push('\n');
         if !self.watched {
-            let why = "this system has no list of processes in /proc";
-            let _ = writeln!(text, "Survivors were not searched for: {why}.");
+            text.push_str("Cannot look for surviving processes: /proc is missing.\n");
         }
         let _ = writeln!(text, "{}\n{}", self.contained_by(), self.sum());
         Ok(text)
@@ -173,7 +176,7 @@ impl SelftestReport {
             text.push_str("; a process survived");
         }
         if !self.watched {
-            text.push_str("; survivors were not searched for");
+            text.push_str("; surviving processes unknown");
         }
         text
     }

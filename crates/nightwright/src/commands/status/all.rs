@@ -10,8 +10,9 @@ use nightwright_core::units::Usd;
 use serde::Serialize;
 
 use super::StatusArgs;
-use crate::commands::context::{advise, print, print_json, table};
+use crate::commands::context::table;
 use crate::commands::select_run::SelectedRun;
+use crate::console::{advise, print, print_json};
 use crate::error::Failure;
 
 const MAX_GOAL_CHARS: usize = 40;
@@ -81,7 +82,7 @@ fn text(rows: &[RunRow]) -> String {
         let rehearsal = if row.is_rehearsal { " (rehearsal)" } else { "" };
         let result = row.sentence.as_deref().unwrap_or(match row.state {
             Liveness::Running => "running",
-            Liveness::Crashed => "crashed: its process is gone",
+            Liveness::Crashed => "crashed",
             Liveness::Ended => "ended",
             Liveness::Unknown => "unknown: its journal cannot be read to its end",
         });

@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::one_line;
 use nightwright_core::event::StopWhen;
-use nightwright_core::input::TaskProgress;
 use nightwright_core::outcome::count;
 use nightwright_core::phrases::{self, thousands};
 use nightwright_core::run_view::{Liveness, REHEARSED};
 use nightwright_core::units::{Usd, human};
 
-use super::{ActivityKind, ActivityStatus, LastIterationStatus, ProgressStatus, StatusPage};
-use crate::output::{ColorChoice, OutputCapabilities, Style};
+use super::{ActivityKind, ActivityStatus, LastIterationStatus, StatusPage};
+use crate::config::ColorChoice;
+use crate::output::{OutputCapabilities, Style};
 
 /// Maximum characters shown of prose from the agent or a check. A text with a command or a rule is
 /// never cut, because a part of it cannot be pasted.
@@ -53,9 +53,8 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     }
     lines.row("mode", page.mode.as_deref().unwrap_or("unknown: it has not begun"));
     lines.row("iteration", &iteration(page));
-    if let Some(items) = &page.progress {
-        let &ProgressStatus { completed, total } = items;
-        lines.row("progress", &phrases::remaining(TaskProgress { completed, total }));
+    if let Some(items) = page.progress {
+        lines.row("progress", &phrases::remaining(items));
     }
     lines.row("cost", &cost(page));
     lines.row("time", &time(page));
@@ -77,7 +76,7 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     if let Some(log) = &page.places.log {
         lines.row("log", &log.display().to_string());
     }
-    if let Some(folder) = &page.places.state_folder {
+    if let Some(folder) = &page.state_folder {
         lines.row("state folder", &folder.display().to_string());
     }
     lines.lines.push(String::new());
@@ -111,7 +110,7 @@ impl LabelledLines {
     }
 }
 
-/// Formats the state: `running: the agent works, since 15:04:12 (pid 4711)`.
+/// Formats the state: `running: the agent has been working since 15:04:12 UTC (pid 4711)`.
 fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
     match (&page.outcome, page.state) {
         (Some(end), _) => {
@@ -122,7 +121,7 @@ fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
         (None, Liveness::Unknown) => "unknown: the end of its journal cannot be read".to_owned(),
         (None, Liveness::Crashed) => {
             let at = page.last_at.map(|at| format!(", last event {}", when(at, now)));
-            format!("its process is gone, and it has not ended{}", at.unwrap_or_default())
+            format!("crashed{}", at.unwrap_or_default())
         }
         (None, Liveness::Running | Liveness::Ended) => {
             let pid = page.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
@@ -139,17 +138,17 @@ fn prose(text: &str, style: &Style) -> String {
     }
 }
 
-/// What the completion of a run rests on. Other outcomes say themselves why a claim was rejected.
+/// The basis of a completion. Other outcomes say themselves why a claim was rejected.
 fn proof(page: &StatusPage) -> Option<&str> {
     page.outcome.as_ref().filter(|outcome| outcome.proof.is_some())?.verification.as_deref()
 }
 
 fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
-    let since = doing.since.map(|at| format!(", since {}", when(at, now))).unwrap_or_default();
+    let since = doing.since.map(|at| format!(" since {}", when(at, now))).unwrap_or_default();
     let until = doing.until.map(|at| format!(" until {}", when(at, now))).unwrap_or_default();
     let why = style.one_line(doing.why.as_deref().unwrap_or_default(), MAX_TEXT_CHARS);
     match doing.what {
-        ActivityKind::Working => format!("the agent works{since}"),
+        ActivityKind::Working => format!("the agent has been working{since}"),
         ActivityKind::Waiting => format!("{why}: waiting{until}"),
         ActivityKind::Retrying => format!("{why}: retrying, waiting{until}"),
         ActivityKind::Checking if why.is_empty() => format!("assessing the iteration{since}"),
@@ -221,7 +220,7 @@ fn tokens(page: &StatusPage) -> String {
 /// Adds the lines about speed, the expected end, idle iterations and the last iteration.
 fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
     if let Some(mean) = page.mean_ms {
-        lines.row("pace", &format!("{} an iteration, mean of the last five", span(mean)));
+        lines.row("pace", &format!("{} per iteration (mean of the last five)", span(mean)));
     }
     if let Some(end) = page.estimated_end {
         lines.row("may end", &when(end, now));
@@ -233,14 +232,26 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
         };
         lines.row("idle", &format!("{} consecutive{limit}", count(page.idle, "iteration")));
     }
+    if let Some(curve) = &page.failing_curve {
+        let curve = lines.style.spelled(curve).into_owned();
+        let stuck = match (page.without_gain, page.no_gain_limit) {
+            (0, _) => String::new(),
+            (stuck, 0) => format!("; no gain in {}", count(stuck, "iteration")),
+            (stuck, limit) => {
+                format!("; no gain in {}, {limit} end the run", count(stuck, "iteration"))
+            }
+        };
+        lines.row("checks", &format!("{curve}{stuck}"));
+    }
+    lines.list("flaky", &page.flaky);
     if let Some(last) = &page.last_iteration {
         lines.row("last", &last_iteration(last, page.is_rehearsal, &lines.style));
     }
 }
 
-/// Formats the last iteration: `iteration 3: done, 2 files, 1 commit, $0.42, 6m 12s: what it says`.
+/// Formats the last iteration: `iteration 3: progress, 2 files, 1 commit, $0.42, 6m 12s: what it says`.
 fn last_iteration(last: &LastIterationStatus, is_rehearsal: bool, style: &Style) -> String {
-    let mut parts = vec![last.result.to_owned()];
+    let mut parts = vec![phrases::iteration_status(last.result).to_owned()];
     parts.extend(phrases::changes(last.files_changed, last.commits));
     let rehearsed = if is_rehearsal { REHEARSED } else { "" };
     parts.push(format!("{}{rehearsed}", last.cost_usd));
@@ -263,7 +274,7 @@ fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
             lines.row("pause", "requested: the current step finishes, then nothing new starts");
         }
         Liveness::Crashed if page.paused => {
-            lines.row("pause", "the run was paused when its process died");
+            lines.row("pause", "the run was paused when it crashed");
         }
         Liveness::Running | Liveness::Crashed | Liveness::Ended | Liveness::Unknown => {}
     }

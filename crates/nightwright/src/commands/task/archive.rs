@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::locked_task::LockedTask;
-use crate::commands::context::{ProjectArgs, print_result};
+use crate::commands::context::ProjectArgs;
+use crate::console::print_result;
 use crate::error::Failure;
 
 #[derive(Clone, Debug, Args)]
@@ -20,8 +21,8 @@ pub(super) struct ArchiveArgs {
 }
 
 const AFTER_HELP: &str = "\
-The archive is `.nightwright/archive/NAME-YYYYMMDDTHHMMSS.mmmZ.tar.gz`. The folder of the task is removed \
-only after the archive was written, synced and read back. Links are archived as links.
+The archive is `.nightwright/archive/NAME-YYYYMMDDTHHMMSS.mmmZ.tar.gz`. nightwright removes \
+the task folder only after it has written, synced and read back the archive. It archives links as links.
 
 `nightwright task restore NAME` undoes it, so no confirmation is needed.";
 

@@ -12,7 +12,7 @@ use clap::Args;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
 use nightwright_core::setup_prompts::{self, SetupPrompt, SetupVariables};
-use nightwright_core::stream::dialect::{Dialect, LaunchOptions, claude};
+use nightwright_core::stream::dialect::{AgentOptions, Dialect, claude};
 use tempfile::TempDir;
 
 use self::outcome::TaskFiles;
@@ -22,15 +22,16 @@ use crate::app::agent_program::{self, find_claude};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
 use crate::app::locked_run::temp_folder;
 use crate::app::run_spec;
-use crate::commands::context::{ProjectArgs, advise, eprint_safe};
+use crate::commands::context::ProjectArgs;
 use crate::commands::values;
 use crate::config::modes;
+use crate::console::{advise, eprint_safe};
 use crate::error::Failure;
 use crate::hex::hex;
 use crate::paste::from_here;
 use crate::process::Survivors;
 use crate::process::terminal::{self, TerminalCommand, TerminalExit};
-use crate::runtime::random;
+use crate::random;
 use crate::secrets;
 use crate::store::temp_folder::TempFolder;
 use crate::task::{self, ProjectRuns, Task, TaskLock, TaskState};
@@ -140,13 +141,16 @@ impl Conversation {
             ),
         };
         let file = file.to_string_lossy();
-        let ask = LaunchOptions {
+        let options = AgentOptions {
             model: self.model.as_deref().or(self.task.settings.model.name.as_deref()),
             system_prompt_file: Some(&file),
             setting_sources: &self.task.settings.agent.sources,
-            ..LaunchOptions::default()
+            ..AgentOptions::default()
         };
-        Ok(claude::conversation_arguments(&ask, &opening).into_iter().map(OsString::from).collect())
+        Ok(claude::conversation_arguments(&options, &opening)
+            .into_iter()
+            .map(OsString::from)
+            .collect())
     }
 
     /// Prints the result of the conversation.
@@ -169,10 +173,10 @@ impl Conversation {
             let failure = Failure::trouble(format!("{nothing}{how}"));
             return Err(match self.purpose {
                 SetupPrompt::Setup | SetupPrompt::Validate => {
-                    failure.hint(format!("run `nightwright task setup {name}` to try again"))
+                    failure.hint(format!("run `nightwright task setup {name}` to retry"))
                 }
                 SetupPrompt::Edit => {
-                    failure.hint(format!("run `nightwright task edit {name}` to try again"))
+                    failure.hint(format!("run `nightwright task edit {name}` to retry"))
                 }
             });
         };

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::locked_task::LockedTask;
-use crate::commands::context::{ProjectArgs, print_result};
+use crate::commands::context::ProjectArgs;
 use crate::commands::terminal;
+use crate::console::print_result;
 use crate::error::Failure;
 
 #[derive(Clone, Debug, Args)]
@@ -30,7 +31,7 @@ pub(super) fn delete(options: &DeleteArgs) -> Result<ExitCode, Failure> {
         Failure::usage(format!("deleting the task `{name}` needs confirmation"))
             .hint(format!("run `nightwright task delete {name} --yes` to confirm"))
     };
-    let question = format!("Delete the task `{name}`? It is archived first.");
+    let question = format!("Delete the task `{name}`? nightwright archives it first.");
     if !terminal::confirm_unless(options.yes, &question, refusal)? {
         return Ok(ExitCode::FAILURE);
     }

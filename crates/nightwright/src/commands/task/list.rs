@@ -9,7 +9,8 @@ use nightwright_core::evidence::checklist;
 use nightwright_core::input::{Checklist, TaskProgress};
 use serde::Serialize;
 
-use crate::commands::context::{ProjectArgs, advise, print, print_json, table};
+use crate::commands::context::{ProjectArgs, table};
+use crate::console::{advise, print, print_json};
 use crate::error::Failure;
 use crate::task::state::{IterationCounts, LastRun};
 use crate::task::{self, ListedTask, ProjectRuns, TODO, Task, TaskOverview};
@@ -42,7 +43,7 @@ The states of a task:
   limit        reached a limit of iterations, cost, time or tokens
   stagnated    the last run made no progress
   blocked      needs something that only a person can provide
-  unverified   claimed to be done, but the claim was rejected
+  unverified   claimed to be done, but the gate did not accept the claim
   error        failed with an error
   broken       cannot be read; the line says why
 
@@ -56,10 +57,10 @@ Fields of the --json objects:
   progress      {completed, total}: the items of the task as counted by its last run, otherwise the
                 boxes of its checklist; or null
   last_run      {id, outcome, proof, sentence, iterations, cost_usd, progress, started_at,
-                last_at}, or null; proof is what a completed run rests on: checks, model or none;
+                last_at}, or null; proof of a completed run: checks, model or none;
                 outcome and sentence are null until the run has ended, and if its journal cannot be
                 read to its end
-  problem       what is wrong with the task or its last run, or null";
+  problem       problem with the task or its last run, or null";
 
 /// A task in the JSON array.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::commands::context::{ProjectArgs, eprint_safe};
+use crate::commands::context::ProjectArgs;
+use crate::console::eprint_safe;
 use crate::error::Failure;
 use crate::files::Removed;
 use crate::task::archive::{self, ArchivedTask};

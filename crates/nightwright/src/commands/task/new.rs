@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::commands::context::{ProjectArgs, print_result};
+use crate::commands::context::ProjectArgs;
 use crate::config::modes;
+use crate::console::print_result;
 use crate::error::Failure;
 use crate::task::{INSTRUCTIONS, Task, TaskName, template};
 
@@ -16,7 +17,7 @@ pub(crate) struct NewArgs {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// How iterations work: loop, iterative, plan, build, prompt, or your own mode [default: the
+    /// Mode of its runs: loop, iterative, plan, build, prompt, or your own mode [default: the
     /// project's]
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
@@ -34,7 +35,7 @@ A task is a folder, `.nightwright/tasks/NAME`, with the instructions for the age
 INSTRUCTIONS.md. Write that file with `nightwright task setup NAME` or with your editor. You can \
 commit, copy and edit the folder like any other.
 
-An existing task is never overwritten.";
+nightwright never overwrites an existing task.";
 
 pub(crate) fn new(options: &NewArgs) -> Result<ExitCode, Failure> {
     let name = TaskName::parse(&options.name)?;

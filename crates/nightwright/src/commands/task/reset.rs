@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::locked_task::LockedTask;
-use crate::commands::context::{ProjectArgs, print_result};
+use super::show::write_instructions;
+use crate::commands::context::ProjectArgs;
 use crate::commands::terminal;
+use crate::console::print_result;
 use crate::error::Failure;
 use crate::task::{INSTRUCTIONS, TODO, reset};
 
@@ -36,7 +38,7 @@ Removed:  NOTES.md, feedback.md, reports/, .status.json, .stop, and the counters
 Kept:     INSTRUCTIONS.md, TODO.md (with its checked boxes, unless --todo is given), task.toml,
           .status-instructions.md, every other file, and the journals of earlier runs
 
-A task that a run is working on cannot be reset. Without a terminal, --yes is required.";
+You cannot reset a task while a run works on it. Without a terminal, --yes is required.";
 
 pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
     let LockedTask { task, runs, .. } = &LockedTask::find(&options.project, &options.name)?;
@@ -62,14 +64,20 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
         reset::ChecklistReset::Keep => "",
         reset::ChecklistReset::Open => " with every box unchecked",
     };
-    let kept = if task.path(TODO).exists() {
-        format!("{INSTRUCTIONS} and {TODO}{checklist}")
-    } else {
-        INSTRUCTIONS.to_owned()
+    let kept = [(INSTRUCTIONS, ""), (TODO, checklist)]
+        .into_iter()
+        .filter(|(file, _)| task.path(file).exists())
+        .map(|(file, how)| format!("{file}{how}"))
+        .collect::<Vec<_>>();
+    let kept = match kept.as_slice() {
+        [] => String::new(),
+        files => format!("; kept {}", files.join(" and ")),
     };
-    print_result(&format!(
-        "reset the task `{name}`: counters at 0{removed}; kept {kept}\nnext: nightwright run {name}"
-    ))?;
+    let next = match task.instructions()? {
+        Some(_) => format!("nightwright run {name}"),
+        None => write_instructions(task),
+    };
+    print_result(&format!("reset the task `{name}`: counters at 0{removed}{kept}\nnext: {next}"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::locked_task::LockedTask;
-use crate::commands::context::{ProjectArgs, eprint_safe, print_result};
-use crate::commands::terminal;
+use crate::commands::context::ProjectArgs;
+use crate::console::{self, eprint_safe, print_result};
 use crate::error::Failure;
 use crate::task::archive::{self, RestoredTask};
 use crate::task::{Task, TaskName};
@@ -29,11 +29,11 @@ pub(super) struct RestoreArgs {
 }
 
 const AFTER_HELP: &str = "\
-The task is restored completely or not at all, and the archive stays where it is. An archive with \
-entries that would end up outside the folder of the task is refused.
+The task is restored completely or not at all, and the archive stays where it is. nightwright \
+refuses an archive with entries outside the task folder.
 
 If the task exists, nightwright asks before replacing it. Without a terminal, it replaces the task \
-only with --yes. The replaced task is archived first.";
+only with --yes. It archives the replaced task first.";
 
 pub(super) fn restore(options: &RestoreArgs) -> Result<ExitCode, Failure> {
     let project = options.project.find()?;
@@ -79,7 +79,7 @@ fn existing(project: &Path, found: &Path) -> Result<Option<TaskName>, Failure> {
 
 fn agrees(name: &TaskName) -> Result<bool, Failure> {
     let question = format!("The task `{name}` exists. Archive it and restore the other one?");
-    Ok(terminal::is_there() && terminal::confirm(&question)?)
+    Ok(console::is_interactive() && console::confirm(&question)?)
 }
 
 /// Undoes the archiving of a task whose replacement could not be restored.

@@ -10,8 +10,9 @@ use nightwright_core::input::Checklist;
 use nightwright_core::outcome::count;
 use serde::Serialize;
 
-use crate::commands::context::{ProjectArgs, eprint_safe, print, print_json};
+use crate::commands::context::ProjectArgs;
 use crate::commands::masks;
+use crate::console::{eprint_safe, print, print_json};
 use crate::error::Failure;
 use crate::paste::from_here;
 use crate::task::state::{IterationCounts, LastRun};
@@ -47,17 +48,17 @@ Fields of the --json object:
   state         one of the states in `nightwright task list --help`
   iterations    {total, setup, execution}
   last_run      {id, outcome, proof, sentence, iterations, cost_usd, progress, started_at,
-                last_at}, or null; proof is what a completed run rests on: checks, model or none;
+                last_at}, or null; proof of a completed run: checks, model or none;
                 outcome and sentence are null until the run has ended, and if its journal cannot be
                 read to its end; progress is {completed, total}: the items of the task, or null
   run_folder    folder with the journal, the prompts and the output of that run, or null
-  live_run      id of the current run, or null
+  active_run    id of the active run, or null
   folder        folder of the task
   files         existing files: {name, path (relative to the project), bytes}
   checklist     of TODO.md: {done, open, next (first open item, or null)}, or null; secrets are
                 masked
-  warning       what is wrong with the recorded state or the last run, or null
-  next          what to do next";
+  warning       problem with the recorded state or the last run, or null
+  next          next step";
 
 /// All data about a task.
 #[derive(Debug, Serialize)]
@@ -68,7 +69,7 @@ struct TaskPage {
     iterations: IterationCounts,
     last_run: Option<LastRun>,
     run_folder: Option<PathBuf>,
-    live_run: Option<String>,
+    active_run: Option<String>,
     folder: PathBuf,
     files: Vec<TaskFile>,
     checklist: Option<ChecklistStatus>,
@@ -128,7 +129,7 @@ fn page(task: &Task, runs: &ProjectRuns) -> Result<TaskPage, Failure> {
         iterations: state.iterations,
         last_run: state.last_run,
         run_folder: run_folder.map(|folder| folder.path().to_owned()),
-        live_run: live.map(|run| run.to_string()),
+        active_run: live.map(|run| run.to_string()),
         folder: task.folder(),
         files,
         checklist: checklist_status(task, &known),
@@ -185,7 +186,7 @@ fn text(page: &TaskPage, is_damaged: bool) -> String {
         lines.push(format!("reports       {}", page.folder.join(REPORTS).display()));
     }
     if let Some(last) = &page.last_run {
-        lines.extend(last_run(last, page.live_run.as_deref(), is_damaged));
+        lines.extend(last_run(last, page.active_run.as_deref(), is_damaged));
     }
     if let Some(folder) = &page.run_folder {
         lines.push(format!("run folder    {}", folder.display()));
@@ -201,7 +202,7 @@ fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String>
         (_, Some(live)) if live == id.0 => "is running".to_owned(),
         (Some(sentence), _) => one_line(sentence, MAX_TEXT_CHARS),
         (None, _) if is_damaged => "its result is unknown".to_owned(),
-        (None, _) => "has not ended, and its process is gone".to_owned(),
+        (None, _) => "crashed".to_owned(),
     };
     let mut facts = vec![count(last.iterations, "iteration"), last.cost_usd.to_string()];
     facts.extend(last.started_at.map(|at| format!("began {at:.0}")));
@@ -213,12 +214,8 @@ fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String>
 /// Returns the next step, according to the status of the task.
 fn next(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
     let name = task.name();
-    let instructions = task.relative(INSTRUCTIONS);
-    let instructions = instructions.display();
     match standing.status {
-        TaskStatus::New => format!(
-            "write `{instructions}` yourself, or with the agent: nightwright task setup {name}"
-        ),
+        TaskStatus::New => write_instructions(task),
         TaskStatus::Ready => format!(
             "check the instructions with `nightwright task validate {name}`, then start a run: \
              nightwright run {name}"
@@ -245,6 +242,13 @@ fn next(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
     }
 }
 
+/// The next step of a task without instructions.
+pub(super) fn write_instructions(task: &Task) -> String {
+    let (name, instructions) = (task.name(), task.relative(INSTRUCTIONS));
+    let instructions = instructions.display();
+    format!("write `{instructions}` yourself, or with the agent: nightwright task setup {name}")
+}
+
 /// Returns the next step that the last run suggests, if its journal still exists.
 fn after_run(standing: &TaskOverview, runs: &ProjectRuns) -> Option<String> {
     let id = &standing.state.last_run.as_ref()?.id;
@@ -260,7 +264,7 @@ fn start_again_hint(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) ->
              then start another: nightwright run {name}"
         ),
         Some(LastRun { id, .. }) => {
-            format!("the journal of run {id} is gone; start another: nightwright run {name}")
+            format!("the journal of run {id} does not exist; start another: nightwright run {name}")
         }
         None => format!("start a run: nightwright run {name}"),
     }

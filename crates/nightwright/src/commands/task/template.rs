@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use super::locked_task::warn_about_leftovers;
 use super::new::created;
-use crate::commands::context::{ProjectArgs, advise, print, print_json, print_result};
+use crate::commands::context::ProjectArgs;
 use crate::commands::terminal;
+use crate::console::{self, advise, print, print_json, print_result};
 use crate::error::Failure;
 use crate::task::template::{self, Template, TemplateStore};
 use crate::task::{Task, TaskName};
@@ -167,7 +168,7 @@ fn save(store: &TemplateStore, task: &Task, name: &str, yes: bool) -> Result<Exi
 
 fn agrees(name: &TaskName) -> Result<bool, Failure> {
     let question = format!("The template `{name}` already exists. Replace it?");
-    Ok(terminal::is_there() && terminal::confirm(&question)?)
+    Ok(console::is_interactive() && console::confirm(&question)?)
 }
 
 fn find(project: &Path, name: &str, user: bool) -> Result<Template, Failure> {

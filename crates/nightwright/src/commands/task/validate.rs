@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 
 use self::asking::ValidationAnswer;
 use super::conversation::{SetupTask, no_instructions};
-use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
+use crate::app::agent_program::AgentProgram;
 use crate::app::async_command::{block_on, catch_signals, interrupted};
-use crate::commands::context::{ProjectArgs, advise, eprint_safe, print};
+use crate::commands::context::ProjectArgs;
 use crate::commands::values;
+use crate::console::{advise, eprint_safe, print};
 use crate::error::Failure;
 use crate::files;
 
@@ -87,39 +88,31 @@ pub(crate) fn validate(options: &ValidateArgs) -> Result<ExitCode, Failure> {
         show(&judged, &task, options.json)?;
         if program.is_rehearsal() && !options.json {
             eprint_safe(
-                "This was a rehearsal: the agent was a script, and its verdict says nothing about the \
-                 instructions.",
+                "This was a rehearsal: no real agent answered, and its judgement says nothing about \
+                 the instructions.",
             );
         }
-        Ok(ExitCode::from(u8::from(!judged.judgement.passes())))
+        Ok(ExitCode::from(u8::from(!judged.result.passes())))
     })
 }
 
 fn program(options: &ValidateArgs, task: &SetupTask) -> Result<AgentProgram, Failure> {
-    if options.dry_run {
-        let script = options.rehearsal.as_deref().map(RehearsalScript::read).transpose()?;
-        return Ok(AgentProgram::Rehearsal(script));
-    }
-    match options.agent_command.as_ref().or(task.settings.agent.command.as_ref()) {
-        Some(command) => {
-            AgentCommandLine::parse(command, task.project()).map(AgentProgram::Command)
-        }
-        None => Ok(AgentProgram::Claude),
-    }
+    let command = options.agent_command.as_ref().or(task.settings.agent.command.as_ref());
+    AgentProgram::choose(options.dry_run, options.rehearsal.as_deref(), command, task.project())
 }
 
 fn keep(judged: &ValidationAnswer, task: &SetupTask) -> Result<(), Failure> {
     let cost = judged.cost.to_string();
     let model = judged.model.as_deref();
     let page = ValidationPage { task: task.name(), at: Timestamp::now(), model, cost: &cost };
-    task.write(REPORT, &validation::markdown(&judged.judgement, &page))
+    task.write(REPORT, &validation::markdown(&judged.result, &page))
 }
 
 fn show(judged: &ValidationAnswer, task: &SetupTask, as_json: bool) -> Result<(), Failure> {
     let report = task.folder().join(REPORT);
-    let ValidationAnswer { judgement, cost, model } = judged;
+    let ValidationAnswer { result, cost, model } = judged;
     if as_json {
-        let mut all = judgement.to_json();
+        let mut all = result.to_json();
         all.insert("task".to_owned(), json!(task.name()));
         all.insert("report".to_owned(), json!(report));
         all.insert("model".to_owned(), json!(model));
@@ -128,14 +121,14 @@ fn show(judged: &ValidationAnswer, task: &SetupTask, as_json: bool) -> Result<()
         return print(&format!("{:#}", Value::Object(all)));
     }
     // The table escapes the agent's texts, line by line.
-    print(validation::table(judgement).trim_end())?;
+    print(validation::table(result).trim_end())?;
     eprint_safe(&format!("The report is `{}`; {cost}.", report.display()));
-    advise(&next(judgement, task.name()));
+    advise(&next(result, task.name()));
     Ok(())
 }
 
-fn next(judgement: &ValidationResult, name: &str) -> String {
-    if judgement.passes() {
+fn next(result: &ValidationResult, name: &str) -> String {
+    if result.passes() {
         format!("Next: `nightwright run {name}`")
     } else {
         format!(

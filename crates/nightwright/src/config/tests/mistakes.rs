@@ -147,9 +147,9 @@ fn invalid_addresses_are_reported_one_by_one_and_hidden() {
         ("notify = 'https://ntfy.sh/topic-of-mine'", "notify = ****"),
         ("notify.token = \"topic-of-mine\\u0000hush\"", "token = ****"),
     ] {
-        let told = mistakes(text);
-        assert!(told.contains(wanted), "{told}");
-        assert!(!told.contains("topic-of-mine") && !told.contains("hush"), "{told}");
+        let found = mistakes(text);
+        assert!(found.contains(wanted), "{found}");
+        assert!(!found.contains("topic-of-mine") && !found.contains("hush"), "{found}");
     }
 }
 

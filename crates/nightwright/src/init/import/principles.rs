@@ -4,26 +4,22 @@ use std::path::Path;
 
 use nightwright_core::principles::Principles;
 
-use super::{Import, UsedNames};
 use crate::config::principles::{FOREIGN, in_a_line, is_own_name, is_yaml};
 use crate::init::project_files::ProjectFiles;
 
-pub(super) fn principles(view: &ProjectFiles, _: &mut UsedNames) -> Option<Import> {
-    if !view.has_file(FOREIGN) {
-        return None;
-    }
-    let mut import = Import::new(format!("principles (`{FOREIGN}`)"));
+/// Returns the path and the text of the converted principles, or why they are skipped.
+pub(super) fn convert(
+    view: &ProjectFiles,
+    from: &str,
+    text: &str,
+) -> Result<(String, String), String> {
     let ours = view.principles_file();
     if let Some(why) = left_alone(view, ours) {
-        import.notes.push(format!("skipped `{FOREIGN}`: {why}"));
-        return Some(import);
+        return Err(format!("skipped `{from}`: {why}"));
     }
-    let Some(text) = import.read(view, FOREIGN) else { return Some(import) };
-    match Principles::parse_yaml(text) {
-        Ok(principles) => import.write(FOREIGN, ours, principles.to_toml()),
-        Err(mistakes) => import.notes.push(in_a_line(FOREIGN, text, &mistakes)),
-    }
-    Some(import)
+    let principles =
+        Principles::parse_yaml(text).map_err(|mistakes| in_a_line(from, text, &mistakes))?;
+    Ok((ours.to_owned(), principles.to_toml()))
 }
 
 /// Returns why the principles must not be imported, if so.

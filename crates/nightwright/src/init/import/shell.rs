@@ -11,22 +11,6 @@ pub(super) fn value(text: &str, name: &str) -> Option<Result<String, String>> {
     Some(literal(assigned.next_back()?.trim(), name))
 }
 
-/// Returns the value as a number; `None` for zero and for an empty value.
-pub(super) fn number(text: &str, name: &str) -> Result<Option<u32>, String> {
-    match value(text, name).transpose()?.as_deref() {
-        None | Some("" | "0") => Ok(None),
-        Some(value) => match value.parse() {
-            Ok(number) => Ok(Some(number)),
-            Err(_) => Err(format!("`{name}` is `{value}`, not a whole number")),
-        },
-    }
-}
-
-/// Returns the value as text; `None` for an empty value.
-pub(super) fn words(text: &str, name: &str) -> Result<Option<String>, String> {
-    Ok(value(text, name).transpose()?.filter(|value| !value.trim().is_empty()))
-}
-
 fn literal(right: &str, name: &str) -> Result<String, String> {
     let unknown = || format!("`{name}` cannot be read without running the file");
     if let Some(rest) = right.strip_prefix('\'') {

@@ -3,8 +3,10 @@
 use nightwright_core::display::one_line;
 use serde_json::Value;
 
-use super::{Import, TaskSettings, UsedNames};
+use super::{Import, ImportedFile, ImportedUnit, UsedNames};
+use crate::config::ConfigValue;
 use crate::init::project_files::ProjectFiles;
+use crate::task::{INSTRUCTIONS, TODO};
 
 /// The paths at which tools store the file.
 const PLACES: [&str; 3] = ["prd.json", "scripts/ralph/prd.json", ".ralph/prd.json"];
@@ -24,8 +26,8 @@ struct UserStory {
 pub(super) fn stories(view: &ProjectFiles, names: &mut UsedNames) -> Option<Import> {
     let path = PLACES.into_iter().find(|path| view.has_file(path))?;
     let mut import = Import::new(format!("user stories (`{path}`)"));
-    let text = import.read(view, path).unwrap_or_default();
-    let document: Value = match serde_json::from_str(text) {
+    import.notes.extend(view.broken(path).map(str::to_owned));
+    let document: Value = match serde_json::from_str(view.text(path).unwrap_or_default()) {
         Ok(document) => document,
         Err(_) if view.broken(path).is_some() => return Some(import),
         Err(error) => {
@@ -64,14 +66,17 @@ pub(super) fn stories(view: &ProjectFiles, names: &mut UsedNames) -> Option<Impo
     let word = |keys: &[&str]| keys.iter().find_map(|key| words(&document[*key]));
     let branch = word(&["branchName"]).map(|name| name.trim_start_matches("ralph/").to_owned());
     let title = word(&["project", "projectName", "feature", "name"]);
-    let folder = names.folder(&branch.or(title.clone()).unwrap_or_else(|| "prd".to_owned()));
+    let folder = names.task(&branch.or(title.clone()).unwrap_or_else(|| "prd".to_owned()));
     let title = one_line(title.as_deref().unwrap_or("User stories"), HEADING);
     let about = word(&["description"]).unwrap_or_default();
-    let at = |file: &str| format!("{folder}/{file}");
-    import.write(path, &at("INSTRUCTIONS.md"), instructions(&title, &about, &stories));
-    import.write(path, &at("TODO.md"), boxes(&stories));
-    let settings = TaskSettings { mode: Some("loop"), ..TaskSettings::default() };
-    import.write(path, &at("task.toml"), settings.text(path));
+    for (file, text) in
+        [(INSTRUCTIONS, instructions(&title, &about, &stories)), (TODO, boxes(&stories))]
+    {
+        let (from, to) = (path.to_owned(), format!("{folder}/{file}"));
+        import.files.push(ImportedFile { from, to, text });
+    }
+    let (origin, settings) = (path.to_owned(), vec![("mode", ConfigValue::from("loop"))]);
+    import.units.push(ImportedUnit { folder, origin, settings, settings_from: Vec::new() });
     Some(import)
 }
 

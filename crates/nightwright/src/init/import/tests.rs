@@ -28,9 +28,9 @@ fn shown(import: &Import) -> String {
     import.plan().into_iter().chain(notes).collect::<Vec<_>>().join("\n")
 }
 
-fn text<'a>(import: &'a Import, to: &str) -> &'a str {
-    let found = import.files.iter().find(|file| file.to == to);
-    &found.unwrap_or_else(|| panic!("no {to} in {:?}", import.files)).text
+fn text(import: &Import, to: &str) -> String {
+    let mut files = import.all_files().into_iter();
+    files.find(|file| file.to == to).unwrap_or_else(|| panic!("no {to} in {import:?}")).text
 }
 
 const FRESHER: &str = r#"#!/bin/bash
@@ -56,22 +56,22 @@ fn fresher_brings_its_prompts_its_limits_and_its_words_for_the_agent() {
         ("IMPLEMENTATION_PLAN.md", "- [ ] one"),
     ]);
     assert_snapshot!(shown(&import), @r#"
-    .fresher/PROMPT.building.md -> .nightwright/tasks/fresher-building/INSTRUCTIONS.md
-    .fresher/PROMPT.building.md -> .nightwright/tasks/fresher-building/task.toml
     .fresher/PROMPT.planning.md -> .nightwright/tasks/fresher-planning/INSTRUCTIONS.md
-    .fresher/PROMPT.planning.md -> .nightwright/tasks/fresher-planning/task.toml
+    .fresher/PROMPT.building.md -> .nightwright/tasks/fresher-building/INSTRUCTIONS.md
     .fresher/AGENTS.md -> .nightwright/AGENTS.md
-    limits.max_iterations = 25
-    agent.max_turns = 50
-    model.name = "sonnet"
+    .fresher/PROMPT.building.md -> .nightwright/tasks/fresher-building/task.toml: mode = "build"
+    .fresher/PROMPT.planning.md -> .nightwright/tasks/fresher-planning/task.toml: mode = "plan"
+    .fresher/config.sh -> .nightwright/config.toml: limits.max_iterations = 25, agent.max_turns = 50, model.name = "sonnet"
     commands.test = "npm test"
     note: `FRESHER_LINT_CMD` cannot be read without running the file (in `.fresher/config.sh`)
-    note: the permission bypass of fresher is not imported; set `agent.permissions = "bypass"` if you need it
     note: `.fresher/PROMPT.empty.md` is empty
+    note: `FRESHER_MODE` of `.fresher/config.sh`: the mode is part of the command: `nightwright plan` or `nightwright build`
+    note: `FRESHER_DANGEROUS_PERMISSIONS` of `.fresher/config.sh`: the permission bypass is not imported; set `agent.permissions = "bypass"` if you need it
+    note: left `IMPLEMENTATION_PLAN.md`: `nightwright plan` and `nightwright build` use it as it is
     "#);
     let task = text(&import, ".nightwright/tasks/fresher-building/task.toml");
-    assert_eq!(task, "# Imported from `.fresher/PROMPT.building.md`.\nmode = \"build\"\n");
-    assert_eq!(text(&import, AGENTS), "Use tabs.");
+    assert_eq!(task, "# Imported from `.fresher/PROMPT.building.md`.\n\nmode = \"build\"\n");
+    assert_eq!(text(&import, ".nightwright/AGENTS.md"), "Use tabs.");
 }
 
 #[test]
@@ -80,9 +80,10 @@ fn the_newer_configuration_of_fresher_is_read_too() {
                   dangerous_permissions = false\n[commands]\ntest = \"cargo test\"\nlint = \"\"\n";
     let import = only(&[(".fresher/config.toml", config), (".fresher/config.sh", FRESHER)]);
     assert_snapshot!(shown(&import), @r#"
-    model.name = "opus"
+    .fresher/config.toml -> .nightwright/config.toml: model.name = "opus"
     commands.test = "cargo test"
-    note: `fresher.max_turns` of `.fresher/config.toml` is not a whole number
+    note: skipped `fresher.max_turns = many` of `.fresher/config.toml`: it must be a whole number from 1 to 1000000
+    note: left `.fresher/config.sh`: `.fresher/config.toml` takes its place
     "#);
 }
 
@@ -101,23 +102,24 @@ fn claude_iterate_brings_a_task_for_each_workspace() {
         ("claude-iterate/workspaces/empty/", ""),
         ("claude-iterate/workspaces/README.md", "not a task"),
     ]);
-    assert_snapshot!(shown(&import), @"
+    assert_snapshot!(shown(&import), @r#"
     claude-iterate/workspaces/broken/INSTRUCTIONS.md -> .nightwright/tasks/broken/INSTRUCTIONS.md
-    claude-iterate/workspaces/broken/.metadata.json -> .nightwright/tasks/broken/task.toml
     claude-iterate/workspaces/migrate api/INSTRUCTIONS.md -> .nightwright/tasks/migrate-api/INSTRUCTIONS.md
     claude-iterate/workspaces/migrate api/TODO.md -> .nightwright/tasks/migrate-api/TODO.md
-    claude-iterate/workspaces/migrate api/.metadata.json -> .nightwright/tasks/migrate-api/task.toml
     claude-iterate/workspaces/odd/TODO.md -> .nightwright/tasks/odd/TODO.md
-    claude-iterate/workspaces/odd/.metadata.json -> .nightwright/tasks/odd/task.toml
-    note: `claude-iterate/workspaces/broken/.metadata.json` is not valid JSON (EOF while parsing an object at line 1 column 1): skipped mode and limits
-    note: `claude-iterate/workspaces/empty` has nothing to import
-    note: `claude-iterate/workspaces/migrate api/.metadata.json` says that this task was completed
-    note: `claude-iterate/workspaces/odd` has no instructions yet
-    note: the mode 3 of `claude-iterate/workspaces/odd/.metadata.json` is unknown: `loop` is set
-    note: `maxIterations` of `claude-iterate/workspaces/odd/.metadata.json` is -1: skipped
-    ");
+    claude-iterate/workspaces/broken/INSTRUCTIONS.md -> .nightwright/tasks/broken/task.toml: mode = "loop"
+    claude-iterate/workspaces/migrate api/.metadata.json -> .nightwright/tasks/migrate-api/task.toml: mode = "iterative", delay = "5s", limits.max_iterations = 30, stagnation.threshold = 2
+    claude-iterate/workspaces/odd/.metadata.json -> .nightwright/tasks/odd/task.toml: mode = "loop"
+    note: `claude-iterate/workspaces/broken/.metadata.json` is not valid JSON (EOF while parsing an object at line 1 column 1): skipped its settings
+    note: skipped `maxIterations = -1` of `claude-iterate/workspaces/odd/.metadata.json`: it must be a whole number from 0 to 1000000
+    note: skipped `mode = 3` of `claude-iterate/workspaces/odd/.metadata.json`: it must be one of loop, iterative
+    note: there are no instructions for `claude-iterate/workspaces/odd/TODO.md` yet
+    note: `status` of `claude-iterate/workspaces/migrate api/.metadata.json`: this task was completed
+    note: left `claude-iterate/workspaces/README.md`: nightwright has no use for it
+    "#);
     assert_snapshot!(text(&import, ".nightwright/tasks/migrate-api/task.toml"), @r#"
-    # Imported from `claude-iterate/workspaces/migrate api/.metadata.json`.
+    # Imported from `claude-iterate/workspaces/migrate api/INSTRUCTIONS.md`.
+
     mode = "iterative"
     delay = "5s"
 
@@ -138,15 +140,16 @@ fn ralph_brings_one_task_from_its_folder() {
         (".ralph/AGENT.md", "# Build instructions\n"),
         (".ralphrc", "CLAUDE_TIMEOUT_MINUTES=20 # per call\nCB_NO_PROGRESS_THRESHOLD=lots\n"),
     ]);
-    assert_snapshot!(shown(&import), @"
+    assert_snapshot!(shown(&import), @r#"
     .ralph/PROMPT.md -> .nightwright/tasks/ralph/INSTRUCTIONS.md
     .ralph/@fix_plan.md -> .nightwright/tasks/ralph/TODO.md
-    .ralph/PROMPT.md -> .nightwright/tasks/ralph/task.toml
     .ralph/AGENT.md -> .nightwright/AGENTS.md
-    note: `CB_NO_PROGRESS_THRESHOLD` is `lots`, not a whole number (in `.ralphrc`)
-    ");
+    .ralphrc -> .nightwright/tasks/ralph/task.toml: mode = "loop", deadlines.attempt = "20m"
+    note: skipped `CB_NO_PROGRESS_THRESHOLD = lots` of `.ralphrc`: it must be a whole number from 0 to 1000
+    "#);
     assert_snapshot!(text(&import, ".nightwright/tasks/ralph/task.toml"), @r#"
     # Imported from `.ralph/PROMPT.md`.
+
     mode = "loop"
 
     [deadlines]
@@ -158,11 +161,11 @@ fn ralph_brings_one_task_from_its_folder() {
 fn a_prompt_in_the_root_is_imported_only_with_its_list() {
     assert_eq!(imports(&view(&[("PROMPT.md", "Write me a poem.")])), Imports::default());
     let import = only(&[("PROMPT.md", "Work."), ("fix_plan.md", "- [ ] a")]);
-    assert_snapshot!(shown(&import), @"
+    assert_snapshot!(shown(&import), @r#"
     PROMPT.md -> .nightwright/tasks/ralph/INSTRUCTIONS.md
     fix_plan.md -> .nightwright/tasks/ralph/TODO.md
-    PROMPT.md -> .nightwright/tasks/ralph/task.toml
-    ");
+    PROMPT.md -> .nightwright/tasks/ralph/task.toml: mode = "loop"
+    "#);
 }
 
 #[test]
@@ -179,7 +182,7 @@ fn stories_become_instructions_and_boxes() {
     assert_snapshot!(shown(&import), @r#"
     prd.json -> .nightwright/tasks/task-priority/INSTRUCTIONS.md
     prd.json -> .nightwright/tasks/task-priority/TODO.md
-    prd.json -> .nightwright/tasks/task-priority/task.toml
+    prd.json -> .nightwright/tasks/task-priority/task.toml: mode = "loop"
     note: skipped story 3 of `prd.json`: it has no title
     note: skipped story 4 of `prd.json`: it is not an object
     note: story 5 of `prd.json` has "yes" for `passes`: it counts as open
@@ -242,7 +245,7 @@ fn principles_of_another_tool_are_imported() {
     assert_snapshot!(shown(&import), @".claude/principles.yaml -> .nightwright/principles.toml");
     let written = text(&import, ".nightwright/principles.toml");
     assert_eq!(
-        nightwright_core::principles::Principles::parse_toml(written),
+        nightwright_core::principles::Principles::parse_toml(&written),
         nightwright_core::principles::Principles::parse_yaml(yaml)
     );
 }
@@ -253,7 +256,10 @@ fn invalid_or_conflicting_principles_are_reported_and_not_imported() {
     for (files, note) in [
         (vec![(".claude/principles.yaml", broken)], "line 2: `layer0.auditability` must be"),
         (
-            vec![(".claude/principles.yaml", ""), (".nightwright/principles.toml", "mine")],
+            vec![
+                (".claude/principles.yaml", "preset: startup\n"),
+                (".nightwright/principles.toml", "mine"),
+            ],
             "`.nightwright/principles.toml` exists already",
         ),
     ] {
@@ -272,11 +278,11 @@ fn a_task_that_exists_is_not_overwritten() {
         (".nightwright/tasks/ralph-2/INSTRUCTIONS.md", "Mine too."),
         (".nightwright/AGENTS.md", "My words."),
     ]);
-    assert_snapshot!(shown(&import), @"
+    assert_snapshot!(shown(&import), @r#"
     .ralph/PROMPT.md -> .nightwright/tasks/ralph-3/INSTRUCTIONS.md
-    .ralph/PROMPT.md -> .nightwright/tasks/ralph-3/task.toml
+    .ralph/PROMPT.md -> .nightwright/tasks/ralph-3/task.toml: mode = "loop"
     note: skipped `.ralph/AGENT.md`: `.nightwright/AGENTS.md` already exists
-    ");
+    "#);
 }
 
 #[test]

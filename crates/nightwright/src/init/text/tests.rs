@@ -25,12 +25,17 @@ fn in_force(text: &str) -> String {
 fn the_configuration_is_valid_as_it_is_and_with_every_default_in_force() {
     let mut odd = choices("sh -c \"a 'b' \\ ü\"", "make \u{1}", "");
     odd.permissions = Permissions::Bypass;
-    odd.taken = ImportedSettings {
-        max_iterations: Some(7),
-        max_turns: Some(9),
-        model: Some("a\"b".to_owned()),
-        ..ImportedSettings::default()
-    };
+    odd.taken = vec![
+        ("limits.max_iterations", ConfigValue::from(7_u32)),
+        ("delay", ConfigValue::from(std::time::Duration::from_secs(9))),
+        ("model.name", ConfigValue::from("a\"b")),
+        ("status_watch.enabled", ConfigValue::from(false)),
+    ];
+    let text = config_text(&odd);
+    for line in ["max_iterations = 7", "delay = \"9s\"", "name = 'a\"b'", "enabled = false"] {
+        assert!(text.lines().any(|other| other == line), "{line} is not in:\n{text}");
+    }
+    assert!(!text.contains("#max_iterations"), "{text}");
     for choices in
         [ConfigChoices::default(), choices("cargo test", "cargo build", "cargo clippy"), odd]
     {
@@ -50,9 +55,9 @@ fn the_configuration_is_valid_as_it_is_and_with_every_default_in_force() {
             "mode delay",
             "limits.max_iterations limits.max_cost limits.max_tokens limits.max_duration",
             "limits.reserve limits.max_wait",
-            "retry.max_retries retry.delay retry.max_consecutive_errors stagnation.threshold",
+            "retry.max_retries retry.delay retry.max_consecutive_errors stagnation.threshold stagnation.no_gain",
             "completion.detect completion.signal completion.threshold completion.end_phrase",
-            "verify.commands verify.pass_env verify.timeout verify.baseline verify.rerun verify.model verify.max_cost",
+            "verify.commands verify.pass_env verify.timeout verify.baseline verify.every verify.rerun verify.model verify.max_cost",
             "agent.permissions agent.allowed_tools agent.disallowed_tools agent.args agent.env",
             "agent.pass_env agent.settings agent.max_turns",
             "model.name model.escalate model.fallback deadlines.idle deadlines.attempt",

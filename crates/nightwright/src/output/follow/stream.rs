@@ -13,7 +13,7 @@ use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPa
 
 use crate::files::open_regular;
 use crate::output::{Reporter, ReporterInput, Speaker};
-use crate::store::journal::output_label;
+use crate::store::run_dir::output_label;
 
 /// The number of bytes at the end of an output that are read again for incomplete messages.
 const MAX_REREAD_BYTES: u64 = 4 << 20;
@@ -140,9 +140,9 @@ impl OutputStream {
             lines.push(&buffer[..count], |line| {
                 if shown.is_ok() {
                     shown = show_line(dialect, *speaker, line, reporter).map(|heard| match heard {
-                        LineKind::Piece => *partial_from = partial_from.or(Some(here)),
-                        LineKind::Whole => *partial_from = None,
-                        LineKind::Nothing => {}
+                        StreamLineKind::Piece => *partial_from = partial_from.or(Some(here)),
+                        StreamLineKind::Whole => *partial_from = None,
+                        StreamLineKind::Nothing => {}
                     });
                 }
             });
@@ -153,11 +153,11 @@ impl OutputStream {
 
     /// Handles a last line without a newline.
     fn finish(&mut self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
-        let mut shown = Ok(LineKind::Nothing);
+        let mut shown = Ok(StreamLineKind::Nothing);
         self.lines.finish(|line| shown = show_line(dialect, self.speaker, line, reporter));
         match shown? {
-            LineKind::Whole => Ok(()),
-            LineKind::Piece | LineKind::Nothing => self.partial_text(dialect, reporter),
+            StreamLineKind::Whole => Ok(()),
+            StreamLineKind::Piece | StreamLineKind::Nothing => self.partial_text(dialect, reporter),
         }
     }
 
@@ -202,7 +202,7 @@ impl OutputStream {
 }
 
 /// The kind of a line, for a reporter that takes only complete messages.
-enum LineKind {
+enum StreamLineKind {
     /// A piece of text that usually comes again as a whole. It was skipped.
     Piece,
     /// A complete text, or a message that comes after all text.
@@ -231,26 +231,26 @@ fn show_line(
     speaker: Speaker,
     line: StreamLine<'_>,
     reporter: &mut dyn Reporter,
-) -> io::Result<LineKind> {
+) -> io::Result<StreamLineKind> {
     let line = match line {
         StreamLine::Whole(line) => line,
         StreamLine::TooLong { bytes } => {
             let size = bytes.div_ceil(1 << 20);
             reporter.note(&format!("a line of {size} MB is not shown; it is in the raw output"))?;
-            return Ok(LineKind::Nothing);
+            return Ok(StreamLineKind::Nothing);
         }
     };
     // Most lines are pieces of messages that come again as a whole.
     if reporter.wants() == ReporterInput::Messages && dialect.is_only_a_part(line) {
-        return Ok(LineKind::Piece);
+        return Ok(StreamLineKind::Piece);
     }
     reporter.raw(speaker, line)?;
     let mut shown = Ok(());
-    let mut heard = LineKind::Nothing;
+    let mut heard = StreamLineKind::Nothing;
     // Lines that are not messages are counted elsewhere, and cannot be shown.
     let _ = dialect.decode(line, &mut |message| {
         if is_whole(&message) {
-            heard = LineKind::Whole;
+            heard = StreamLineKind::Whole;
         }
         if shown.is_ok() {
             shown = reporter.message(speaker, &message);

@@ -7,21 +7,19 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::error::WarnFn;
 use crate::files;
 use crate::store::journal::create_file;
 
 /// The size of the buffer, in bytes.
 const BUFFER: usize = 10 << 10;
 
-/// Reports that a log is no longer written.
-pub type LogWarnFn = Box<dyn FnMut(String) + Send>;
-
 type OpenFn = Box<dyn FnOnce() -> io::Result<Box<dyn Write + Send>> + Send>;
 
 /// The files to write a log to. A file that fails is closed, and the other continues.
 pub struct LogOutput {
     files: Vec<LogTarget>,
-    complain: LogWarnFn,
+    complain: WarnFn,
 }
 
 struct LogTarget {
@@ -41,7 +39,7 @@ enum LogTargetState {
 
 impl LogOutput {
     /// Creates an output without files. `complain` receives a warning for each file that fails.
-    pub fn new(complain: LogWarnFn) -> Self {
+    pub fn new(complain: WarnFn) -> Self {
         Self { files: Vec::new(), complain }
     }
 
@@ -98,14 +96,12 @@ impl LogOutput {
             if let Err(error) = act(target) {
                 target.give_up();
                 let (what, path) = (target.what, target.path.display());
-                (self.complain)(format!(
-                    "{what} is no longer written: cannot write `{path}`: {error}"
-                ));
+                (self.complain)(format!("cannot write {what} `{path}`: {error}"));
             }
         }
         let gone = |target: &LogTarget| matches!(target.state, LogTargetState::Gone);
         if self.files.iter().all(gone) {
-            return Err(io::Error::other("nothing is written any more"));
+            return Err(io::Error::other("cannot write any log"));
         }
         Ok(())
     }
@@ -163,7 +159,7 @@ fn whole(error: &dyn std::error::Error) -> String {
 impl fmt::Debug for LogOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let paths: Vec<_> = self.files.iter().map(|target| &target.path).collect();
-        f.debug_struct("Out").field("files", &paths).finish_non_exhaustive()
+        f.debug_struct("LogOutput").field("files", &paths).finish_non_exhaustive()
     }
 }
 
@@ -194,10 +190,10 @@ mod tests {
         }
     }
 
-    fn complaints() -> (Arc<Mutex<Vec<String>>>, LogWarnFn) {
+    fn complaints() -> (Arc<Mutex<Vec<String>>>, WarnFn) {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&heard);
-        (heard, Box::new(move |text| sink.lock().unwrap().push(text)))
+        (heard, Arc::new(move |text| sink.lock().unwrap().push(text)))
     }
 
     #[test]
@@ -212,10 +208,7 @@ mod tests {
         }
         out.flush().unwrap();
         let heard = heard.lock().unwrap();
-        assert_eq!(
-            *heard,
-            ["the log is no longer written: cannot write `/state/x.log`: no storage space"]
-        );
+        assert_eq!(*heard, ["cannot write the log `/state/x.log`: no storage space"]);
         let copy = folder.path().join(".nightwright/logs/x.log");
         let facts = fs::metadata(&copy).unwrap();
         assert_eq!((facts.len(), facts.permissions().mode() & 0o777), (100 << 10, 0o600));

@@ -7,18 +7,19 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{
-    AgentFacts, AttemptEvent, Event, FeedbackSource, GateEvent, GateResult, IterationFinished,
-    IterationResult, NoteEvent, Progress, RunStarted,
+    AgentFacts, AttemptEvent, Event, FeedbackSource, GateEvent, IterationFinished, IterationResult,
+    NoteEvent, RunStarted,
 };
 use nightwright_core::input::{CheckResult, TaskProgress};
 use nightwright_core::outcome::count;
 use nightwright_core::phrases;
 use nightwright_core::prompt;
+use nightwright_core::results::IterationStatus;
 use nightwright_core::run_view::RunView;
 use nightwright_core::settings::Scope;
 use nightwright_core::units::{Iteration, RunId, human};
 
-use crate::output::page::{LinePrefix, Page};
+use crate::output::page::{LineStart, Page};
 
 /// The width of a horizontal rule.
 const WIDTH: usize = 80;
@@ -115,7 +116,7 @@ pub(super) fn parameters(started: &RunStarted) -> String {
     text.push_str(&section("SYSTEM PROMPT"));
     text.push_str(&match prompt::system_prompt(settings, Iteration(1)) {
         Ok(system) => body(&system, "none"),
-        Err(error) => body(&format!("it cannot be composed: {error}"), ""),
+        Err(error) => body(&format!("cannot compose the prompt: {error}"), ""),
     });
     text.push_str(&section("STATUS INSTRUCTIONS"));
     let status = prompt::status_instructions(settings).unwrap_or_default();
@@ -151,26 +152,6 @@ pub(super) fn agent_name(agent: Option<&AgentFacts>) -> String {
     }
 }
 
-/// The result of an iteration in a word. Only work is a success.
-fn status(view: &RunView, finished: &IterationFinished) -> &'static str {
-    let gate = view.gate.as_ref().filter(|gate| gate.iteration == finished.iteration);
-    match (&finished.result, gate.and_then(|gate| gate.result.as_ref()), finished.progress) {
-        (IterationResult::Failed { .. }, _, _) => "error",
-        (IterationResult::Interrupted, _, _) => "interrupted",
-        (IterationResult::Done, Some(GateResult::Passed { .. }), _) => "success",
-        (IterationResult::Done, Some(GateResult::Rejected { .. }), _) => "claim rejected",
-        (
-            IterationResult::Done,
-            Some(GateResult::Inconclusive { .. } | GateResult::Unaffordable { .. }),
-            _,
-        ) => "claim not verified",
-        (IterationResult::Done, None, Progress::Work) => "success",
-        (IterationResult::Done, None, Progress::Idle) => "no work",
-        (IterationResult::Done, None, Progress::Excused) => "no changes",
-        (IterationResult::Done, None, Progress::Uncounted) => "not counted",
-    }
-}
-
 /// The result of an iteration, with its figures and failures.
 pub(super) fn footer(
     zone: &TimeZone,
@@ -179,7 +160,8 @@ pub(super) fn footer(
     finished: &IterationFinished,
     failed: &[String],
 ) -> String {
-    let (status, rehearsed) = (status(view, finished), view.rehearsed());
+    let status = phrases::iteration_status(IterationStatus::of(finished, view.claim_of(finished)));
+    let rehearsed = view.rehearsed();
     let mut text = format!("\n{}\nSTATUS: {status}\n", "-".repeat(WIDTH));
     let mut row = |name: &str, value: &str| {
         // Writing to a string cannot fail.
@@ -231,7 +213,7 @@ pub(super) fn more(page: &mut Page<'_>, event: &Event) {
             if *source != FeedbackSource::Human =>
         {
             page.line("for the next iteration:");
-            page.verbatim(LinePrefix { indent: 4, sign: "" }, None, text.trim_end());
+            page.verbatim(LineStart { indent: 4, sign: "" }, None, text.trim_end());
         }
         _ => {}
     }

@@ -244,8 +244,8 @@ impl AddressConfig {
     fn check(&self, address: &Address) -> Result<(), Failure> {
         let Address { service, secret, token, .. } = address;
         let useless = |key: &str, what: &str| {
-            let message = format!("`notify.{key}` ({}) means nothing for {address}", self.origin);
-            Failure::usage(message).hint(format!("{what}; leave it out, or set `notify.kind`"))
+            let message = format!("`notify.{key}` ({}) has no effect for {address}", self.origin);
+            Failure::usage(message).hint(format!("{what}; omit it, or set `notify.kind`"))
         };
         if secret.is_some() && *service != NotifyService::Webhook {
             return Err(useless("secret", "it signs notifications to a webhook"));
@@ -259,11 +259,6 @@ impl AddressConfig {
         }
         Ok(())
     }
-}
-
-/// Whether a configuration key concerns notifications.
-pub(crate) fn is_key(name: &str) -> bool {
-    name.strip_prefix(TABLE).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 #[cfg(test)]
@@ -389,9 +384,9 @@ mod tests {
         for (text, wanted) in [
             (
                 "secret = 'x'",
-                "`notify.secret` (user (user.toml)) means nothing for slack at hooks.",
+                "`notify.secret` (user (user.toml)) has no effect for slack at hooks.",
             ),
-            ("token = 'x'", "`notify.token` (user (user.toml)) means nothing for slack"),
+            ("token = 'x'", "`notify.token` (user (user.toml)) has no effect for slack"),
             ("kind = 'ntfy'\ntoken = 'a b'", "cannot be sent"),
         ] {
             let error = all(&[user(&format!("{slack}{text}"))]).unwrap_err();

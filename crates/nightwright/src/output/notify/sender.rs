@@ -10,8 +10,9 @@ use nightwright_core::redact::Secrets;
 
 use super::address::Address;
 use super::client::{DeliveryError, HttpClient, RetryAdvice};
+use super::lock;
 use super::payload::NotifyRequest;
-use super::{NotifyWarnFn, lock};
+use crate::error::WarnFn;
 
 /// The maximum length of the queue. When it is full, the oldest message is dropped, but not the one
 /// about the outcome.
@@ -26,7 +27,7 @@ const DELAYS: [Duration; MAX_TRIES - 1] = [Duration::from_secs(1), Duration::fro
 const IN_FLIGHT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The beginning of every delivery warning.
-const OURS: &str = "notifications to ";
+const OURS: &str = "cannot deliver ";
 
 /// Whether a warning is about deliveries.
 pub(super) fn is_ours(text: &str) -> bool {
@@ -42,7 +43,7 @@ pub(super) struct NotificationSender {
 
 impl NotificationSender {
     /// Starts the thread that sends the queued requests.
-    pub(super) fn start(address: Address, secrets: Secrets, complain: &NotifyWarnFn) -> Self {
+    pub(super) fn start(address: Address, secrets: Secrets, complain: &WarnFn) -> Self {
         let queue = Arc::new(SendQueue {
             state: Mutex::new(SendQueueState::default()),
             changed: Condvar::new(),
@@ -55,7 +56,7 @@ impl NotificationSender {
         });
         if let Err(error) = started {
             sender.queue.change(|state| state.stopped = true);
-            sender.queue.warn(&sender.address, &format!("no thread for it: {error}"));
+            sender.queue.warn(&sender.address, &format!("cannot start a thread: {error}"));
         }
         sender
     }
@@ -130,8 +131,8 @@ impl NotificationSender {
             return warned;
         }
         let what =
-            if left == 1 { "a notification".to_owned() } else { format!("{left} notifications") };
-        Some(format!("{what} to {} did not arrive before the end", self.address))
+            if left == 1 { "1 notification".to_owned() } else { format!("{left} notifications") };
+        Some(format!("{OURS}{what} to {} before the run ended", self.address))
     }
 }
 
@@ -145,7 +146,7 @@ impl std::fmt::Debug for NotificationSender {
 struct SendQueue {
     state: Mutex<SendQueueState>,
     changed: Condvar,
-    complain: NotifyWarnFn,
+    complain: WarnFn,
 }
 
 #[derive(Default)]
@@ -270,7 +271,7 @@ impl SendQueue {
 
     /// Reports the first failed delivery.
     fn warn(&self, address: &Address, why: &str) {
-        let text = format!("{OURS}{address} do not arrive: {why}");
+        let text = format!("{OURS}notifications to {address}: {why}");
         let first = self.change(|state| {
             let first = state.warned.is_none();
             state.warned.get_or_insert_with(|| text.clone());
@@ -363,7 +364,7 @@ fn deliver(
         }
     }
     Err(last.unwrap_or_else(|| DeliveryError {
-        why: "there was no time left for it".to_owned(),
+        why: "timed out".to_owned(),
         status: None,
         retry: RetryAdvice::Never,
     }))

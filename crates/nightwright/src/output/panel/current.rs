@@ -144,7 +144,7 @@ pub(super) fn spent(dialect: Dialect, output: &Path) -> Option<RunningSpend> {
             Ok(0) => break,
             Ok(length) => lines.push(&buffer[..length], &mut count),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // What was read before is still a lower bound.
+            // The part that was read before is still a lower bound.
             Err(_) => break,
         }
     }

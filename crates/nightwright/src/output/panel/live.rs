@@ -146,8 +146,9 @@ mod tests {
     use nightwright_core::units::RunId;
 
     use super::*;
+    use crate::config::ColorChoice;
     use crate::output::screen::Terminal;
-    use crate::output::style::{ColorChoice, OutputCapabilities};
+    use crate::output::style::OutputCapabilities;
 
     /// A terminal with this many rows.
     struct Rows(Option<usize>);

@@ -7,12 +7,17 @@ use nightwright_core::event::{
     IterationKind, IterationResult, OperatorEvent, Progress, Record, RunEvent, RunStarted,
     StopSource, WaitEvent, WaitKind, samples,
 };
-use nightwright_core::input::{CheckPurpose, TaskProgress, WorkspaceMark};
+use nightwright_core::input::{
+    CheckPurpose, CheckResult, CheckVerdict, TaskProgress, WorkspaceMark,
+};
 use nightwright_core::settings::Limits;
+use nightwright_core::stream::outcome::ProcessExit;
+use nightwright_core::test_counts::TestCounts;
 use nightwright_core::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
 
 use super::*;
-use crate::output::style::{ColorChoice, OutputCapabilities};
+use crate::config::ColorChoice;
+use crate::output::style::OutputCapabilities;
 use crate::output::tools;
 
 /// A run that consists of events ten seconds apart.
@@ -63,6 +68,7 @@ impl PanelStory {
 
     fn finished(self, number: u32, progress: Progress, task: Option<TaskProgress>) -> Self {
         self.then(IterationEvent::Finished(Box::new(IterationFinished {
+            checks: None,
             iteration: Iteration(number),
             result: IterationResult::Done,
             ends: None,
@@ -136,7 +142,7 @@ fn busy() -> PanelActivity<'static> {
 #[test]
 fn a_wide_terminal_shows_everything() {
     assert_snapshot!(long().panel(busy(), 200, &plain()), @r"
-    ██████████████░░░░░░░░░░ 35/60 items · iteration 7/50 · 3m 30s · $0.00 of $10.00 · idle 3 of 3 · until about 16:33 · 6m 01s each
+    ██████████████░░░░░░░░░░ 35/60 items · iteration 7/50 · 3m 30s · $0.00 of $10.00 · idle 3 of 3 · ends about 16:33 · 6m 01s per iteration
     working · silent for 12s · Bash: cargo test --workspace --no-fail-fast -- --test-threads 4 結果を全部見る
     s stop after this iteration · Ctrl-C stop now
     ");
@@ -322,4 +328,33 @@ fn before_its_first_event_and_after_its_last_there_is_no_panel() {
     let last =
         samples().into_iter().find(|event| matches!(event, Event::Run(RunEvent::Finished { .. })));
     assert_eq!(long().then(last.expect("a sample")).panel(busy(), 80, &plain()), "");
+}
+
+/// A run of the checks after an iteration, in which this many of 14 tests failed.
+fn measured(failed: u32) -> GateEvent {
+    let result = CheckResult {
+        tests: Some(TestCounts { failed, total: 14 }),
+        ..CheckResult::without_run("make test", CheckVerdict::Failed { how: ProcessExit::Code(1) })
+    };
+    GateEvent::ChecksFinished {
+        purpose: CheckPurpose::Progress,
+        reused_from: None,
+        results: vec![result],
+        fingerprint: Fingerprint("1".to_owned()),
+        outputs: Vec::new(),
+    }
+}
+
+#[test]
+fn failing_tests_are_shown_over_the_run() {
+    let story = PanelStory::begun(Limits { max_iterations: Some(50), ..Limits::default() });
+    let story = [12, 5, 2]
+        .into_iter()
+        .fold(story.iteration(1), |story, failed| story.then(measured(failed)));
+    let panel = story.panel(PanelActivity::default(), 100, &plain());
+    assert!(panel.contains("failing 12 → 5 → 2"), "{panel}");
+    let words = story.panel(PanelActivity::default(), 100, &style(false, ColorChoice::Never));
+    assert!(words.contains("failing 12 -> 5 -> 2"), "{words}");
+    let narrow = story.panel(PanelActivity::default(), 40, &plain());
+    assert!(!narrow.contains("failing"), "{narrow}");
 }

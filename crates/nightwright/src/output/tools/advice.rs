@@ -13,7 +13,7 @@ pub(super) fn on_edit(error: &str) -> Advice {
     let says = |words: &str| error.contains(words);
     if says("not found in file") {
         Advice {
-            likely: "the text was changed already, or its white space differs",
+            likely: "the text was changed already, or its whitespace differs",
             tip: "read the file again and take the text from there",
         }
     } else if says("replace_all") && says("matches") {
@@ -33,7 +33,7 @@ pub(super) fn on_edit(error: &str) -> Advice {
         }
     } else {
         Advice {
-            likely: "the text was changed already, its white space differs, or it is not unique",
+            likely: "the text was changed already, its whitespace differs, or it is not unique",
             tip: "read the file again and take the text from there, with the lines around it",
         }
     }
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn each_error_of_an_edit_has_its_likely_causes() {
         let cases = [
-            ("String to replace not found in file.\nString: nope", "white space"),
+            ("String to replace not found in file.\nString: nope", "whitespace"),
             ("Found 2 matches of the string to replace, but replace_all is false.", "not unique"),
             ("No changes to make: old_string and new_string are exactly the same.", "already"),
             ("File has been modified since read, either by the user or by a linter.", "since"),

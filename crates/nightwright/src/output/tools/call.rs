@@ -8,7 +8,7 @@ use nightwright_core::units::human;
 use super::diff;
 use super::input::{Extent, PartialText, ToolArguments, cut_here};
 use super::result::{Background, SearchOutput, ToolRequest};
-use crate::output::page::{Heading, LinePrefix, Page};
+use crate::output::page::{Heading, LineStart, Page};
 
 /// The most informative arguments of a call, the best first.
 const INFORMATIVE_ARGUMENTS: [&str; 12] = [
@@ -146,7 +146,7 @@ impl<'a> ToolCallView<'a> {
                 for (edit, number) in edits.iter().zip(1..) {
                     let all = if edit.is_set("replace_all") { ", all occurrences" } else { "" };
                     let text = format!("edit {number} of {}{all}", edits.len());
-                    page.verbatim(LinePrefix { indent, sign: "" }, None, &text);
+                    page.verbatim(LineStart { indent, sign: "" }, None, &text);
                     change(page, indent, edit);
                 }
             }
@@ -221,7 +221,7 @@ impl<'a> ToolCallView<'a> {
         format!("{}{}", kind.unwrap_or_default(), self.in_background())
     }
 
-    /// The progress of a to-do list.
+    /// The progress of the agent's own list.
     fn todos(&self) -> Option<String> {
         let todos = self.arguments.objects("todos");
         let state = |todo: &ToolArguments<'_>| todo.text("status").unwrap_or_default();
@@ -236,7 +236,7 @@ impl<'a> ToolCallView<'a> {
 /// Shows the lines of a command after the first. A terminal gets a limited number of them, and the
 /// number of the rest. A log gets all of them.
 fn further_lines(page: &mut Page<'_>, indent: usize, more: &PartialText) {
-    let front = LinePrefix { indent, sign: "" };
+    let front = LineStart { indent, sign: "" };
     let most = if page.style().width().is_some() { COMMAND_LINES } else { usize::MAX };
     let mut lines = more.text.lines();
     for line in lines.by_ref().take(most) {
@@ -248,10 +248,10 @@ fn further_lines(page: &mut Page<'_>, indent: usize, more: &PartialText) {
     }
     let (rest, at_least) = (lines.count(), more.extent.at_least());
     if rest > 0 {
-        page.verbatim(LinePrefix { indent, sign: "…" }, None, &format!("{at_least}{rest} more"));
+        page.verbatim(LineStart { indent, sign: "…" }, None, &format!("{at_least}{rest} more"));
     }
     if more.extent == Extent::Beginning {
-        page.verbatim(LinePrefix { indent, sign: "…" }, None, &cut_here());
+        page.verbatim(LineStart { indent, sign: "…" }, None, &cut_here());
     }
 }
 
@@ -263,7 +263,7 @@ fn change(page: &mut Page<'_>, indent: usize, edit: &ToolArguments<'_>) {
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     diff::show(page, indent, &old.text, &new.text);
     if old.extent == Extent::Beginning || new.extent == Extent::Beginning {
-        page.verbatim(LinePrefix { indent, sign: "…" }, None, &cut_here());
+        page.verbatim(LineStart { indent, sign: "…" }, None, &cut_here());
     }
 }
 
@@ -282,14 +282,15 @@ mod tests {
     use nightwright_core::stream::dialect::SHOWN_TEXT_MAX;
 
     use super::*;
-    use crate::output::style::{ColorChoice, OutputCapabilities, Style};
+    use crate::config::ColorChoice;
+    use crate::output::style::{OutputCapabilities, Style};
 
     fn shown(name: &str, input: &str) -> String {
         let surroundings = OutputCapabilities { utf8: true, ..OutputCapabilities::default() };
         let style = Style::new(ColorChoice::Never, &surroundings);
         let mut page = Page::new(&style);
         let call = ToolCallView::new(ToolKind::named(name), input);
-        page.heading(LinePrefix { indent: 0, sign: "→" }, &call.heading(name));
+        page.heading(LineStart { indent: 0, sign: "→" }, &call.heading(name));
         call.body(&mut page, 2);
         page.finish()
     }
@@ -427,7 +428,7 @@ mod tests {
         let style = Style::new(ColorChoice::Never, &surroundings).with_width(Some(width));
         let mut page = Page::new(&style);
         let call = ToolCallView::new(ToolKind::named(name), input);
-        page.heading(LinePrefix { indent: 2, sign: "→" }, &call.heading(name));
+        page.heading(LineStart { indent: 2, sign: "→" }, &call.heading(name));
         call.body(&mut page, 4);
         page.finish().trim_end().to_owned()
     }

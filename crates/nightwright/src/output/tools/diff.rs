@@ -2,7 +2,7 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::output::page::{LinePrefix, Page};
+use crate::output::page::{LineStart, Page};
 use crate::output::style::TextColor;
 
 /// The maximum number of lines to diff. Larger edits show all old lines as removed and all new
@@ -53,14 +53,15 @@ fn each(
     // Align unchanged lines with those that have a sign.
     let indent = if sign.is_empty() { indent + 2 } else { indent };
     for line in lines {
-        page.verbatim(LinePrefix { indent, sign }, ink, line);
+        page.verbatim(LineStart { indent, sign }, ink, line);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::style::{ColorChoice, OutputCapabilities, Style};
+    use crate::config::ColorChoice;
+    use crate::output::style::{OutputCapabilities, Style};
 
     fn shown(choice: ColorChoice, old: &str, new: &str) -> String {
         let style = Style::new(choice, &OutputCapabilities::default());

@@ -7,7 +7,7 @@ use nightwright_core::stream::message::ToolStatus;
 use super::advice;
 use super::call::{ToolKind, number};
 use super::input::{self, Extent, PartialText};
-use crate::output::page::{LinePrefix, Page};
+use crate::output::page::{LineStart, Page};
 use crate::output::style::TextColor;
 
 /// The number of lines shown from a file.
@@ -109,7 +109,7 @@ impl ResultPrinter<'_, '_> {
         };
         self.page.verdict(self.indent, Tone::Bad, &status);
         if !error.trim().is_empty() {
-            let front = LinePrefix { indent: self.indent, sign: GUTTER };
+            let front = LineStart { indent: self.indent, sign: GUTTER };
             self.page.verbatim(front, None, error.trim_end());
         }
         if self.extent == Extent::Beginning {
@@ -203,12 +203,12 @@ impl ResultPrinter<'_, '_> {
     }
 
     fn excerpt(&mut self, line: &str) {
-        self.page.excerpt(LinePrefix { indent: self.indent, sign: GUTTER }, line);
+        self.page.excerpt(LineStart { indent: self.indent, sign: GUTTER }, line);
     }
 
     fn status(&mut self, text: &str) {
         self.page.verbatim(
-            LinePrefix { indent: self.indent, sign: "" },
+            LineStart { indent: self.indent, sign: "" },
             Some(TextColor::Faint),
             text,
         );
@@ -272,7 +272,8 @@ mod tests {
     use nightwright_core::stream::dialect::SHOWN_TEXT_MAX;
 
     use super::*;
-    use crate::output::style::{ColorChoice, OutputCapabilities, Style};
+    use crate::config::ColorChoice;
+    use crate::output::style::{OutputCapabilities, Style};
     use crate::output::tools::call::ToolCallView;
 
     fn shown(tool: &str, went: ToolStatus, text: &str) -> String {
@@ -442,7 +443,7 @@ mod tests {
                 "Edit",
                 "<tool_use_error>String to replace not found in file.\nString: nope</tool_use_error>",
                 "❌ failed\n│ String to replace not found in file.\n│ String: nope\n\
-                 likely: the text was changed already, or its white space differs\n\
+                 likely: the text was changed already, or its whitespace differs\n\
                  tip: read the file again and take the text from there\n",
             ),
         ];

@@ -5,7 +5,8 @@ use nightwright_core::units::{AttemptId, CallId, Tokens};
 use proptest::prelude::*;
 
 use super::*;
-use crate::output::style::{ColorChoice, OutputCapabilities, Style};
+use crate::config::ColorChoice;
+use crate::output::style::{OutputCapabilities, Style};
 
 const WORKER: Speaker = Speaker::Attempt(AttemptId(1));
 const REVIEWER: Speaker = Speaker::Call(CallId(1), CallPurpose::Review);

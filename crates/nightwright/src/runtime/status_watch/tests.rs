@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{self, EvidenceKind};
 use notify::Event;
 use notify::event::{CreateKind, DataChange, Flag, ModifyKind, RemoveKind};
@@ -23,8 +24,9 @@ impl WatchEnv {
         let project = tempfile::tempdir().unwrap();
         let names =
             settings::Files { status: Some("status.json".to_owned()), ..Default::default() };
-        let files = EvidenceFiles::new(project.path(), &names, &[EvidenceKind::Status]);
-        let watch = StatusWatch::new(files, DEBOUNCE, WatchMethod::Poll).unwrap();
+        let files =
+            EvidenceFiles::new(project.path(), &names, &[EvidenceKind::Status], Secrets::default());
+        let watch = StatusWatcher::new(files, DEBOUNCE, WatchMethod::Poll).unwrap();
         let (changes, reported) = (ChangeSender::new(Instant::now()), Arc::default());
         let list: Arc<Mutex<Vec<u32>>> = Arc::clone(&reported);
         tokio::spawn(watch.run(changes.clone(), move |report| {

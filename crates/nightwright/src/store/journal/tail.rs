@@ -22,20 +22,14 @@ pub struct JournalTail {
 }
 
 impl JournalTail {
-    /// Opens a journal; the first poll returns all its lines.
+    /// Opens a journal; the first poll passes on all its lines.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let file = File::open(path).map_err(StoreFileError::on("open", path))?;
         Ok(Self { file, path: path.to_owned(), scan: Scan::new() })
     }
 
-    /// Returns the lines that were completed since the last poll; empty if there are none.
-    pub fn poll(&mut self) -> Result<Vec<JournalLine>, JournalError> {
-        let mut lines = Vec::new();
-        self.poll_raw(|line, _| lines.push(line))?;
-        Ok(lines)
-    }
-
-    /// Passes each new line to `each`, with the bytes it was read from, without the newline.
+    /// Passes each line that was completed since the last poll to `each`, with the bytes it was read
+    /// from, without the newline.
     pub fn poll_raw(
         &mut self,
         mut each: impl FnMut(JournalLine, &[u8]),

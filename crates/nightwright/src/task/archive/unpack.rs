@@ -18,7 +18,7 @@ use flate2::read::GzDecoder;
 use tar::{Archive, Entry, EntryType};
 
 use super::{MAX_BYTES, MAX_ENTRIES, TaskSize, stays_inside};
-use crate::task::name::TaskName;
+use crate::name::TaskName;
 
 /// Maximum bytes of an archive besides file contents: headers, names and padding.
 const MAX_OVERHEAD: u64 = MAX_ENTRIES as u64 * 4096;
@@ -147,7 +147,7 @@ fn place(item: &ArchiveItem, kinds: &mut HashMap<PathBuf, ArchiveItemKind>) -> R
     match kinds.insert(item.path.clone(), item.kind) {
         // A folder may come after its contents.
         Some(ArchiveItemKind::Folder) if item.kind == ArchiveItemKind::Folder => Ok(()),
-        Some(_) => Err(format!("`{shown}` comes twice")),
+        Some(_) => Err(format!("duplicate entry `{shown}`")),
         None => Ok(()),
     }
 }

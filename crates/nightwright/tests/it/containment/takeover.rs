@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use nightwright::process::{MARK, groups_folder};
-use nightwright::store::journal::{Lock, LockOwner, RunDir};
+use nightwright::store::lock::{Lock, LockOwner};
+use nightwright::store::run_dir::RunDir;
 use nightwright_core::event::{Event, NoteEvent, Record};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -103,7 +104,7 @@ fn orphaned() -> FakeAgentEnv {
     both_killed(
         "look_round
          if [ ! -e \"$fake/guard\" ]; then
-             init; tool; deaf; lost; left_running; note $$; echo $PPID >\"$fake/guard\"; sleep 300
+             init; tool; ignoring; lost; left_running; note $$; echo $PPID >\"$fake/guard\"; sleep 300
          fi
          note $$; init; result Done.",
         4,

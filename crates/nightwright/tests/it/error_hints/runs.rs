@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use nightwright::store::journal::{Lock, LockOwner};
+use nightwright::store::lock::{Lock, LockOwner};
 use nightwright_core::units::RunId;
 
 use crate::harness::{Output, TestEnv, finish, run_outcome};
@@ -127,7 +127,7 @@ fn the_pause_itself_says_how_it_is_ended() {
 }
 
 #[test]
-fn a_run_whose_process_is_gone_is_continued_by_the_hint() {
+fn a_crashed_run_is_continued_by_the_hint() {
     for (arguments, hint, code) in [
         (&["stop"][..], "run `nightwright resume {run}` to continue it", 1),
         (&["log"], "run {run} crashed; to continue it, run `nightwright resume {run}`", 0),
@@ -198,7 +198,7 @@ fn a_run_that_has_ended_says_where_the_next_step_is() {
 }
 
 #[test]
-fn a_message_for_a_run_whose_process_is_gone_finds_it() {
+fn a_message_for_a_crashed_run_finds_it() {
     let env = TestEnv::new();
     let mut child = env.live(&["-p", "x"]);
     child.kill().unwrap();
@@ -216,7 +216,10 @@ fn a_goal_without_quotes_is_quoted_by_the_hint() {
         &["run", "-m", "3", "--dry-run", "fix", "the", "tests"],
     ] {
         let env = TestEnv::new();
-        let output = env.elsewhere(words).exits(2).says(&["unexpected argument `the`"]);
+        let output = env
+            .elsewhere(words)
+            .exits(2)
+            .says(&["there is no task `fix`, and a goal needs quotes"]);
         let line = env.command_of(&output, "write the goal in quotes: nightwright {line}");
         env.paste_elsewhere(&line).exits(0);
         assert_eq!(env.runs().len(), 1, "{line}");

@@ -4,7 +4,7 @@ use crate::harness::{Output, TestEnv};
 use crate::setup::with_agent;
 use crate::terminal::Terminal;
 
-/// What stands behind the program's name, for a terminal in the project.
+/// The arguments after the program's name, for a terminal in the project.
 fn arguments(line: &str) -> String {
     line.split_once("nightwright ").unwrap().1.to_owned()
 }
@@ -137,8 +137,8 @@ fn instructions_that_are_there_are_edited_by_the_hint() {
 #[test]
 fn a_conversation_that_changed_nothing_is_repeated_by_the_hint() {
     for (command, hint, before) in [
-        ("task setup t", "run `nightwright task setup {name}` to try again", ""),
-        ("task edit t", "run `nightwright task edit {name}` to try again", "Write done.txt.\n"),
+        ("task setup t", "run `nightwright task setup {name}` to retry", ""),
+        ("task edit t", "run `nightwright task edit {name}` to retry", "Write done.txt.\n"),
     ] {
         let prepare = |env: &TestEnv| {
             if !before.is_empty() {

@@ -1,7 +1,7 @@
 //! Every way to end: the result is what counts, and the exit only where there is none.
 
+use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
-use nightwright_core::stream::report::AttemptReport;
 
 use super::FakeAttempt;
 use crate::stage::{attempt, report};

@@ -1,8 +1,8 @@
 //! Output of every kind: none of it is lost, and none of it holds anything up.
 
 use nightwright_core::effect::Grace;
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
 
 use super::FakeAttempt;
 use crate::stage::{RunningAttempt, attempt, eventually};

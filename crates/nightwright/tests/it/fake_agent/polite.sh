@@ -1,5 +1,5 @@
-# A process that puts its things in order when it is asked to leave, and leaves.
-# What it would say to nobody would end it.
+# A process that cleans up and exits when it gets SIGTERM. It prints nothing: a write to a closed
+# pipe would kill it.
 exec >/dev/null 2>&1
 trap 'echo >>"${1%/*}/asked"; exit' TERM
 read -r stat <"/proc/$$/stat" && echo "$stat" >>"$1"

@@ -1,4 +1,4 @@
-# A process that is stopped, and deaf if it should ever go on.
+# A process that is stopped, and that ignores signals if it ever continues.
 trap '' TERM HUP INT
 read -r stat <"/proc/$$/stat" && echo "$stat" >>"$1"
 kill -STOP $$

@@ -1,4 +1,4 @@
-# Forks itself and is gone, for as long as this file is there.
+# Forks itself and exits, as long as this file exists.
 trap '' TERM HUP INT
 [ -e "$0" ] || exit
 echo >"${0%/*}/beat"

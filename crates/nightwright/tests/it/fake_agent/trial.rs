@@ -4,19 +4,21 @@
 use std::path::PathBuf;
 
 use nightwright::agent::process::{AgentSetup, ProcessAgent};
-use nightwright::runtime::clock::{Clock, ClockSpeed};
-use nightwright::runtime::effects::EffectExecutor;
+use nightwright::clock::{Clock, ClockSpeed};
+use nightwright::runtime::effects::{EffectExecutor, ExecutorSetup};
 use nightwright::runtime::supervisor::{InputQueues, Supervisor};
-use nightwright::store::journal::{self, RunDir};
+use nightwright::store::journal;
+use nightwright::store::run_dir::RunDir;
 use nightwright_core::event::{
     AgentFacts, AttemptEvent, Event, IterationEvent, IterationResult, Record, RunStarted,
 };
 use nightwright_core::input::Input;
 use nightwright_core::machine::Machine;
+use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::outcome::CancelReason;
-use nightwright_core::stream::report::AttemptReport;
 use tokio::time::timeout;
 
 use super::census::Census;
@@ -62,12 +64,19 @@ impl Trial {
             ..usual
         });
         let executor = EffectExecutor::new(
-            Box::new(program),
-            &stage.project(),
-            run.clone(),
-            temp,
-            environment,
-            containment,
+            ExecutorSetup {
+                agent: Box::new(program),
+                project: stage.project(),
+                folder: run.clone(),
+                temp,
+                environment,
+                withheld: Vec::new(),
+                withheld_line: None,
+                containment,
+                secrets: Secrets::default(),
+                hooks: None,
+                since: None,
+            },
             &settings,
         );
         let machine = Machine::new(RunStarted {
@@ -82,14 +91,21 @@ impl Trial {
         });
         let queues = InputQueues::default();
         let _operator = queues.operator();
-        let supervisor =
-            Supervisor::new(queues, machine, writer, clock, executor, Box::new(|_| {}));
+        let supervisor = Supervisor::new(
+            queues,
+            machine,
+            writer,
+            clock,
+            executor,
+            Secrets::default(),
+            Box::new(|_| {}),
+        );
         timeout(TEST_TIMEOUT, supervisor.run(Input::Start)).await.expect("a run that ends");
         let records = journal::read(&run.journal()).unwrap().records;
         Self { records, _stage: stage, agent, run }
     }
 
-    /// What came of the only attempt.
+    /// The result of the only attempt.
     #[track_caller]
     pub(super) fn report(&self) -> AttemptReport {
         let reports: Vec<_> = self

@@ -1,8 +1,8 @@
-//! What changed since a run began, with both sides.
+//! The changes since a run began, with both sides.
 
 use std::fs;
 
-use nightwright::workspace::{Baseline, Workspace, inspection};
+use nightwright::workspace::{StartTree, Workspace, inspection};
 use nightwright_core::tamper::{FileDiff, FileSide};
 
 use super::Repo;
@@ -19,7 +19,7 @@ fn change(path: &str, before: FileSide, after: FileSide) -> FileDiff {
 pub(super) fn begun(repo: &Repo) -> Workspace {
     let mut workspace = repo.workspace().in_run(&repo.run());
     let start = workspace.snapshot();
-    workspace.keep_baseline(&start, &repo.run()).unwrap();
+    workspace.save_start_tree(&start, &repo.run()).unwrap();
     workspace
 }
 
@@ -50,8 +50,8 @@ fn both_sides_are_known_whether_committed_or_not() {
     assert_eq!(changes(&mut workspace), expected);
     repo.commit("all of it");
     assert_eq!(changes(&mut workspace), expected);
-    let baseline = Baseline::of(&repo.run()).unwrap();
-    assert_eq!(changes(&mut repo.workspace().since(baseline)), expected);
+    let start_tree = StartTree::of(&repo.run()).unwrap();
+    assert_eq!(changes(&mut repo.workspace().since(start_tree)), expected);
     // Back to the commit: for the run that is a change of what was not committed.
     repo.write("was dirty", "first\n");
     let back = change("was dirty", text("second\n"), text("first\n"));
@@ -69,7 +69,7 @@ fn without_git_the_copies_say_how_it_was() {
     fs::write(project.join("large"), "x".repeat(2 << 20)).unwrap();
     let mut workspace = Workspace::new(&project, Vec::new());
     let start = workspace.snapshot();
-    workspace.keep_baseline(&start, folder.path()).unwrap();
+    workspace.save_start_tree(&start, folder.path()).unwrap();
     assert_eq!(changes(&mut workspace), []);
     fs::write(project.join("a"), "changed\n").unwrap();
     fs::remove_file(project.join("sub/b")).unwrap();
@@ -81,8 +81,8 @@ fn without_git_the_copies_say_how_it_was() {
         change("sub/b", text("two\n"), FileSide::Absent),
     ];
     assert_eq!(changes(&mut workspace), expected);
-    let baseline = Baseline::of(folder.path()).unwrap();
-    assert_eq!(changes(&mut Workspace::new(&project, Vec::new()).since(baseline)), expected);
+    let start_tree = StartTree::of(folder.path()).unwrap();
+    assert_eq!(changes(&mut Workspace::new(&project, Vec::new()).since(start_tree)), expected);
 }
 
 #[test]
@@ -143,4 +143,28 @@ fn files_beyond_the_limit_are_a_finding_and_new_files_do_not_use_it_up() {
     assert_eq!(all.iter().filter(|change| change.before == FileSide::Opaque).count(), 100);
     assert_eq!(workspace.gaps().len(), 1);
     assert!(workspace.gaps()[0].what.starts_with("100 changed files were not compared"));
+}
+
+#[test]
+fn secrets_of_the_configuration_are_on_neither_side() {
+    let repo = Repo::new();
+    let config = |word: &str| {
+        format!(
+            "[agent.env]\nDB = \"hush-{word}\"\n[[notify]]\nurl = \"https://ntfy.sh/hush-{word}\"\n\
+             secret = \"hush-{word}\"\ntoken = \"hush-{word}\"\n"
+        )
+    };
+    let mode = |word: &str| format!("[defaults]\nnotify.token = 'hush-{word}'\n");
+    repo.write(".nightwright/config.toml", &config("a"));
+    repo.commit("with secrets");
+    let mut workspace = begun(&repo);
+    repo.write(".nightwright/config.toml", &format!("delay = 5\n{}", config("b")));
+    repo.write(".nightwright/modes/mine/mode.toml", &mode("c"));
+    let changes = changes(&mut workspace);
+    let paths: Vec<_> = changes.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, [".nightwright/config.toml", ".nightwright/modes/mine/mode.toml"]);
+    let shown = format!("{changes:?}");
+    assert!(shown.contains("delay = 5") && !shown.contains("hush"), "{shown}");
+    let inspection = inspection(&changes, &[]);
+    assert!(!format!("{inspection:?}").contains("hush"), "{inspection:?}");
 }

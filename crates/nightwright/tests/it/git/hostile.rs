@@ -1,4 +1,4 @@
-//! What the agent can say to git, and what must not come of it: no program of its choice is run, and
+//! Hostile git configuration by the agent, and its limits: git runs no program of its choice, and
 //! nothing that it took away is hidden.
 
 use std::fs;
@@ -44,7 +44,7 @@ impl Repo {
 
 type Attack = fn(&Repo);
 
-/// What an agent may do, in malice or in all innocence.
+/// The actions of an agent, malicious or innocent.
 const DEEDS: [(&str, Attack); 16] = [
     ("a setting", |repo| repo.append(".git/config", &repo.evil_settings())),
     ("a setting far down", |repo| {
@@ -125,8 +125,8 @@ fn no_git_configuration_runs_a_program_or_hides_a_removed_test() {
         assert_eq!(workspace.take_warnings(), Vec::<String>::new(), "{name}");
         assert!(!repo.path("ran").exists(), "{name}");
         // A process that resumes the run sees the same.
-        let baseline = nightwright::workspace::Baseline::of(&repo.run()).unwrap();
-        let mut resumed = repo.workspace().in_run(&repo.run()).since(baseline);
+        let start_tree = nightwright::workspace::StartTree::of(&repo.run()).unwrap();
+        let mut resumed = repo.workspace().in_run(&repo.run()).since(start_tree);
         assert_eq!(resumed.snapshot().fingerprint(), first.fingerprint(), "{name}");
         assert!(!repo.path("ran").exists(), "{name}");
     }

@@ -18,7 +18,7 @@ fn assert_reported(env: &TestEnv, expected: &str) {
     assert_eq!(seen(env, "end"), format!("{expected}\n"));
     let line: serde_json::Value = serde_json::from_str(&seen(env, "line")).unwrap();
     assert_eq!(line["event"], "run_finished");
-    assert_eq!(line["reason"], expected.split(' ').next().unwrap());
+    assert_eq!(line["outcome"], expected.split(' ').next().unwrap());
 }
 
 #[test]
@@ -108,7 +108,7 @@ end = { result = "Some of it." }
     finish(child).exits(130);
     wait_for(&env, "line");
     let line: serde_json::Value = serde_json::from_str(&seen(&env, "line")).unwrap();
-    assert_eq!((&line["event"], &line["reason"]), (&"run_finished".into(), &"interrupted".into()));
+    assert_eq!((&line["event"], &line["outcome"]), (&"run_finished".into(), &"interrupted".into()));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn the_end_is_reported_even_if_the_agent_damages_the_journal() {
         let line: serde_json::Value = serde_json::from_str(&seen(&env, "line"))
             .unwrap_or_else(|error| panic!("{harm}: {error}"));
         assert_eq!(line["event"], "run_finished", "{harm}");
-        assert_eq!(line["reason"].as_str(), end.split(' ').next(), "{harm}");
+        assert_eq!(line["outcome"].as_str(), end.split(' ').next(), "{harm}");
         assert_eq!(line["totals"]["iterations"], 1, "{harm}");
         assert_eq!(seen(&env, "mode"), "prompt\n", "{harm}");
     }
@@ -135,7 +135,7 @@ fn the_end_is_reported_even_if_the_agent_damages_the_journal() {
 #[test]
 fn failures_after_the_end_are_reported_at_every_level_and_kept() {
     let beginnings = ["#!/bin/sh\necho oh; exit 3\n", "#!/nonexistent/shell\n"];
-    let words = ["exited with 3: oh", "cannot be started"];
+    let words = ["exited with 3: oh", "cannot start"];
     for (beginning, words) in beginnings.into_iter().zip(words) {
         for level in [&["--quiet"][..], &["--output", "json"], &["--verbose"]] {
             let env = project();

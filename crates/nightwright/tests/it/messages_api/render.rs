@@ -107,7 +107,7 @@ fn empty(block: &Block, number: usize, at: usize) -> Value {
 /// The signature of thinking blocks, which is not verified.
 const SIGNATURE: &str = "c2lnbmVk";
 
-/// What fills the block, in at least two pieces.
+/// The content of the block, in at least two pieces.
 fn deltas(block: &Block) -> Vec<Value> {
     match block {
         Block::Text(text) => {

@@ -1,4 +1,4 @@
-//! What the provider does, as data: for whom, and one answer after the other.
+//! The responses of the provider as data: the recipient, and one answer after the other.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) enum When {
     Any,
 }
 
-/// What one request gets.
+/// The response to one request.
 #[derive(Clone, Debug)]
 pub(crate) enum ApiAnswer {
     Message(ModelMessage),
@@ -64,7 +64,7 @@ pub(crate) struct Usage {
     pub(crate) output: u64,
 }
 
-/// What goes wrong with the connection, and when.
+/// The fault of the connection, and its time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     /// Nothing more is sent, and the connection stays.

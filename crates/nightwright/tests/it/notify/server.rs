@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What a request is answered with.
+/// The response to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum ServerAnswer {
     /// A status, headers (each with its end of line) and a text.

@@ -30,11 +30,11 @@ fn collecting() -> TestEnv {
 fn principles_that_the_first_iteration_writes_hold_from_the_second_on() {
     let env = collecting();
     run(&env, COLLECTS, &["-m", "2"]).exits(0);
-    let first = prompt(&env, "001.md");
+    let first = prompt(&env, "001-1.md");
     assert!(first.starts_with("# One iteration\n"), "{first}");
     assert!(first.contains("## Principles to write down"), "{first}");
     let text = Principles::of(Preset::Enterprise).text();
-    let second = prompt(&env, "002.md");
+    let second = prompt(&env, "002-1.md");
     assert!(second.starts_with(&text), "{second}");
     assert!(!second.contains("## Principles to write down"), "{second}");
     assert!(names(&env.journal()).contains(&"principles_adopted"));
@@ -42,7 +42,7 @@ fn principles_that_the_first_iteration_writes_hold_from_the_second_on() {
     // They stay valid when the run is resumed, even without the file.
     fs::remove_file(env.project().join(FILE)).unwrap();
     env.run(&["resume", "-m", "3"]).exits(0);
-    assert!(prompt(&env, "003.md").starts_with(&text));
+    assert!(prompt(&env, "003-1.md").starts_with(&text));
 }
 
 #[test]
@@ -58,13 +58,13 @@ fn a_broken_file_is_a_warning_and_the_next_iteration_learns_what_is_wrong() {
                `enterprise`, `opensource`, `custom`; did you mean `enterprise`?";
     let journal = env.journal();
     assert_eq!(warnings(&journal, why), 1);
-    let second = prompt(&env, "002.md");
+    let second = prompt(&env, "002-1.md");
     let (_, section) = second.split_once("## Principles to write down\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
     assert!(section.contains(why) && section.contains("fix that file"), "{section}");
     assert_eq!(second.matches(why).count(), 1, "{second}");
     assert!(!second.contains("## New messages for you"), "{second}");
-    let third = prompt(&env, "003.md");
+    let third = prompt(&env, "003-1.md");
     assert!(third.starts_with(&Principles::of(Preset::Enterprise).text()), "{third}");
     assert!(!third.contains(why), "{third}");
     assert_eq!(run_outcome(&journal), "max_iterations");
@@ -76,8 +76,8 @@ fn principles_are_requested_only_in_the_first_prompt() {
     let script = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n\
                   [[attempt]]\nsteps = [{ write = \"b\", text = \"b\" }]\n";
     run(&env, script, &["-m", "2"]).exits(0);
-    assert!(prompt(&env, "001.md").contains(HEADING));
-    let second = prompt(&env, "002.md");
+    assert!(prompt(&env, "001-1.md").contains(HEADING));
+    let second = prompt(&env, "002-1.md");
     assert!(!second.contains(HEADING), "{second}");
 }
 
@@ -89,12 +89,12 @@ fn a_file_that_was_left_broken_blocks_no_run_and_is_kept() {
     let output = run(&env, COLLECTS, &["-m", "2"]).exits(0);
     let why = "line 3: `product.auditability` must be a whole number from 1 to 10";
     let output =
-        output.says(&["The principles cannot be used: `.nightwright/principles.toml`", why]);
-    assert!(output.err.contains("asked to fix them"), "{}", output.err);
-    let first = prompt(&env, "001.md");
+        output.says(&["The principles file is invalid: `.nightwright/principles.toml`", why]);
+    assert!(output.err.contains("asks the agent to fix it"), "{}", output.err);
+    let first = prompt(&env, "001-1.md");
     assert!(first.contains(HEADING) && first.contains(why), "{first}");
-    assert_eq!(prompt(&env, "001-principles.toml"), broken);
-    assert!(prompt(&env, "002.md").starts_with(&Principles::of(Preset::Enterprise).text()));
+    assert_eq!(prompt(&env, "001-1-principles.toml"), broken);
+    assert!(prompt(&env, "002-1.md").starts_with(&Principles::of(Preset::Enterprise).text()));
 
     // Without the wish to collect them it is a mistake in a file, as ever.
     env.file(FILE, broken);

@@ -14,7 +14,7 @@ const VITEST_PACKAGE: &str = include_str!("vitest/package.json");
 const VITEST_LOCK: &str = include_str!("vitest/package-lock.json");
 const PYTEST_REQUIREMENTS: &str = include_str!("pytest/requirements.txt");
 
-/// What a project needs in its environment.
+/// The programs that a project needs in its environment.
 #[derive(Debug, Default)]
 pub(crate) struct Toolchain {
     /// Folders of programs that come before all others.

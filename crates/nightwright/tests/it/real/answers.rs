@@ -1,4 +1,4 @@
-//! What the agent says and does when all is well.
+//! Messages and actions of the agent without faults.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use nightwright_core::event::Progress;
 use serde_json::json;
 
-use super::{CALL, RealEnv, VERDICT, VERIFIER, believed, claim, verdict};
+use super::{CALL, RealEnv, VERDICT, VERIFIER, accepted, claim, verdict};
 use crate::harness::{names, run_outcome};
 use crate::messages_api::scenario::{Block, Scenario, bash, blocks, call, say, tool};
 
 #[test]
 fn a_plain_answer_is_received_charged_and_verified() {
-    let Some(real) = RealEnv::begin(believed(vec![claim()])) else { return };
+    let Some(real) = RealEnv::begin(accepted(vec![claim()])) else { return };
     let output = real
         .run("say that it is there", &["-m", "3", "--verify", "true", "--no-baseline"])
         .exits(0);
@@ -52,7 +52,7 @@ fn a_verdict_of_the_model_decides_about_the_claim() {
 fn tools_change_the_project_and_their_results_reach_the_model() {
     let scenario = |project: &Path| {
         let file = project.join("a.txt");
-        believed(vec![
+        accepted(vec![
             call("Write", json!({ "file_path": file, "content": "one\n" })),
             call("Edit", json!({ "file_path": file, "old_string": "one", "new_string": "two" })),
             bash("cat a.txt > b.txt && cat b.txt"),

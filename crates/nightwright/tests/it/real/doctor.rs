@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::RealEnv;
 use crate::messages_api::scenario::{ApiAnswer, Scenario, refuse, say};
 
-/// What the probe found, and how the command exited.
+/// The result of the probe, and the exit code of the command.
 fn probe(answer: ApiAnswer, code: i32) -> Option<(RealEnv, Value)> {
     let real = RealEnv::begin(Scenario::of(vec![answer]))?;
     let child = real.command(&["doctor", "--probe", "--json"]).spawn().unwrap();

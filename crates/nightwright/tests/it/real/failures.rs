@@ -1,9 +1,9 @@
-//! What goes wrong at the provider or on the way to it, and is not waited for as a limit.
+//! Failures of the provider or on the way to it that are not limits.
 
 use nightwright_core::event::{AttemptEvent, CostSource, Event, IterationResult};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline};
 
-use super::{CALL, RealEnv, VERDICT, believed, claim, why};
+use super::{CALL, RealEnv, VERDICT, accepted, claim, why};
 use crate::harness::{names, run_outcome};
 use crate::messages_api::ApiRequest;
 use crate::messages_api::scenario::{
@@ -45,7 +45,7 @@ fn a_refused_token_of_a_subscription_ends_the_run() {
 #[test]
 fn an_overloaded_provider_is_tried_again_and_the_run_continues() {
     let answers = vec![overloaded(), overloaded(), overloaded(), claim()];
-    let Some(real) = RealEnv::begin(believed(answers)) else { return };
+    let Some(real) = RealEnv::begin(accepted(answers)) else { return };
     real.run("x", &["-m", "3"])
         .exits(0)
         .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
@@ -57,11 +57,11 @@ fn an_overloaded_provider_is_tried_again_and_the_run_continues() {
 
 #[test]
 fn a_provider_that_can_t_be_reached_is_tried_again_until_it_can() {
-    let Some(mut real) = RealEnv::begin(believed(vec![claim()])) else { return };
+    let Some(mut real) = RealEnv::begin(accepted(vec![claim()])) else { return };
     real.close_api();
     let child = real.start("x", &["-m", "3"]);
     real.env.wait_for("retry_scheduled");
-    real.reopen_api(believed(vec![claim()]));
+    real.reopen_api(accepted(vec![claim()]));
     real.finish(child).exits(0);
     assert_eq!(real.outcomes(), ["network", "finished"]);
     assert_eq!(run_outcome(&real.journal()), "completed");
@@ -70,7 +70,7 @@ fn a_provider_that_can_t_be_reached_is_tried_again_until_it_can() {
 #[test]
 fn silence_in_the_middle_of_an_answer_is_cut_off_and_tried_again() {
     let hangs = say("I have an idea which").but(Fault::Silence(AnswerPhase::Middle));
-    let Some(real) = RealEnv::begin(believed(vec![hangs, claim()])) else { return };
+    let Some(real) = RealEnv::begin(accepted(vec![hangs, claim()])) else { return };
     real.run("x", &["-m", "3", "--idle-timeout", "5s"]).exits(0);
     assert_eq!(real.outcomes(), ["timed_out", "finished"]);
     let journal = real.journal();

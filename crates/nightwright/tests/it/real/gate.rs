@@ -1,5 +1,4 @@
-//! The gate, with the real program on both of its sides: as the one that claims, and as the one
-//! that is asked whether to believe it.
+//! The gate, with the real program on both of its sides: it claims, and it gives the verdict.
 
 mod by_hand;
 mod tampering;
@@ -16,13 +15,13 @@ use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::stream::verdict::SCHEMA;
 use serde_json::{Value, json};
 
-use super::{RealEnv, VERIFIER, believed, claim, verdict};
+use super::{RealEnv, VERIFIER, accepted, claim, verdict};
 use crate::harness::run_outcome;
 use crate::messages_api::scenario::{
     ApiAnswer, FORM, Scenario, Usage, bash, call, refuse, say, usage_limit,
 };
 
-/// The end that a claim comes to when it is believed.
+/// The outcome of an accepted claim.
 fn settled(proof: Proof) -> Outcome {
     Outcome::completed(proof)
 }
@@ -48,7 +47,7 @@ fn verdicts(real: &RealEnv) -> Vec<(VerdictKind, String)> {
         .collect()
 }
 
-/// What every gate came to.
+/// The result of every gate.
 fn gates(real: &RealEnv) -> Vec<GateResult> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
@@ -59,7 +58,7 @@ fn gates(real: &RealEnv) -> Vec<GateResult> {
         .collect()
 }
 
-/// What was put into the inbox, and by whom.
+/// The feedback, with its sources.
 fn feedback(real: &RealEnv) -> Vec<(FeedbackSource, String)> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
@@ -86,7 +85,7 @@ fn the_output_of_a_failed_check_is_what_the_next_iteration_receives_and_can_repa
         let answer = project.join("answer.txt");
         let correction =
             json!({ "file_path": answer, "old_string": "forty", "new_string": "forty-two" });
-        believed(vec![
+        accepted(vec![
             write(project, "answer.txt", "forty\n"),
             claim(),
             call("Read", json!({ "file_path": answer })),
@@ -113,7 +112,7 @@ fn the_output_of_a_failed_check_is_what_the_next_iteration_receives_and_can_repa
     assert_eq!(why, "`sh check.sh` failed (exit 3)");
     let asked = real.asked_for_work();
     assert_eq!(asked.len(), 5);
-    assert!(!asked[1].says("expected 42, got 40"), "nobody knew");
+    assert!(asked[0].says("expected 42, got 40"), "the baseline has failed in the same way");
     for words in ["You said that the work is complete. It is not", "expected 42, got 40"] {
         assert!(asked[2].says(words), "`{words}` is not in {:?}", asked[2].opening());
     }
@@ -289,7 +288,7 @@ fn a_refused_key_in_front_of_the_verdict_ends_the_run() {
 #[test]
 fn a_verifier_whose_model_does_not_exist_is_replaced_by_the_agent_s_own_with_a_warning() {
     let unknown = refuse(404, "not_found_error", "model: claude-none");
-    // The program itself asks twice before it believes that.
+    // The program itself asks twice before it accepts that.
     let answers = vec![unknown.clone(), unknown, verdict("yes", "it is there")];
     let Some(real) = RealEnv::begin(Scenario::of(vec![claim()]).with(VERIFIER, answers)) else {
         return;
@@ -308,7 +307,7 @@ fn a_verifier_whose_model_does_not_exist_is_replaced_by_the_agent_s_own_with_a_w
 
 #[test]
 fn a_verifier_has_none_of_the_tools_of_the_user_s_own_servers() {
-    let Some(real) = RealEnv::begin(believed(vec![claim()])) else { return };
+    let Some(real) = RealEnv::begin(accepted(vec![claim()])) else { return };
     fs::write(real.env.path("server.sh"), SERVER).unwrap();
     let server = json!({ "type": "stdio", "command": "sh", "args": [real.env.path("server.sh")] });
     let settings = json!({ "mcpServers": { "shop": server } });

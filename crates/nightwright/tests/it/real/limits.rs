@@ -1,4 +1,4 @@
-//! What the agent may use up.
+//! The limits of the agent.
 
 use super::RealEnv;
 use crate::harness::run_outcome;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{RealEnv, believed};
+use super::{RealEnv, accepted};
 use crate::harness::run_outcome;
 use crate::messages_api::scenario::{ApiAnswer, call, say};
 
@@ -28,7 +28,7 @@ fn run_task(real: &RealEnv, mode: &str) {
 #[test]
 fn loop_ends_when_the_status_file_says_complete() {
     let scenario = |project: &Path| {
-        believed(vec![
+        accepted(vec![
             write(project, ".nightwright/tasks/port/TODO.md", "- [x] lexer\n- [ ] parser\n"),
             write(
                 project,
@@ -57,9 +57,9 @@ fn loop_ends_when_the_status_file_says_complete() {
 }
 
 #[test]
-fn iterative_ends_when_the_promise_is_believed() {
+fn iterative_ends_when_the_promise_is_accepted() {
     let scenario = |project: &Path| {
-        believed(vec![
+        accepted(vec![
             write(project, "parser.rs", "fn parse() {}\n"),
             say("Done.\n\n<promise>COMPLETE</promise>"),
         ])
@@ -71,7 +71,7 @@ fn iterative_ends_when_the_promise_is_believed() {
 #[test]
 fn a_plan_is_written_and_then_built() {
     let scenario = |project: &Path| {
-        believed(vec![
+        accepted(vec![
             write(project, "IMPLEMENTATION_PLAN.md", "- [ ] the parser\n"),
             say("Planned.\n\n<promise>COMPLETE</promise>"),
             call("Read", json!({ "file_path": project.join("IMPLEMENTATION_PLAN.md") })),
@@ -83,7 +83,7 @@ fn a_plan_is_written_and_then_built() {
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     real.finish(real.command(&["plan"]).spawn().unwrap())
         .exits(0)
-        .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
+        .says(&["judged complete by a model (checks do not apply to a plan) after 1 iteration"]);
     let verdict =
         real.api().asked().into_iter().any(|request| request.says("asked to plan the goal"));
     assert!(verdict, "the verifier is asked about the plan and not about the work");
@@ -96,7 +96,7 @@ fn a_plan_is_written_and_then_built() {
 #[test]
 fn a_blocker_in_the_last_words_is_reported_and_ends_a_run_that_comes_no_further() {
     let words = "I can't go on.\n\n<blocker>\nDescription: there is no key\n</blocker>";
-    let Some(real) = RealEnv::begin(believed(vec![say(words), say(words)])) else { return };
+    let Some(real) = RealEnv::begin(accepted(vec![say(words), say(words)])) else { return };
     real.run("deploy it", &["-m", "5"]).exits(0).says(&["there is no key"]);
     assert_eq!(run_outcome(&real.journal()), "blocked");
 }

@@ -1,4 +1,4 @@
-//! What `usual` allows and denies, by the agent program's own judgement of its rules.
+//! Commands that `usual` allows and denies, by the agent program's own judgement of its rules.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -129,7 +129,7 @@ fn the_usual_permissions_allow_what_an_agent_ordinarily_runs() {
 fn the_usual_permissions_deny_dangerous_commands() {
     let Some(real) = RealEnv::begin(Scenario::of(all(DANGEROUS))) else { return };
     set_up(&real, &[]);
-    // Of no known type: everything that `usual` ever allows is allowed.
+    // The project has no known type: everything that `usual` ever allows is allowed.
     let output = real.run("work", &["-m", "1"]).exits(0);
     let denied = denied(&real.journal());
     for command in DANGEROUS {

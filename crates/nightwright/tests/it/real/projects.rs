@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{RealEnv, believed, claim};
+use super::{RealEnv, accepted, claim};
 use crate::messages_api::scenario::{Scenario, bash, call};
 use crate::projects::toolchain::{self, MissingToolchain, Toolchain};
 use crate::projects::{Fix, NPM_NODE_TEST, RUST_LIBRARY, TestProject, commit_all, finish, proof};
@@ -14,7 +14,7 @@ use crate::projects::{Fix, NPM_NODE_TEST, RUST_LIBRARY, TestProject, commit_all,
 fn works(folder: &Path, project: &TestProject) -> Scenario {
     let Fix { file, old, new } = project.fix;
     let path = folder.join(file);
-    believed(vec![
+    accepted(vec![
         call("Read", json!({ "file_path": path })),
         call("Edit", json!({ "file_path": path, "old_string": old, "new_string": new })),
         bash(project.check),

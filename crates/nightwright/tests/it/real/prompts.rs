@@ -15,7 +15,7 @@ fn reaches_the_model(goal: &str) {
     let Some(real) = RealEnv::begin(Scenario::of(vec![say("I see.")])) else { return };
     real.run(goal, &["-m", "1"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
-    let kept = fs::read_to_string(real.env.runs()[0].join("prompts/001.md")).unwrap();
+    let kept = fs::read_to_string(real.env.runs()[0].join("prompts/001-1.md")).unwrap();
     assert!(kept.contains(goal), "the goal is in the prompt as it was given");
     let asked = real.api().asked();
     assert_eq!(asked.len(), 1);
@@ -50,7 +50,7 @@ fn a_prompt_longer_than_any_argument_reaches_the_model() {
     real.env.file("SHARED_TASK_NOTES.md", &"a note of earlier times\n".repeat(2_500));
     real.run(&goal, &["-m", "1"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
-    let kept = fs::read_to_string(real.env.runs()[0].join("prompts/001.md")).unwrap();
+    let kept = fs::read_to_string(real.env.runs()[0].join("prompts/001-1.md")).unwrap();
     assert!(kept.len() > 131_072, "{}", kept.len());
     assert!(real.api().asked()[0].opening().contains(&kept.as_str()));
 }

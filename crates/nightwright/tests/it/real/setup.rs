@@ -120,6 +120,6 @@ fn a_usage_limit_is_reported_with_its_end_and_not_waited_for() {
     let limit = usage_limit(Duration::from_hours(2));
     let Some(real) = RealEnv::begin(Scenario::of(vec![limit])) else { return };
     let real = real.subscribed();
-    judge(&real, 1).says(&["usage limit is reached until 20", "try again then"]);
+    judge(&real, 1).says(&["usage limit is reached until 20", "retry then"]);
     assert_eq!(real.read(REPORT), None);
 }

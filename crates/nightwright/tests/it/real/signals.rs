@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::{RealEnv, believed, claim};
+use super::{RealEnv, accepted, claim};
 use crate::harness::{run_outcome, wait_past_debounce};
 use crate::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, say};
 
@@ -66,7 +66,7 @@ fn an_interrupt_ends_a_run_that_waits_for_the_model() {
 
 #[test]
 fn nothing_survives_the_death_of_the_supervisor_and_the_run_can_be_resumed() {
-    let Some(real) = RealEnv::begin(believed(vec![bash(STUBBORN), claim()])) else { return };
+    let Some(real) = RealEnv::begin(accepted(vec![bash(STUBBORN), claim()])) else { return };
     let mut child = real.start("x", &["-m", "3", "--allowed-tools", "Bash"]);
     in_the_command(&real);
     kill_process(pid(&child), Signal::KILL).unwrap();

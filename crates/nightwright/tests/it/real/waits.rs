@@ -5,14 +5,14 @@ use std::time::Duration;
 use nightwright_core::event::{Event, WaitEnd, WaitEvent, WaitKind};
 use nightwright_core::outcome::Outcome;
 
-use super::{RealEnv, believed, claim};
+use super::{RealEnv, accepted, claim};
 use crate::harness::{names, run_outcome};
 use crate::messages_api::scenario::{Scenario, too_many, usage_limit};
 
 #[test]
 fn a_short_refusal_is_waited_out_by_the_program_itself() {
     let answers = vec![too_many(Duration::from_secs(1)), claim()];
-    let Some(real) = RealEnv::begin(believed(answers)) else { return };
+    let Some(real) = RealEnv::begin(accepted(answers)) else { return };
     real.run("x", &["-m", "3"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
     let names = names(&real.journal());
@@ -22,7 +22,7 @@ fn a_short_refusal_is_waited_out_by_the_program_itself() {
 #[test]
 fn a_long_rate_limit_is_waited_out_and_costs_no_iteration() {
     let answers = vec![too_many(Duration::from_mins(10)), claim()];
-    let Some(real) = RealEnv::begin(believed(answers)) else { return };
+    let Some(real) = RealEnv::begin(accepted(answers)) else { return };
     let child = real.start("x", &["-m", "1"]);
     real.env.wait_for("limit_wait_started");
     assert_eq!(real.asked_for_work().len(), 1, "the program gave up at once");
@@ -38,7 +38,7 @@ fn a_long_rate_limit_is_waited_out_and_costs_no_iteration() {
 #[test]
 fn a_usage_limit_is_waited_out_to_its_end_and_costs_no_iteration() {
     let answers = vec![usage_limit(Duration::from_secs(20)), claim()];
-    let Some(real) = RealEnv::begin(believed(answers)) else { return };
+    let Some(real) = RealEnv::begin(accepted(answers)) else { return };
     let real = real.subscribed();
     let output = real.run("x", &["-m", "1"]).exits(0);
     assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.err);
@@ -72,7 +72,7 @@ fn a_limit_that_lasts_too_long_ends_the_run_with_its_end_and_the_way_on() {
     assert_eq!(real.api().asked().len(), 1);
 }
 
-/// What was waited for, until when, and why no longer.
+/// The waits, with their limits and the reasons for their ends.
 fn waits(real: &RealEnv) -> Vec<(WaitKind, Option<jiff::Timestamp>, WaitEnd)> {
     let mut waits = Vec::new();
     let mut begun = None;

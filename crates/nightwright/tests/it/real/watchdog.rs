@@ -6,10 +6,10 @@ mod extras;
 use std::path::Path;
 
 use nightwright_core::event::{AttemptEvent, CallEvent, CallPurpose, Event};
-use nightwright_core::stream::report::{WatchdogFinding, WatchdogSignal};
+use nightwright_core::stream::news::{WatchdogFinding, WatchdogSignal};
 use serde_json::json;
 
-use super::{CALL, RealEnv, VERDICT, believed, claim, session};
+use super::{CALL, RealEnv, VERDICT, accepted, claim, session};
 use crate::harness::run_outcome;
 use crate::messages_api::ApiRequest;
 use crate::messages_api::scenario::{AnswerPhase, ApiAnswer, Fault, bash, blocks, call, say, tool};
@@ -27,25 +27,27 @@ fn write(project: &Path, file: &str, text: &str) -> ApiAnswer {
     call("Write", json!({ "file_path": project.join(file), "content": text }))
 }
 
-/// What the model was asked in conversations that begin with these words.
+/// The requests to the model in conversations that begin with these words.
 fn asked(real: &RealEnv, words: &str) -> Vec<ApiRequest> {
     let mut asked = real.api().asked();
     asked.retain(|request| request.opening().iter().any(|text| text.contains(words)));
     asked
 }
 
-/// What was said into running sessions, and to what.
+/// The messages to running sessions, with the findings that they answer.
 fn nudges(real: &RealEnv) -> Vec<(Option<WatchdogFinding>, String)> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::Attempt(AttemptEvent::NudgeSent { answers, text, .. }) => Some((answers, text)),
+            Event::Attempt(AttemptEvent::MessageSent { answers, text, .. }) => {
+                Some((answers, text))
+            }
             _ => None,
         })
         .collect()
 }
 
-/// What the watchdog noticed.
+/// The findings of the watchdog.
 fn noticed(real: &RealEnv) -> Vec<WatchdogSignal> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
@@ -67,7 +69,7 @@ fn calls(real: &RealEnv) -> Vec<CallPurpose> {
         .collect()
 }
 
-/// Where in a conversation this was said, and by whom.
+/// The position of a text in a conversation, and its author.
 fn place<'a>(conversation: &'a [(&str, String)], words: &str) -> (usize, &'a str) {
     let at = conversation.iter().position(|(_, text)| text.contains(words));
     let at = at.unwrap_or_else(|| panic!("`{words}` is not in {conversation:#?}"));
@@ -77,7 +79,7 @@ fn place<'a>(conversation: &'a [(&str, String)], words: &str) -> (usize, &'a str
 /// The model ends its turn with these words, and continues in the same session after the answer.
 fn continues_after(words: &'static str, signal: WatchdogSignal) {
     let scenario =
-        |project: &Path| believed(vec![say(words), write(project, "left.txt", "left\n"), claim()]);
+        |project: &Path| accepted(vec![say(words), write(project, "left.txt", "left\n"), claim()]);
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     let output = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
     assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
@@ -122,7 +124,7 @@ fn a_second_question_within_a_minute_goes_to_an_advisor_whose_steps_are_in_the_n
     let again = "Do you want me to use printf or echo for that?";
     let advice = "Either will do.\n1. Use printf.\n2. Write left.txt.\n3. Say that it is there.";
     let scenario = |project: &Path| {
-        believed(vec![say(QUESTION), say(again), write(project, "left.txt", "left\n"), claim()])
+        accepted(vec![say(QUESTION), say(again), write(project, "left.txt", "left\n"), claim()])
             .with(ADVISOR, vec![say(advice)])
     };
     let Some(real) = RealEnv::begin_in(scenario) else { return };
@@ -152,7 +154,7 @@ fn a_second_question_within_a_minute_goes_to_an_advisor_whose_steps_are_in_the_n
 #[test]
 fn without_live_answers_a_question_ends_the_session() {
     let scenario = |project: &Path| {
-        believed(vec![say(QUESTION), write(project, "left.txt", "left\n"), claim()])
+        accepted(vec![say(QUESTION), write(project, "left.txt", "left\n"), claim()])
             .with(ADVISOR, vec![say("Both are right. Take left.txt.")])
     };
     let Some(real) = RealEnv::begin_in(scenario) else { return };
@@ -166,7 +168,7 @@ fn without_live_answers_a_question_ends_the_session() {
     assert_eq!(work.len(), 3, "one in the first iteration, two in the second");
     assert_eq!(work[1].answers(), 0, "it begins anew");
     assert_ne!(session(&work[0]), session(&work[1]));
-    for part in [QUESTION, "No one is here to answer", "Both are right. Take left.txt."] {
+    for part in [QUESTION, "You will not get an answer", "Both are right. Take left.txt."] {
         assert!(work[1].says(part), "`{part}` is not in {:?}", work[1].opening());
     }
     assert_eq!(calls(&real), [CallPurpose::Advise, CallPurpose::Verify]);
@@ -175,12 +177,12 @@ fn without_live_answers_a_question_ends_the_session() {
 #[test]
 fn an_agent_that_repeats_a_call_receives_a_message_in_the_running_turn() {
     let same = || tool("Bash", json!({ "command": "ls", "description": "look" }));
-    let many = || blocks((0..11).map(|_| same()));
+    let many = || blocks((0..3).map(|_| same()));
     // The last call is on its way while the watchdog speaks.
     let last = bash("echo another way").but(Fault::Pause(AnswerPhase::Middle));
-    let Some(real) = RealEnv::begin(believed(vec![many(), many(), last, claim()])) else { return };
+    let Some(real) = RealEnv::begin(accepted(vec![many(), many(), last, claim()])) else { return };
     let child = real.start("look around", &["-m", "3", "--allowed-tools", "Bash"]);
-    real.env.wait_for("nudge_sent");
+    real.env.wait_for("message_sent");
     real.api().go_on();
     let output = real.finish(child);
     assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
@@ -194,7 +196,7 @@ fn an_agent_that_repeats_a_call_receives_a_message_in_the_running_turn() {
     assert!(!received[1] && received[3], "after the second lot of calls, not before: {received:?}");
     assert!(work[3].tool_results().iter().any(|(text, _)| text.contains("another way")));
     let report = &real.attempts()[0];
-    assert_eq!((report.stream.results, report.stream.tool_calls), (1, 23), "one turn");
+    assert_eq!((report.stream.results, report.stream.tool_calls), (1, 7), "one turn");
     assert_eq!(report.acknowledged, Some(1));
     assert_eq!(calls(&real), [CallPurpose::Verify]);
 }

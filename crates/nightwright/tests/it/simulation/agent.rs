@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use nightwright::process::GRACE;
 use nightwright_core::effect::Grace;
 use nightwright_core::permissions::denial::Denial;
-use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, ProcessExit, Suspicion};
-use nightwright_core::stream::report::{
+use nightwright_core::stream::news::{
     AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, QuotaWindow, Ready, RunningTool,
     TurnEnd, Verdict, WatchdogFinding, WatchdogSignal,
 };
+use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, ProcessExit, Suspicion};
 use nightwright_core::units::{Tokens, Usd};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -23,19 +23,19 @@ pub(super) const OVERSHOOT: Usd = Usd::from_cents(3);
 /// The word that it is to end.
 pub(super) type SimCancel = Option<(CancelReason, Grace)>;
 
-/// What an attempt or call is going to do.
+/// The script of an attempt or call.
 #[derive(Clone, Debug)]
 pub(super) struct AttemptScript {
-    /// What it says, and how long after the last thing.
+    /// Its messages, each with the delay since the last one.
     news: Vec<(Duration, AgentNews)>,
     /// Whether it ends by itself after that, and how much later.
     end: Option<Duration>,
     manners: ExitBehaviour,
-    /// What it leaves, if it comes to its own end.
+    /// The files that it leaves if it ends by itself.
     pub(super) report: AttemptReport,
 }
 
-/// What it does when it is asked to leave.
+/// Its reaction to SIGTERM.
 #[derive(Clone, Copy, Debug)]
 enum ExitBehaviour {
     Leaves,
@@ -44,7 +44,7 @@ enum ExitBehaviour {
     Stays,
 }
 
-/// What an agent is given to work with.
+/// The input of an agent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     pub(super) cap: Option<Usd>,
@@ -75,7 +75,11 @@ impl AttemptScript {
             words.findings.push(notice(dice));
         }
         if !budget.calm && dice.one_in(budget.blocks) {
-            words.blockers.push(Blocker { key: "k".to_owned(), text: "a key".to_owned() });
+            words.blockers.push(Blocker::new("k", "a key"));
+        }
+        if !budget.calm && dice.one_in(30) {
+            let text = format!("{} two tests", Blocker::IMPOSSIBLE);
+            words.blockers.push(Blocker::new("i", text));
         }
         if dice.one_in(budget.bad) {
             script.misbehave(dice, budget);
@@ -229,7 +233,7 @@ async fn wanted(cuts: &mut watch::Receiver<SimCancel>) -> (CancelReason, Grace) 
     }
 }
 
-/// What comes of an attempt that is ended from outside.
+/// The outcome of an attempt that is killed from outside.
 fn outcome_of(why: CancelReason) -> AttemptOutcome {
     match why {
         CancelReason::Deadline(which) => AttemptOutcome::TimedOut { which },

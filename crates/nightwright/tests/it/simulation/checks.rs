@@ -14,7 +14,7 @@ use nightwright_core::event::{Event, IterationEvent, OperatorEvent, Record, RunE
 use nightwright_core::input::{Input, TimerKey};
 use nightwright_core::machine::ledger::{Ledger, Stage, State};
 use nightwright_core::policy::limits::{MIN_COST, MIN_TIME};
-use nightwright_core::stream::report::AgentNews;
+use nightwright_core::stream::news::AgentNews;
 use nightwright_core::units::{AttemptId, CallId, Ticket, Usd};
 use tokio::time::Instant;
 
@@ -25,14 +25,14 @@ use crate::fake_disk::{FakeDisk, FakeFile};
 /// A stop at once takes no longer than this, whatever the agent does.
 const STOP_NOW: Duration = Duration::from_secs(12);
 
-/// What is known of a run from outside, and must agree with what the machine believes.
+/// The facts about a run as seen from outside. The state of the machine must agree with them.
 #[derive(Default)]
 pub(super) struct Invariants {
     /// The fold of all reported events.
     ledger: Ledger,
     recorded: Vec<Record>,
     book: EventAccount,
-    /// What a sync has acknowledged.
+    /// The events that a sync has acknowledged.
     safe: Vec<u8>,
     /// Whether the disk has let down the process that lives now.
     failed: bool,
@@ -129,7 +129,7 @@ impl Invariants {
             | Input::Timer(TimerKey::Delay(_))
             | Input::Control(_)
             | Input::Status(_)
-            | Input::Trouble { .. }
+            | Input::Warning { .. }
             | Input::JournalFailed { .. } => false,
         };
         if let Input::Agent(_, AgentNews::Exited(report))

@@ -1,4 +1,4 @@
-//! What goes wrong, and when: the operator, the clock, the disk, death, and news from the grave.
+//! Faults and their times: the operator, the clock, the disk, death, and news from dead attempts.
 
 use std::io;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use nightwright::store::journal::FileLayer;
 use nightwright_core::input::{CheckReport, HookAnswer, Input, Prepared, StatusReport, TimerKey};
+use nightwright_core::stream::news::{AgentNews, AttemptReport, Pulse};
 use nightwright_core::stream::outcome::AttemptOutcome;
-use nightwright_core::stream::report::{AgentNews, AttemptReport, Pulse};
 use nightwright_core::units::{AttemptId, CallId, Fingerprint, Tokens, Usd};
 
 use super::dice::Dice;
@@ -66,7 +66,7 @@ impl FaultRates {
     }
 }
 
-/// What became of a process that was let live for a while.
+/// The fate of a process that ran for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CrashResult {
     Spared,
@@ -170,7 +170,7 @@ impl Sim {
                 Prepared { mark: None, checklist: None, status: None, disk: None },
             ),
             9 => Input::Hook(ticket, HookAnswer::Abort { why: "late".to_owned() }),
-            10 => Input::Trouble { text: "x\u{1b}[2J\0\n".repeat(50) },
+            10 => Input::Warning { text: "x\u{1b}[2J\0\n".repeat(50) },
             11 => Input::Status(StatusReport { complete: true, ..StatusReport::default() }),
             _ => Input::Timer(TimerKey::Wait(ticket)),
         }

@@ -6,15 +6,16 @@ use std::task::Poll;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use nightwright::runtime::clock::Clock;
+use nightwright::clock::Clock;
 use nightwright::runtime::supervisor::{InputQueues, RunOutcome, Supervisor};
 use nightwright::store::journal::{self, JournalError};
 use nightwright_core::event::{AgentFacts, Record, RunStarted};
 use nightwright_core::input::{Control, Input, ResumeData, ResumePolicy};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::{Stage, State};
+use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{ChangeSource, SettingChange};
-use nightwright_core::stream::report::AttemptReport;
+use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::units::RunId;
 use tokio::time::sleep;
 
@@ -37,7 +38,7 @@ enum ProcessStart {
     Again,
 }
 
-/// What became of a process.
+/// The fate of a process.
 enum ProcessEnd {
     Died,
     Ended(RunOutcome),
@@ -165,7 +166,15 @@ fn be_born(
     let clock = sim.borrow_mut().clock.clone();
     let queues = InputQueues::default();
     let operator = queues.operator();
-    let supervisor = Supervisor::new(queues, machine, writer, clock, SimEffects::new(sim), watcher);
+    let supervisor = Supervisor::new(
+        queues,
+        machine,
+        writer,
+        clock,
+        SimEffects::new(sim),
+        Secrets::default(),
+        watcher,
+    );
     let mut sim = sim.borrow_mut();
     sim.operator = Some(operator);
     if sim.calm {
@@ -209,7 +218,7 @@ impl Sim {
         (machine, Input::Resume(ResumeData { report: report.map(Box::new), changes, policy }))
     }
 
-    /// What the attempt that died with the last process has left on disk, and in the project.
+    /// The files and changes that the attempt of the last process left behind.
     fn salvage(&mut self) -> Option<AttemptReport> {
         if self.dice.one_in(2) {
             self.project.change(&mut self.dice, false);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
 use nightwright_core::settings::{
-    Council, EvidenceKind, Excuse, Limits, Settings, Stagnation, Tamper, VerdictMode,
+    Council, Every, EvidenceKind, IdleUnless, Limits, Settings, Stagnation, Tamper, VerdictMode,
     WatchdogResponse,
 };
 use nightwright_core::units::Usd;
@@ -26,11 +26,13 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
     settings.retry.max_retries = dice.of(&[0, 1, 5]);
     settings.retry.max_consecutive_errors = dice.of(&[1, 3, 9]);
     settings.progress.threshold = dice.of(&[0, 1, 3]);
+    settings.progress.no_gain = dice.of(&[0, 2, 4]);
     settings.progress.outcome = dice.of(&[Stagnation::Stagnated, Stagnation::NoChanges]);
-    settings.progress.excuse = dice.of(&[Excuse::None, Excuse::Worked]);
+    settings.progress.idle_unless = dice.of(&[IdleUnless::None, IdleUnless::Worked]);
     settings.delay = dice.of(&[0, 1, 60]).seconds();
     settings.verify.commands = dice.of(&[vec![], vec!["make test".to_owned()]]);
     settings.verify.baseline = dice.of(&[None, Some(Duration::from_mins(5))]);
+    settings.verify.every = dice.of(&[Every::Auto, Every::Always, Every::Claim]);
     settings.verify.model = dice.of(&[VerdictMode::Off, VerdictMode::Auto, VerdictMode::Always]);
     settings.verify.tamper = dice.of(&[Tamper::Off, Tamper::Warn, Tamper::Reject]);
     settings.extras.review = dice.of(&[None, None, Some(String::new())]);

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright::runtime::clock::Clock;
+use nightwright::clock::Clock;
 use nightwright_core::input::{Control, Input};
 use nightwright_core::settings::Settings;
-use nightwright_core::stream::report::{AgentNews, AttemptReport};
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -39,7 +39,7 @@ pub(super) struct Sim {
     /// The total change of the system clock during the life of this process.
     pub(super) jumped: Duration,
     pub(super) project: SimProject,
-    /// What the running attempt or call would leave at its own end.
+    /// The files that the running attempt or call would leave if it ended by itself.
     pub(super) script: Option<AttemptReport>,
     /// For the operator's commands to the process that lives now.
     pub(super) operator: Option<mpsc::Sender<Control>>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nightwright_core::effect::Effect;
 use nightwright_core::event::{AttemptEvent, CallEvent, Event, IterationEvent, RunEvent};
 use nightwright_core::input::Input;
-use nightwright_core::stream::report::AgentNews;
+use nightwright_core::stream::news::AgentNews;
 use tokio::time::Instant;
 
 /// The longest line; reports can be long.

@@ -61,7 +61,7 @@ impl SimProject {
     }
 }
 
-/// What one process has under way. All of it ends with the process.
+/// The pending work of one process. All of it ends with the process.
 pub(super) struct SimEffects {
     sim: SharedSim,
     jobs: JoinSet<()>,
@@ -182,7 +182,7 @@ impl Effects for SimEffects {
 }
 
 impl Sim {
-    /// What the agent that is started now is going to do.
+    /// The script of the agent that starts now.
     fn script(
         &mut self,
         cap: Option<Usd>,

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightwright::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
+use nightwright::error::WarnFn;
 use nightwright::output::follow::FollowTarget;
-use nightwright::output::notify::{Address, Notifier, NotifyWarnFn};
+use nightwright::output::notify::{Address, Notifier};
 use nightwright::runtime::supervisor::InputQueues;
 use nightwright_core::event::NoteEvent;
 use nightwright_core::redact::Secrets;
@@ -32,8 +33,8 @@ async fn run(addresses: &[String]) -> NotifiedRun {
     let path = folder.path().join("journal.jsonl");
     let queues = InputQueues::default();
     let _operator = queues.operator();
-    let warnings = queues.warnings();
-    let complain: NotifyWarnFn = Arc::new(move |text| warnings.warn(text));
+    let warnings = queues.side_inputs();
+    let complain: WarnFn = Arc::new(move |text| warnings.warn(text));
     let followed =
         FollowTarget { journal: path.clone(), output: folder.path().join("output"), after: 0 };
     let notifier = Notifier::start(&of(addresses), followed, &Secrets::default(), &complain);
@@ -53,7 +54,15 @@ async fn run(addresses: &[String]) -> NotifiedRun {
             wake();
         }
     });
-    let supervisor = Supervisor::new(queues, machine(settings()), writer, clock, play, watcher);
+    let supervisor = Supervisor::new(
+        queues,
+        machine(settings()),
+        writer,
+        clock,
+        play,
+        Secrets::default(),
+        watcher,
+    );
     // The other clock stands still while the loop is blocked.
     let begun = std::time::Instant::now();
     let finished = supervisor.run(Input::Start).await;

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
-use nightwright::store::journal::{Lock, LockOwner};
+use nightwright::store::lock::{Lock, LockOwner};
 use tar::{EntryType, Header};
 
 use super::{TestEnv, recorded, tree, with_task};
@@ -106,7 +106,7 @@ fn on_a_terminal_deletion_is_a_question() {
     let env = with_task();
     let delete = env.line("task delete a");
     let terminal = Terminal::run(&env, &format!("{delete}; echo first=$?; {delete}"));
-    terminal.shows("Delete the task `a`? It is archived first. [y/N]");
+    terminal.shows("Delete the task `a`? nightwright archives it first. [y/N]");
     terminal.types(&["Enter"]);
     terminal.shows("first=1");
     assert!(env.project().join(super::INSTRUCTIONS).exists());
@@ -242,8 +242,8 @@ fn a_malicious_archive_writes_nothing() {
         ("a link that leads out", vec![link("m/x", "/")]),
         ("which is not a folder", vec![link("m/x", "y"), file("m/x/evil")]),
         ("which is not a folder", vec![file("m/x"), file("m/x/evil")]),
-        ("comes twice", vec![link("m/x", "y"), file("m/x")]),
-        ("comes twice", vec![file("m/x/y"), link("m/x", "z")]),
+        ("duplicate entry", vec![link("m/x", "y"), file("m/x")]),
+        ("duplicate entry", vec![file("m/x/y"), link("m/x", "z")]),
         ("the task itself is not a folder", vec![link("m", "z")]),
         ("the task itself is not a folder", vec![file("m")]),
         ("a task's name", vec![file(".git/hooks/pre-commit")]),

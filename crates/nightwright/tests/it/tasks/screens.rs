@@ -3,7 +3,7 @@
 use std::fs;
 
 use jiff::Timestamp;
-use nightwright::store::journal::{Lock, LockOwner};
+use nightwright::store::lock::{Lock, LockOwner};
 use nightwright_core::outcome::{Outcome, Proof};
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn a_list_of_tasks_shows_how_each_stands() {
     NAME         MODE       STATE        ITERATIONS  PROGRESS  COST   LAST RUN
     docs         loop       new          0           1/3       -
     migrate-api  loop       completed    12          35/60     $0.00  2026-11-16T07:13:00Z Task completed successfully after 12 iterations
-    no name      -          broken       0           -         -      no task can be called `no name`: ` ` cannot be part of a name
+    no name      -          broken       0           -         -      invalid task name `no name`: ` ` cannot be part of a name
     stuck        iterative  blocked      2           35/60     $0.00  2026-11-16T07:03:00Z Blocked: a password for the staging database
     torn         -          broken       0           -         -      `.nightwright/tasks/torn/task.toml`, line 2: unclosed array, expected `]`
     unfinished   loop       interrupted  1           35/60     $0.00  2026-11-16T07:01:00Z [run]
@@ -175,7 +175,7 @@ fn the_last_line_says_what_to_do_next() {
     insta::assert_snapshot!(lines.join("\n"), @r"
     next: check the instructions with `nightwright task validate a`, then start a run: nightwright run a
     next: follow its log: nightwright log -f a
-    next: if its process is gone, continue: nightwright resume [run]
+    next: if the run crashed, resume it: nightwright resume [run]
     next: review the changes, then archive the task: nightwright task archive a
     next: Blocked: a password; provide what the agent needs, then continue: nightwright resume [run]
     next: continue where it stopped: nightwright resume [run]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use nightwright::store::journal::RunDir;
+use nightwright::store::run_dir::RunDir;
 use nightwright::task::state::TaskState;
 use nightwright::task::{ProjectRuns, Task, TaskStatus};
 use nightwright_core::outcome::{Outcome, Proof};
@@ -65,7 +65,7 @@ fn a_resumed_run_is_counted_once() {
     assert_eq!(shown(&env)["state"], "stopped");
     write_journal(&run, "a", 5, None);
     let page = shown(&env);
-    assert_eq!(page["state"], "interrupted", "its process is gone");
+    assert_eq!(page["state"], "interrupted", "the run crashed");
     assert_eq!(page["iterations"]["execution"], 5);
     assert_eq!(page["iterations"]["total"], 6);
 }
@@ -114,6 +114,22 @@ fn boxes_are_not_unchecked_without_asking() {
     assert_eq!(env.read(list), "- [ ] one\n- [ ] two\n- [ ] three\n");
     // With nothing to lose there is nothing to ask.
     env.run(&["task", "reset", "a", "--todo"]).exits(0);
+}
+
+#[test]
+fn a_reset_names_only_files_that_exist_and_a_next_step_that_works() {
+    let env = with_task();
+    let reset = || env.run(&["task", "reset", "a"]).exits(0).out;
+    assert_eq!(
+        reset(),
+        "reset the task `a`: counters at 0; kept INSTRUCTIONS.md\nnext: nightwright run a\n"
+    );
+    fs::remove_file(env.project().join(".nightwright/tasks/a/INSTRUCTIONS.md")).unwrap();
+    assert_eq!(
+        reset(),
+        "reset the task `a`: counters at 0\nnext: write `.nightwright/tasks/a/INSTRUCTIONS.md` \
+         yourself, or with the agent: nightwright task setup a\n"
+    );
 }
 
 #[test]

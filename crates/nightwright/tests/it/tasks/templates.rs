@@ -71,8 +71,8 @@ fn an_invalid_template_is_refused() {
     for name in ["", "../x", "a/b", "ä"] {
         env.run(&["task", "template", "save", "a", "--", name])
             .exits(2)
-            .says(&["no template can be called"]);
-        env.run(&["new", "b", "--from", name]).exits(2).says(&["no template can be called"]);
+            .says(&["invalid template name"]);
+        env.run(&["new", "b", "--from", name]).exits(2).says(&["invalid template name"]);
     }
     env.run(&["new", "b", "--from", "t"]).exits(2).says(&["there is no template `t`"]);
     assert!(!env.project().join(".nightwright/tasks/b").exists());

@@ -3,9 +3,10 @@
 use crate::input::TamperFinding;
 use crate::outcome::count;
 use crate::phrases::{self, capitalized};
+use crate::results::ClaimOutcome;
 use crate::run_report::RunReport;
 use crate::run_report::page::{PageValue, fields};
-use crate::run_report::parts::{CheckSummary, ClaimOutcome, ClaimSummary};
+use crate::run_report::parts::{CheckSummary, ClaimSummary};
 
 /// Returns the last claims of a run, and the number of earlier ones.
 pub(super) fn of(report: &RunReport, most: usize) -> (PageValue, PageValue) {
@@ -25,8 +26,8 @@ pub(super) fn claim(number: u32, claim: &ClaimSummary) -> PageValue {
     let files_changed = claim.changes.files;
     fields! {
         place: capitalized(&phrases::iteration(number)),
-        outcome: phrases::claim_outcome(claim.judgement),
-        class: class(claim.judgement),
+        outcome: phrases::claim_outcome(claim.outcome),
+        class: class(claim.outcome),
         by: capitalized(&phrases::claimed_by(&claim.by)),
         files_changed: (files_changed > 0).then(|| count(files_changed, "file")),
         why: has_own_reason.then_some(&claim.why),
@@ -59,11 +60,11 @@ fn finding(TamperFinding { path, what }: &TamperFinding) -> PageValue {
 /// The CSS class for the result of a claim.
 fn class(outcome: ClaimOutcome) -> &'static str {
     match outcome {
-        ClaimOutcome::Verified | ClaimOutcome::Judged => "believed",
+        ClaimOutcome::Verified | ClaimOutcome::Judged => "accepted",
         ClaimOutcome::NotVerified | ClaimOutcome::Inconclusive | ClaimOutcome::Unaffordable => {
             "rejected"
         }
-        ClaimOutcome::Rejected => "failed",
+        ClaimOutcome::Rejected | ClaimOutcome::Impossible => "failed",
         ClaimOutcome::Open => "idle",
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::iterations::progress;
 use crate::event::{Spend, Totals};
+use crate::failing::Failing;
 use crate::outcome::count;
 use crate::phrases::{self, capitalized};
 use crate::run_report::chart::{self, Bar, BarChart, BarPart};
@@ -34,6 +35,7 @@ pub(super) fn of(report: &RunReport) -> Vec<(&'static str, PageValue)> {
         ("max_tokens", limits.max_tokens.map(compact).into()),
         ("files_changed", OwnText(count(report.files_changed, "file")).into()),
         ("progress", report.progress.map(progress).into()),
+        ("failing_curve", report.failing_curve.clone().map(OwnText).into()),
         ("shares", shares(report)),
         ("spending", spending(totals)),
         ("more_spans", report.more_spans.into()),
@@ -123,7 +125,35 @@ pub(super) fn charts(report: &RunReport) -> OwnText {
     let (shown, tick) = (&format::compact, &|tokens: u64, _: u64| format::compact(tokens));
     let chart = BarChart { title: "Tokens per iteration", caption: &caption, shown, tick };
     let bars: Vec<_> = report.iterations.iter().map(token_bar).collect();
-    OwnText(cost.0 + &chart::bars(chart, &bars).0)
+    OwnText(failing_chart(report) + &cost.0 + &chart::bars(chart, &bars).0)
+}
+
+/// The chart of what failed after each iteration; empty if that is unknown, or nothing ever failed.
+fn failing_chart(report: &RunReport) -> String {
+    let Some(curve) = &report.failing_curve else { return String::new() };
+    let counts_tests = report.iterations.iter().filter_map(|iteration| iteration.checks);
+    let counts_tests = counts_tests.clone().any(|checks| checks.failing.failed_tests().is_some());
+    let value = |failing: Failing| match failing.failed_tests() {
+        Some(tests) => tests.failed,
+        None => failing.checks,
+    };
+    let bar = |iteration: &IterationReport| {
+        let value = value(iteration.checks?.failing).into();
+        let parts = vec![BarPart { class: "failed", name: "failing", value }];
+        Some(Bar { number: iteration.number, parts })
+    };
+    let bars: Vec<_> = report.iterations.iter().filter_map(bar).collect();
+    if bars.is_empty() {
+        return String::new();
+    }
+    let caption = format!("{}, from the start of the run.", capitalized(curve));
+    let title = if counts_tests {
+        "Failing tests after each iteration"
+    } else {
+        "Failing checks after each iteration"
+    };
+    let (shown, tick) = (&format::compact, &|number: u64, _: u64| format::compact(number));
+    chart::bars(BarChart { title, caption: &caption, shown, tick }, &bars).0
 }
 
 fn cost_bar(iteration: &IterationReport) -> Bar {

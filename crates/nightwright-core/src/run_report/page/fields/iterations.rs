@@ -7,8 +7,9 @@ use crate::display::one_line;
 use crate::input::TaskProgress;
 use crate::outcome::count;
 use crate::phrases::{self, capitalized};
+use crate::results::IterationStatus;
 use crate::run_report::page::{OwnText, PageValue, fields};
-use crate::run_report::{IterationReport, IterationStatus, RunReport, chart, format};
+use crate::run_report::{IterationReport, RunReport, chart, format};
 
 /// Maximum length of a summary in one line, in characters.
 const MAX_GIST_CHARS: usize = 400;
@@ -43,7 +44,7 @@ fn iteration(report: &RunReport, iteration: &IterationReport) -> PageValue {
         why: &iteration.why,
         summary: &iteration.summary,
         claims: claims,
-        blockers: &iteration.blockers,
+        blockers: lists::blockers(&iteration.blockers),
         processes: processes(iteration),
         notes: lists::notes(report, &iteration.notes),
         left_off: iteration.left_off,
@@ -61,14 +62,14 @@ pub(super) fn progress(TaskProgress { completed, total }: TaskProgress) -> PageV
 
 /// The attempts and calls of an iteration.
 fn processes(iteration: &IterationReport) -> Vec<PageValue> {
-    let attempts = iteration.attempts.iter().map(|attempt| {
+    let attempts = iteration.attempts.iter().zip(1..).map(|(attempt, number)| {
         let failed = match attempt.tool_errors {
             0 => String::new(),
             errors => format!(", {errors} failed"),
         };
         let (turns, calls) = (count(attempt.turns, "turn"), count(attempt.tool_calls, "tool call"));
         fields! {
-            name: OwnText(format!("attempt {}", attempt.number)),
+            name: OwnText(phrases::attempt(number)),
             outcome: outcome(iteration.status, &attempt.sentence),
             took: took(iteration.status, &attempt.sentence, attempt.duration),
             cost: format::charged(attempt.cost_usd, attempt.figure),

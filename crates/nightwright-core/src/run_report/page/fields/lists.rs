@@ -7,12 +7,17 @@ use crate::phrases;
 use crate::run_report::RunReport;
 use crate::run_report::page::{OwnText, PageValue, fields};
 use crate::run_report::parts::{Commit, CommitList, Note, NoteKind};
+use crate::stream::news::Blocker;
 
 /// Returns the first warnings, and the number of further ones.
 pub(super) fn warnings(report: &RunReport, most: usize) -> (PageValue, PageValue) {
     let shown = report.warnings.len().min(most);
     let hidden = u32::try_from(report.warnings.len() - shown).unwrap_or(u32::MAX);
     (notes(report, &report.warnings[..shown]), hidden.saturating_add(report.more_warnings).into())
+}
+
+pub(super) fn blockers(blockers: &[Blocker]) -> PageValue {
+    blockers.iter().map(Blocker::sentence).collect::<Vec<_>>().into()
 }
 
 pub(super) fn notes(report: &RunReport, notes: &[Note]) -> PageValue {

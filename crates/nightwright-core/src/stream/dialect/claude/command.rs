@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::permissions::Permissions;
-use crate::stream::dialect::{InputShape, LaunchOptions, ToolAccess};
+use crate::stream::dialect::{AgentOptions, InputShape, ToolAccess};
 
 /// Variables that override the user's environment. Nightwright alone handles waits and retries, and
 /// a background command would keep the process alive for minutes after its result.
@@ -40,20 +40,20 @@ pub const PASSED_ON: &[&str] = &[
 ];
 
 /// The arguments for an attempt or call. The prompt always goes over standard input.
-pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
+pub fn arguments(options: &AgentOptions<'_>) -> Vec<String> {
     let mut arguments = ArgumentList(vec!["--print".to_owned()]);
     // Options with several values take everything up to the next option, so they come first.
-    match ask.permissions {
-        Permissions::None => arguments.allow(ask.allowed_tools),
+    match options.permissions {
+        Permissions::None => arguments.allow(options.allowed_tools),
         Permissions::Edits | Permissions::Usual => {
-            arguments.allow(ask.allowed_tools);
+            arguments.allow(options.allowed_tools);
             arguments.with("--permission-mode", Some("acceptEdits"));
         }
         Permissions::Bypass => arguments.option("--dangerously-skip-permissions"),
     }
-    arguments.several("--disallowedTools", ask.disallowed_tools);
+    arguments.several("--disallowedTools", options.disallowed_tools);
     // The user's MCP servers would add their own tools to these.
-    match ask.tools {
+    match options.tools {
         ToolAccess::Usual => {}
         ToolAccess::ReadOnly => {
             arguments.with("--tools", Some("Read,Grep,Glob"));
@@ -68,7 +68,7 @@ pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
     arguments.option("--verbose");
     arguments.option("--include-partial-messages");
     arguments.option("--no-session-persistence");
-    match ask.input {
+    match options.input {
         InputShape::Prompt => {}
         InputShape::Messages => {
             arguments.with("--input-format", Some("stream-json"));
@@ -76,29 +76,29 @@ pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
             arguments.option("--replay-user-messages");
         }
     }
-    arguments.with("--model", ask.model);
-    arguments.with("--fallback-model", ask.fallback_model);
-    arguments.with("--max-turns", ask.max_turns.map(|turns| turns.to_string()).as_deref());
-    let cap = ask.cap.map(|cap| cap.dollars().to_string());
+    arguments.with("--model", options.model);
+    arguments.with("--fallback-model", options.fallback_model);
+    arguments.with("--max-turns", options.max_turns.map(|turns| turns.to_string()).as_deref());
+    let cap = options.cap.map(|cap| cap.dollars().to_string());
     arguments.with("--max-budget-usd", cap.as_deref());
-    arguments.with("--system-prompt", ask.system_prompt);
-    arguments.with("--append-system-prompt-file", ask.system_prompt_file);
-    if !ask.setting_sources.is_empty() {
-        arguments.with("--setting-sources", Some(&ask.setting_sources.join(",")));
+    arguments.with("--system-prompt", options.system_prompt);
+    arguments.with("--append-system-prompt-file", options.system_prompt_file);
+    if !options.setting_sources.is_empty() {
+        arguments.with("--setting-sources", Some(&options.setting_sources.join(",")));
     }
-    arguments.with("--json-schema", ask.json_schema);
-    arguments.0.extend_from_slice(ask.extra);
+    arguments.with("--json-schema", options.json_schema);
+    arguments.0.extend_from_slice(options.extra);
     arguments.0
 }
 
 /// The arguments for an interactive session at a terminal, which begins with `opening`.
-pub fn conversation_arguments(ask: &LaunchOptions<'_>, opening: &str) -> Vec<String> {
+pub fn conversation_arguments(options: &AgentOptions<'_>, opening: &str) -> Vec<String> {
     let mut arguments = ArgumentList(Vec::new());
     arguments.with("--permission-mode", Some("acceptEdits"));
-    arguments.with("--model", ask.model);
-    arguments.with("--append-system-prompt-file", ask.system_prompt_file);
-    if !ask.setting_sources.is_empty() {
-        arguments.with("--setting-sources", Some(&ask.setting_sources.join(",")));
+    arguments.with("--model", options.model);
+    arguments.with("--append-system-prompt-file", options.system_prompt_file);
+    if !options.setting_sources.is_empty() {
+        arguments.with("--setting-sources", Some(&options.setting_sources.join(",")));
     }
     // The opening is never parsed as an option.
     arguments.with("--", Some(opening));
@@ -175,15 +175,15 @@ mod tests {
     use super::*;
     use crate::units::Usd;
 
-    fn words(ask: &LaunchOptions<'_>) -> String {
-        arguments(ask).join(" ")
+    fn words(options: &AgentOptions<'_>) -> String {
+        arguments(options).join(" ")
     }
 
     #[test]
     fn the_stream_is_asked_for_always() {
-        let ask = LaunchOptions { permissions: Permissions::None, ..LaunchOptions::default() };
+        let options = AgentOptions { permissions: Permissions::None, ..AgentOptions::default() };
         assert_eq!(
-            words(&ask),
+            words(&options),
             "--print --output-format stream-json --verbose --include-partial-messages \
              --no-session-persistence"
         );
@@ -194,7 +194,7 @@ mod tests {
         let tools = ["Bash(cargo test:*)".to_owned(), "Read".to_owned()];
         let extra = ["--effort".to_owned(), "high".to_owned()];
         let sources = ["user".to_owned(), "project".to_owned()];
-        let ask = LaunchOptions {
+        let options = AgentOptions {
             model: Some("haiku"),
             max_turns: Some(7),
             cap: Some(Usd::from_micros(250_100)),
@@ -203,10 +203,10 @@ mod tests {
             setting_sources: &sources,
             input: InputShape::Messages,
             extra: &extra,
-            ..LaunchOptions::default()
+            ..AgentOptions::default()
         };
         assert_eq!(
-            words(&ask),
+            words(&options),
             "--print --allowedTools Bash(cargo test:*) Read --permission-mode acceptEdits \
              --output-format stream-json --verbose --include-partial-messages \
              --no-session-persistence --input-format stream-json --replay-user-messages \
@@ -217,16 +217,16 @@ mod tests {
 
     #[test]
     fn a_question_can_do_without_tools_and_without_the_words_about_them() {
-        let ask = LaunchOptions {
+        let options = AgentOptions {
             model: Some("haiku"),
             max_turns: Some(3),
             permissions: Permissions::None,
             tools: ToolAccess::None,
             system_prompt: Some("You judge."),
             json_schema: Some("{}"),
-            ..LaunchOptions::default()
+            ..AgentOptions::default()
         };
-        let arguments = arguments(&ask);
+        let arguments = arguments(&options);
         let value = |name: &str| {
             let at = arguments.iter().position(|argument| argument == name).unwrap();
             arguments[at + 1].as_str()
@@ -235,8 +235,7 @@ mod tests {
         assert_eq!(value("--system-prompt"), "You judge.");
         assert_eq!(value("--json-schema"), "{}");
         assert_eq!((value("--max-turns"), value("--model")), ("3", "haiku"));
-        let reads =
-            words(&LaunchOptions { tools: ToolAccess::ReadOnly, ..LaunchOptions::default() });
+        let reads = words(&AgentOptions { tools: ToolAccess::ReadOnly, ..AgentOptions::default() });
         assert!(reads.contains("--tools Read,Grep,Glob"), "{reads}");
     }
 
@@ -244,7 +243,7 @@ mod tests {
     fn a_rule_that_the_command_line_would_split_goes_into_settings() {
         let rules = ["Bash(echo (a), b)", "Bash(A=$(date) b)", "Bash(b 'c(d)')", "Bash(a, b)"];
         let rules = rules.map(str::to_owned);
-        let options = LaunchOptions { allowed_tools: &rules, ..LaunchOptions::default() };
+        let options = AgentOptions { allowed_tools: &rules, ..AgentOptions::default() };
         let expected = "--print --allowedTools Bash(b 'c(d)') Bash(a, b) --settings \
             {\"permissions\":{\"allow\":[\"Bash(echo (a), b)\",\"Bash(A=$(date) b)\"]}} --permission-mode";
         assert!(words(&options).starts_with(expected), "{}", words(&options));
@@ -254,7 +253,7 @@ mod tests {
     fn each_permission_has_its_own_flags() {
         let tools = ["Bash".to_owned()];
         let flags = |permissions| {
-            words(&LaunchOptions { permissions, allowed_tools: &tools, ..LaunchOptions::default() })
+            words(&AgentOptions { permissions, allowed_tools: &tools, ..AgentOptions::default() })
                 .split(" --output-format")
                 .next()
                 .map(str::to_owned)

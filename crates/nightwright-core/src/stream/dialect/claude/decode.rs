@@ -19,7 +19,7 @@ use crate::stream::message::{
     AgentMessage, BadLine, DeniedCall, ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts,
     TextPart, ToolStatus, UsageAt,
 };
-use crate::stream::report::{QuotaNews, QuotaWindow, Ready};
+use crate::stream::news::{QuotaNews, QuotaWindow, Ready};
 use crate::units::{Tokens, Usd};
 
 /// The model name in messages that the program writes itself.

@@ -12,7 +12,7 @@ use super::decode::read;
 use super::fast_path::{FastDelta, TEXT, fast_delta};
 use super::lenient::{LenientObject, LenientText};
 use crate::redact::text_of;
-use crate::stream::redacting_tee::{StreamedPart, TextDelta};
+use crate::stream::output_masker::{StreamedPart, TextDelta};
 
 /// The name that every such line contains, whatever the order of its fields.
 static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("stream_event"));

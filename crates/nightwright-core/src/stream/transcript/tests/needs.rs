@@ -7,7 +7,7 @@ use crate::stream::outcome::Deadline;
 fn needs(transcript: Transcript, closing: AttemptExit<'_>) -> (Vec<String>, TextEvidence) {
     let mono = transcript.last_line + Duration::from_secs(2);
     let words = transcript.finish(mono, Timestamp::UNIX_EPOCH, closing).text_evidence;
-    (words.blockers.iter().map(|blocker| blocker.text.clone()).collect(), words)
+    (words.blockers.iter().map(Blocker::sentence).collect(), words)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Findings in an agent's words and in its sequence of tool calls.
 
 use super::*;
-use crate::stream::report::WatchdogSignal;
+use crate::stream::news::WatchdogSignal;
 
 /// A turn that ends with these words.
 fn ends_with(words: &str) -> String {
@@ -170,15 +170,18 @@ fn nothing_is_noticed_in_calls_in_failed_turns_or_in_attempts_that_did_not_come_
 fn a_call_that_is_made_again_and_again_is_noticed_once_while_it_happens() {
     let mut transcript = transcript(false);
     let twenty = [BASH, BASH_BACK].repeat(20);
-    assert_eq!(on_the_way(&feed(&mut transcript, &twenty[..38])), []);
-    assert_eq!(on_the_way(&feed(&mut transcript, &twenty[38..])), [WatchdogSignal::Repetition]);
+    assert_eq!(on_the_way(&feed(&mut transcript, &twenty[..9])), []);
+    assert_eq!(on_the_way(&feed(&mut transcript, &twenty[9..])), [WatchdogSignal::Repetition]);
     assert_eq!(on_the_way(&feed(&mut transcript, &twenty)), []);
 }
 
 #[test]
 fn a_repeated_line_counts_as_one_call() {
     let mut transcript = transcript(false);
-    let told_twice = [BASH, BASH, BASH_BACK].repeat(19);
+    let answers: Vec<_> = (0..19)
+        .map(|number| BASH_BACK.replace("\"content\":\"x\"", &format!("\"content\":\"{number}\"")))
+        .collect();
+    let told_twice: Vec<_> = answers.iter().flat_map(|back| [BASH, BASH, back]).collect();
     assert_eq!(on_the_way(&feed(&mut transcript, &told_twice)), []);
 }
 

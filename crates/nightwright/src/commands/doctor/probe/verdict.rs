@@ -2,8 +2,8 @@
 
 use nightwright_core::display::one_line;
 use nightwright_core::phrases::thousands;
+use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::outcome::{AttemptOutcome, Consequence};
-use nightwright_core::stream::report::AttemptReport;
 use nightwright_core::units::human;
 use serde_json::{Value, json};
 

@@ -68,7 +68,7 @@ fn wait(until: usize) -> Event {
 }
 
 fn rejected() -> Event {
-    let result = GateResult::Rejected { why: String::new(), failure: None };
+    let result = GateResult::Rejected { why: String::new() };
     Event::Gate(GateEvent::Finished { result })
 }
 
@@ -85,6 +85,7 @@ fn feedback() -> Event {
 
 fn iteration() -> Event {
     Event::Iteration(IterationEvent::Finished(Box::new(IterationFinished {
+        checks: None,
         iteration: Iteration(1),
         result: IterationResult::Done,
         ends: None,
@@ -170,7 +171,7 @@ fn good(name: &str) -> CaseObservation {
             }
             seen(0, vec![event, done()])
         }
-        "lie" => {
+        "false-claim" => {
             let seen =
                 seen(0, vec![finished(), feedback(), rejected(), finished(), passed(), done()]);
             CaseObservation {
@@ -178,7 +179,7 @@ fn good(name: &str) -> CaseObservation {
                 ..seen
             }
         }
-        "stubborn-lie" => {
+        "repeated-false-claims" => {
             let end = over(Outcome::Unverified { why: String::new() });
             seen(6, vec![rejected(), rejected(), rejected(), end])
         }
@@ -265,8 +266,8 @@ fn each_thing_that_a_row_is_played_for_is_missed_when_it_did_not_happen() {
         ("crash", "attempt_finished"),
         ("crash", "retry_scheduled"),
         ("garbage", "attempt_finished"),
-        ("lie", "gate_finished"),
-        ("lie", "feedback_added"),
+        ("false-claim", "gate_finished"),
+        ("false-claim", "feedback_added"),
         ("sigterm", "stop_requested"),
         ("sigkill", "run_continued"),
         ("sigkill", "attempt_finished"),
@@ -312,30 +313,30 @@ fn a_limit_that_was_taken_to_end_early_is_missed_even_if_that_was_waited_for() {
     spoiled.records[1].event = attempt(AttemptOutcome::UsageLimited { until });
     spoiled.records[2].event = wait(1);
     let miss = missed(row("usage-limit"), &spoiled);
-    assert_eq!(miss.seen, "it was taken to end at 1970-01-01T00:00:01Z");
+    assert_eq!(miss.seen, "nightwright read 1970-01-01T00:00:01Z");
     let mut another = good("usage-limit");
     another.records[2].event = wait(1);
     missed(row("usage-limit"), &another);
 }
 
 #[test]
-fn a_liar_who_is_believed_is_missed() {
-    let mut spoiled = good("stubborn-lie");
+fn an_accepted_false_claim_is_missed() {
+    let mut spoiled = good("repeated-false-claims");
     spoiled.records[1].event = passed();
-    missed(row("stubborn-lie"), &spoiled);
-    let mut spoiled = good("stubborn-lie");
+    missed(row("repeated-false-claims"), &spoiled);
+    let mut spoiled = good("repeated-false-claims");
     spoiled.records[3].event = done();
-    missed(row("stubborn-lie"), &spoiled);
-    let mut unproved = good("lie");
+    missed(row("repeated-false-claims"), &spoiled);
+    let mut unproved = good("false-claim");
     unproved.records[5].event = over(Outcome::completed(Proof::None));
-    missed(row("lie"), &unproved);
+    missed(row("false-claim"), &unproved);
 }
 
 #[test]
 fn a_prompt_that_does_not_say_what_failed_is_missed() {
-    let mut spoiled = good("lie");
+    let mut spoiled = good("false-claim");
     spoiled.prompts.swap(0, 1);
-    missed(row("lie"), &spoiled);
+    missed(row("false-claim"), &spoiled);
 }
 
 #[test]
@@ -357,7 +358,7 @@ fn a_full_disk_on_which_everything_could_be_recorded_is_no_journal_without_room(
     let full = over(Outcome::DiskFull { free: 0, floor: 1 });
     roomy.records.last_mut().unwrap().event = full;
     assert!(not_tested(row("full-journal"), &roomy).contains("fitted"));
-    // This does not excuse any other mismatch.
+    // Any other mismatch still counts.
     missed(
         row("full-journal"),
         &CaseObservation { exit: Some(Exit(ProcessExit::Code(0))), ..roomy.clone() },
@@ -381,7 +382,7 @@ fn every_miss_says_how_the_run_ended() {
         let exit = Some(Exit(ProcessExit::Code(77)));
         let failed = CaseObservation { complaint, exit, records: Vec::new(), ..good(row.name) };
         let ended = missed(row, &failed).ended;
-        assert_eq!(ended, "no event, exit code 77, and it said: error: no space left");
+        assert_eq!(ended, "no event, exit code 77, and it printed: error: no space left");
     }
 }
 
@@ -411,9 +412,9 @@ fn what_was_missed_is_said_in_words() {
     let mut spoiled = good("silence");
     spoiled.records[0].event = attempt(AttemptOutcome::Finished);
     let miss = missed(row("silence"), &spoiled);
-    assert_eq!(miss.expected, "a first attempt that printed nothing for too long");
+    assert_eq!(miss.expected, "a first attempt that timed out without output");
     assert_eq!(miss.seen, "finished, then finished");
     let late = CaseObservation { complaint: "error: no room".to_owned(), ..seen(1, Vec::new()) };
     let miss = missed(row("sigterm"), &CaseObservation { noted: FAMILY, ..late });
-    assert_eq!(miss.seen, "no event, exit code 1, and it said: error: no room");
+    assert_eq!(miss.seen, "no event, exit code 1, and it printed: error: no room");
 }

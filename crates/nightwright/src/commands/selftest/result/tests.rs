@@ -43,7 +43,7 @@ fn the_json_counts_untested_cases_separately() {
 #[test]
 fn each_result_is_counted_once() {
     let cases = vec![
-        case("lie", Ok(())),
+        case("false-claim", Ok(())),
         case("crash", missed("nothing", "exit code 1")),
         case("orphans", Ok(())),
         case("full-disk", not_tested()),
@@ -56,29 +56,30 @@ fn each_result_is_counted_once() {
 
 #[test]
 fn a_missing_search_for_survivors_is_stated_in_text_and_json() {
-    let unwatched = SelftestReport { watched: false, ..report(vec![case("lie", Ok(()))]) };
+    let unwatched = SelftestReport { watched: false, ..report(vec![case("false-claim", Ok(()))]) };
     let text = unwatched.show(false).unwrap();
-    assert!(text.contains("\nSurvivors were not searched for: "), "{text}");
-    assert!(text.ends_with("1 of 1 passed; survivors were not searched for\n"), "{text}");
+    assert!(text.contains("\nCannot look for surviving processes: "), "{text}");
+    assert!(text.ends_with("1 of 1 passed; surviving processes unknown\n"), "{text}");
     let json = unwatched.json();
     assert_eq!((&json["survivors_looked_for"], &json["left"]), (&json!(false), &Value::Null));
-    let watched = report(vec![case("lie", Ok(()))]);
-    assert!(!watched.show(false).unwrap().to_lowercase().contains("survivors"));
+    let watched = report(vec![case("false-claim", Ok(()))]);
+    assert!(!watched.show(false).unwrap().to_lowercase().contains("surviv"));
     let json = watched.json();
     assert_eq!((&json["survivors_looked_for"], &json["left"]), (&json!(true), &json!([])));
 }
 
 #[test]
 fn no_result_is_credited_to_a_control_group() {
-    let text = report(vec![case("lie", Ok(()))]).show(false).unwrap();
+    let text = report(vec![case("false-claim", Ok(()))]).show(false).unwrap();
     let words = "Containment: guard (cgroups are available, but no test depends on them).";
     assert!(text.contains(words), "{text}");
 }
 
 #[test]
 fn a_failure_shows_the_outcome_of_the_run_unless_that_is_what_was_seen() {
-    let text = |seen, ended| report(vec![case("lie", missed(seen, ended))]).show(false).unwrap();
-    let shown = text("no claim", "`failed`, exit code 1, and it said: no space left");
+    let text =
+        |seen, ended| report(vec![case("false-claim", missed(seen, ended))]).show(false).unwrap();
+    let shown = text("no claim", "`failed`, exit code 1, and it printed: no space left");
     assert!(shown.contains("    seen: no claim\n    ended: `failed`, exit code 1"), "{shown}");
     assert!(shown.contains("no space left"), "{shown}");
     let shown = text("no event, exit code 1", "no event, exit code 1");

@@ -1,5 +1,4 @@
-# Writes down who of those that noted themselves is alive: number and name. A dead one that nobody took note of is
-# not, nor is a later one with the same number.
+# Prints the registered processes that are still alive: number and name. Skips zombies and reused PIDs.
 started() {
     set -- ${1##*) }
     [ "$1" = Z ] || echo "${20}"

@@ -1,16 +1,16 @@
-# Runs a program with its state, `$1`, on a disk of some megabytes that nobody else sees. What is on
-# it afterwards is copied to `$2`.
+# Runs a program with its state ($1) on a private disk of a few megabytes, then copies the contents
+# of the disk to $2.
 state=$1
 kept=$2
 shift 2
 mount -t tmpfs -o size=4m,mode=0700 nightwright-selftest "$state" || exit
-# Whatever `mount` says: nothing is filled but a small disk of our own.
+# Checks that the disk is small, whatever `mount` reports: the test must fill no other disk.
 df -Pk "$state" | {
     read -r _
     read -r name size _
     [ "$name" = nightwright-selftest ] && [ "$size" -le 16384 ]
 } || {
-    echo "\`mount\` says that it made a small disk, and there is none" >&2
+    echo "\`mount\` reported success, but there is no small disk" >&2
     exit 1
 }
 echo >"$kept/mounted"

@@ -11,20 +11,21 @@ use nightwright_core::run_view::REHEARSED;
 use nightwright_core::settings::Settings;
 use nightwright_core::setup_prompts::SetupPrompt;
 use nightwright_core::stream::dialect::ToolAccess;
-use nightwright_core::stream::report::AttemptReport;
+use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::units::Usd;
 use nightwright_core::validation::{self, ValidationResult};
 use tempfile::TempDir;
 
 use crate::agent::ask::{AgentAnswer, AgentEndpoint, AgentQuestion, SystemPrompt, ask};
 use crate::app::agent_program::{AgentProgram, environment};
-use crate::app::locked_run::{home, temp_folder};
-use crate::commands::context::eprint_safe;
+use crate::app::locked_run::temp_folder;
 use crate::commands::task::conversation::SetupTask;
+use crate::console::eprint_safe;
 use crate::error::Failure;
 use crate::files;
 use crate::rehearsal;
-use crate::runtime::signals::Signals;
+use crate::signals::Signals;
+use crate::store::run_dir;
 
 /// Maximum cost of one answer.
 const CAP: Usd = Usd::from_cents(100);
@@ -33,7 +34,7 @@ const DEADLINE: Duration = Duration::from_mins(10);
 /// Maximum number of attempts to get an answer.
 const MAX_TRIES: u32 = 2;
 /// The instruction after an answer that could not be parsed.
-const RETRY_INSTRUCTION: &str = "\nAn earlier answer to this could not be read. Give the JSON object, with every \
+const RETRY_INSTRUCTION: &str = "\nnightwright cannot read an earlier answer to this. Give the JSON object, with every \
                      criterion in it, and nothing else.\n";
 
 /// The question, and the agent that answers it.
@@ -49,7 +50,7 @@ pub(super) struct ValidationQuestion<'a> {
 /// An answer that could be parsed.
 #[derive(Debug)]
 pub(super) struct ValidationAnswer {
-    pub(super) judgement: ValidationResult,
+    pub(super) result: ValidationResult,
     pub(super) cost: ValidationCost,
     /// The model that the agent reported.
     pub(super) model: Option<String>,
@@ -107,7 +108,7 @@ impl ValidationQuestion<'_> {
         let mut turn = 1;
         loop {
             let environment = self.environment(settings, turn, log.as_deref());
-            let respondent = AgentEndpoint {
+            let endpoint = AgentEndpoint {
                 program: PathBuf::from(&agent.path),
                 before: self.program.first_arguments(),
                 dialect: self.program.dialect(),
@@ -127,18 +128,18 @@ impl ValidationQuestion<'_> {
                 model: self.model.or(settings.model.name.as_deref()),
                 tools: ToolAccess::ReadOnly,
             };
-            let Some(answer) = ask(&respondent, &question, signals).await else {
+            let Some(answer) = ask(&endpoint, &question, signals).await else {
                 return Ok(None);
             };
             cost.add(&answer.report);
             if let Some(failure) = answer.failure() {
                 return Err(self.explained(failure, &answer, folder));
             }
-            if let Some(judgement) = validation::read(answer.structured(), answer.text()) {
-                return Ok(Some(ValidationAnswer { judgement, cost, model: answer.model }));
+            if let Some(result) = validation::read(answer.structured(), answer.text()) {
+                return Ok(Some(ValidationAnswer { result, cost, model: answer.model }));
             }
             if turn == MAX_TRIES {
-                let message = "the agent answered twice, and neither answer was a judgement";
+                let message = "the agent answered twice, and neither answer was a valid result";
                 let failure = Failure::trouble(format!("{message}; {cost}"));
                 return Err(self.explained(failure, &answer, folder));
             }
@@ -161,8 +162,8 @@ impl ValidationQuestion<'_> {
     /// project.
     fn log(&self) -> Result<Option<PathBuf>, Failure> {
         let AgentProgram::Rehearsal(_) = self.program else { return Ok(None) };
-        let home = home(self.task.project())?;
-        let log = home.join(rehearsal::LOG);
+        let home = run_dir::state_of(self.task.project())?;
+        let log = home.join(run_dir::REHEARSAL_LOG);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&home);
         // An earlier rehearsal may have left a file.
         let made = created.and_then(|()| files::create_anew(&log));

@@ -20,7 +20,7 @@ fn verify(real: &RealEnv, arguments: &[&str]) -> Output {
 const REPORT: &str = ".nightwright/tasks/port/verification-report.md";
 
 #[test]
-fn the_gate_by_hand_passes_only_what_the_verifier_believes_and_leaves_a_report() {
+fn the_gate_by_hand_passes_only_what_the_verifier_accepts_and_leaves_a_report() {
     let belief = verdict("yes", "the parser is there");
     let Some(real) = RealEnv::begin(Scenario::of(vec![belief])) else { return };
     verify(&real, &["--depth", "standard"]).exits(0);

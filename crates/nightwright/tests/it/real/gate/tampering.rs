@@ -12,9 +12,9 @@ use super::{gates, refusal, settled, warnings, write};
 use crate::git::git;
 use crate::harness::{Output, TestEnv, names};
 use crate::messages_api::scenario::{ApiAnswer, Scenario, bash, call, say};
-use crate::real::{RealEnv, VERIFIER};
+use crate::real::{RealEnv, VERIFIER, verdict};
 
-/// What was found in the changes, at each gate.
+/// The findings of the tamper inspection, at each gate.
 fn findings(real: &RealEnv) -> Vec<Vec<TamperFinding>> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
@@ -37,7 +37,7 @@ fn nothing_and_nothing_is_nothing() {
 }
 ";
 
-/// What is left when the first test is taken out.
+/// The file without its first test.
 fn half() -> &'static str {
     TESTS.split_once("\n\n").unwrap().1
 }
@@ -81,7 +81,7 @@ fn deleted_tests_are_found_though_the_checks_pass_and_the_verifier_is_notified()
             complete(),
             say("The checks pass, and the tests are back."),
         ];
-        Scenario::of(work).with(VERIFIER, vec![doubt])
+        Scenario::of(work).with(VERIFIER, vec![doubt, verdict("yes", "they are back")])
     };
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     let output = run_tested(&real).exits(0);
@@ -94,7 +94,7 @@ fn deleted_tests_are_found_though_the_checks_pass_and_the_verifier_is_notified()
     assert!(warned.iter().any(|text| text.contains("tests/sum.rs")), "{warned:?}");
     output.says(&["tests/sum.rs", "rejected: the tests are gone"]);
     let asked = real.asked_for_verdict();
-    assert_eq!(asked.len(), 1, "asked because of the finding, and not without one");
+    assert_eq!(asked.len(), 2, "asked because of the finding, and then because of the rejection");
     for finding in first {
         assert!(asked[0].says(&finding.what), "{:?}", asked[0].opening());
     }

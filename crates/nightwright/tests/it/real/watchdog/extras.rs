@@ -1,4 +1,4 @@
-//! Who else is asked: a council where principles contradict each other, and a reviewer.
+//! Additional calls: a council where principles contradict each other, and a reviewer.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{WORK, asked, calls, nudges, write};
 use crate::harness::run_outcome;
 use crate::messages_api::scenario::{call, refuse, say};
-use crate::real::{CALL, RealEnv, VERDICT, believed, claim, session};
+use crate::real::{CALL, RealEnv, VERDICT, accepted, claim, session};
 
 /// How a conversation with a council begins.
 const COUNCIL: &str = "# A decision between principles";
@@ -23,7 +23,7 @@ fn a_conflict_of_principles_is_decided_once_and_every_later_prompt_contains_it()
     let conflict = "migration_burden asks for the old name, clarity_of_intent for a new one.";
     let decision = "The old name stays.\nWhoever finds it today has to find it tomorrow.";
     let scenario = |project: &Path| {
-        believed(vec![
+        accepted(vec![
             write(project, "one.txt", "one\n"),
             say(format!("One is there.\n\nPRINCIPLE_CONFLICT_UNRESOLVED: {conflict}")),
             write(project, "two.txt", "two\n"),
@@ -36,6 +36,8 @@ fn a_conflict_of_principles_is_decided_once_and_every_later_prompt_contains_it()
     let Some(real) = RealEnv::begin_in(scenario) else { return };
     fs::create_dir_all(real.env.project().join(".nightwright")).unwrap();
     real.env.file(".nightwright/principles.toml", "preset = \"enterprise\"\n");
+    // Otherwise an advisor is asked why the check keeps failing.
+    real.env.run(&["config", "set", "verify.every", "claim"]).exits(0);
     let output = real.run("write three files", &["-m", "5", "--verify", "test -e three.txt"]);
     assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
 
@@ -71,7 +73,7 @@ fn a_review_is_a_separate_call_whose_fix_is_kept_and_verified() {
         let answer = project.join("answer.txt");
         let repair =
             json!({ "file_path": answer, "old_string": "forty", "new_string": "forty-two" });
-        believed(vec![write(project, "answer.txt", "forty\n"), claim()]).with(
+        accepted(vec![write(project, "answer.txt", "forty\n"), claim()]).with(
             REVIEWER,
             vec![
                 call("Read", json!({ "file_path": answer })),
@@ -117,7 +119,7 @@ fn three_reviews_that_fail_in_a_row_end_the_run() {
     let scenario = |project: &Path| {
         let file = |number| write(project, &format!("{number}.txt"), "one\n");
         let next = || say("One more is there. The next one follows.");
-        believed(vec![file(1), next(), file(2), next(), file(3), next()])
+        accepted(vec![file(1), next(), file(2), next(), file(3), next()])
             .with(REVIEWER, vec![refuse(400, "invalid_request_error", "this can't be reviewed")])
     };
     let Some(real) = RealEnv::begin_in(scenario) else { return };

@@ -10,8 +10,8 @@ use nightwright_core::event::{
 };
 use nightwright_core::outcome::Outcome;
 use nightwright_core::settings::Settings;
+use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::outcome::AttemptOutcome;
-use nightwright_core::stream::report::AttemptReport;
 use nightwright_core::units::{AttemptId, CallId, Iteration, Usd};
 
 use crate::simulation::agent::OVERSHOOT;
@@ -22,7 +22,7 @@ const SPREAD: Duration = Duration::from_mins(1);
 /// An attempt whose time is up is gone within this.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(7);
 
-/// What was charged, counted and asked for, as far as events tell.
+/// The charges, counts and requests, according to the events.
 #[derive(Debug, Default)]
 pub(super) struct EventAccount {
     pub(super) settings: Settings,
@@ -42,7 +42,7 @@ pub(super) struct EventAccount {
     pub(super) finished: Vec<(IterationFinished, Option<GateResult>)>,
     pub(super) stop: Option<StopWhen>,
     pub(super) ended: Option<Outcome>,
-    /// What the agent said it cost.
+    /// The cost that the agent reported.
     pub(super) reported: Option<Usd>,
     /// Whether a failed disk may have kept events out.
     pub(super) has_gaps: bool,

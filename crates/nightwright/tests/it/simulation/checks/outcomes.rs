@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use nightwright_core::event::{GateResult, IterationFinished, IterationResult, Progress, StopWhen};
+use nightwright_core::event::{
+    ChecksAfterIteration, GateResult, IterationFinished, IterationResult, Progress, StopWhen,
+};
+use nightwright_core::failing::Change;
 use nightwright_core::outcome::Outcome;
 use nightwright_core::policy::limits::{MIN_COST, MIN_TIME};
 
@@ -13,7 +16,7 @@ const MAX_RESERVE: u8 = 10;
 
 impl EventAccount {
     pub(super) fn justify(&self, outcome: &Outcome, active: Duration) {
-        // Where events are missing, so may be the reasons.
+        // If events are missing, the reasons may be missing too.
         if self.has_gaps {
             return;
         }
@@ -26,9 +29,13 @@ impl EventAccount {
     fn is_justified(&self, outcome: &Outcome, active: Duration) -> bool {
         match outcome {
             Outcome::Completed { .. } => self.is_complete(),
-            Outcome::Stagnated { idle } | Outcome::NoChanges { idle } => {
+            Outcome::Stagnated { idle, failing: Some(_) } => {
+                let most = self.settings.progress.no_gain;
+                most > 0 && *idle >= most && self.without_gain() >= most
+            }
+            Outcome::Stagnated { idle, failing: None } | Outcome::NoChanges { idle } => {
                 let threshold = self.settings.progress.threshold;
-                self.same_failures() >= 3 || (threshold > 0 && self.idle() >= threshold.min(*idle))
+                threshold > 0 && self.idle() >= threshold.min(*idle)
             }
             Outcome::MaxIterations { limit } => {
                 self.settings.limits.max_iterations == Some(*limit) && self.iterations >= *limit
@@ -44,6 +51,7 @@ impl EventAccount {
                 active + reserve + MIN_TIME >= *limit
             }
             Outcome::Blocked { .. } => self.last().is_some_and(|last| !last.blockers.is_empty()),
+            Outcome::Impossible { .. } => matches!(self.gate, Some(GateResult::Impossible { .. })),
             Outcome::Unverified { .. } => self.rejections() >= 3 || self.inconclusive() >= 2,
             Outcome::Stopped => self.stop == Some(StopWhen::AfterIteration),
             Outcome::Interrupted => self.stop == Some(StopWhen::Now),
@@ -96,13 +104,14 @@ impl EventAccount {
         count(self.judged().filter(|(_, gate)| gate.is_some()).take_while(|(_, gate)| is(gate)))
     }
 
-    fn same_failures(&self) -> u32 {
-        let failure = |gate: &Option<GateResult>| match gate {
-            Some(GateResult::Rejected { failure, .. }) => failure.clone(),
-            _ => None,
+    /// The iterations at the end in which something failed, and no less than before.
+    fn without_gain(&self) -> u32 {
+        let is_gain = |checks: &ChecksAfterIteration| {
+            matches!(checks.change, Some(Change::First | Change::Better))
         };
-        let Some(last) = self.finished.last().and_then(|(_, gate)| failure(gate)) else { return 0 };
-        count(self.judged().filter(|(_, gate)| failure(gate).as_ref() == Some(&last)))
+        let row = self.judged().map(|(it, _)| it.checks);
+        let row = row.take_while(|checks| checks.is_none_or(|checks| !is_gain(&checks)));
+        count(row.filter(|checks| checks.is_some_and(|checks| checks.failing.checks > 0)))
     }
 
     fn errors(&self) -> u32 {

@@ -1,0 +1,147 @@
+//! Reads the settings files of other tools: JSON, TOML, simple YAML and shell assignments. All
+//! become a list of dotted names with their values.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::shell;
+
+/// A setting: its name, and the words of its value, or why it cannot be read.
+pub(super) type ForeignSetting = (String, Result<Vec<String>, String>);
+
+/// Reads a settings file, whose name tells its format.
+pub(super) fn read(path: &str, text: &str) -> Result<Vec<ForeignSetting>, String> {
+    let invalid = |format: &str, why: &dyn std::fmt::Display| {
+        format!("`{path}` is not valid {format} ({why}): skipped its settings")
+    };
+    let mut found = Vec::new();
+    match path.rsplit('.').next().unwrap_or_default() {
+        "json" => {
+            let value: Value =
+                serde_json::from_str(text).map_err(|error| invalid("JSON", &error))?;
+            flatten("", &value, &mut found);
+        }
+        "toml" => {
+            let value: Value =
+                toml::from_str(text).map_err(|error| invalid("TOML", &error.message()))?;
+            flatten("", &value, &mut found);
+        }
+        "yaml" | "yml" => found = yaml(text),
+        _ => found = assignments(text),
+    }
+    Ok(found)
+}
+
+fn flatten(name: &str, value: &Value, found: &mut Vec<ForeignSetting>) {
+    let word = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let words = match value {
+        Value::Null => return,
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                flatten(&inner, value, found);
+            }
+            return;
+        }
+        Value::Array(items) => items.iter().map(word).collect::<Option<Vec<_>>>(),
+        Value::String(_) | Value::Number(_) | Value::Bool(_) => word(value).map(|word| vec![word]),
+    };
+    found.push((name.to_owned(), words.ok_or_else(|| format!("`{name}` is {value}"))));
+}
+
+/// Reads sections with `key: value` lines. Anything else cannot be read.
+fn yaml(text: &str) -> Vec<ForeignSetting> {
+    let mut found = Vec::new();
+    let mut section = String::new();
+    for line in text.lines() {
+        let body = line.trim();
+        if body.is_empty() || body.starts_with('#') || body == "---" {
+            continue;
+        }
+        let Some((key, value)) = body.split_once(':') else {
+            let name = if section.is_empty() { "a line" } else { &section };
+            found.push((name.to_owned(), Err(format!("`{body}` cannot be read"))));
+            continue;
+        };
+        let value = scalar(value.trim());
+        let name = match (line.starts_with([' ', '\t']), section.as_str()) {
+            (true, section) if !section.is_empty() => format!("{section}.{key}"),
+            _ => key.to_owned(),
+        };
+        match value {
+            Some(value) => found.push((name, Ok(vec![value]))),
+            None => section = name,
+        }
+    }
+    found
+}
+
+/// Returns the text of a value without quotes and comment; `None` if a section follows.
+fn scalar(value: &str) -> Option<String> {
+    for quote in ['"', '\''] {
+        if let Some((text, _)) = value.strip_prefix(quote).and_then(|rest| rest.split_once(quote)) {
+            return Some(text.to_owned());
+        }
+    }
+    let value = value.split(" #").next().unwrap_or_default().trim();
+    (!value.is_empty() && !value.starts_with('#')).then(|| value.to_owned())
+}
+
+fn assignments(text: &str) -> Vec<ForeignSetting> {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let name = |line: &'_ str| -> Option<String> {
+        let line = line.trim_start();
+        let line = line.strip_prefix("export ").map_or(line, str::trim_start);
+        let (name, _) = line.split_once('=')?;
+        is_name(name).then(|| name.to_owned())
+    };
+    let names: BTreeSet<String> = text.lines().filter_map(name).collect();
+    let value = |name: String| {
+        let value = shell::value(text, &name)?;
+        Some((name, value.map(|value| vec![value])))
+    };
+    names.into_iter().filter_map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(path: &str, text: &str) -> Vec<String> {
+        let line = |(name, value): ForeignSetting| match value {
+            Ok(words) => format!("{name} = {}", words.join("|")),
+            Err(why) => format!("{name}: {why}"),
+        };
+        read(path, text).unwrap().into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn every_format_becomes_the_same_list() {
+        let json = r#"{"a": {"b": 1, "c": ["x", "y"]}, "d": null, "e": [1, {}], "f": ""}"#;
+        assert_eq!(shown("x.json", json), ["a.b = 1", "a.c = x|y", "e: `e` is [1,{}]", "f = "]);
+        assert_eq!(shown("x.toml", "[a]\nb = true\n"), ["a.b = true"]);
+        let yaml = "# x\na:\n  b: \"c # d\"  # e\n  f: g # h\n  i: ''\nj: 1\nk:\n  - one\n";
+        assert_eq!(
+            shown("x.yaml", yaml),
+            ["a.b = c # d", "a.f = g", "a.i = ", "j = 1", "k: `- one` cannot be read"]
+        );
+        let script = "#!/bin/sh\nexport B=\"${B:-2}\"\nA=1 # one\nif [ x = y ]; then\nC=$(date)\n";
+        assert_eq!(
+            shown("x.sh", script),
+            ["A = 1", "B = 2", "C: `C` cannot be read without running the file"]
+        );
+    }
+
+    #[test]
+    fn a_broken_file_is_named() {
+        assert!(read("x.json", "{").unwrap_err().starts_with("`x.json` is not valid JSON ("));
+        assert!(read("x.toml", "= 1").unwrap_err().starts_with("`x.toml` is not valid TOML ("));
+    }
+}

@@ -1,0 +1,198 @@
+//! The effect that requests checks, before the first iteration, after each and for the gate: what
+//! surrounds the commands, which [`CheckRunner`] runs. It looks at the project before and after
+//! them, and reuses a baseline of an earlier run on the same tree.
+
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright_core::baseline::{self, CheckPhase};
+use nightwright_core::input::{CheckPurpose, CheckReport, CheckResult, Input};
+use nightwright_core::machine::ledger::State;
+use nightwright_core::policy::gains;
+use nightwright_core::policy::outputs::TouchedFiles;
+use nightwright_core::units::{Fingerprint, Ticket};
+use tokio::sync::mpsc;
+
+use super::EffectExecutor;
+use super::check_runner::CheckRunner;
+use crate::agent::environment;
+use crate::process::StopHandle;
+use crate::runtime::observer::WorkspaceObserver;
+use crate::store::baseline_cache::{BaselineCache, CachedBaseline};
+use crate::workspace::Snapshot;
+
+/// Variables of the user's environment that checks do not get.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WithheldVariables {
+    pub(super) names: Vec<String>,
+    /// The warning about them, shown once.
+    pub(super) line: Arc<Mutex<Option<String>>>,
+}
+
+impl WithheldVariables {
+    fn take_line(&self) -> Option<String> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl EffectExecutor {
+    pub(super) fn run_checks(
+        &mut self,
+        ticket: Ticket,
+        purpose: CheckPurpose,
+        budget: Option<Duration>,
+        state: &State,
+        news: &mpsc::Sender<Input>,
+    ) {
+        let checks = CheckRunner {
+            verify: state.settings.verify.clone(),
+            project: self.project.clone(),
+            environment: self.environment_of_checks(state),
+            containment: self.containment.clone(),
+            folder: self.folder.path().to_owned(),
+            temp: self.temp.clone(),
+            secrets: self.secrets.clone(),
+            iteration: state.current().map_or(0, |current| current.iteration.0),
+            before: state.baseline.clone().unwrap_or_default(),
+            reruns: gains::reruns(purpose, &state.settings.verify, &state.checks),
+        };
+        let job = CheckJob {
+            checks,
+            budget,
+            observer: Arc::clone(&self.workspace),
+            baselines: BaselineCache::of(self.folder.project_folder()),
+            withheld: self.withheld.clone(),
+        };
+        let stop = StopHandle::default();
+        let (news, stopped) = (news.clone(), stop.clone());
+        let task = tokio::spawn(async move {
+            if let Some(report) = job.run(&stopped).await {
+                // A closed queue means that the run has ended.
+                let _ = news.send(Input::Checked(ticket, report)).await;
+            }
+        });
+        self.checks = Some((ticket, stop, task));
+    }
+
+    fn environment_of_checks(&self, state: &State) -> Vec<(OsString, OsString)> {
+        let mut all = self.environment.clone();
+        let place = environment::ProgramContext {
+            run: self.folder.id(),
+            task: state.settings.task.as_deref(),
+            iteration: state.current().map_or(0, |current| current.iteration.0),
+        };
+        environment::add_for_check(&mut all, place);
+        all
+    }
+}
+
+/// All checks, run once.
+struct CheckJob {
+    checks: CheckRunner,
+    /// The time for all of them together, before the first iteration only.
+    budget: Option<Duration>,
+    observer: Arc<Mutex<WorkspaceObserver>>,
+    baselines: BaselineCache,
+    withheld: WithheldVariables,
+}
+
+/// The results of the checks, and the project on which they ran.
+struct Measured {
+    before: Option<Snapshot>,
+    results: Vec<CheckResult>,
+    /// The earlier run that they were taken over from.
+    reused: Option<CachedBaseline>,
+}
+
+/// The effect of the checks on the project.
+struct ChecksAftermath {
+    fingerprint: Fingerprint,
+    touched: TouchedFiles,
+    warnings: Vec<String>,
+}
+
+impl CheckJob {
+    /// The report; `None` if the project cannot be looked at afterwards.
+    async fn run(self, stop: &StopHandle) -> Option<CheckReport> {
+        let Measured { before, results, reused } = match self.budget {
+            None => {
+                let before = lock(&self.observer).now.clone();
+                Measured { before, results: self.checks.run(stop).await, reused: None }
+            }
+            Some(budget) => self.take_baseline(budget, stop).await,
+        };
+        let tree = before.as_ref().map(Snapshot::fingerprint);
+        let ChecksAftermath { fingerprint, touched, mut warnings } = self.look(before).await?;
+        let TouchedFiles { mut outputs, changed } = touched;
+        let phase = self.phase();
+        if results.iter().any(|result| baseline::may_lack_a_variable(result, phase)) {
+            warnings.extend(self.withheld.take_line());
+        }
+        if baseline::is_kept(phase, reused.is_some(), &self.checks.verify.commands, &results)
+            && let Some(tree) = tree
+        {
+            self.keep(tree, &results, &outputs);
+        }
+        let reused_from = reused.as_ref().map(|reused| reused.at);
+        outputs.extend(reused.into_iter().flat_map(|reused| reused.outputs));
+        let withheld = self.withheld.names;
+        Some(CheckReport {
+            results,
+            fingerprint,
+            reused_from,
+            outputs,
+            withheld,
+            changed,
+            warnings,
+        })
+    }
+
+    fn phase(&self) -> CheckPhase {
+        if self.budget.is_some() { CheckPhase::Baseline } else { CheckPhase::Gate }
+    }
+
+    /// Runs all checks on the project as it is before the first iteration, or finds the results of
+    /// an earlier run on the same tree.
+    async fn take_baseline(&self, budget: Duration, stop: &StopHandle) -> Measured {
+        let observer = Arc::clone(&self.observer);
+        let look = move || lock(&observer).observe().0;
+        let before = tokio::task::spawn_blocking(look).await.ok();
+        let tree = before.as_ref().map(Snapshot::fingerprint);
+        let commands = &self.checks.verify.commands;
+        let found = tree.and_then(|tree| self.baselines.find(commands, &tree, Timestamp::now()));
+        if let Some(found) = found {
+            return Measured { before, results: found.results.clone(), reused: Some(found) };
+        }
+        Measured { before, results: self.checks.run_all(budget, stop).await, reused: None }
+    }
+
+    /// Looks at the project after the checks.
+    async fn look(&self, before: Option<Snapshot>) -> Option<ChecksAftermath> {
+        let observer = Arc::clone(&self.observer);
+        let look = tokio::task::spawn_blocking(move || {
+            let mut observer = lock(&observer);
+            let (mark, evidence, touched) = observer.observe_after_checks(before.as_ref());
+            let mut warnings = std::mem::take(&mut observer.warnings);
+            warnings.extend(evidence.warnings);
+            ChecksAftermath { fingerprint: mark.fingerprint, touched, warnings }
+        });
+        look.await.ok()
+    }
+
+    fn keep(&self, fingerprint: Fingerprint, results: &[CheckResult], outputs: &[String]) {
+        // Without the file, the next run measures again.
+        let _ = self.baselines.keep(CachedBaseline {
+            commands: self.checks.verify.commands.clone(),
+            fingerprint,
+            at: Timestamp::now(),
+            results: results.to_vec(),
+            outputs: outputs.to_vec(),
+        });
+    }
+}
+
+fn lock(observer: &Mutex<WorkspaceObserver>) -> MutexGuard<'_, WorkspaceObserver> {
+    observer.lock().unwrap_or_else(PoisonError::into_inner)
+}
