@@ -14,10 +14,6 @@ use crate::runtime::status_watch::{StatusWatcher, WatchMethod};
 use crate::runtime::stop_file;
 use crate::runtime::supervisor::SideInputs;
 use crate::signals::Signals;
-use crate::task;
-
-/// The file that stops a run without a task.
-const STOP_FILE: &str = ".nightwright/.stop";
 
 /// Starts to listen. If one of these inputs is unavailable, the run warns and continues.
 pub(super) fn start(
@@ -29,19 +25,12 @@ pub(super) fn start(
 ) -> Vec<JoinHandle<()>> {
     let signals = spec.with_hangup_policy(signals);
     let mut listeners = vec![tokio::spawn(signals.forward(operator.clone()))];
-    let server = ControlServer::open(locked_run.folder.id()).and_then(|server| {
-        locked_run.announce(server.path())?;
-        Ok(server)
-    });
-    match server {
+    match ControlServer::open(locked_run.folder.socket()) {
         Ok(server) => listeners.push(tokio::spawn(server.serve(operator.clone()))),
         Err(error) => side_inputs
             .warn(format!("`nightwright stop`, `pause` and `tell` cannot reach this run: {error}")),
     }
-    let stop = match &spec.task {
-        Some(task) => task.path(task::STOP),
-        None => spec.project.join(STOP_FILE),
-    };
+    let stop = stop_file::path(&spec.project, spec.task.as_ref().map(|task| task.name().as_str()));
     match stop_file::clear(&stop) {
         Ok(()) => listeners.push(tokio::spawn(stop_file::watch(stop, operator.clone()))),
         Err(error) => {

@@ -29,10 +29,9 @@ pub(crate) struct LockedRun {
     pub(super) killed: Vec<KilledProcess>,
     /// The folder for temporary files of the run's programs.
     pub(super) temp: TempFolder,
-    owner: LockOwner,
     /// Ensures that only one run at a time works in a project.
     _project: Lock,
-    run: Lock,
+    _run: Lock,
 }
 
 impl LockedRun {
@@ -54,7 +53,7 @@ impl LockedRun {
         let run = Lock::take(&folder.lock(), &owner).map_err(|error| held(project, error))?;
         let killed = clear(home, &folder)?;
         let temp = temp_folder(Some(project))?;
-        Ok(Self { folder, home: home.to_owned(), owner, killed, temp, _project: lock, run })
+        Ok(Self { folder, home: home.to_owned(), killed, temp, _project: lock, _run: run })
     }
 
     /// Returns the containment of the run's processes. A process that loses its guard is reparented
@@ -63,11 +62,6 @@ impl LockedRun {
         process::become_subreaper();
         let state = self.home.parent().unwrap_or(&self.home);
         Containment::of_run(self.folder.tree_lock(), state, self.folder.id())
-    }
-
-    /// Publishes the path of the run's control socket.
-    pub(super) fn announce(&self, socket: &Path) -> std::io::Result<()> {
-        self.run.describe(&LockOwner { socket: Some(socket.to_owned()), ..self.owner.clone() })
     }
 }
 

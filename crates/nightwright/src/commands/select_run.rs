@@ -12,6 +12,7 @@ use nightwright_core::units::RunId;
 use super::context::RunSelector;
 use crate::error::Failure;
 use crate::runtime::control_socket::{self, ControlRequest};
+use crate::runtime::stop_file;
 use crate::store::journal::{self, JournalError};
 use crate::store::lock::{self, LockOwner};
 use crate::store::run_dir::{self, RunDir};
@@ -141,15 +142,12 @@ impl SelectedRun {
     pub(super) fn send(&self, view: &RunView, request: &ControlRequest) -> Result<(), Failure> {
         self.require_running(view)?;
         let run = self.folder.id();
-        let socket =
-            self.owner.as_ref().and_then(|owner| owner.socket.as_deref()).ok_or_else(|| {
-                Failure::trouble(format!("cannot reach run {run}: it has no control socket")).hint(
-                    "create a file `.nightwright/.stop` in the project to stop it after its iteration",
-                )
-            })?;
-        control_socket::send(socket, request).map_err(|error| {
-            let shown = socket.display();
-            Failure::trouble(format!("cannot reach run {run} at `{shown}`: {error}"))
+        control_socket::send(&self.folder.socket(), request).map_err(|error| {
+            let task = view.facts.as_ref().and_then(|facts| facts.task.as_deref());
+            let file = stop_file::path(&self.project, task);
+            let file = shell_word(&file.to_string_lossy());
+            Failure::trouble(format!("cannot reach run {run}: {error}"))
+                .hint(format!("run `touch {file}` to stop it after its iteration"))
         })
     }
 

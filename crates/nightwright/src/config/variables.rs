@@ -42,7 +42,7 @@ pub static VARIABLES: &[Variable] = &[
     read("XDG_STATE_HOME", "Folder for state (default: `~/.local/state`)."),
     read("XDG_CONFIG_HOME", "Folder of your configuration, `nightwright/config.toml` (default: `~/.config`)."),
     read("XDG_CACHE_HOME", "Cache folder, where nightwright keeps the version of the agent program (default: `~/.cache`)."),
-    read("XDG_RUNTIME_DIR", "Folder for the control socket of a run (default: the folder for temporary files)."),
+    read("XDG_RUNTIME_DIR", "Folder of the session bus, for `systemd-inhibit` and `systemctl`."),
     read("TMPDIR", "Folder for temporary files (default: `/tmp`). A path of more than 29 bytes is too long for Unix sockets: agent, checks and hooks then get a folder in `/tmp`."),
     read("HOME", "Home folder, used for the defaults of the folders above."),
     read("PATH", "Folders to search for programs."),

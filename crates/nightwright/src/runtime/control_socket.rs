@@ -1,19 +1,20 @@
 //! The control socket, by which other processes send requests to a run.
 //!
 //! Each connection carries one line of JSON as the request and one line as the reply. The socket is
-//! in a folder that only its owner can enter; its path is in the lock file of the run.
+//! in the folder of the run, which only its owner can enter. The path of a socket may have only 107
+//! bytes, and that of the folder may be longer. Both sides therefore open the folder and use the
+//! short path of its descriptor.
 
-use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
-use nightwright_core::units::RunId;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
@@ -26,10 +27,6 @@ const MAX_REQUEST_BYTES: u64 = 1 << 20;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client waits for the reply: a run may be waiting for a slow disk.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often to create the folder and the socket in it.
-const BIND_ATTEMPTS: u32 = 10;
-/// Maximum length of the path of a unix socket.
-const MAX_SOCKET_PATH: usize = 107;
 
 /// A request to an active run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,33 +77,16 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Opens the socket of a run, at a path that is short enough for the system.
-    pub fn open(run: &RunId) -> io::Result<Self> {
-        // Runs that end just now may remove the empty folder.
-        for _ in 1..BIND_ATTEMPTS {
-            match Self::bind(run) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                opened => return opened,
-            }
-        }
-        Self::bind(run)
-    }
-
-    fn bind(run: &RunId) -> io::Result<Self> {
-        let path = address(run)?;
-        // This process holds the run's lock, so an existing socket was left by a dead process.
+    /// Opens a socket with this path. The caller holds the run's lock, so an existing socket was
+    /// left by a dead process.
+    pub fn open(path: PathBuf) -> io::Result<Self> {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let listener = UnixListener::bind(&path)?;
+        let listener = at_short_path(&path, |short| UnixListener::bind(short))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
         Ok(Self { listener, path })
-    }
-
-    /// The path of the socket.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Passes requests on until the receiver is closed.
@@ -141,10 +121,8 @@ impl ControlServer {
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        // If this fails, the next socket with this name replaces it.
+        // If this fails, the next process of the run replaces it.
         let _ = fs::remove_file(&self.path);
-        // Removes the folder if it is empty, that is, if no other run uses it.
-        let _ = self.path.parent().map(fs::remove_dir);
     }
 }
 
@@ -157,7 +135,7 @@ async fn read_request(stream: &mut tokio::net::UnixStream) -> io::Result<Control
 
 /// Sends a request to a run, and waits for the reply.
 pub fn send(socket: &Path, request: &ControlRequest) -> io::Result<()> {
-    let mut stream = UnixStream::connect(socket)?;
+    let mut stream = at_short_path(socket, |short| UnixStream::connect(short))?;
     stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
     stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let mut line = serde_json::to_vec(request)?;
@@ -181,63 +159,40 @@ pub fn send(socket: &Path, request: &ControlRequest) -> io::Result<()> {
     }
 }
 
-/// Returns the path for the socket of a run: in `$XDG_RUNTIME_DIR`, else in the folder for
-/// temporary files. If that path is too long for a socket, it is in `/tmp`.
-fn address(run: &RunId) -> io::Result<PathBuf> {
-    let user = rustix::process::getuid().as_raw();
-    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_dir());
-    let path = short_path(runtime.as_deref(), &env::temp_dir(), user, run);
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    make_private(folder, user)?;
-    Ok(path)
-}
-
-fn short_path(runtime: Option<&Path>, temp: &Path, user: u32, run: &RunId) -> PathBuf {
-    let ours = format!("nightwright-{user}");
-    let name = format!("{run}.sock");
-    let usual = match runtime {
-        Some(runtime) => runtime.join("nightwright"),
-        None => temp.join(&ours),
+/// Calls `action` with another path of the same file, which is always short enough for a socket.
+fn at_short_path<T>(path: &Path, action: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a socket needs a folder"));
     };
-    let usual = usual.join(&name);
-    if usual.as_os_str().len() <= MAX_SOCKET_PATH {
-        usual
-    } else {
-        Path::new("/tmp").join(ours).join(name)
-    }
-}
-
-/// Creates a folder that only its owner can enter.
-fn make_private(folder: &Path, user: u32) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    // In a shared temporary folder, another user may have created it first.
-    let facts = fs::symlink_metadata(folder)?;
-    let closed = facts.permissions().mode() & 0o777 == 0o700;
-    if facts.is_dir() && facts.uid() == user && closed {
-        return Ok(());
-    }
-    let why = format!("`{}` is not a private folder of this user", folder.display());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+    let folder = File::open(folder)?;
+    action(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_long_folder_for_temporary_files_does_not_make_a_run_unreachable() {
-        let run = RunId("20261116-095416-29b5".to_owned());
-        let path = |runtime, temp: &str| short_path(runtime, Path::new(temp), 1000, &run);
-        let name = "20261116-095416-29b5.sock";
-        assert_eq!(path(None, "/tmp"), Path::new("/tmp/nightwright-1000").join(name));
-        let runtime = Path::new("/run/user/1000");
-        assert_eq!(path(Some(runtime), "/tmp"), Path::new("/run/user/1000/nightwright").join(name));
-        let long = format!("/var/{}", "long/".repeat(20));
-        let fallback = Path::new("/tmp/nightwright-1000").join(name);
-        assert_eq!(path(None, &long), fallback);
-        assert_eq!(path(Some(Path::new(&long)), "/tmp"), fallback);
+    #[tokio::test]
+    async fn a_run_in_a_folder_with_a_long_path_can_be_reached() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("long/".repeat(40));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("control.sock");
+        let gone = send(&path, &ControlRequest::Pause).unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::NotFound);
+        // A socket that a dead process left is replaced.
+        let bind = |short: &Path| std::os::unix::net::UnixListener::bind(short);
+        drop(at_short_path(&path, bind).unwrap());
+        let server = ControlServer::open(path.clone()).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let (operator, mut requests) = mpsc::channel(1);
+        let serving = tokio::spawn(server.serve(operator));
+        let client = path.clone();
+        let sent = tokio::task::spawn_blocking(move || send(&client, &ControlRequest::Pause));
+        assert_eq!(requests.recv().await, Some(Control::Pause));
+        sent.await.unwrap().unwrap();
+        serving.abort();
+        assert!(serving.await.unwrap_err().is_cancelled());
+        assert!(!path.exists(), "the socket is removed with its server");
     }
 }

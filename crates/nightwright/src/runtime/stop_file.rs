@@ -2,18 +2,28 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
 use tokio::sync::mpsc;
 
+use crate::task;
+
 /// The interval at which the file is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Returns the path of the file for a run on this task, or on a goal.
+pub fn path(project: &Path, task: Option<&str>) -> PathBuf {
+    match task {
+        Some(task) => project.join(task::FOLDER).join(task).join(task::STOP),
+        None => project.join(".nightwright").join(task::STOP),
+    }
+}
+
 /// Removes a file from before the run, which was meant for another run.
-pub fn clear(path: &std::path::Path) -> io::Result<()> {
+pub fn clear(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,

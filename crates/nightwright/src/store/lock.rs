@@ -49,9 +49,6 @@ pub struct LockOwner {
     pub run: RunId,
     /// When it acquired the lock.
     pub since: Timestamp,
-    /// Its control socket, if it has one.
-    #[serde(default)]
-    pub socket: Option<PathBuf>,
 }
 
 /// A lock cannot be acquired.
@@ -106,11 +103,6 @@ impl Lock {
         let lock = Self { file };
         lock.sign(owner).map_err(StoreFileError::on("write the lock", path))?;
         Ok(lock)
-    }
-
-    /// Updates the description of the owner in the lock file.
-    pub fn describe(&self, owner: &LockOwner) -> io::Result<()> {
-        self.sign(owner)
     }
 
     /// Writes the new name before truncating the file: concurrent readers read only the first line.
@@ -168,7 +160,7 @@ impl LockOwner {
             ProcessState::Alive { started } => Some(started),
             ProcessState::Gone | ProcessState::Unknown => None,
         };
-        Self { pid, started, run, since, socket: None }
+        Self { pid, started, run, since }
     }
 
     /// Whether exactly this process still exists, not another one with the same id.

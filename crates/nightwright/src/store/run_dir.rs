@@ -5,7 +5,7 @@
 //! STATE/PROJECT-xxxxxxxx/              the folder's name and a hash of its full path
 //!   project.lock  task-NAME.lock
 //!   runs/20261115-233412-7f3a/         start in UTC and four random digits
-//!     journal.jsonl  lock  tree.lock  iterate-*.log  prompts/  output/  checks/
+//!     journal.jsonl  lock  tree.lock  control.sock  iterate-*.log  prompts/  output/  checks/
 //! ```
 //!
 //! All of it is outside the project: an agent that cleans, resets or deletes the project cannot
@@ -270,6 +270,11 @@ impl RunDir {
     /// The lock that guards hold while a process of the run is alive.
     pub fn tree_lock(&self) -> PathBuf {
         self.path.join("tree.lock")
+    }
+
+    /// The socket by which other processes send requests to the run.
+    pub fn socket(&self) -> PathBuf {
+        self.path.join("control.sock")
     }
 
     /// The folder of the prompts that the agent received.

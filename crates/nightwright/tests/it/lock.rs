@@ -58,7 +58,6 @@ fn the_lock_of_a_dead_process_is_free_at_once_and_that_of_a_live_one_never() {
         started: Some(started.unwrap()),
         run: RunId("20261115-233412-7f3a".to_owned()),
         since: "2026-11-15T23:34:12Z".parse().unwrap(),
-        socket: None,
     };
     fs::write(&path, format!("{}\n", serde_json::to_string(&holder).unwrap())).unwrap();
 

@@ -469,3 +469,46 @@ fn a_second_request_to_retry_within_a_minute_is_refused_aloud() {
     env.run(&["stop", "--now"]).exits(0);
     finish(child).exits(130);
 }
+
+#[test]
+fn a_run_with_long_folder_paths_can_be_stopped() {
+    let env = TestEnv::new();
+    let [temp, state] = ["tmp", "state"].map(|name| env.path(name).join("long/".repeat(30)));
+    fs::create_dir_all(&temp).unwrap();
+    let script = env.script(PATIENT);
+    let command = |arguments: &[&str]| {
+        let mut command = env.command(arguments);
+        command.env("TMPDIR", &temp).env("NIGHTWRIGHT_STATE_DIR", &state);
+        command
+    };
+    let run = command(&["run", "-p", "x", "-m", "2", "--dry-run", "--rehearsal", &script]);
+    let run = { run }.spawn().unwrap();
+    let status = || finish(command(&["status", "--json"]).spawn().unwrap()).out;
+    let begun = Instant::now();
+    while !status().contains("\"working\"") {
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{}", status());
+    }
+    finish(command(&["stop", "--now"]).spawn().unwrap()).exits(0);
+    finish(run).exits(130);
+}
+
+#[test]
+fn the_hint_for_a_run_without_a_socket_stops_it() {
+    for subject in [&["-p", "x"][..], &["t"]] {
+        let env = TestEnv::new();
+        env.run(&["new", "t"]).exits(0);
+        env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Write b.txt.");
+        let script = env.script(PATIENT);
+        let options = ["-m", "2", "--no-delay", "--dry-run", "--rehearsal", &script];
+        let run = env.start(&[&["run"], subject, &options].concat());
+        env.wait_for("agent_ready");
+        fs::remove_file(env.runs()[0].join("control.sock")).unwrap();
+        let output = env.run(&["stop"]).exits(1).says(&["error: cannot reach run "]);
+        let hint = output.err.split_once("hint: run `").unwrap().1.split('`').next().unwrap();
+        env.paste(hint).exits(0);
+        env.wait_for("stop_requested");
+        go(&env);
+        finish(run).exits(0);
+        assert_eq!(run_outcome(&env.journal()), "stopped");
+    }
+}

@@ -63,7 +63,7 @@ impl<'a> CaseEnv<'a> {
         stop: &'a AtomicBool,
     ) -> Result<Self, Shortfall> {
         let make = || {
-            for name in ["", "project", "state", "home", "config", "tmp", "run", "kept"] {
+            for name in ["", "project", "state", "home", "config", "tmp", "kept"] {
                 DirBuilder::new().mode(0o700).recursive(true).create(folder.join(name))?;
             }
             for (name, text) in HOME {
@@ -294,7 +294,6 @@ fn environment(folder: &Path, case: &SelftestCase) -> Vec<(OsString, OsString)> 
         ("XDG_STATE_HOME", "state"),
         ("XDG_CONFIG_HOME", "config"),
         ("XDG_CACHE_HOME", "tmp"),
-        ("XDG_RUNTIME_DIR", "run"),
     ] {
         all.push((variable.into(), folder.join(name).into()));
     }

@@ -124,6 +124,13 @@ fn a_reset_names_only_files_that_exist_and_a_next_step_that_works() {
         reset(),
         "reset the task `a`: counters at 0; kept INSTRUCTIONS.md\nnext: nightwright run a\n"
     );
+    env.file(".nightwright/tasks/a/TODO.md", "- [ ] one\n");
+    assert_eq!(
+        reset(),
+        "reset the task `a`: counters at 0; kept INSTRUCTIONS.md and TODO.md\n\
+         next: nightwright run a\n"
+    );
+    fs::remove_file(env.project().join(".nightwright/tasks/a/TODO.md")).unwrap();
     fs::remove_file(env.project().join(".nightwright/tasks/a/INSTRUCTIONS.md")).unwrap();
     assert_eq!(
         reset(),
@@ -258,15 +265,4 @@ fn a_journal_that_was_damaged_after_its_end_was_noted_is_reported() {
         .says(&["warning: cannot read the journal of run ", "is damaged"]);
     let listed = env.run(&["list"]).exits(0);
     assert!(listed.out.contains("line 2 of"), "{}", listed.out);
-}
-
-#[test]
-fn a_reset_names_only_files_that_are_there() {
-    let env = TestEnv::new();
-    env.task("a");
-    let said = |env: &TestEnv| env.run(&["task", "reset", "a", "--yes"]).exits(0).out;
-    env.file(".nightwright/tasks/a/TODO.md", "- [ ] one\n");
-    assert!(said(&env).contains("kept INSTRUCTIONS.md and TODO.md\n"), "{}", said(&env));
-    fs::remove_file(env.project().join(".nightwright/tasks/a/TODO.md")).unwrap();
-    assert!(said(&env).contains("kept INSTRUCTIONS.md\n"), "{}", said(&env));
 }
