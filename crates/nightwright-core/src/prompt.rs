@@ -191,6 +191,9 @@ pub fn compose(
     if settings.extras.log_decisions {
         section(&mut user, "Your decisions", contract::DECISIONS.trim());
     }
+    if let Some(text) = contract::notes_instructions(settings) {
+        section(&mut user, "Hand over", &text);
+    }
     section(&mut user, contract::task_heading(settings), settings.goal.trim());
     // From here on the text changes from one iteration to the next.
     if let Some(file) = &settings.notes_file {
@@ -205,9 +208,6 @@ pub fn compose(
     }
     if let Some(text) = changing::principles_wanted(settings, briefing, &found.principles) {
         section(&mut user, "Principles to write down", &text);
-    }
-    if let Some(text) = changing::notes_instructions(settings) {
-        section(&mut user, "Hand over", &text);
     }
     if !briefing.earlier.is_empty() {
         section(&mut user, "The last iterations", &facts::earlier(&briefing.earlier));

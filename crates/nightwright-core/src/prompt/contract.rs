@@ -133,3 +133,18 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
     };
     section(user, "When the goal is reached", &text);
 }
+
+/// The instructions for the notes to the next iteration.
+pub(super) fn notes_instructions(settings: &Settings) -> Option<String> {
+    let place = match (&settings.notes_file, &settings.files.list) {
+        (Some(notes), _) => format!("create or update `{notes}`"),
+        (None, Some(list)) => format!("update the section `## Notes` at the end of `{list}`"),
+        (None, None) => return None,
+    };
+    Some(format!(
+        "Before you end, {place} for the next iteration: what is done, what is open, what to do \
+         next, and what was hard to find out. Keep it short and accurate: remove or rewrite outdated \
+         text instead of adding to the end. Do not write anything there that belongs in the \
+         project itself."
+    ))
+}
