@@ -49,8 +49,8 @@ static OTHER_PROBLEM_PATTERNS: Patterns = LazyLock::new(|| compiled(OTHER_PROBLE
 static INCOMPLETE_PATTERNS: LazyLock<Vec<Regex>> =
     LazyLock::new(|| INCOMPLETE.iter().map(|pattern| regex(pattern)).collect());
 
-/// What task runners and containers put before a line: `web:test: `, `web test: `, `web-1  | ` or
-/// `[web] `.
+/// The prefix that task runners and containers put before each line: `web:test: `, `web test: `,
+/// `web-1  | ` or `[web] `.
 const ORIGIN: &str = r"(?:(?-u:[\w@./:-])+(?: (?-u:[\w:-])*test(?-u:[\w:-])*)?: |(?-u:[\w@./:-])+ +\| |\[(?-u:[\w@./: -])+\]:? )?";
 
 fn compiled(table: &[Family]) -> Vec<Vec<Regex>> {
@@ -183,7 +183,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Adds what a group of a pattern found.
+    /// Adds the text that a group of a pattern matched.
     fn group(&mut self, name: &str, text: &str) {
         let number = text.parse().unwrap_or(0);
         match name {
@@ -272,7 +272,7 @@ mod tests {
                 "    test result: ok. 9 passed; 0 failed;\ntest result: FAILED. 2 passed; 1 failed;",
             ] {
                 let lines: String =
-                    output.lines().map(|line| format!("{origin}{line}\r\n")).collect();
+                    output.lines().map(|line| [origin, line, "\r\n"].concat()).collect();
                 let expected = TestCounts { failed: 1, total: 3 };
                 assert_eq!(of(&lines), Some(expected), "{lines}");
             }
@@ -359,7 +359,7 @@ mod tests {
             marks in prop::sample::select(vec![("`", "`"), ("\"", "\""), ("“", "”"), ("**", "**"), ("«", "»")]),
         ) {
             let summary = plain(at.get(&samples(&[RUNNERS, SCRIPTS])).1);
-            let block: String = summary.lines().map(|line| format!("> {line}\n")).collect();
+            let block: String = summary.lines().map(|line| ["> ", line, "\n"].concat()).collect();
             prop_assert_eq!(of(&format!("{words}\n\n{block}\n{words}")), None);
             let (open, close) = marks;
             let quoted: Vec<_> = summary.lines().map(|line| format!("{open}{line}{close}")).collect();

@@ -22,7 +22,7 @@ macro_rules! families {
     };
 }
 
-/// What the number beside a word counts.
+/// The meaning of a number in a summary.
 #[derive(Clone, Copy)]
 pub(super) enum Meaning {
     Failed,
@@ -32,7 +32,7 @@ pub(super) enum Meaning {
     Total,
 }
 
-/// What the number beside this word of a summary counts; `None` if no tests that matter.
+/// The meaning of the number beside this word of a summary; `None` if it does not matter.
 pub(super) fn meaning(word: &str) -> Option<Meaning> {
     match word {
         "failed"
@@ -301,8 +301,8 @@ pub(super) const SCRIPTS: &[Family] = families![
     ]
 ];
 
-/// Lines which tell that the summaries leave out tests that fail: a program of Go tests that does
-/// not compile, or ends early, counts none.
+/// Lines that say that failing tests are missing in the summaries: a program of Go tests that does
+/// not compile, or panics, lists none of the rest.
 pub(super) const INCOMPLETE: [&str; 2] = [
     r#"(?m)^(?:.*"Output":")?FAIL(?:\t|\\t)\S+ \[(?:build|setup) failed\]"#,
     r#"(?ms)^(?:[^\n]*"Output":")?(?:panic|fatal error): .*^(?:[^\n]*"Output":")?FAIL(?:\t|\\t)"#,
