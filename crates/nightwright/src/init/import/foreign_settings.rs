@@ -176,7 +176,7 @@ mod tests {
                 "h = 5",
             ]
         );
-        let deep: String = (0..99).map(|depth| format!("{}x:\n", " ".repeat(depth))).collect();
+        let deep: String = (0..99).map(|depth| " ".repeat(depth) + "x:\n").collect();
         assert_eq!(
             shown("x.yaml", &deep).len(),
             1,
