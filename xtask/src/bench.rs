@@ -65,7 +65,8 @@ impl Bench {
                 .to_owned()),
             [other, ..] => Err(format!(
                 "`bench` takes `judgement`, `stream` or `decode` and `--megabytes N`, \
-                 `fingerprint` and `--files N`, or `look` and `--runs N`, not `{other}` or anything beside it"
+                 `fingerprint` and `--files N`, or `look` and `--runs N`, not `{other}` or any \
+                 other argument"
             )),
         }
     }

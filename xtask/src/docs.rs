@@ -28,7 +28,7 @@ pub(crate) enum DocsMode {
 }
 
 pub(crate) fn run(root: &Path, mode: DocsMode) -> Result<(), String> {
-    // Uses the build options of the tests, because those artifacts usually exist already. Other
+    // Uses the build options of the tests, because those artifacts usually already exist. Other
     // options would compile the product and its dependencies again.
     program::run(&mut cargo(root, &["test", "--quiet", "--workspace", "--no-run"]))?;
 

@@ -44,7 +44,7 @@ Commands:
   tidy                     Check the rules of the source tree that the compiler does not check
   docs                     Write the generated pages in docs/reference/
   docs --check             Fail if these pages are not up to date
-  simulate [--seeds N]     Play N simulated runs with faults (default 100,000)
+  simulate [--seeds N]     Run N simulations with faults (default 100,000)
   simulate --seed N        Play one simulated run and print its events
   bench stream             Measure a long stream, compared with `tee` and `jq`; `--megabytes N`
                            (default 1,000)
@@ -52,16 +52,16 @@ Commands:
                            (default 500)
   bench judgement          Play scripted agents that lie, loop and hang, compared with two plain loops;
                            `--file F` (a file or a folder), `--only NAME`
-  bench fingerprint        a look at a repository beside `git status`; `--files N` (default 100,000)
+  bench fingerprint        Measure fingerprinting, compared with `git status`; `--files N` (default 100,000)
   bench look               `list`, `show` and `status` over many runs; `--runs N` (default 1,000)
-  proof kill [--times N]   kills runs at any moment and counts who survives (default 100)
-  fuzz [TARGET]            tries made-up bytes on the readers; `--minutes N` each (default 10)
-  dist                     a release archive in target/dist: static binary, completions, manual
+  proof kill [--times N]   Kill runs at random moments and count surviving processes (default 100)
+  fuzz [TARGET]            Fuzz the parsers with random input; `--minutes N` each (default 10)
+  dist                     Build a release archive in target/dist: static binary, completions, manual
                            pages, checksum and `install.sh`, tried in an empty home
-  pictures                 takes the pictures in docs/img/: the demo, and a report in `chromium`
-  deny                     licences, banned crates and sources, where cargo-deny is installed
-  mutants-must-die [NAME]  plants errors in a copy of the tree; fails if the tests miss one
-  help                     this text
+  pictures                 Generate the images in docs/img/: the demo, and a report in `chromium`
+  deny                     Check licenses, banned crates and sources (requires cargo-deny)
+  mutants-must-die [NAME]  Inject bugs into a copy of the tree; fail if the tests miss one
+  help                     Print this help
 ";
 
 fn main() -> ExitCode {

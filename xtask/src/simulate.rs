@@ -26,7 +26,7 @@ impl Play {
             ["--seeds", count] => number(count).map(Self::Many),
             ["--seed", seed] => number(seed).map(Self::One),
             [other, ..] => Err(format!(
-                "`simulate` takes `--seeds N` or `--seed N`, not `{other}` or anything beside it"
+                "`simulate` takes `--seeds N` or `--seed N`, not `{other}` or any other argument"
             )),
         }
     }

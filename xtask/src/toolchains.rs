@@ -137,7 +137,7 @@ impl Minimum {
     }
 }
 
-/// Returns the first version number in a text.
+/// Returns the first version number in a string.
 fn version(text: &str) -> Option<Version> {
     let begin = text.find(|c: char| c.is_ascii_digit())?;
     let mut numbers = text[begin..].split(|c: char| !c.is_ascii_digit());

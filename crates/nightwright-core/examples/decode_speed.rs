@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("\n{} MB from memory, {ROUNDS} rounds in turn, medians:\n", bytes.len() / 1_000_000);
     println!("| | MB/s | to the reference | wanted |");
     println!("| --- | ---: | ---: | ---: |");
-    println!("| a plain typed decode, borrowed | {reference:.0} | | |");
+    println!("| reference: typed decode with borrowed strings | {reference:.0} | | |");
     let share = decoded / reference;
     println!("| lines to messages | {decoded:.0} | {share:.2}x | >= {WANTED}x |");
     println!("| lines to messages to a report | {folded:.0} | {:.2}x | |", folded / reference);

@@ -91,7 +91,7 @@ fn repeated(text: &str) -> Vec<u8> {
     text.repeat(SIZE.div_ceil(text.len())).into_bytes()
 }
 
-/// The line with escapes, colors and other alphabets in its longer texts.
+/// The line with escapes, colors and other alphabets in its longer strings.
 fn colored(line: &str) -> serde_json::Result<String> {
     fn color(value: &mut Value) {
         match value {

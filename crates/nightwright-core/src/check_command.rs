@@ -70,7 +70,7 @@ fn without_prefixes<'a, 'b>(mut words: &'b [&'a str]) -> Option<&'b [&'a str]> {
 struct SimpleCommands {
     /// The words of each command; the commands are joined by `&&`.
     commands: Vec<Vec<String>>,
-    /// Whether that is the whole command line.
+    /// Whether the program name is the entire command line.
     whole: bool,
 }
 

@@ -17,7 +17,7 @@ const BLOCK: usize = 64;
 /// Characters that join or vary others stay, because many scripts and emoji need them. A soft
 /// hyphen stays, too: it is shown only at a line break.
 ///
-/// A whole escape sequence is removed, not only its first character, so that coloured output stays
+/// A whole escape sequence is removed, not only its first character, so that colored output stays
 /// readable. A carriage return becomes a newline, so that text overwritten by a progress bar is
 /// shown.
 pub fn display_safe(text: &str) -> Cow<'_, str> {
@@ -166,8 +166,8 @@ fn skip_shape(
 }
 
 /// Skips the text of a title, a link or a private command, up to its end on the same line. One
-/// without an end is kept, or it would hide everything after it. Another control character ends the
-/// search, so no text is searched twice.
+/// without an end is kept, because removing it would also remove everything after it. Another
+/// control character ends the search, so no text is searched twice.
 fn skip_string(rest: &mut Peekable<Chars<'_>>) {
     let mut ahead = rest.clone();
     while let Some(c) = ahead.next() {

@@ -23,7 +23,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether nothing was decided.
+    /// Whether the step contains no events and no effects.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.effects.is_empty()
     }
@@ -121,8 +121,8 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Whether it spends, changes or signals something. The events it follows from must then be on
-    /// disk before it begins. Timers and reads need not wait.
+    /// Whether this effect spends money, changes files or sends signals. If so, the events that
+    /// caused it must be on disk before it starts. Timers and reads need not wait.
     pub fn needs_durable_past(&self) -> bool {
         match self {
             Self::RunHook { .. }

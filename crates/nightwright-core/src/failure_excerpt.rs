@@ -53,7 +53,7 @@ static KNOWN: LazyLock<Vec<FailureFormat>> = LazyLock::new(|| {
 static WITHOUT_MEANING: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(NOISE).expect("the pattern is a constant"));
 
-/// Returns at most `most` lines of an output without colours: those of the first failure, otherwise
+/// Returns at most `most` lines of an output without colors: those of the first failure, otherwise
 /// the last ones.
 pub fn excerpt(output: &str, most: usize) -> Vec<&str> {
     let lines: Vec<_> = output.trim_end().lines().collect();

@@ -44,7 +44,7 @@ impl Hook {
         }
     }
 
-    /// Whether its answer can end the run.
+    /// Whether the exit code of this hook can end the run.
     pub fn can_abort(self) -> bool {
         match self {
             Self::Started | Self::NextIteration => true,
@@ -72,9 +72,9 @@ pub struct Hooks {
     pub next_iteration: bool,
     /// Whether there is a hook that runs after every iteration.
     pub iteration_finished: bool,
-    /// Whether there is a hook for new blockers.
+    /// Whether a `blocked` hook exists.
     pub blocked: bool,
-    /// Whether there is a hook that runs after the end.
+    /// Whether a `finished` hook exists.
     pub finished: bool,
     /// The time limit of each hook, after which it is killed.
     #[serde(with = "millis")]
@@ -137,7 +137,7 @@ pub enum FinishClass {
     NoChanges,
     /// The run ended with an error.
     Error,
-    /// Another limit, or a person is needed.
+    /// Any other outcome: another limit, blocked, impossible or unverified.
     Other,
 }
 

@@ -126,7 +126,7 @@ pub enum HookAnswer {
 pub struct Prepared {
     /// The state of the project; `None` if it is unchanged since the previous iteration.
     pub mark: Option<WorkspaceMark>,
-    /// The checkboxes of the list, if the mode has one.
+    /// The checkboxes of the checklist, if the mode has one.
     pub checklist: Option<Checklist>,
     /// The status file, if it is valid and was read.
     pub status: Option<StatusReport>,
@@ -165,7 +165,8 @@ pub struct Survey {
     pub mark: WorkspaceMark,
     /// The number of files that differ from the start of the iteration.
     pub files_changed: u32,
-    /// The same without the list; `None` if the earlier state is unknown.
+    /// The number of changed files, not counting the checklist; `None` if the earlier state is
+    /// unknown.
     pub files_changed_outside_plan: Option<u32>,
     /// The number of commits since the start of the iteration.
     pub commits: u32,

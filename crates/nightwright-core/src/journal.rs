@@ -6,9 +6,9 @@
 //!
 //! One event is one line. `v` is the first member and `crc`, the CRC-32 of all bytes before its
 //! comma in eight lower-case hex digits, the last one. Both stay where they are in every later
-//! version: that is how an older nightwright tells a newer line from a damaged one, which it would cut
-//! off. Members that are not known are ignored, so a version may add some without a new number;
-//! whatever an older reader must not ignore takes a new one.
+//! version: this lets an older nightwright distinguish a newer line from a damaged one. Members
+//! that are not known are ignored, so a version may add some without a new number; whatever an
+//! older reader must not ignore takes a new one.
 //!
 //! A line is written around the event's own JSON object, and split again before its two halves are
 //! parsed. `#[serde(flatten)]` would turn every line into a tree first, and a resume reads all of
@@ -53,7 +53,7 @@ pub struct JournalLine {
 /// The reason why a line cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// Its bytes differ from those that were written.
+    /// The bytes of the line differ from those that were written.
     #[error(transparent)]
     Damaged(#[from] Damage),
     /// The line is intact, but has a version that only a later nightwright supports.

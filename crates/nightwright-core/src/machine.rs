@@ -117,7 +117,7 @@ struct Live {
     probed: Option<Duration>,
     /// The warnings that are given only once per run.
     warned: BTreeSet<String>,
-    /// The time at work up to the last input.
+    /// The active time up to the last input.
     active: Duration,
     /// The monotonic time of the last input.
     seen: Option<Duration>,
@@ -219,7 +219,7 @@ impl Machine {
         std::mem::take(&mut self.step)
     }
 
-    /// Adds the time since the last input, if it was time at work.
+    /// Adds the time since the last input, if it was active time.
     fn tick(&mut self, now: Now) {
         let now = now.in_millis();
         if let Some(seen) = self.live.seen
@@ -231,14 +231,15 @@ impl Machine {
         self.now = now;
     }
 
-    /// Whether time counts as work. Waits for limits do not, nor do pauses in which nothing runs.
+    /// Whether the time that passes now counts as active time. Waits for limits and idle pauses do
+    /// not count.
     fn is_at_work(&self) -> bool {
         let asked = self.live.pending.is_some_and(|pending| pending.kind == PendingKind::Checks);
         let running = self.live.attempt.is_some() || self.live.call.is_some() || asked;
         self.ledger.wait.is_none() && (running || !self.ledger.paused)
     }
 
-    /// The time at work up to now.
+    /// The active time up to now.
     fn active(&self) -> Duration {
         self.live.active
     }

@@ -31,7 +31,7 @@ pub struct ModeDefinition {
     pub description: String,
     /// The evidence for completion.
     pub evidence: Vec<EvidenceKind>,
-    /// The list with checkboxes, if there is one.
+    /// The checklist, if any.
     #[serde(default)]
     pub list: Option<ChecklistFile>,
     /// The kind of input that the mode works on.

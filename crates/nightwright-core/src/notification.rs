@@ -199,7 +199,7 @@ impl Priority {
     }
 }
 
-/// A notification about a run. All its texts are safe to show.
+/// A notification about a run. All its strings are safe to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
     pub kind: NotificationKind,
@@ -222,9 +222,8 @@ impl Notification {
 
     /// A notification for testing the delivery.
     pub fn test(run: RunId, at: Timestamp) -> Self {
-        let title = "nightwright: a test".to_owned();
-        let text =
-            "This is what a notification of nightwright looks like. Nothing happened.".to_owned();
+        let title = "nightwright: test notification".to_owned();
+        let text = "This is a test notification from nightwright. No run was started.".to_owned();
         Self { kind: NotificationKind::Test, run, seq: 0, at, title, text }
     }
 }

@@ -13,7 +13,7 @@ use crate::stream::news::Blocker;
 /// Something that a check lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// The same obstacle has the same key.
+    /// Identifies the obstacle in later runs of the checks.
     pub key: String,
     /// The missing thing, and how to remove the obstacle.
     pub text: String,

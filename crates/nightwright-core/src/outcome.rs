@@ -219,7 +219,7 @@ impl Unchecked {
 /// How strictly exit codes report an incomplete run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// Every orderly outcome exits with 0.
+    /// Every outcome that is not an error exits with 0.
     Lenient,
     /// With `--require-complete`: every outcome except `completed` with a proof exits non-zero.
     RequireComplete,

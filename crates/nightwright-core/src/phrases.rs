@@ -7,6 +7,7 @@
 mod check;
 mod claim;
 mod event;
+pub mod familiar;
 mod iteration;
 mod outcome;
 mod rehearsal;
@@ -106,7 +107,7 @@ pub fn denied(refused: &DeniedCommand) -> String {
     denied_as(&refused.what(), refused)
 }
 
-/// The same with another form of the command, such as a shortened one.
+/// Like [`denied`], with a shortened form of the command.
 pub fn denied_as(command: &str, refused: &DeniedCommand) -> String {
     format!("{command} ({})", refused.advice())
 }
@@ -114,8 +115,8 @@ pub fn denied_as(command: &str, refused: &DeniedCommand) -> String {
 /// The watchdog's finding, as a short description.
 pub fn watchdog_signal(signal: WatchdogSignal) -> &'static str {
     match signal {
-        WatchdogSignal::GivingUp => "the agent gives up",
-        WatchdogSignal::Asking => "the agent asks",
+        WatchdogSignal::GivingUp => "the agent gave up",
+        WatchdogSignal::Asking => "the agent asked a question",
         WatchdogSignal::Repetition => "the agent repeats itself",
         WatchdogSignal::ToolErrors => "the agent's tool calls fail",
         WatchdogSignal::Compaction => "the agent compacts its context repeatedly",
@@ -130,7 +131,7 @@ pub fn cancel_reason(why: CancelReason) -> &'static str {
         CancelReason::Deadline(Deadline::Tool) => "it timed out in a tool call",
         CancelReason::Deadline(Deadline::Attempt) => "it timed out",
         CancelReason::AfterResult => "it did not exit after its result",
-        CancelReason::Limit => "it reached its part of the remaining budget",
+        CancelReason::Limit => "it reached its share of the remaining budget",
         CancelReason::Auth => "its login was refused",
         CancelReason::StopNow => "the run stops now",
     }

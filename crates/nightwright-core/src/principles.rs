@@ -129,7 +129,7 @@ impl Principles {
         self.weights().find(|(principle, _)| principle.name == name).map(|(_, weight)| weight)
     }
 
-    /// The same with another weight for one principle. An unknown name changes nothing.
+    /// Changes the weight of one principle. An unknown name changes nothing.
     #[must_use]
     pub fn with(mut self, name: &str, weight: Weight) -> Self {
         if let Some(index) = SCALE.iter().position(|principle| principle.name == name) {

@@ -95,7 +95,7 @@ pub struct Feedback {
     pub text: String,
 }
 
-/// A conflict of principles that was decided, for the rest of the run.
+/// A conflict between principles that was decided, for the rest of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub iteration: Iteration,
@@ -234,7 +234,7 @@ pub fn status_instructions(settings: &Settings) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The texts of the mode and the project, the contract, and the user's addition.
+/// The prompts of the mode and the project, the contract, and the user's addition.
 fn system(settings: &Settings, tokens: &template::TemplateValues) -> Result<String, TemplateError> {
     let mode = tokens.render(template::SYSTEM_FILE, &settings.texts.system)?;
     let parts = [&mode, &settings.texts.agents, contract::ALONE, &settings.texts.appended];

@@ -1,19 +1,19 @@
 //! Redaction: masks secrets before anything is stored or shown.
 //!
-//! A secret is a known value, such as an environment variable, or a text in the format of a secret.
-//! Secrets are searched for in raw bytes: in plain text, and in JSON, where a value has many
-//! encodings and texts may contain JSON again. Every byte of a secret becomes a `*`, so that
+//! A secret is a known value, such as an environment variable, or a string in the format of a
+//! secret. Secrets are searched for in raw bytes: in plain text, and in JSON, where a value has
+//! many encodings and strings may contain JSON again. Every byte of a secret becomes a `*`, so that
 //! positions stay the same: valid JSON stays valid, and a file keeps its length.
 //!
 //! ```text
-//!   values ──▶ encodings ──▶ needles ─┐  normalize: the same without colours
+//!   values ──▶ encodings ──▶ needles ─┐  normalize: the same without colors
 //!   table  ──▶ token_formats ─────────┼─▶ find: where in these bytes ─▶ stream: line by line
 //!   config ──▶ read ──────────────────┘                                   │
-//!                                      json: only in its texts, key_block: over many lines
+//!                                      json: only in its strings, key_block: over many lines
 //! ```
 //!
-//! In a line of JSON only texts are masked, never numbers or punctuation. In a program's own lines
-//! member names stay as well, because readers depend on them.
+//! In a line of JSON only strings are masked, never numbers or punctuation. In a program's own
+//! lines member names stay as well, because readers depend on them.
 //!
 //! Matches never span lines, except private keys, which need state.
 
@@ -53,7 +53,7 @@ use needles::Needles;
 /// The maximum size of a compiled pattern, in bytes.
 const SIZE: usize = 64 << 20;
 
-/// The secrets to mask: known values, and texts in the format of a secret. Cheap to clone.
+/// The secrets to mask: known values, and strings in the format of a secret. Cheap to clone.
 ///
 /// The default knows the common formats and no values.
 #[derive(Clone)]
@@ -101,8 +101,8 @@ impl Secrets {
         Ok(Self { finder: Arc::new(Finder::new(needles, extra)) })
     }
 
-    /// The same values and patterns without the common formats. A text is then masked only if its
-    /// author knows a secret.
+    /// Returns the known values and patterns without the common formats. A text is then masked only
+    /// if its author knows a secret.
     #[must_use]
     pub fn without_forms(&self) -> Self {
         Self { finder: Arc::new(self.finder.without_forms()) }
@@ -143,7 +143,7 @@ impl Secrets {
         if masked == bytes { Cow::Borrowed(bytes) } else { Cow::Owned(masked) }
     }
 
-    /// Masks every secret in the texts of a JSON file, whatever its layout. Borrowed if there is
+    /// Masks every secret in the strings of a JSON file, whatever its layout. Borrowed if there is
     /// none. Invalid JSON is masked as plain text.
     pub fn mask_json<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(bytes) else {
@@ -168,7 +168,7 @@ impl Secrets {
 
     /// Whether these lines may contain something to mask.
     pub(crate) fn are_in(&self, lines: &[u8]) -> bool {
-        // The user's patterns match decoded texts, so the raw lines are not enough.
+        // The user's patterns match decoded strings, so the raw lines are not enough.
         self.finder.has_extra() || !self.finder.find(lines, 0).is_empty()
     }
 }
@@ -189,7 +189,7 @@ fn pattern(text: &str) -> Result<Regex, String> {
         }
     })?;
     if regex.is_match(b"") {
-        return Err("it matches where there is nothing".to_owned());
+        return Err("it matches the empty string".to_owned());
     }
     Ok(regex)
 }

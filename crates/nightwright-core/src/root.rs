@@ -13,9 +13,9 @@ const ROOT_USER: u32 = 0;
 pub struct Folder {
     /// The path without symbolic links.
     pub path: PathBuf,
-    /// Whether it contains a folder `.nightwright`.
+    /// Whether the folder contains `.nightwright`.
     pub is_configured: bool,
-    /// Whether it is the root of a Git repository; an invalid `.git` does not count.
+    /// Whether the folder is the root of a Git repository; an invalid `.git` does not count.
     pub is_repository: bool,
     /// The file system it is on.
     pub device: u64,
@@ -54,7 +54,7 @@ pub enum RootSource {
     Repository,
     /// The current folder, because nothing else was found.
     Current,
-    /// The same, in the home folder or at `/`: too large to work on unless named.
+    /// The current folder is the home folder or `/`: too large to work on unless named.
     TooWide,
 }
 

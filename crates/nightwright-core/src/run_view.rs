@@ -149,7 +149,7 @@ pub struct RunFacts {
     pub git_head: Option<String>,
     /// Number of consecutive idle iterations that end the run; 0 means never.
     pub idle_limit: u32,
-    /// Number of consecutive iterations without a gain that end the run; 0 means never.
+    /// Number of consecutive iterations without an improvement that end the run; 0 means never.
     pub no_gain_limit: u32,
 }
 
@@ -267,7 +267,7 @@ impl RunView {
         self.facts.as_ref().is_some_and(|facts| facts.scope == Scope::Gate)
     }
 
-    /// The gate's result for the claim of this iteration, if there is one.
+    /// The gate's result for the claim of this iteration, if any.
     pub fn claim_of(&self, finished: &IterationFinished) -> Option<&GateResult> {
         let gate = self.gate.as_ref().filter(|gate| gate.iteration == finished.iteration)?;
         gate.result.as_ref()

@@ -38,7 +38,7 @@ pub struct Settings {
     pub notes_file: Option<String>,
     /// The files of the task, relative to the project.
     pub files: Files,
-    /// The texts that the agent receives besides the goal.
+    /// The strings that the agent receives besides the goal.
     pub texts: PromptTexts,
     /// The project's own commands, shown to the agent.
     pub commands: Commands,
@@ -65,7 +65,7 @@ pub struct Settings {
     pub status_watch: StatusWatch,
     /// The user's hooks that are enabled.
     pub hooks: Hooks,
-    /// The model that works, and its maximum number of turns.
+    /// The model for attempts, and its maximum number of turns.
     pub model: Model,
     /// The agent program and its permissions.
     pub agent: AgentSettings,
@@ -133,9 +133,9 @@ impl Scope {
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Files {
-    /// The folder of the task, if there is one.
+    /// The folder of the task, if any.
     pub task: Option<String>,
-    /// The status file of the task, if there is one.
+    /// The status file of the task, if any.
     pub status: Option<String>,
     /// The checklist of a task, or the plan.
     pub list: Option<String>,
@@ -144,7 +144,7 @@ pub struct Files {
     pub principles: Option<String>,
 }
 
-/// The texts that the agent receives besides the goal, as they were at the start of the run.
+/// The strings that the agent receives besides the goal, as they were at the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PromptTexts {
@@ -161,7 +161,7 @@ pub struct PromptTexts {
 }
 
 impl Default for PromptTexts {
-    /// The texts of the mode `prompt`.
+    /// The strings of the mode `prompt`.
     fn default() -> Self {
         Self {
             system: mode::PROMPT.system.to_owned(),
@@ -208,7 +208,7 @@ pub struct Limits {
     pub max_cost: Option<Usd>,
     /// The maximum number of tokens of all models: input, output and cache writes.
     pub max_tokens: Option<u64>,
-    /// The maximum time at work in milliseconds, without pauses and waits for usage limits.
+    /// The maximum active time in milliseconds, without pauses and waits for usage limits.
     #[serde(with = "millis::option")]
     #[schemars(with = "Option<u64>")]
     pub max_duration: Option<Duration>,
@@ -283,7 +283,7 @@ impl Default for Retry {
 pub struct ProgressSettings {
     /// The number of consecutive idle iterations that ends the run; 0 = never.
     pub threshold: u32,
-    /// The number of consecutive iterations in which no further check or test passes, although
+    /// The number of consecutive iterations in which no additional check or test passes, although
     /// some fail, that ends the run; 0 = never.
     pub no_gain: u32,
     /// The outcome that this mode uses for lack of progress.
@@ -313,7 +313,7 @@ pub enum Stagnation {
     NoChanges,
 }
 
-/// The statements because of which an iteration without changes is not idle.
+/// Which status-file claims make an iteration without changes count as active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleUnless {
@@ -426,7 +426,7 @@ pub struct Extras {
     /// Instructions for a review after every iteration that did work; empty = the built-in ones,
     /// `None` = no review.
     pub review: Option<String>,
-    /// Whether an extra call decides unresolved conflicts of principles.
+    /// Whether an extra call decides unresolved conflicts between principles.
     pub council: Council,
     /// The response to questions and surrenders of the agent.
     pub watchdog: WatchdogResponse,
@@ -434,7 +434,7 @@ pub struct Extras {
     pub log_decisions: bool,
 }
 
-/// Whether an extra call decides unresolved conflicts of principles.
+/// Whether an extra call decides unresolved conflicts between principles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Council {
@@ -506,13 +506,13 @@ impl Default for Deadlines {
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Model {
-    /// The name of the model; `None` = the agent's own choice.
+    /// The name of the model; `None`: the agent's default.
     pub name: Option<String>,
     /// The model that takes over from the third consecutive idle iteration on.
     pub escalate: Option<String>,
     /// The model that takes over when the first one is overloaded.
     pub fallback: Option<String>,
-    /// The maximum number of turns per attempt; `None` = the agent's own choice.
+    /// The maximum number of turns per attempt; `None`: the agent's default.
     pub max_turns: Option<u32>,
 }
 
@@ -533,7 +533,7 @@ pub struct AgentSettings {
     pub disallowed_tools: Vec<String>,
     /// The settings files of the agent program that apply: `user`, `project`, `local`.
     pub sources: Vec<String>,
-    /// The maximum number of tokens per answer; `None` = the program's own choice.
+    /// The maximum number of tokens per answer; `None`: the program's default.
     pub max_output_tokens: Option<u32>,
     /// Variables passed to the agent in addition to the default ones; names may contain `*`.
     pub pass_environment: Vec<String>,

@@ -35,7 +35,7 @@ pub struct SetupVariables {
     pub task_name: String,
     /// The path of the instructions, relative to the project.
     pub instructions_file: String,
-    /// The path of the list with checkboxes, relative to the project.
+    /// The path of the checklist, relative to the project.
     pub todo_file: String,
     pub project_root: String,
     /// The command that runs the project's tests.

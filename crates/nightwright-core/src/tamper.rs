@@ -2,8 +2,8 @@
 //!
 //! The patterns of its language (`tamper/languages.toml`) give an outline of every file: its tests,
 //! their assertions and whether they run. The outlines before and after are compared over all
-//! changes, so that moved, renamed, reformatted or tabulated tests are no finding. In addition,
-//! files that define the checks (`tamper/checks.toml`) are compared part by part.
+//! changes, so that moved, renamed, reformatted or table-driven tests are not findings. In
+//! addition, files that define the checks (`tamper/checks.toml`) are compared part by part.
 //!
 //! The inspection matches text and does not understand code. It does not detect:
 //!

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub folder: PathBuf,
-    /// Whether it is the project or inside it.
+    /// Whether the folder is the project or inside it.
     pub is_in_project: bool,
     /// Whether a Unix socket below it can have a path of sufficient length.
     pub leaves_room_for_sockets: bool,
@@ -57,7 +57,7 @@ impl Problem {
         match self {
             Self::Relative => "it is not an absolute path",
             Self::InProject => "it is inside the project",
-            Self::TooLong => "its path is too long for unix sockets",
+            Self::TooLong => "its path is too long for Unix sockets",
             Self::InMemory => "it is in memory, not on disk",
         }
     }
@@ -144,7 +144,7 @@ mod tests {
     fn a_path_that_is_too_long_for_sockets_is_better_than_none() {
         let long = Candidate { leaves_room_for_sockets: false, ..on_disk("/long") };
         let places = tried(Some(long), &[in_memory("/tmp"), in_memory("/var/tmp")]);
-        let why = Some("its path is too long for unix sockets");
+        let why = Some("its path is too long for Unix sockets");
         assert_eq!(places[0], ("/tmp".to_owned(), why));
         assert_eq!(places[2], ("/long".to_owned(), None));
     }

@@ -23,7 +23,7 @@ pub struct Now {
 }
 
 impl Now {
-    /// The same time in whole milliseconds, as the journal keeps it: a replay must see the same
+    /// Returns the time in whole milliseconds, as the journal keeps it: a replay must see the same
     /// numbers.
     #[must_use]
     pub fn in_millis(self) -> Self {
@@ -286,7 +286,7 @@ pub mod millis {
         u64::deserialize(deserializer).map(Duration::from_millis)
     }
 
-    /// The same for a duration that may be absent.
+    /// Like [`super::millis`], for an optional duration.
     pub mod option {
         use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
 

@@ -164,7 +164,7 @@ pub fn question(instructions: &str, list: Option<&str>) -> String {
     text
 }
 
-/// Appends a text between fences that are longer than any in it.
+/// Appends a string between fences that are longer than any in it.
 fn quote(text: &mut String, title: &str, quoted: &str) {
     let longest = quoted.split(|c| c != '~').map(str::len).max().unwrap_or_default();
     let fence = "~".repeat((longest + 1).max(3));

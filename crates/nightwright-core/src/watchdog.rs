@@ -1,5 +1,5 @@
 //! Watchdog: detects in an agent's last words that it asks a question, gives up, or reports a
-//! conflict of principles.
+//! conflict between principles.
 //!
 //! ```text
 //! message -> own sentences at its end -> without polite closings -> the last six
@@ -9,7 +9,7 @@
 //!             skipped counts whatever follows
 //! ```
 //!
-//! If the message also says that everything is done, only an urgent question or a surrender counts.
+//! If the message also says that everything is done, only an urgent question or giving up counts.
 //!
 //! A false finding costs a message, and a missed one may cost a night. But an answer to a question
 //! that was not asked confuses the agent, so ambiguous messages are ignored.
@@ -58,7 +58,7 @@ pub fn analyze(words: &str) -> Option<WatchdogFinding> {
     analyze_trimmed(words, &prose::own_lines(words), AlsoClaims::Nothing)
 }
 
-/// The same, for a message without trailing white space whose own lines are known.
+/// Like [`analyze`], for a trimmed message whose own lines are known.
 pub(crate) fn analyze_trimmed(
     message: &str,
     own: &[String],
@@ -103,7 +103,7 @@ fn context(message: &str, last: &str, words: &str) -> String {
     if is_all { String::new() } else { around.to_owned() }
 }
 
-/// A conflict of principles that the agent says it cannot resolve: the paragraph that names it.
+/// A conflict between principles that the agent says it cannot resolve: the paragraph that names it.
 /// `message` is the whole message, `own` its lines that count.
 pub(crate) fn conflict(message: &str, own: &[String]) -> Option<String> {
     let text = named(message, own).or_else(|| implicit_conflict(message, own))?;

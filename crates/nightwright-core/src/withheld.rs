@@ -2,7 +2,8 @@
 //!
 //! Checks run the agent's code, so they get everything but secrets. The agent itself gets the
 //! variables that its dialect lists. If the project's files mention a variable that the agent does
-//! not get, its own test runs may fail where the checks pass. Such variables are reported.
+//! not get, the agent's own test runs may fail even though the checks pass. Such variables are
+//! reported.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -203,7 +204,7 @@ pub fn withheld_line(
     let advice = match listed(&likely) {
         Some((likely_list, _)) => {
             let setting = setting("verify.pass_env", pass, &likely);
-            format!("This project's files mention {likely_list}; to pass on: {setting}")
+            format!("This project's files mention {likely_list}. To pass them on: {setting}")
         }
         None => format!("If the failing check needs {it}, add the name to verify.pass_env."),
     };
@@ -348,7 +349,7 @@ mod tests {
         assert_eq!(
             withheld_line(&withheld, &mentioned, &[]).unwrap(),
             "checks run without DB_PASSWORD and GITHUB_TOKEN. This project's \
-             files mention DB_PASSWORD; to pass on: verify.pass_env = [\"DB_PASSWORD\"]"
+             files mention DB_PASSWORD. To pass them on: verify.pass_env = [\"DB_PASSWORD\"]"
         );
     }
 }

@@ -225,7 +225,7 @@ pub(super) async fn collect(
     let _ = timeout(DRAIN_TIMEOUT, read).await;
 }
 
-/// Bytes read; a pipe at its end is let go and never comes up again.
+/// Bytes read; a pipe at end of file is dropped and not polled again.
 pub async fn read_some(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
     let Some(open) = pipe else {
         return std::future::pending().await;

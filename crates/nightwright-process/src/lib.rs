@@ -1,9 +1,9 @@
 //! Child processes: the only crate that starts, signals and reaps processes.
 //!
-//! Each program runs below its own [guard], which knows all descendants of the program, however
-//! they hide. The guard kills them when the program exits, on request, or when nightwright is gone.
-//! The guard of a hook spares processes that have their own session. Four kinds of program have no
-//! guard:
+//! Each program runs below its own [guard], which knows all descendants of the program, even if
+//! they daemonize. The guard kills them when the program exits, on request, or when nightwright has
+//! exited. The guard of a hook spares processes that have their own session. Four kinds of program
+//! have no guard:
 //!
 //! - Programs that talk to a person, on the user's [terminal].
 //! - Captured programs, which only read and are run for their output.

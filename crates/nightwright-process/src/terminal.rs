@@ -2,7 +2,7 @@
 //!
 //! Such a program inherits the three standard descriptors and stays in nightwright's process group,
 //! because only the foreground group may read from a terminal. Ctrl-C is for the program.
-//! Nightwright outlives it, to restore the terminal and to kill what the program left running.
+//! nightwright outlives it, to restore the terminal and to kill what the program left running.
 //!
 //! ```text
 //!   spawn ──▶ running ──▶ the program died ──▶ its leftovers die ──▶ the terminal is restored
@@ -32,7 +32,7 @@ use super::orphans::{self, MARK, Survivors};
 const STOPPED_FOR: Duration = Duration::from_millis(50);
 
 /// Escape sequences that reset what a killed program may have enabled: alternate screen, hidden
-/// cursor, colours, and reports of mouse, paste, focus and keys.
+/// cursor, colors, and reports of mouse, paste, focus and keys.
 const PLAIN: &[u8] = b"\x1b[?1047l\x1b[?25h\x1b[0m\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\
                        \x1b[?2004l\x1b[?1004l\x1b[>4;0m\x1b[<u\r";
 

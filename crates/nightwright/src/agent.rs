@@ -1,4 +1,4 @@
-//! The world's side of an agent: something that can be started, spoken to and ended, and that
+//! The interface to an agent process: it can be started, receive messages and be stopped, and
 //! reports its exit once and last. [`process`] implements it; the tests have a second
 //! implementation that plays a script in virtual time.
 

@@ -67,7 +67,7 @@ enum Command {
     Status(status::StatusArgs),
     /// Print or follow the log of a run
     Log(log::LogArgs),
-    /// Stop a run after its iteration, or now
+    /// Stop a run after the current iteration, or immediately
     Stop(stop::StopArgs),
     /// Resume a paused, stopped or crashed run
     Resume(Box<resume::ResumeArgs>),
@@ -85,11 +85,11 @@ enum Command {
     Plan(Box<run::RunArgs>),
     /// Implement the plan, one item per iteration
     Build(Box<run::RunArgs>),
-    /// Verify the work on a task as a run would, without working on it
+    /// Run the gate on a task now, without running an iteration
     Verify(verify::VerifyArgs),
     /// Show a complete run on a sample project (no account, no network)
     Demo(demo::DemoArgs),
-    /// Pause a run until it is resumed
+    /// Pause a run (continue with `nightwright resume`)
     Pause(pause::PauseArgs),
     /// Send a message to the agent of a run, or retry now
     Tell(tell::TellArgs),
@@ -105,7 +105,7 @@ enum Command {
     Selftest(selftest::SelftestArgs),
     /// Resume crashed runs after a reboot
     Service(service::ServiceArgs),
-    /// Show a recorded stream of the agent and how a run would classify it
+    /// Show a recorded agent stream and how nightwright classifies it
     Inspect(inspect::InspectArgs),
     /// Print the prompt of the first iteration of a new run
     Prompt(Box<prompt::PromptArgs>),
@@ -186,7 +186,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Returns the command line with all help texts.
+/// Returns the command line with all help strings.
 fn command() -> clap::Command {
     help::dressed(Cli::command())
 }

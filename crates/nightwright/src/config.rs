@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each layer is read separately and records the origin of its values; [`ResolvedConfig`] merges
-//! them. Tables merge by key, lists replace each other.
+//! them. Tables are merged by key; lists are replaced.
 
 pub mod amounts;
 mod apply;

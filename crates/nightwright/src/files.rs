@@ -21,13 +21,13 @@ pub enum FileError {
     /// The file cannot be written.
     #[error("cannot write `{}`", path.display())]
     Write { path: PathBuf, source: io::Error },
-    /// It is a link out of the project, or behind one.
-    #[error("`{}` leads out of the project, to `{}`", path.display(), target.display())]
+    /// The path is a link out of the project, or behind one.
+    #[error("`{}` resolves to `{}`, outside the project", path.display(), target.display())]
     Elsewhere { path: PathBuf, target: PathBuf },
-    /// It is a link where a folder is required, whatever its target.
+    /// The path is a link where a folder is required, whatever its target.
     #[error("`{}` is a link to `{}`, but must be a folder", path.display(), target.display())]
     Link { path: PathBuf, target: PathBuf },
-    /// It exceeds the maximum size of its kind.
+    /// The file exceeds the maximum size of its kind.
     #[error("`{}` is larger than {most} bytes", path.display())]
     TooLarge {
         path: PathBuf,
@@ -198,7 +198,7 @@ pub fn replace_private(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     replace_with_mode(path, bytes, 0o600)
 }
 
-/// The same for a program that only its owner may run.
+/// Like [`replace_private`], for a program: only its owner may run it.
 pub fn replace_program(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     private_folder_of(path)?;
     replace_with_mode(path, bytes, 0o700)
@@ -278,7 +278,7 @@ impl Staging {
 pub enum Removed {
     /// The folder is completely removed.
     Wholly,
-    /// It was renamed, and some of it remains at this path.
+    /// The folder was renamed, and some of it remains at this path.
     Leaving(PathBuf),
 }
 

@@ -53,7 +53,7 @@ pub struct HookSetup {
     pub folder: RunDir,
     /// The parent of their temporary directories.
     pub temp: TempHandle,
-    /// The same environment variables as for checks.
+    /// The environment variables, which checks get too.
     pub environment: Vec<(OsString, OsString)>,
     /// Limits and cleans up their processes.
     pub containment: Containment,
@@ -266,7 +266,7 @@ fn failure(ended: &CommandEnd, timeout: Duration) -> Option<String> {
     match ended {
         CommandEnd::Exited(exit) if exit.is_success() => None,
         CommandEnd::Exited(exit) => Some(how(*exit)),
-        CommandEnd::TimedOut => Some(format!("took longer than {} and was killed", human(timeout))),
+        CommandEnd::TimedOut => Some(format!("timed out after {} and was killed", human(timeout))),
         CommandEnd::Stopped => Some("was stopped".to_owned()),
         CommandEnd::NotStarted { why } => Some(why.clone()),
     }

@@ -62,7 +62,7 @@ impl ProjectScan {
     /// Returns the findings, one line each.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![found_line("Project type", &self.detected.main)];
-        lines.extend(self.detected.others.iter().map(|found| found_line("Also there", found)));
+        lines.extend(self.detected.others.iter().map(|found| found_line("Also found", found)));
         lines.extend(self.detected.notes.iter().map(|note| format!("note: {note}")));
         lines
     }

@@ -14,8 +14,8 @@ const MAX_CHARS: usize = 64;
 const SHOWN: usize = 80;
 
 /// The rules for names, for hints.
-const ALLOWED: &str = "a name has 1 to 64 of a-z, A-Z, 0-9, `_` and `-`, and does not begin with \
-                       `-`: for example `migrate-api`";
+const ALLOWED: &str = "a name has 1 to 64 characters from a-z, A-Z, 0-9, `_` and `-`, and does not \
+                       begin with `-`: for example `migrate-api`";
 
 /// A valid name of a task.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,11 +32,11 @@ impl TaskName {
         let problem = match text {
             "" => "its name is empty".to_owned(),
             _ if text.starts_with('-') => {
-                "it begins with `-`, and would be taken for an option".to_owned()
+                "it begins with `-`, so it would be interpreted as an option".to_owned()
             }
             _ => match text.chars().find(|c| !is_allowed(*c)) {
                 Some(c) => format!("`{}` cannot be part of a name", c.escape_debug()),
-                None if text.len() > MAX_CHARS => format!("it has {} characters", text.len()),
+                None if text.len() > MAX_CHARS => format!("it is {} characters long", text.len()),
                 None => return Ok(Self(text.to_owned())),
             },
         };
@@ -81,7 +81,7 @@ mod tests {
             ("-x", "it begins with `-`"),
             ("ä b", "`ä` cannot be part of a name"),
             ("a\nb", "`\\n` cannot be part of a name"),
-            (long.as_str(), "it has 65 characters"),
+            (long.as_str(), "it is 65 characters long"),
         ] {
             let failure = TaskName::parse(name).unwrap_err();
             assert_eq!(failure.kind, crate::error::FailureKind::Usage, "{name}");

@@ -46,7 +46,7 @@ pub use progress::ProgressReporter;
 pub use screen::Screen;
 pub use style::{OutputCapabilities, Style};
 
-/// Shows a run. After the first error the output is gone, and the reporter is not called again.
+/// Shows a run. After the first error, the reporter is not called again.
 pub trait Reporter {
     /// Takes an event from before this process took over the run. It is already shown, so the
     /// reporter only updates its state.

@@ -70,7 +70,7 @@ pub fn of_config(resolved: &ResolvedConfig) -> Result<Secrets, Failure> {
     of_config_and(resolved, &[])
 }
 
-/// The same, plus known secrets from other sources.
+/// Like [`of_config`], plus known secrets from other sources.
 pub fn of_config_and(resolved: &ResolvedConfig, known: &[String]) -> Result<Secrets, Failure> {
     let settings = SecretSettings::of(resolved);
     let own = resolved.environment_of_agent();

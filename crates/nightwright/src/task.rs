@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use crate::config::nearest::nearest;
 use crate::error::Failure;
 use crate::files::{self, FileError, Staging};
+use nightwright_core::phrases::familiar;
 
 pub use self::checklist::{checked_count, uncheck_all};
 pub use self::lock::TaskLock;
@@ -62,7 +63,7 @@ pub const STOP: &str = ".stop";
 /// The folder for the agent's reports to the user.
 pub const REPORTS: &str = "reports";
 
-/// Maximum size of a text for the agent: it must fit into a message.
+/// Maximum size of a string for the agent: it must fit into a message.
 pub const MAX_TEXT_BYTES: u64 = 9_000_000;
 /// Maximum size of a settings file.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
@@ -181,7 +182,7 @@ impl Task {
         let shown = self.relative(SETTINGS);
         let shown = shown.display();
         let text = String::from_utf8(bytes)
-            .map_err(|_| Failure::trouble(format!("`{shown}` is not text in UTF-8")))?;
+            .map_err(|_| Failure::trouble(format!("`{shown}` is not UTF-8 text")))?;
         let table: toml::Table = toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(&text, span.start));
             Failure::trouble(format!("`{shown}`, line {line}: {}", error.message()))
@@ -213,7 +214,7 @@ impl Task {
         let bytes = self.bytes(file, MAX_TEXT_BYTES)?;
         bytes.map(String::from_utf8).transpose().map_err(|_| {
             let shown = self.relative(file);
-            Failure::trouble(format!("`{}` is not text in UTF-8", shown.display()))
+            Failure::trouble(format!("`{}` is not UTF-8 text", shown.display()))
         })
     }
 
@@ -261,7 +262,7 @@ pub fn list(project: &Path) -> Result<Vec<ListedTask>, Failure> {
 }
 
 pub(crate) fn already_there(name: &TaskName) -> Failure {
-    Failure::usage(format!("Task already exists: {name}")).hint(format!(
+    Failure::usage(familiar::task_exists(name.as_str())).hint(format!(
         "show it with `nightwright task show {name}`, reset it with `nightwright task reset {name}`, or \
          archive it with `nightwright task archive {name}`"
     ))
@@ -273,7 +274,7 @@ fn cant_make(name: &TaskName, error: &FileError) -> Failure {
 }
 
 fn not_found(project: &Path, name: &TaskName) -> Failure {
-    let failure = Failure::usage(format!("Task not found: {name}"));
+    let failure = Failure::usage(familiar::task_not_found(name.as_str()));
     // If the tasks cannot be listed, the message has no suggestions.
     let listed = list(project).unwrap_or_default();
     let names: Vec<_> = listed.iter().map(|listed| listed.name.as_str()).collect();

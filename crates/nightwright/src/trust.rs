@@ -1,11 +1,11 @@
 //! The commands that a project would run on this machine, and whether the user approved them.
 //!
-//! A foreign repository can contain settings that name commands, and hooks that are commands. None
-//! of them takes effect before the user has reviewed it. Approvals are stored by content, outside
-//! the project: every change to unapproved content needs a new approval.
+//! An untrusted repository can contain settings that name commands, and hooks that are commands.
+//! None of them takes effect before the user has reviewed it. Approvals are stored by content,
+//! outside the project: every change to unapproved content needs a new approval.
 //!
-//! A file that is unreadable or invalid is also an item, with a description of the problem. Thus a
-//! repository can neither break a command nor hide anything.
+//! A file that is unreadable or invalid is also an item, with a description of the problem. So a
+//! repository can neither make a command fail nor hide an item.
 
 mod agent_files;
 mod diff;
@@ -43,7 +43,7 @@ const MAX_LINE_CHARS: usize = 200;
 /// A command, or a setting that determines which commands run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustItem {
-    /// Its location: a file, and the key in it.
+    /// The location of the item: a file, and the key in it.
     pub location: String,
     /// The content to show to the user.
     pub shown: String,
@@ -60,7 +60,7 @@ pub struct TrustItem {
 pub enum ItemForm {
     /// The content was read.
     Sound,
-    /// It cannot be read or is outside the project: the content is unknown.
+    /// The file cannot be read or is outside the project: the content is unknown.
     Odd,
 }
 
@@ -106,12 +106,12 @@ impl TrustItem {
         Self { text: text.filter(|_| self.form == ItemForm::Sound), ..self }
     }
 
-    /// Whether it is the value of this key in a file.
+    /// Whether the item is the value of this key in a file.
     pub fn is_of(&self, key: &str) -> bool {
         self.location.rsplit_once(": ").is_some_and(|(_, of)| of == key)
     }
 
-    /// Whether it is a file in the folder of hooks.
+    /// Whether the item is a file in the folder of hooks.
     pub fn is_hook(&self) -> bool {
         self.location.strip_prefix(HOOKS).is_some_and(|rest| rest.starts_with('/'))
     }

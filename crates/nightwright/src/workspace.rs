@@ -392,7 +392,7 @@ impl Snapshot {
         self.changed(before, |_| true)
     }
 
-    /// The same without one file, which is relative to the project.
+    /// Like [`Self::changed_since`], without one file, which is relative to the project.
     pub fn changed_outside(&self, before: &Self, beside: &Path) -> Option<u32> {
         self.changed(before, |path| path != beside)
     }

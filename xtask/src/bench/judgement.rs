@@ -1,6 +1,6 @@
 //! `cargo xtask bench judgement`: whether runs end with the right outcome, whatever the agent does.
 //!
-//! Every behaviour in `xtask/judgement` describes an agent: it finishes late, lies, deletes a test,
+//! Every behavior in `xtask/judgement` describes an agent: it finishes late, lies, deletes a test,
 //! hangs or repeats itself. The rehearsal agent plays each one in a separate project, for the real
 //! binary and for two plain loops as users write them. The benchmark counts outcomes and
 //! iterations, never time. It determines whether the work was really done with its own command,
@@ -31,19 +31,19 @@ use stage::BehaviourEnv;
 
 use crate::program::{self, cargo};
 
-/// The folder with the behaviours of this repository.
+/// The folder with the behaviors of this repository.
 const FOLDER: &str = "xtask/judgement";
 /// The number of parallel jobs per core; most of them wait for disks and for each other.
 const JOBS_PER_CORE: usize = 2;
 /// The allowed number of extra iterations, in percent of the oracle's.
 const WASTE_ALLOWED: u32 = 10;
 
-/// The behaviours to play, as given on the command line.
+/// The behaviors to play, as given on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     /// A file, or a folder of files, instead of `xtask/judgement`.
     file: Option<PathBuf>,
-    /// The name of the only behaviour to play.
+    /// The name of the only behavior to play.
     only: Option<String>,
 }
 
@@ -82,10 +82,10 @@ impl Selection {
     }
 }
 
-/// Plays the behaviours with nightwright and the plain loops, and prints a table.
+/// Plays the behaviors with nightwright and the plain loops, and prints a table.
 pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
     let behaviours = selection.read(root)?;
-    // Uses the build options of the tests, because those artifacts usually exist already.
+    // Uses the build options of the tests, because those artifacts usually already exist.
     let arguments = ["test", "--quiet", "--workspace", "--no-run", "--lib", "--bins", "--tests"];
     program::run(&mut cargo(root, &arguments))?;
     let folder = stage_folder()?;
@@ -112,14 +112,14 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     print!("{}", table::render(&[(Player::Nightwright.title(), tally)]));
     complain(&scores, &folder)?;
     if is_wasteful(&tally) {
-        return Err(format!("more than {WASTE_ALLOWED} % of the iterations were wasted"));
+        return Err(format!("more than {WASTE_ALLOWED}% of the iterations were wasted"));
     }
     let wasteful: Vec<_> =
         families(&scores).into_iter().filter(|(_, tally)| is_wasteful(tally)).collect();
     match wasteful.first() {
         None => Ok(()),
         Some((family, _)) => Err(format!(
-            "more than {WASTE_ALLOWED} % of the iterations were wasted in `{family}.toml`"
+            "more than {WASTE_ALLOWED}% of the iterations were wasted in `{family}.toml`"
         )),
     }
 }
@@ -171,7 +171,7 @@ impl Player {
     }
 }
 
-/// A behaviour, its score, and the folder with its files.
+/// A behavior, its score, and the folder with its files.
 struct Played {
     name: String,
     family: String,
@@ -179,8 +179,8 @@ struct Played {
     folder: PathBuf,
 }
 
-/// Plays all behaviours, several at once, and returns the results in the order of the behaviours.
-/// The folders of failed ones are kept.
+/// Plays all behaviors, several at once, and returns the results in the order of the behaviors. The
+/// folders of failed ones are kept.
 fn play(
     player: Player,
     root: &Path,
@@ -249,7 +249,7 @@ fn complain(played: &[Played], folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Creates a new folder for all behaviours.
+/// Creates a new folder for all behaviors.
 fn stage_folder() -> Result<PathBuf, String> {
     let folder = std::env::temp_dir().join(format!("nightwright-judgement-{}", std::process::id()));
     clear(&folder)?;

@@ -68,7 +68,7 @@ fn memory_of_the_unusual(env: &BenchEnv, nightwright: &Path) -> Result<u64, Stri
         ("tool results and answers of up to 20 MB", Extra::LongLines(20_000_000), ""),
         ("tool results and answers of up to 100 MB", Extra::LongLines(100_000_000), ""),
         ("answers of 24 MB in pieces of 1 MB", Extra::ManyBlocks(24_000_000), ""),
-        ("200 MB without a line's end", Extra::Endless(200_000_000), ""),
+        ("200 MB without a newline", Extra::Endless(200_000_000), ""),
         ("200 MB on standard error", Extra::None, "head -c 200000000 /dev/zero >&2\n"),
     ];
     let mut worst = 0;

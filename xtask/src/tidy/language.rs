@@ -17,7 +17,14 @@ use words::{AVOIDED, AVOIDED_IN_MESSAGES, Phrase};
 /// A doc comment with this many words or fewer only repeats the name of the item.
 const SHORT_DOC: usize = 3;
 
-const MAX_SENTENCE: usize = 30;
+/// The maximum number of words of a sentence in a page, a message or a prompt.
+const MAX_SENTENCE: usize = 25;
+
+/// The maximum number of words of a sentence in a comment.
+const MAX_IN_COMMENT: usize = 30;
+
+/// The keys of the product's TOML files whose values are messages.
+const MESSAGE_KEYS: [&str; 6] = ["hint", "note", "left", "what", "description", "goal"];
 
 /// A file or folder whose string literals are data and not messages.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +67,8 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
         } else {
             prose::paragraphs((1..).zip(file.text.lines()))
         };
-        all.extend(long_sentences(&file.path, &paragraphs));
+        let most = if file.is_rust() { MAX_IN_COMMENT } else { MAX_SENTENCE };
+        all.extend(long_sentences(&file.path, &paragraphs, most));
         all.extend(avoided_words(&file.path, &paragraphs, &AVOIDED));
         all.extend(clauses_in_comments(&file.path, &paragraphs));
     }
@@ -74,6 +82,17 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
         let lines = lines.iter().map(|(line, text)| (*line, text.as_str()));
         all.extend(message(&file.path, &prose::paragraphs(lines)));
     }
+    for file in files.iter().filter(|file| is_product(&file.path)) {
+        let lines = match Path::new(&file.path).extension().and_then(|found| found.to_str()) {
+            Some("toml") => messages_of_data(&file.text),
+            Some("j2") => (1..).zip(file.text.lines().map(without_markup)).collect(),
+            _ => continue,
+        };
+        for line in lines {
+            let paragraphs = prose::message_paragraphs([(line.0, line.1.as_str())]);
+            all.extend(message(&file.path, &paragraphs));
+        }
+    }
     all.extend(messages(files, &DATA));
     all.extend(test_names(files));
     all.extend(stale(files, &[&DATA[..], &HELP_TEXTS[..]].concat()));
@@ -81,11 +100,12 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
     all
 }
 
-/// Whether the rules about sentences and words apply: Rust sources and hand-written pages.
+/// Whether the rules about sentences and words apply: Rust sources and pages.
 fn has_prose(path: &str) -> bool {
-    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "llms.txt"];
+    let folders = ["docs", "docs/internals", "docs/reference"];
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let is_page = matches!(folder, "docs" | "docs/internals") && has_extension(path, "md");
+    let is_page = folders.contains(&folder) && has_extension(path, "md");
     let is_fixture = path.split('/').any(|part| part == "fixtures");
     (has_extension(path, "rs") && !is_fixture) || is_page || pages.contains(&path)
 }
@@ -102,6 +122,38 @@ fn without_tags(line: &str) -> String {
         _ => part.split_once("%}").map_or("", |(_, after)| after),
     });
     parts.collect()
+}
+
+/// Returns a line of a page's template without tags, placeholders and markup.
+fn without_markup(line: &str) -> String {
+    let mut text = String::new();
+    let mut depth = 0_usize;
+    for c in line.chars() {
+        match c {
+            '{' | '<' => depth += 1,
+            '}' | '>' => {
+                depth = depth.saturating_sub(1);
+                text.push(' ');
+            }
+            c if depth == 0 => text.push(c),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Returns the messages in a TOML file of the product, with their lines.
+fn messages_of_data(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        for key in MESSAGE_KEYS {
+            let start = format!("{key} = \"");
+            let at = line.find(&start).filter(|at| !line[..*at].ends_with(char::is_alphanumeric));
+            let value = at.and_then(|at| line[at + start.len()..].split('"').next());
+            found.extend(value.map(|value| (number, value.to_owned())));
+        }
+    }
+    found
 }
 
 fn has_extension(path: &str, extension: &str) -> bool {
@@ -133,13 +185,13 @@ fn is_documented(file: &File) -> bool {
     file.is_rust() && (in_crate || file.path.starts_with("xtask/src/"))
 }
 
-fn long_sentences(path: &str, paragraphs: &[Paragraph]) -> Vec<Finding> {
+fn long_sentences(path: &str, paragraphs: &[Paragraph], most: usize) -> Vec<Finding> {
     let sentences = paragraphs.iter().filter(|paragraph| !paragraph.is_table);
     sentences
         .flat_map(Paragraph::sentences)
-        .filter(|sentence| sentence.len() > MAX_SENTENCE)
+        .filter(|sentence| sentence.len() > most)
         .map(|sentence| {
-            let rule = format!("no sentence over {MAX_SENTENCE} words ({} here)", sentence.len());
+            let rule = format!("no sentence over {most} words ({} here)", sentence.len());
             Finding::new(path, sentence[0].line, rule, format!("split it: {}", opening(sentence)))
         })
         .collect()
@@ -202,7 +254,7 @@ fn message(path: &str, paragraphs: &[Paragraph]) -> Vec<Finding> {
     let is_markup = |word: &Word| word.text.contains("</");
     let is_text = |paragraph: &&Paragraph| !paragraph.words.iter().any(is_markup);
     let texts: Vec<_> = paragraphs.iter().filter(is_text).cloned().collect();
-    let mut findings = long_sentences(path, &texts);
+    let mut findings = long_sentences(path, &texts, MAX_SENTENCE);
     findings.extend(avoided_words(path, paragraphs, &AVOIDED));
     findings.extend(avoided_words(path, paragraphs, &AVOIDED_IN_MESSAGES));
     for sentence in paragraphs.iter().flat_map(Paragraph::sentences) {
@@ -316,24 +368,27 @@ mod tests {
 
     #[test]
     fn long_sentences_are_found_where_they_begin() {
-        let long = "word ".repeat(31);
-        let fine = format!("{}end. {}end.", "word ".repeat(29), "word ".repeat(29));
-        for path in ["README.md", "docs/a.md", "docs/internals/a.md"] {
+        let long = "word ".repeat(26);
+        let fine = format!("{}end. {}end.", "word ".repeat(24), "word ".repeat(24));
+        let pages =
+            ["README.md", "llms.txt", "docs/a.md", "docs/internals/a.md", "docs/reference/a.md"];
+        for path in pages {
             let found = places(&file(path, &format!("First.\n\n{long}\n")));
-            assert_eq!(found, [format!("{path}:3: no sentence over 30 words (31 here)")]);
+            assert_eq!(found, [format!("{path}:3: no sentence over 25 words (26 here)")]);
             assert_eq!(places(&file(path, &fine)), [""; 0]);
         }
-        assert_eq!(places(&file("a.rs", &format!("x;\n// {long}"))).len(), 1);
+        let comment = |words| format!("x;\n// {}", "word ".repeat(words));
+        assert_eq!(places(&file("a.rs", &comment(30))), [""; 0]);
+        assert_eq!(places(&file("a.rs", &comment(31))).len(), 1);
         assert_eq!(places(&file("a.rs", &format!("f(\"{long}\");"))), [""; 0]);
         for path in ["crates/a/src/b.rs", "crates/nightwright-core/modes/loop/prompt.md"] {
             let text = if path.ends_with("md") { long.clone() } else { format!("f(\"{long}\");") };
             let found = places(&file(path, &text));
-            assert_eq!(found, [format!("{path}:1: no sentence over 30 words (31 here)")]);
+            assert_eq!(found, [format!("{path}:1: no sentence over 25 words (26 here)")]);
         }
         for text in [format!("```\n{long}\n```"), format!("| {long} |")] {
             assert_eq!(places(&file("README.md", &text)), [""; 0]);
         }
-        assert_eq!(places(&file("docs/reference/cli.md", &long)), [""; 0]);
     }
 
     #[test]
@@ -350,7 +405,6 @@ mod tests {
         assert_eq!(places(&file("a.rs", "// Nobody waits here.")), [format!("a.rs:1: {rule}")]);
         assert_eq!(places(&file("docs/a.md", "| a | nobody |")), [format!("docs/a.md:1: {rule}")]);
         assert_eq!(places(&file("docs/a.md", "`nobody`\n```\nnobody\n```\n")), [""; 0]);
-        assert_eq!(places(&file("docs/reference/a.md", "nobody")), [""; 0]);
     }
 
     #[test]
@@ -380,6 +434,18 @@ mod tests {
             File::new("crates/a/src/b/stories/c.rs", "f(\"nobody\");"),
         ];
         assert_eq!(places(&files), [""; 0]);
+    }
+
+    #[test]
+    fn messages_in_data_and_templates_are_searched() {
+        let data = "path = \"nobody\"\nhint = \"ask nobody\"\nx = { note = \"tell nobody\" }";
+        let path = "crates/a/src/b.toml";
+        let found = [format!("{path}:2: avoid \"nobody\""), format!("{path}:3: avoid \"nobody\"")];
+        assert_eq!(places(&file(path, data)), found);
+        assert_eq!(places(&file("a/b.toml", data)), [""; 0]);
+        let page = "<p class=\"nobody\">{{ nobody }} {% if nobody %}fine</p>\n| told by nobody |";
+        let path = "crates/a/src/b.md.j2";
+        assert_eq!(places(&file(path, page)), [format!("{path}:2: avoid \"nobody\"")]);
     }
 
     #[test]

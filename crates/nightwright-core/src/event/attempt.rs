@@ -13,7 +13,7 @@ use crate::units::{AttemptId, Iteration, Usd, millis};
 event_group! {
     /// The agent processes that do the work.
     AttemptEvent {
-        /// nightwright was about to start a process of the agent.
+        /// nightwright is about to start an agent process.
         "attempt_started" => Started {
             /// The attempt's number within the run.
             attempt: AttemptId,
@@ -32,7 +32,7 @@ event_group! {
             #[serde(flatten)]
             ready: Ready,
         },
-        /// The watchdog detected that the agent gives up, asks a question or repeats itself.
+        /// The watchdog detected that the agent gave up, asked a question or repeated itself.
         "watchdog_noticed" => WatchdogNoticed {
             /// The attempt that the watchdog observed.
             attempt: AttemptId,

@@ -28,7 +28,7 @@ event_group! {
             /// The commands of the checks.
             commands: Vec<String>,
         },
-        /// The checks ended; the verdict is bound to the state of the project after them.
+        /// The checks ended; the result of the gate applies to the project as they left it.
         "checks_finished" => ChecksFinished {
             /// The purpose of these checks.
             purpose: CheckPurpose,

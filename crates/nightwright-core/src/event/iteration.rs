@@ -82,7 +82,7 @@ pub struct IterationFinished {
     pub end: Option<WorkspaceMark>,
     /// Number of files that differ from the start, as far as known.
     pub files_changed: u32,
-    /// The same number without the checklist file; absent if the earlier state is unknown.
+    /// Number of changed files without the checklist; absent if the earlier state is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_changed_outside_plan: Option<u32>,
     /// Number of commits made in this iteration.
@@ -151,7 +151,7 @@ pub enum IterationResult {
         /// Whether a shorter prompt might help.
         too_long: bool,
     },
-    /// It was stopped; nightwright draws no conclusions from it.
+    /// The iteration was stopped; nightwright draws no conclusions from it.
     Interrupted,
 }
 

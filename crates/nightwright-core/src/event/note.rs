@@ -13,7 +13,7 @@ use crate::units::Iteration;
 event_group! {
     /// Reports during a run: status, blockers, feedback, failed hooks and warnings.
     NoteEvent {
-        /// The task's status file changed in a way that matters.
+        /// The task's status file changed significantly.
         "status_changed" => StatusChanged {
             /// Progress of the task; `null` if the file has none.
             progress: Option<TaskProgress>,
@@ -45,7 +45,7 @@ event_group! {
             #[serde(flatten)]
             blocker: Blocker,
         },
-        /// The council decided a conflict of principles.
+        /// The council decided a conflict between principles.
         "council_decided" => CouncilDecided {
             /// The iteration in which the conflict arose.
             #[serde(default)]

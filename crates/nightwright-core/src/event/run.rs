@@ -15,7 +15,7 @@ use crate::units::{Tokens, Usd, millis};
 event_group! {
     /// The run as a whole: start, continuation and end.
     RunEvent {
-        /// A run began; the event holds all its settings.
+        /// A run started; the event contains all its settings.
         "run_started" => Started(Box<RunStarted>),
         /// A later process took over the run from an earlier one.
         "run_continued" => Continued {

@@ -229,7 +229,7 @@ fn gate() -> Vec<Event> {
         }),
         Event::Note(NoteEvent::CouncilDecided {
             iteration: Iteration(3),
-            conflict: "speed against stable routes".to_owned(),
+            conflict: "speed vs. stable routes".to_owned(),
             decision: "keep the old routes for one release".to_owned(),
         }),
         Event::Note(NoteEvent::PrinciplesAdopted { principles: Principles::of(Preset::Startup) }),
@@ -302,7 +302,9 @@ fn end() -> Vec<Event> {
             why: "exited with 127".to_owned(),
         }),
         Event::Note(NoteEvent::Warning {
-            text: "`.status.json` is not valid JSON: it says nothing".to_owned(),
+            text: "ignoring `.status.json`: it is not valid JSON: expected value at line 1 column \
+                   1"
+            .to_owned(),
         }),
         Event::Run(RunEvent::Finished {
             outcome: Outcome::completed(Proof::Checks),

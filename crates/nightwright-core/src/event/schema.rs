@@ -11,8 +11,8 @@ pub fn schema() -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<Event>().to_value();
     schema["title"] = json!("An event of nightwright");
     schema["description"] = json!(
-        "One line of `journal.jsonl` and of `--output json`, but for what `--include-messages` adds. \
-         Ignore unknown fields. Durations are milliseconds."
+        "One line of `journal.jsonl` and of `--output json`, except for the lines that \
+         `--include-messages` adds. Ignore unknown fields. Durations are milliseconds."
     );
     schema["type"] = json!("object");
     schema["properties"] = json!({
@@ -22,7 +22,7 @@ pub fn schema() -> Value {
         },
         "at": { "description": "When it happened.", "type": "string", "format": "date-time" },
         "active_ms": {
-            "description": "Time at work so far, in milliseconds.", "type": "integer", "minimum": 0,
+            "description": "Active time so far, in milliseconds.", "type": "integer", "minimum": 0,
         },
         "run": { "description": "The id of the run.", "type": "string" },
         "crc": {
@@ -166,6 +166,21 @@ mod tests {
         for mut line in lines() {
             line.as_object_mut().unwrap().remove("run");
             assert!(wrong(&schema, &schema, &line, "line").is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn documented_queries_select_existing_fields() {
+        let page = include_str!("../../../../docs/json-events.md");
+        let queries = page.lines().filter_map(|line| line.split_once("select(.event==\""));
+        let queries: Vec<_> = queries.filter_map(|(_, query)| query.split_once("\") | ")).collect();
+        assert!(queries.len() >= 3, "{queries:?}");
+        for (event, query) in queries {
+            let line = lines().into_iter().find(|line| line["event"] == event).unwrap();
+            for rest in query.split('.').skip(1) {
+                let field = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+                assert!(line.get(field).is_some(), "`{event}` has no field `{field}`");
+            }
         }
     }
 

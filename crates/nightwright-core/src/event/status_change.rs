@@ -148,7 +148,7 @@ pub struct StatusText<'a> {
     pub changed: &'a [StatusField],
 }
 
-/// Makes a text one line of at most the given number of characters.
+/// Makes a string one line of at most the given number of characters.
 type Truncate<'c> = &'c dyn Fn(&str, usize) -> String;
 
 impl<'a> StatusText<'a> {

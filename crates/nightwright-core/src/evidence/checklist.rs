@@ -4,7 +4,7 @@
 //! - [ ] open      also `*`, `+`, `1.`, `1)`, at any depth of a list
 //! - [x] done      also `[X]`
 //! - [~] open      also `[-]` and `[/]`: started or postponed is not done
-//! - [] open       also `[  ]`: carelessly written, and certainly not done
+//! - [] open       also `[  ]`: malformed, so treated as not done
 //! -
 //!   [ ] open      the text of an item may begin on the next line
 //! - [ ](a link)   none, nor `[ ][a]` and `[ ]: a`
@@ -27,7 +27,7 @@ const MARKERS_MAX: usize = 64;
 /// The indentation from which a line is code.
 const CODE_INDENT: usize = 4;
 
-/// Counts the boxes of a text.
+/// Counts the boxes of the text.
 pub fn count(text: &str) -> Checklist {
     let mut checklist = Checklist { open: 0, done: 0 };
     each_checkbox(text, |ticked, _| {
@@ -40,7 +40,7 @@ pub fn count(text: &str) -> Checklist {
     checklist
 }
 
-/// The texts of the first open boxes, at most `most`, one line each.
+/// The strings of the first open boxes, at most `most`, one line each.
 pub fn items(text: &str, most: usize) -> Vec<String> {
     let mut items = Vec::new();
     each_checkbox(text, |ticked, label| {
@@ -57,7 +57,7 @@ enum CheckboxState {
     No,
 }
 
-/// Passes on every box of a text, with the text after it.
+/// Passes on every box of the text, with the text after it.
 fn each_checkbox(text: &str, mut found: impl FnMut(CheckboxState, &str)) {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n").replace('\r', "\n");
     let mut page = OpenBlocks::default();
@@ -189,7 +189,7 @@ impl OpenBlocks {
             let Some(marker) = marker(text) else {
                 return if in_marker { Some(LeafBlock::Paragraph) } else { self.plain(within) };
             };
-            // A line such as `-` below a text underlines it or belongs to it.
+            // A line such as `-` below the text underlines it or belongs to it.
             let below_text =
                 matches!(self.leaf, LeafBlock::Paragraph) && within == self.items.len();
             let is_item = in_marker || !below_text;
@@ -251,7 +251,7 @@ impl FencedBlock {
     }
 }
 
-/// The length of the list marker at the start of a text.
+/// The length of the list marker at the start of the text.
 fn marker(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let length = match text.as_bytes().get(digits)? {
@@ -262,14 +262,14 @@ fn marker(text: &str) -> Option<usize> {
     (text.len() == length || text[length..].starts_with(' ')).then_some(length)
 }
 
-/// Whether it is a heading: `## Tests`, but neither `#12` nor `#tests`.
+/// Whether the line is a heading: `## Tests`, but neither `#12` nor `#tests`.
 fn is_heading(text: &str) -> bool {
     let rest = text.trim_start_matches('#');
     let depth = text.len() - rest.len();
     (1..=6).contains(&depth) && (rest.is_empty() || rest.starts_with(' '))
 }
 
-/// Whether it is a thematic break, such as `* * *`.
+/// Whether the line is a thematic break, such as `* * *`.
 fn is_rule(text: &str) -> bool {
     let Some(mark) = text.bytes().next().filter(|mark| matches!(mark, b'-' | b'*' | b'_')) else {
         return false;

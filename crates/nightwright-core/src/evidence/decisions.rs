@@ -7,7 +7,7 @@ use crate::stream::news::StatedDecision;
 /// The maximum number of decisions of one attempt.
 const MAX_DECISIONS: usize = 20;
 
-/// The maximum length of a text in characters.
+/// The maximum length of a string in characters.
 const MAX_TEXT_CHARS: usize = 1000;
 
 /// Adds the decisions of a message to the earlier ones, each once.

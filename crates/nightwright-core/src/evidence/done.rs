@@ -1,6 +1,6 @@
-//! Completion in plain words: whether the last words say that everything is done. Used only when a
-//! run would otherwise end for lack of progress, and the claim is still verified. So it is better
-//! to miss a claim than to find a false one.
+//! Detects natural-language completion: whether the final message says that everything is done.
+//! Used only when a run would otherwise end for lack of progress, and the claim is still verified.
+//! So it is better to miss a claim than to find a false one.
 
 /// The number of sentences at the end of a message that are examined.
 const LAST_SENTENCES: usize = 12;

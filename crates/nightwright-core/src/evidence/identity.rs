@@ -56,7 +56,7 @@ pub(super) fn of_fields(description: &str, action: &str, resume: &str) -> Blocke
     blocker
 }
 
-/// A short key for a text.
+/// A short key for a string.
 pub(crate) fn key(text: &str) -> String {
     format!("{:08x}", crc32fast::hash(text.as_bytes()))
 }

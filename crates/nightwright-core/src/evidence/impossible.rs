@@ -1,6 +1,6 @@
-//! Impossibility in plain words: whether the last words say that the task contradicts itself or
-//! cannot be done as specified. A model judges each such report, so a false one costs a call, and a
-//! missed one costs iterations.
+//! Detects reports of impossibility: whether the final message says that the task contradicts
+//! itself or cannot be done as specified. A model judges each such report, so a false one costs a
+//! call, and a missed one costs iterations.
 
 use super::identity;
 use crate::stream::news::Blocker;
@@ -95,7 +95,7 @@ pub(super) fn report(message: &str, lines: &[String]) -> Option<Blocker> {
     Some(identity::blocker(&format!("{} {evidence}", Blocker::IMPOSSIBLE)))
 }
 
-/// The sentences of a text. A full stop inside a file name or a number ends none.
+/// The sentences of the text. A full stop inside a file name or a number ends none.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -164,14 +164,14 @@ const EITHER_WAY: &[&str] = &["next step", "next steps", "next up"];
 /// Symbols that contradict a marker on their line.
 const DOUBTS: &[char] = &['❌', '✗', '✘', '✖', '🚫', '⛔', '🚧', '⏳', '⌛', '⚠', '❓', '❔', '🔄'];
 
-/// Tags that only change how a text looks.
+/// Tags that only change how the text looks.
 const TAGS: &[&str] = &["b", "strong", "i", "em", "code", "p", "center", "br", "u", "mark", "big"];
 
 /// The maximum number of lines above a marker that belong to its sentence.
 const WRAPPED: usize = 3;
 
-/// Reads the marker in a message, if there is one. If all output is one text, it may repeat the
-/// prompt: then only the last lines count.
+/// Reads the marker in a message, if any. If all output is one text, it may repeat the prompt: then
+/// only the last lines count.
 pub(super) fn read(message: &str, speech: TextShape) -> Marker {
     let message = message.trim_end();
     if memchr::memmem::find(message.as_bytes(), PROMISE.as_bytes()).is_none() {
@@ -204,7 +204,7 @@ pub(super) fn read(message: &str, speech: TextShape) -> Marker {
     last_reason.map_or(Marker::Absent, ignored)
 }
 
-/// Whether a text says that something is still wrong or open.
+/// Whether the text says that something is still wrong or open.
 pub(crate) fn retracts(text: &str) -> bool {
     let lines = prose::own_lines(text);
     retraction(&done::flowing(&lines)).is_some()
@@ -234,7 +234,7 @@ fn ignored_at(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     Some(because.to_owned())
 }
 
-/// The same, for a line of the agent's own words.
+/// Like [`ignored_at`], for a line of the agent's own words.
 fn ignored_in(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     let line = &lines[at];
     let begin = line.written.rfind(PROMISE)?;
@@ -291,7 +291,7 @@ fn doubt(before: &str, after: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a text only changes how the text next to it looks.
+/// Whether the text only changes how the text next to it looks.
 fn is_decoration(text: &str) -> bool {
     let mut text = prose::after_list_markers(text).to_owned();
     for tag in TAGS {
@@ -402,7 +402,7 @@ fn after(lines: &[MarkdownLine<'_>], at: usize) -> String {
     done::flowing(&std::iter::once(rest.to_owned()).chain(below).collect::<Vec<_>>())
 }
 
-/// The sentence that retracts a claim, if there is one.
+/// The sentence that retracts a claim, if any.
 fn retraction(text: &str) -> Option<String> {
     let found = sentences(text).find(|sentence| takes_back(&plain(sentence)))?;
     let words: String = found.chars().filter(|c| *c != BLANK).take(SHOWN_MAX).collect();

@@ -24,7 +24,7 @@ pub(super) fn visible(line: &str) -> &str {
 pub(super) struct MarkdownLine<'a> {
     /// The line as it was written, without trailing spaces.
     pub(super) written: &'a str,
-    /// The same with code spans blanked, or empty if the words are not the author's own.
+    /// The line with code spans blanked, or empty if the words are not the author's own.
     pub(super) own: String,
     pub(super) kind: LineKind,
 }
@@ -45,7 +45,7 @@ pub(crate) fn own_lines(text: &str) -> Vec<String> {
     lines(text).into_iter().map(|line| line.own).collect()
 }
 
-/// Every line of a text, with its kind.
+/// Every line of the text, with its kind.
 pub(super) fn lines(text: &str) -> Vec<MarkdownLine<'_>> {
     let mut own: Vec<String> = Vec::new();
     let mut lines: Vec<MarkdownLine<'_>> = Vec::new();

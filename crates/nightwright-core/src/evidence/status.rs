@@ -9,7 +9,7 @@
 //! progress                  {completed, total}; or completed_tasks and total_tasks
 //! worked, summary, notes    as they are
 //! phase                     or current_task
-//! blockers                  texts, or objects with `description` (or `text`), `action` and `resume`
+//! blockers                  strings, or objects with `description` (or `text`), `action` and `resume`
 //! ```
 //!
 //! Other fields are ignored, and nightwright never writes the file. If two fields contradict each
@@ -27,7 +27,7 @@ mod json;
 /// The maximum size of a status file in bytes.
 pub const MAX_STATUS_BYTES: usize = 1 << 20;
 
-/// The maximum length of a text in characters.
+/// The maximum length of a string in characters.
 const TEXT_MAX: usize = 4000;
 
 /// The maximum number of blockers.
@@ -167,7 +167,7 @@ impl StatusReader {
     }
 
     /// Decides whether the work is complete. Returns that, and the contradiction between the two
-    /// fields that say so, if there is one.
+    /// fields that say so, if any.
     fn decide(
         &mut self,
         complete: Option<bool>,
@@ -179,7 +179,7 @@ impl StatusReader {
             (Some(complete @ true), Some(ReportedState::Failed | ReportedState::AtWork))
             | (Some(complete @ false), Some(ReportedState::Complete)) => {
                 let text = format!(
-                    "`complete` is {complete} but `status` is \"{word}\": read as not complete"
+                    "`complete` is {complete} but `status` is \"{word}\": treated as not complete"
                 );
                 return Ok((false, Some(text)));
             }
@@ -208,7 +208,7 @@ impl StatusReader {
             return Err(InvalidStatus::NotYesOrNo { found: shown(value) });
         };
         if value.is_string() {
-            self.warnings.push("`complete` is a text: write true or false without quotes".into());
+            self.warnings.push("`complete` is a string; write true or false without quotes".into());
         }
         Ok(Some(complete))
     }
@@ -233,7 +233,7 @@ impl StatusReader {
             Value::String(text) => Some(short(text)).filter(|text| !text.is_empty()),
             Value::Number(number) => Some(number.to_string()),
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
-                self.ignored(name, "a text");
+                self.ignored(name, "a string");
                 None
             }
         }
@@ -284,14 +284,14 @@ impl StatusReader {
             Some(Value::Array(list)) => list.clone(),
             Some(one @ (Value::String(_) | Value::Object(_))) => vec![one.clone()],
             Some(Value::Null | Value::Bool(_) | Value::Number(_)) => {
-                self.ignored("blockers", "a list of texts");
+                self.ignored("blockers", "a list of strings");
                 return Vec::new();
             }
         };
         let mut blockers: Vec<Blocker> = Vec::new();
         for item in &list {
             let Some(blocker) = blocker(item) else {
-                self.ignored("blockers", "a list of texts, or of objects with `description`");
+                self.ignored("blockers", "a list of strings, or of objects with `description`");
                 continue;
             };
             let known = blockers.iter().any(|known| known.key == blocker.key);
@@ -399,7 +399,7 @@ fn kind(value: &Value) -> &'static str {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }

@@ -1,4 +1,5 @@
-//! Journal scanner: reads a journal in chunks, and distinguishes a torn end from damage.
+//! Journal scanner: reads a journal in chunks, and distinguishes an incomplete last line from
+//! damage.
 //!
 //! A crash can leave the end of the file half written: bytes without a newline, or a last line
 //! whose checksum is wrong. Such an event was never reported as recorded, so it may be cut off. Any
@@ -46,7 +47,7 @@ pub struct JournalEnd {
     pub lines: u64,
     /// The length of the good lines in bytes.
     pub length: u64,
-    /// The torn end after them, if there is one.
+    /// The torn end after them, if any.
     pub torn: Option<TornTail>,
 }
 
@@ -57,13 +58,13 @@ pub struct TornTail {
     pub line: u64,
     /// The position of its first byte.
     pub offset: u64,
-    /// Its length in bytes.
+    /// The length of the line in bytes.
     pub length: u64,
 }
 
 /// Damage to a journal: the kind and the position.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} is wrong")]
+#[error("line {line} is invalid")]
 pub struct ScanError {
     /// The number of the line, from 1.
     pub line: u64,
@@ -80,10 +81,10 @@ pub enum ScanErrorKind {
     #[error(transparent)]
     Line(#[from] LineError),
     /// Lines before it are missing or duplicated.
-    #[error("its number is {found} and should be {expected}")]
+    #[error("it has the number {found}, expected {expected}")]
     Gap { expected: u64, found: u64 },
     /// The line was written by another run.
-    #[error("it belongs to the run {found}, and those before it to {expected}")]
+    #[error("it belongs to run {found}, but earlier lines belong to run {expected}")]
     OtherRun {
         /// The run of the lines before it.
         expected: RunId,
@@ -110,7 +111,7 @@ impl Scan {
         self.feed_raw(bytes, |line, _| each(line))
     }
 
-    /// The same, with the bytes of each line, without its newline.
+    /// Like [`Self::feed`], with the bytes of each line, without its newline.
     pub fn feed_raw(
         &mut self,
         bytes: &[u8],

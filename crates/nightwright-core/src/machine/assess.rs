@@ -305,7 +305,7 @@ impl Machine {
         distinct(stated.chain(stuck).chain(denied).chain(self.repeated_obstacles(current)))
     }
 
-    /// Adds feedback to the inbox unless it is there already, because this code runs several times.
+    /// Adds feedback to the inbox unless it is already there, because this code runs several times.
     pub(super) fn feedback_once(&mut self, source: FeedbackSource, text: String) {
         let waits = |entry: &InboxEntry| entry.given_to.is_none() && entry.text == text;
         let known = self.ledger.inbox.iter().any(waits);

@@ -69,7 +69,7 @@ impl Machine {
     /// Warns that checks which passed before the work cannot show that it is done.
     fn explain_baseline(&mut self) {
         let what = match self.ledger.unchecked() {
-            Some(Unchecked::PassedBefore) => "the checks pass already",
+            Some(Unchecked::PassedBefore) => "the checks already pass",
             Some(Unchecked::UnknownBefore) => "the checks have no usable result now",
             Some(Unchecked::NoChecks | Unchecked::Plan) | None => return,
         };
@@ -77,6 +77,6 @@ impl Machine {
             VerdictMode::Off => "a completion will not count as verified",
             VerdictMode::Auto | VerdictMode::Always => "a model decides as well",
         };
-        self.warn(format!("{what}, so passing cannot show that the work is done: {then}"));
+        self.warn(format!("{what}, so a pass does not show that the work is done: {then}"));
     }
 }

@@ -1,4 +1,4 @@
-//! The council: decides conflicts of principles that the agent could not resolve.
+//! The council: decides conflicts between principles that the agent could not resolve.
 
 use super::Machine;
 use crate::event::{CallPurpose, FeedbackSource, NoteEvent};
@@ -61,7 +61,7 @@ impl Machine {
         self.record(NoteEvent::CouncilDecided { iteration, conflict, decision });
     }
 
-    /// Returns the conflict of principles that the agent could not resolve, if any. Without
+    /// Returns the conflict between principles that the agent could not resolve, if any. Without
     /// principles, only the agreed marker counts, because other text may be about anything.
     fn conflict(&self) -> Option<String> {
         let text = Self::text_evidence(self.current())?.conflict.as_deref()?;
@@ -89,8 +89,8 @@ fn unmarked(text: &str) -> Option<String> {
     Some(if parts.is_empty() { UNNAMED.to_owned() } else { parts.join(": ") })
 }
 
-/// Stands for a conflict that the agent reported with the marker alone.
-const UNNAMED: &str = "a conflict of principles that it did not name";
+/// Placeholder for a conflict that the agent reported with the marker but without a description.
+const UNNAMED: &str = "a conflict between principles that it did not name";
 
 /// Returns only the words of the text, in lower case.
 fn normal(text: &str) -> String {

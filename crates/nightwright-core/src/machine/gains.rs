@@ -1,5 +1,4 @@
-//! Whether the run gets closer: checks after each iteration, and what follows if they do not get
-//! better.
+//! Progress by checks: runs the checks after each iteration, and reacts if they do not improve.
 
 use std::collections::BTreeSet;
 
@@ -77,7 +76,7 @@ impl Machine {
             .then_some(ChecksAfterIteration { failing: last.failing, change })
     }
 
-    /// The number of iterations without a gain, with the current one as far as it is known.
+    /// The number of iterations without an improvement, with the current one as far as it is known.
     fn without_gain(&self) -> u32 {
         let survey = self.live.survey.as_deref();
         let open = survey.and_then(|survey| survey.checklist).map(|checklist| checklist.open);
@@ -92,7 +91,7 @@ impl Machine {
         })
     }
 
-    /// Whether this iteration is the last that the run may take without a gain.
+    /// Whether this iteration is the last that the run may take without an improvement.
     pub(super) fn would_end_without_gain(&self) -> bool {
         let most = self.ledger.settings.progress.no_gain;
         most > 0 && self.without_gain() >= most
@@ -109,7 +108,8 @@ impl Machine {
         self.extra_call(CallPurpose::Advise, question, Machine::ADVICE_COST)
     }
 
-    /// Queues feedback for the next iteration after one without a gain that is not the last.
+    /// Queues feedback for the next iteration after one without an improvement that is not the
+    /// last.
     pub(super) fn queue_gain_feedback(&mut self, finished: &IterationFinished) {
         let most = self.ledger.settings.progress.no_gain;
         let after = self.ledger.after_iteration(finished);
@@ -123,8 +123,8 @@ impl Machine {
         self.feedback_once(FeedbackSource::Idle, text);
     }
 
-    /// Returns the outcome if too many iterations brought no gain: what keeps failing, or what
-    /// only a person can provide.
+    /// Returns the outcome if too many iterations brought no improvement: what keeps failing, or
+    /// what only a person can provide.
     pub(super) fn outcome_without_gain(&self, finished: &IterationFinished) -> Option<Outcome> {
         let (most, idle) = (self.ledger.settings.progress.no_gain, self.ledger.checks.without_gain);
         if most == 0 || idle < most {

@@ -68,7 +68,7 @@ impl Machine {
             && verify.model == VerdictMode::Off
             && !self.fixed_a_check(&gate)
         {
-            let why = "no check that failed when the run began passes now".to_owned();
+            let why = "none of the checks that failed at the start passes now".to_owned();
             return self.decide(GateResult::Rejected { why });
         }
         if !self.wants_verdict(&gate) {
@@ -281,7 +281,7 @@ impl Machine {
                 ticks.unearned(before, survey.checklist?, survey.files_changed_outside_plan)?;
             Some((current.iteration, ticked))
         });
-        let path = self.ledger.settings.files.list.as_deref().unwrap_or("the list");
+        let path = self.ledger.settings.files.list.as_deref().unwrap_or("the checklist");
         let earlier = ticks.unearned.iter().map(|(iteration, ticked)| (*iteration, *ticked));
         earlier
             .chain(now)
@@ -328,8 +328,8 @@ impl Machine {
         if rejects && !listed.is_empty() {
             let why = format!("findings of the tamper inspection: {}", listed.join("; "));
             let text = format!(
-                "{why}. Restore these files as they were when the run began, and uncheck boxes \
-                 whose work is not done."
+                "{why}. Restore these files to their state at the start of the run, and uncheck \
+                 boxes whose work is not done."
             );
             self.reject(FeedbackSource::Checks, &text, why);
         }
@@ -378,8 +378,8 @@ impl Machine {
         }
     }
 
-    /// Ends the run if a model agrees that the task is impossible; otherwise the agent learns why it
-    /// is not.
+    /// Ends the run if a model agrees that the task is impossible; otherwise the agent receives the
+    /// reason as feedback.
     fn judge_impossibility(&mut self, agrees: bool, reason: &str) {
         if agrees {
             let why = self.impossible_report().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The start and the end of an iteration, and what is decided between two: what may start, what has
-//! to end, and in which order.
+//! The start and end of an iteration, and the decisions between two iterations: whether to start,
+//! whether to end, and in which order to check.
 
 use std::time::Duration;
 
@@ -169,8 +169,8 @@ impl Machine {
         self.advance();
     }
 
-    /// Whether the run only has to verify: that was all the user requested, or a run that builds
-    /// from a plan finds every box ticked at the start.
+    /// Whether the run only verifies: the user requested only that, or every box of the plan is
+    /// already ticked at the start.
     fn is_verify_only(&self, checklist: Option<Checklist>) -> bool {
         match self.ledger.settings.scope {
             Scope::Gate => return true,

@@ -76,7 +76,7 @@ impl LiveProcess {
         self.tokens = pulse.tokens;
     }
 
-    /// Whether it exceeds its token limit and has not been cancelled yet.
+    /// Whether the process exceeds its token limit and has not been cancelled yet.
     pub(super) fn exceeds_tokens(&self) -> bool {
         self.cancelled.is_none()
             && self.tokens_left.is_some_and(|left| self.tokens.counted() > left)

@@ -115,7 +115,7 @@ pub struct State {
     pub reported_blockers: BTreeSet<String>,
     /// The number of iterations since the last progress in which each problem was noticed.
     pub problems: BTreeMap<String, u32>,
-    /// Conflicts of principles that were decided, oldest first.
+    /// Conflicts between principles that were decided, oldest first.
     pub decisions: Vec<Decision>,
     /// The error of the last review that failed.
     pub review_error: String,
@@ -308,7 +308,7 @@ pub struct Gate {
     pub findings: Option<Vec<TamperFinding>>,
     /// The number of finished verifier calls.
     pub verdict_calls: u32,
-    /// The answer of the verifier, if there is one.
+    /// The answer of the verifier, if any.
     pub verdict: Option<VerdictKind>,
     /// The number of verifiers that said yes.
     pub agreed: u32,

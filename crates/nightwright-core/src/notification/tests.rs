@@ -150,7 +150,7 @@ fn a_run_sends_notifications_from_setup_to_outcome() {
         (
             "migrate-api: completed and verified",
             "Task completed successfully after 1 iteration\n1 iteration, 2 commits, \
-             5m 00s at work\nNext: review the changes: nightwright report \
+             5m 00s active\nNext: review the changes: nightwright report \
              20261116-2200-abcd"
         )
     );
@@ -321,7 +321,7 @@ fn waits_blockers_and_rejected_claims_are_sent() {
         story
             .last()
             .1
-            .starts_with("It needs: the password\nAction: put it into .env\nAnswer with "),
+            .starts_with("The agent needs: the password\nAction: put it into .env\nAnswer with "),
         "{}",
         story.last().1
     );

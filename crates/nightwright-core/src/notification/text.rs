@@ -1,4 +1,4 @@
-//! Titles and texts of notifications.
+//! Titles and bodies of notifications.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const MAX_SUBJECT_CHARS: usize = 60;
 const MAX_QUOTE_CHARS: usize = 500;
 /// The maximum number of missing items that are listed.
 const MAX_MISSING: usize = 5;
-/// The maximum length of a text, in characters: it has to fit on a phone.
+/// The maximum length of a string, in characters: it has to fit on a phone.
 pub(super) const MAX_TEXT_CHARS: usize = 1_800;
 
 impl NotificationBuilder {
@@ -51,7 +51,7 @@ impl NotificationBuilder {
             }
             Some(Event::Note(NoteEvent::BlockerReported { blocker })) => {
                 let advice = format!("Answer with `nightwright tell {run} \"...\"`");
-                let mut lines = vec![format!("It needs: {}", quote(&blocker.description))];
+                let mut lines = vec![format!("The agent needs: {}", quote(&blocker.description))];
                 let details = blocker.details();
                 lines.extend(details.map(|(label, detail)| format!("{label}: {}", quote(detail))));
                 lines.push(advice);
@@ -168,7 +168,7 @@ fn totals(view: &RunView) -> String {
         Some(count(totals.iterations, "iteration")),
         (totals.commits > 0).then(|| count(totals.commits, "commit")),
         (totals.cost > Usd::ZERO).then(|| totals.cost.to_string()),
-        Some(format!("{} at work", human(totals.duration))),
+        Some(format!("{} active", human(totals.duration))),
         (!totals.waited.is_zero()).then(|| format!("{} waiting", human(totals.waited))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -184,7 +184,7 @@ fn quote(text: &str) -> String {
     one_line(text, MAX_QUOTE_CHARS)
 }
 
-/// Truncates a text to the maximum length and makes it safe to show.
+/// Truncates a string to the maximum length and makes it safe to show.
 fn bounded(text: &str) -> String {
     let safe = display_safe(text);
     if safe.chars().count() <= MAX_TEXT_CHARS {

@@ -146,7 +146,7 @@ pub fn covers(rule: &str, command: &str) -> bool {
     }
 }
 
-/// Whether a text matches a pattern in which `*` stands for any text.
+/// Whether a string matches a pattern in which `*` stands for any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };

@@ -11,10 +11,10 @@ pub fn problem(rule: &str) -> Option<&'static str> {
         return Some("it does not begin with the name of a tool");
     }
     if name.starts_with('-') {
-        return Some("the name of a tool does not begin with `-`");
+        return Some("a tool name cannot begin with `-`");
     }
     if name.contains(|c: char| c.is_whitespace() || "),;\"'".contains(c)) {
-        return Some("the name of a tool has no such characters");
+        return Some("a tool name cannot contain such characters");
     }
     let specifier = rest.strip_prefix('(')?;
     let Some(specifier) = specifier.strip_suffix(')') else {

@@ -11,7 +11,7 @@ use crate::test_counts::TestCounts;
 pub fn check_verdict(verdict: &CheckVerdict) -> String {
     match verdict {
         CheckVerdict::Passed => "passed".to_owned(),
-        CheckVerdict::Flaky => "failed, then passed when run again".to_owned(),
+        CheckVerdict::Flaky => "failed, then passed on rerun".to_owned(),
         CheckVerdict::Failed { how: ProcessExit::Code(code) } => format!("failed (exit {code})"),
         CheckVerdict::Failed { how: ProcessExit::Signal(signal) } => {
             format!("was killed by signal {signal}")

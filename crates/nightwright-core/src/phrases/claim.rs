@@ -43,7 +43,7 @@ pub fn verdict(verdict: VerdictKind) -> &'static str {
     match verdict {
         VerdictKind::Yes => "a model's verdict: complete",
         VerdictKind::No => "a model's verdict: not complete",
-        VerdictKind::Inconclusive => "a model gave no readable verdict",
+        VerdictKind::Inconclusive => "a model gave an unreadable verdict",
     }
 }
 
@@ -84,7 +84,7 @@ pub fn claim_outcome(outcome: ClaimOutcome) -> &'static str {
         ClaimOutcome::Judged => accepted(Proof::Model),
         ClaimOutcome::NotVerified => accepted(Proof::None),
         ClaimOutcome::Rejected => "rejected",
-        ClaimOutcome::Impossible => "agreed to be impossible",
+        ClaimOutcome::Impossible => "judged impossible by a model",
         ClaimOutcome::Inconclusive | ClaimOutcome::Unaffordable => "not verified",
     }
 }
@@ -105,11 +105,11 @@ impl Verification {
                 Some("judged complete by a model, without checks".to_owned())
             }
             Self::Judged { commands } => Some(format!(
-                "judged complete by a model; passing {} proves nothing new",
+                "judged complete by a model; {} passed before the run, so a pass proves nothing",
                 and(&quoted(commands))
             )),
             Self::NotVerified { commands } if commands.is_empty() => {
-                Some("not verified: without checks, and no model was asked".to_owned())
+                Some("not verified: no checks are configured, and no model was asked".to_owned())
             }
             Self::NotVerified { commands } => Some(format!(
                 "not verified: passing {} proves nothing new, and no model was asked",

@@ -17,7 +17,7 @@ pub fn event(event: &Event, in_iteration: bool) -> Option<String> {
         Event::Wait(WaitEvent::Ended { why, waited }) => Some(wait_ended(*why, *waited)),
         Event::Operator(event) => Some(requested(event, in_iteration)),
         Event::Note(NoteEvent::PrinciplesAdopted { .. }) => {
-            Some("the agent wrote down principles; they apply from here on".to_owned())
+            Some("the agent wrote down principles; they apply from now on".to_owned())
         }
         Event::Note(NoteEvent::HookFailed { hook, why }) => {
             Some(format!("the hook `{hook}` failed: {why}"))
@@ -63,7 +63,7 @@ pub fn stop_requested(when: StopWhen, by: StopSource, in_iteration: bool) -> Str
         StopSource::Terminate => "requested by SIGTERM",
         StopSource::Operator => "requested by `nightwright stop`",
         StopSource::StopFile => "requested by the stop file",
-        StopSource::Key => "requested by the key s",
+        StopSource::Key => "requested by pressing s",
     };
     format!("{when}, {by}")
 }

@@ -58,10 +58,10 @@ impl Outcome {
             Self::ChecksCannotRun { why } => format!("Not started: {why}"),
             Self::HookAbort { why } => format!("Ended by a hook: {why}"),
             Self::LimitWaitTooLong { until: Some(until) } => {
-                format!("The usage limit lasts until {until}, longer than nightwright may wait")
+                format!("The usage limit lasts until {until}, longer than `limits.max_wait`")
             }
             Self::LimitWaitTooLong { until: None } => {
-                "The limit did not reset within the time that nightwright may wait".to_owned()
+                "The limit did not reset within `limits.max_wait`".to_owned()
             }
             Self::DiskFull { free, floor } => format!(
                 "Not enough disk space: {} MiB free, {} MiB required",
@@ -96,7 +96,7 @@ pub fn headline(outcome: &Outcome) -> &'static str {
             Some(ReachedLimit::Tokens(_)) | None => "token limit reached",
         },
         OutcomeClass::Blocked if matches!(outcome, Outcome::Impossible { .. }) => {
-            "stopped, impossible"
+            "stopped: task is impossible"
         }
         OutcomeClass::Blocked => "stopped, blocked",
         OutcomeClass::Unverified => "stopped, not verified",

@@ -10,7 +10,7 @@ pub const REHEARSAL_ENDED: &str =
 /// The text in place of a cost.
 pub const NOTHING_SPENT: &str = "rehearsal, nothing was spent";
 
-/// The cost of a rehearsal: `rehearsal, nothing was spent ($0.76 according to its script)`.
+/// The cost of a rehearsal: `rehearsal, nothing was spent (simulated cost: $0.76)`.
 pub fn rehearsed_cost(cost: &str) -> String {
-    format!("{NOTHING_SPENT} ({cost} according to its script)")
+    format!("{NOTHING_SPENT} (simulated cost: {cost})")
 }

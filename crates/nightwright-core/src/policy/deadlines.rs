@@ -9,7 +9,7 @@ use crate::stream::outcome::{CancelReason, Deadline};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptTiming {
     pub started: Duration,
-    /// Whether it has reported that it is ready.
+    /// Whether the agent has reported that it is ready.
     pub ready: bool,
     /// The time of its last line, or of its start.
     pub last_line: Duration,

@@ -68,8 +68,9 @@ pub fn answer(signal: WatchdogSignal, settings: &Settings, kind: IterationKind) 
 }
 
 /// The answer to an agent that has no time left for anything new.
-const WRAP_UP: &str = "This is the last iteration: finish what is nearly finished, note what is \
-    open and why, and end. If the whole task is done, say so in the usual way.";
+const WRAP_UP: &str = "This is the last iteration: finish what is nearly finished, note what \
+                       remains and why, and stop. If the whole task is done, say so in the usual \
+                       way.";
 
 /// The next step, in at most two sentences.
 fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
@@ -80,13 +81,13 @@ fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
     let single = is_item_by_item(settings);
     match signal {
         WatchdogSignal::Asking if single => format!(
-            "Choose by {by}, note the choice and the reason, and finish only the one item of this \
-             iteration. Then write the notes and end; if the whole task is done, say so in the \
-             usual way."
+            "Decide based on {by}, note the decision and the reason, and finish only the one item \
+             of this iteration. Then write the notes and end; if the whole task is done, say so in \
+             the usual way."
         ),
         WatchdogSignal::Asking => format!(
-            "Choose by {by}, note the choice and the reason, and do only what the task asks for. \
-             If that is done, say so in the usual way and end."
+            "Decide based on {by}, note the decision and the reason, and do only what the task \
+             asks for. If that is done, say so in the usual way and end."
         ),
         WatchdogSignal::GivingUp if single => GIVEN_UP_ITEM.to_owned(),
         WatchdogSignal::GivingUp => GIVEN_UP.to_owned(),
@@ -257,7 +258,7 @@ mod tests {
         let [plain, principled, _] = all_settings();
         let asking = |settings| answer(WatchdogSignal::Asking, settings, IterationKind::Work);
         assert!(!asking(&plain).contains("principles"));
-        assert!(asking(&principled).contains("by the principles"));
+        assert!(asking(&principled).contains("based on the principles"));
     }
 
     #[test]
@@ -272,8 +273,8 @@ mod tests {
         assert!(item.contains("Then write the notes and end"), "{item}");
         for signal in ALL {
             let last = answer(signal, &listed, IterationKind::WrapUp);
-            assert!(last.contains("note what is open and why, and end"), "{last}");
-            assert!(!last.contains("Choose") && !last.contains("next one"), "{last}");
+            assert!(last.contains("note what remains and why, and stop"), "{last}");
+            assert!(!last.contains("Decide") && !last.contains("next one"), "{last}");
         }
     }
 

@@ -1,7 +1,8 @@
-//! Gain policy: whether the checks get better, when they are run to find that out, and what
+//! Improvement policy: whether the checks get better, when they are run to find that out, and what
 //! follows if they do not.
 //!
-//! A *gain* is a run of the checks in which less fails than ever before in the run.
+//! An *improvement* is a result of the checks with fewer failures than any earlier result in the
+//! run.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,12 +19,12 @@ use crate::units::{Fingerprint, Iteration};
 /// Checks that take no longer than this run after every iteration.
 const CHEAP: Duration = Duration::from_mins(2);
 
-/// Slower checks may take at most one part in this many of the time at work.
+/// Slower checks may take at most one fifth (1/SHARE) of the active time.
 const SHARE: u32 = 5;
 
-/// The number of iterations without a gain after which an advisor is asked.
+/// The number of iterations without an improvement after which an advisor is asked.
 pub const ADVISED_AT: u32 = 2;
-/// The number of iterations without a gain after which another model takes over.
+/// The number of iterations without an improvement after which another model takes over.
 pub const ESCALATED_AT: u32 = 3;
 
 /// The time that the checks need, compared with the rest of the work.
@@ -33,7 +34,7 @@ pub struct CheckTime {
     pub expected: Option<Duration>,
     /// The time spent on checks in this run.
     pub spent: Duration,
-    /// The time at work in this run, including the checks.
+    /// The active time in this run, including the checks.
     pub active: Duration,
 }
 
@@ -85,7 +86,7 @@ pub struct CheckHistory {
     /// The time spent on checks, and the expected duration of the next run.
     pub spent: Duration,
     pub expected: Option<Duration>,
-    /// The iteration of the last gain; 0 for the start of the run.
+    /// The iteration of the last improvement; 0 for the start of the run.
     pub best_since: Iteration,
     /// The consecutive iterations since then in which something failed and less did not.
     pub without_gain: u32,
@@ -223,7 +224,7 @@ impl CheckHistory {
         }
     }
 
-    /// The number of consecutive iterations without a gain after this one.
+    /// The number of consecutive iterations without an improvement after this one.
     pub fn without_gain_after(&self, after: AfterIteration) -> u32 {
         let Some(last) = &self.last else { return 0 };
         let gained = matches!(after.change, Some(Change::First | Change::Better));
@@ -242,7 +243,8 @@ impl CheckHistory {
         results.iter().filter(passes).any(|result| self.failed_before.contains(&result.command))
     }
 
-    /// The failures that have not changed since the last gain: `the same 2 tests have failed since iteration 7`.
+    /// The failures that have not changed since the last improvement:
+    /// `the same 2 tests have failed since iteration 7`.
     pub fn standing_failure(&self) -> Option<String> {
         let last = self.last.as_ref().filter(|last| last.failing.checks > 0)?;
         let best = self.best.as_ref()?;
@@ -272,7 +274,8 @@ pub struct AfterIteration {
     /// The change that its own run of the checks showed, if there was one.
     pub change: Option<Change>,
     /// Whether the last results hold for the project as the iteration left it. An iteration that
-    /// changed nothing counts only after one that changed something in vain: otherwise it is idle.
+    /// changed nothing counts only after one that made changes without improvement: otherwise it is
+    /// idle.
     pub is_known: bool,
     /// Whether the checklist has fewer open boxes than ever, after other work.
     pub fewer_open: bool,
@@ -302,12 +305,12 @@ pub fn required_verdicts(rejected_claims: u32) -> u32 {
     if rejected_claims >= 4 { 2 } else { 1 }
 }
 
-/// The feedback after `without_gain` consecutive iterations without a gain.
+/// The feedback after `without_gain` consecutive iterations without an improvement.
 pub fn feedback(without_gain: u32, standing: &str, advice: Option<&str>) -> String {
     let mut text = match without_gain {
         0 | 1 => format!(
-            "The last iteration made no further test or check pass: {standing}. Before you edit \
-             anything, read the failure below and find its cause."
+            "No additional test or check passes after the last iteration: {standing}. Before you \
+             edit anything, read the failure below and find its cause."
         ),
         2 => format!(
             "The last 2 iterations made no further test or check pass: {standing}. That approach \
@@ -441,7 +444,7 @@ mod tests {
         assert_eq!(run(&mut history, "A", ""), Same);
         assert!(history.flaky.contains("make test"));
         assert_eq!(run(&mut history, "B", "boom"), Same);
-        assert_eq!(run(&mut history, "C", ""), Same, "a flaky check is never a gain");
+        assert_eq!(run(&mut history, "C", ""), Same, "a flaky check is never an improvement");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct Consumed {
     /// The number of finished iterations.
     pub iterations: u32,
     pub cost: Usd,
-    /// The tokens that count towards the limit.
+    /// The tokens that count toward the limit.
     pub tokens: u64,
     /// The time spent working.
     pub active: Duration,
@@ -167,8 +167,8 @@ pub fn before_call(settings: &Settings, used: Consumed, cap: Usd) -> Result<Allo
     }
 }
 
-/// The same for an optional call: the money and time of the gate that would follow are held back,
-/// and half of the tokens.
+/// Like [`before_call`], for an optional call: reserves the cost and time of the gate that would
+/// follow, and half of the tokens.
 pub fn before_extra_call(
     settings: &Settings,
     used: Consumed,

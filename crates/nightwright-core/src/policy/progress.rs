@@ -67,15 +67,14 @@ pub fn idle_feedback(idle: u32) -> String {
         _ => format!("The last {idle} iterations changed nothing in the project."),
     };
     let advice = match idle {
-        0 | 1 => "If work is left, do some of it now and leave it on disk.",
+        0 | 1 => "If any work remains, do some of it now and save it to disk.",
         2 => {
             "That approach does not work. Write into the notes what failed and why. Then do \
              something different and smaller."
         }
         3.. => {
-            "Stop repeating yourself. Take the smallest open item, find the root cause of its \
-             delay, and change at least one file to fix it. If only a person can help, report a \
-             blocker."
+            "Stop repeating yourself. Take the smallest open item, find out what is blocking it, \
+             and change at least one file to fix it. If only a person can help, report a blocker."
         }
     };
     format!("{seen} {advice}")

@@ -15,7 +15,7 @@ const VERDICTS_IN_A_VERIFICATION: u64 = 2;
 /// Whether a run without any limit is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnlimitedRuns {
-    /// The user could forget a limit, and find out in the morning.
+    /// A forgotten limit would otherwise only be noticed in the morning.
     Refused,
     /// The user asked for it.
     Allowed,
@@ -25,11 +25,11 @@ pub enum UnlimitedRuns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IterationLimit {
     NotSet,
-    /// It is the mode's default.
+    /// The limit is the mode's default.
     ByMode,
-    /// It is in the user's configuration or on the command line.
+    /// The limit is in the user's configuration or on the command line.
     ByUser,
-    /// It was set to 0, which lifts it.
+    /// The user set the iteration limit to 0, which removes it.
     Lifted,
 }
 
@@ -38,7 +38,7 @@ pub enum IterationLimit {
 pub enum LimitRefusal {
     /// No limit would ever end it.
     NoLimit,
-    /// Its only limit is one of tokens, and an agent command reports none.
+    /// The run has only a token limit, and an agent command reports none.
     OnlyTokens,
 }
 

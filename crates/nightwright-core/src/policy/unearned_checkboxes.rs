@@ -6,7 +6,7 @@ use crate::event::{IterationFinished, IterationResult, Progress};
 use crate::input::Checklist;
 use crate::units::Iteration;
 
-/// The boxes checked in iterations that changed nothing but the list.
+/// The boxes checked in iterations that changed nothing but the checklist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnearnedCheckboxes {
     /// The number of boxes by iteration.
@@ -21,7 +21,7 @@ impl UnearnedCheckboxes {
     pub fn note(&mut self, before: Option<Checklist>, finished: &IterationFinished) {
         match &finished.result {
             IterationResult::Done => {}
-            // Its changes may be complete, but it had no chance to check a box.
+            // Its changes may be complete, but it had no chance to tick a box.
             IterationResult::Failed { .. } | IterationResult::Interrupted => {
                 self.credit += 1;
                 return;

@@ -89,7 +89,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
         DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Float(_) => "a floating-point number",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",

@@ -26,7 +26,10 @@ impl Principles {
         };
         let others = match others.as_slice() {
             [] => String::new(),
-            some => format!("\nIn between (meaning of 1 - meaning of 10): {}.\n", some.join("; ")),
+            some => format!(
+                "\nNo clear preference (meaning of 1 - meaning of 10): {}.\n",
+                some.join("; ")
+            ),
         };
         format!(
             "{INTRODUCTION}{leanings}{others}{RULE}\n    {CONFLICT}: the two sides of the \
@@ -47,11 +50,11 @@ fn leaning(principle: &Principle, weight: Weight) -> Option<&'static str> {
 const INTRODUCTION: &str = "\
 # Principles of this project
 
-These weights from 1 to 10 decide trade-offs.
+These weights from 1 to 10 determine how to make trade-offs.
 ";
 
 const RULE: &str = "
-If two principles conflict, or a principle and the task:
+If two principles conflict with each other, or one conflicts with the task:
 
 1. Check whether they are compatible after all: most are.
 2. Constraints (what must be, or must not be) come before objectives (what would be good).
@@ -68,14 +71,14 @@ pub fn request(file: &str, wrong: Option<&str>) -> String {
     let beginning = match wrong {
         None => format!(
             "This project has no principles yet: weights from 1 to 10 that decide trade-offs. \
-             Before anything else, write them into `{file}`. Choose them by the intentions that \
-             the task and the project show."
+             Before anything else, write them into `{file}`. Choose them to match the intent of \
+             the task and the project."
         ),
         Some(wrong) => format!(
             "The principles of this project, weights from 1 to 10 that decide trade-offs, are in \
              `{file}`. The file is invalid:\n\n{wrong}\n\n\
-             Before anything else, fix that file. Keep everything in it that can be understood. \
-             Choose missing weights by the intentions that the task and the project show."
+             Before anything else, fix that file. Keep every valid entry. Choose missing weights \
+             by the intentions that the task and the project show."
         ),
     };
     let presets = Preset::ALL.map(|preset| format!("- `{}`: {}\n", preset.name(), preset.about()));

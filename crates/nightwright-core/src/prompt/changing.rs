@@ -36,7 +36,7 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
             FeedbackSource::Verifier => "The verifier, which rejected the claim of completion",
             FeedbackSource::Watchdog => "The watchdog",
             FeedbackSource::Council => "The council",
-            FeedbackSource::Idle => "nightwright, about progress",
+            FeedbackSource::Idle => "nightwright (progress)",
             FeedbackSource::Marker => "nightwright, about your completion marker",
             FeedbackSource::Human => "The person you work for",
         };
@@ -100,14 +100,14 @@ pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<S
         kept.push(format!("[{left_out} older {decisions} omitted]"));
     }
     kept.reverse();
-    let intro = "These conflicts came up before. The decisions still hold:";
+    let intro = "These conflicts came up before. The decisions still apply:";
     (!kept.is_empty()).then(|| format!("{intro}\n\n{}", kept.join("\n\n")))
 }
 
 /// The feedback about a conflict that was decided for the next iteration.
 pub(crate) fn decided_now(decided: &Decision) -> String {
     let what = unresolved(&decided.conflict);
-    format!("{what} The decision, which holds from now on:\n\n{}", block(&decided.decision))
+    format!("{what} This decision applies from now on:\n\n{}", block(&decided.decision))
 }
 
 /// The feedback about a conflict that had been decided before.
@@ -122,7 +122,7 @@ pub(crate) fn marker_ignored(because: &str) -> String {
     format!(
         "Your completion marker was not counted because {because}.\n\
          If the whole goal is reached, put the marker alone on the last line of your last message. \
-         If any work is open, do not write it."
+         If any work remains, do not write it."
     )
 }
 
@@ -159,6 +159,24 @@ pub(super) fn principles_wanted(
     }
 }
 
+<<<<<<< HEAD
+=======
+/// The instructions for the notes to the next iteration.
+pub(super) fn notes_instructions(settings: &Settings) -> Option<String> {
+    let place = match (&settings.notes_file, &settings.files.list) {
+        (Some(notes), _) => format!("create or update `{notes}`"),
+        (None, Some(list)) => format!("update the section `## Notes` at the end of `{list}`"),
+        (None, None) => return None,
+    };
+    Some(format!(
+        "Before you end, {place} for the next iteration: what is done, what remains, what to do \
+         next, and what was hard to find out. Keep it short and accurate: remove or rewrite outdated \
+         text instead of adding to the end. Do not write anything there that belongs in the \
+         project itself."
+    ))
+}
+
+>>>>>>> words
 /// The maximum length of an iteration's summary in the next prompt, in characters.
 const SUMMARY_MAX: usize = 1_000;
 const PHASE_MAX: usize = 200;
@@ -168,13 +186,13 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
     if let Some(previous) = &briefing.previous {
         if !previous.summary.trim().is_empty() {
             let summary = quoted(&previous.summary, SUMMARY_MAX);
-            writes(&mut text, format_args!(" The one before reported: “{summary}”"));
+            writes(&mut text, format_args!(" The previous iteration reported: “{summary}”"));
         }
         if let Some(TaskProgress { completed, total }) = previous.progress {
-            writes(&mut text, format_args!(" Done by then: {completed} of {total}."));
+            writes(&mut text, format_args!(" {completed} of {total} items were done."));
         }
         if let Some(phase) = previous.phase.as_deref().filter(|phase| !phase.trim().is_empty()) {
-            writes(&mut text, format_args!(" Its phase: {}.", quoted(phase, PHASE_MAX)));
+            writes(&mut text, format_args!(" It was in the phase {}.", quoted(phase, PHASE_MAX)));
         }
     }
     remaining_limits(&mut text, &briefing.remaining);
@@ -186,7 +204,8 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
     }
     match briefing.kind {
         IterationKind::Work if briefing.last => text.push_str(
-            "\n\nThis is the last iteration. Finish the most valuable open work, and leave the \
+            "\n\nThis is the last iteration. Finish the most valuable remaining work, and leave \
+             the \
              project in a state from which another agent can continue.",
         ),
         IterationKind::Work | IterationKind::VerifyOnly => {}
@@ -203,8 +222,8 @@ fn remaining_limits(text: &mut String, left: &RemainingLimits) {
     let RemainingLimits { iterations, cost, duration, tokens } = left;
     let parts: Vec<String> = [
         iterations.map(|count| match count {
-            1 => "1 iteration, this one".to_owned(),
-            count => format!("{count} iterations, this one included"),
+            1 => "1 iteration (this one)".to_owned(),
+            count => format!("{count} iterations, including this one"),
         }),
         cost.map(Usd::exact),
         duration.map(human),

@@ -32,7 +32,7 @@ pub(super) fn checks(user: &mut String, settings: &Settings) {
     }
 }
 
-/// The instructions for the status file, if there is one.
+/// The instructions for the status file, if any.
 pub(super) fn status(user: &mut String, settings: &Settings) {
     let Some(file) = &settings.files.status else { return };
     if let Some(words) = &settings.texts.status {
@@ -43,9 +43,9 @@ pub(super) fn status(user: &mut String, settings: &Settings) {
         "`complete` is `true` only when the whole task is done and you have verified that. \
          nightwright checks it."
     } else if evidence.is_empty() {
-        "`complete` is only for people to read."
+        "`complete` is informational only."
     } else {
-        "`complete` is only for people to read. To claim completion, see below."
+        "`complete` is informational only. To claim completion, see below."
     };
     // Without evidence, the file is not read.
     let failed = if evidence.is_empty() {
@@ -73,7 +73,7 @@ pub const EXAMPLE: &str = r#"{
   "complete": false,
   "progress": { "completed": 3, "total": 7 },
   "worked": true,
-  "summary": "The parser reads dates; time zones are open.",
+  "summary": "The parser reads dates; time zones are not done yet.",
   "phase": "parser",
   "blockers": []
 }"#;
@@ -91,8 +91,8 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
                  last line of your last message:\n\n    {PROMISE}"
             ),
             EvidenceKind::Signal => format!(
-                "When you searched for remaining work and found none, put this on a line of your \
-                 last message, not indented, without quotes or backticks:\n\n    {}",
+                "If you have searched for remaining work and found none, put this on a line of \
+                 your last message, not indented, without quotes or backticks:\n\n    {}",
                 completion.signal
             ),
             EvidenceKind::EndPhrase => match &completion.end_phrase {
@@ -106,11 +106,11 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
                     .to_owned()
             }
             EvidenceKind::Todo | EvidenceKind::Plan => {
-                "Check a box of the checklist when its item is done and verified, never before."
+                "Tick a box of the checklist when its item is done and verified, never before."
                     .to_owned()
             }
             EvidenceKind::Planned => format!(
-                "When the plan has a box for all open work and needs no further change, put this \
+                "When the plan has a box for all remaining work and needs no change, put this \
                  alone on the last line of your last message:\n\n    {PROMISE}"
             ),
             EvidenceKind::NoProgress
@@ -123,11 +123,11 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
         }
     }
     let text = if ways.is_empty() {
-        "No message of yours ends the run. Do the next useful piece of work.".to_owned()
+        "Nothing you write ends the run. Do the next useful piece of work.".to_owned()
     } else {
         format!(
             "{}\n\nnightwright verifies every claim; a false claim wastes an iteration. While any \
-             work is open, do not claim completion.",
+             work remains, do not claim completion.",
             ways.join("\n\n")
         )
     };

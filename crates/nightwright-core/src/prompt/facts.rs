@@ -51,7 +51,7 @@ impl EarlierIteration {
         let refuted = match (&finished.result, gate) {
             (IterationResult::Failed { why, .. }, _) => Some(format!("failed: {why}")),
             (_, Some(GateResult::Rejected { why })) if finished.is_claimed() => {
-                Some(format!("claimed completion, refuted: {why}"))
+                Some(format!("claimed completion, rejected: {why}"))
             }
             (_, Some(GateResult::Rejected { why })) => Some(format!("not complete: {why}")),
             (_, Some(_) | None) => None,
@@ -118,9 +118,9 @@ pub(super) fn earlier(iterations: &[EarlierIteration]) -> String {
         parts.extend(facts.failing.map(phrases::failing));
         parts.extend(facts.refuted.clone());
         parts.extend(facts.open.map(|open| match open {
-            0 => "no open box".to_owned(),
-            1 => "1 open box".to_owned(),
-            open => format!("{open} open boxes"),
+            0 => "no unchecked box".to_owned(),
+            1 => "1 unchecked box".to_owned(),
+            open => format!("{open} unchecked boxes"),
         }));
         let name = match facts.iteration {
             Iteration(0) => "Verification".to_owned(),
@@ -169,19 +169,22 @@ fn standing(news: &CheckNews) -> String {
         phrases::failing(news.failing)
     );
     if let Some(before) = news.before {
-        writes(&mut text, format_args!(" The time before: {}.", phrases::failing(before)));
+        writes(&mut text, format_args!(" Before that: {}.", phrases::failing(before)));
         if news.best_since == news.iteration {
             text.push_str(" That is the best result of this run.");
         } else if news.failing.checks > 0 {
             let best = after(news.best_since);
-            writes(&mut text, format_args!(" It was as good {best}."));
+            writes(&mut text, format_args!(" The best result so far was the same, {best}."));
         }
     }
     if !news.flaky.is_empty() {
         let names: Vec<_> =
             news.flaky.iter().map(|command| quoted(command, COMMAND_CHARS)).collect();
         let names = names.join(", ");
-        writes(&mut text, format_args!(" Flaky, so do not rely on one result: {names}."));
+        writes(
+            &mut text,
+            format_args!(" These checks are flaky, so do not rely on a single result: {names}."),
+        );
     }
     text
 }
@@ -258,12 +261,12 @@ mod tests {
     fn the_prompt_has_the_checks_with_their_last_lines_compared_with_the_time_before() {
         assert_eq!(
             checks(&news("boom"), &briefing(Vec::new())),
-            "After iteration 6: 2 of 14 tests fail. The time before: 5 of 14 tests fail. That is \
+            "After iteration 6: 2 of 14 tests fail. Before that: 5 of 14 tests fail. That is \
              the best result of this run.\n\n`make test` failed (exit 2):\n\n> boom"
         );
         let worse = CheckNews { best_since: Iteration(3), ..news("boom") };
         let text = checks(&worse, &briefing(Vec::new()));
-        assert!(text.contains("It was as good after iteration 3."), "{text}");
+        assert!(text.contains("The best result so far was the same, after iteration 3."), "{text}");
     }
 
     #[test]
@@ -277,7 +280,7 @@ mod tests {
     fn an_iteration_appears_with_what_it_tried_and_what_refuted_it() {
         let text = earlier(&[facts("Rewrote the parser."), facts("Wrote the tests.")]);
         let line = "2 files, 1 commit; 2 of 14 tests fail; claimed completion, refuted: `make test` \
-                    failed (exit 2); 3 open boxes";
+                    failed (exit 2); 3 unchecked boxes";
         let first = format!("\n- Iteration 6: “Rewrote the parser.”; {line}\n");
         assert!(text.contains(&first), "{text}");
         assert!(text.ends_with(&format!("\n- Iteration 6: {line}")), "{text}");

@@ -38,9 +38,9 @@ pub struct VerificationCase<'a> {
     pub summary: &'a str,
     /// The content of the status file.
     pub status: Option<&'a StatusReport>,
-    /// The checkboxes of the list.
+    /// The checkboxes of the checklist.
     pub checklist: Option<Checklist>,
-    /// The text of the list; empty if there is none.
+    /// The text of the checklist; empty if there is none.
     pub list: &'a str,
     pub form: AnswerForm,
 }
@@ -103,7 +103,7 @@ fn principles(settings: &Settings) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The same for a short question; empty if there are none.
+/// The principles section of a short question; empty if there are no principles.
 fn short_goal(settings: &Settings) -> String {
     let text = principles(settings);
     text.map_or_else(String::new, |text| {
@@ -189,15 +189,15 @@ pub fn impossible_question(settings: &Settings, report: &str, form: AnswerForm) 
          specified. {MATERIAL}\n\n{report}\n\n\
          Its goal:\n\n<goal>\n{goal}\n</goal>\n{checks}\n\
          You have tools that only read, `Read`, `Grep` and `Glob`: look for the evidence in the \
-         project. Answer yes only if you found that the goal or its checks contradict each \
-         other, or need something that no work in the project can provide. Answer no if the task \
+         project. Answer yes only if the goal or its checks contradict each other, or need \
+         something that no work in the project can provide. Answer no if the task \
          is only hard, if an approach is left, or if the evidence is missing. Then say what the agent overlooked.\n\n{form}\n"
     );
     escape_at_mentions(&text)
 }
 
-const IMPOSSIBLE_SHAPED: &str = "Answer with these fields: `verdict`: `yes` if the task is \
-    impossible, otherwise `no`; `reason`: the decisive point, in one or two sentences; `missing`: \
+const IMPOSSIBLE_SHAPED: &str = "Answer with these fields. `verdict`: `yes` if the task is \
+    impossible, otherwise `no`. `reason`: the decisive point, in one or two sentences. `missing`: \
     an empty list.";
 
 const IMPOSSIBLE_LAST_LINE: &str = "Explain in a few sentences. Then end with exactly one line of \

@@ -1,5 +1,5 @@
-//! Quoting of foreign text in prompts: it cannot end its quotation, impersonate another speaker, or
-//! attach files.
+//! Quoting of untrusted text in prompts: it cannot end its quotation, impersonate another speaker,
+//! or attach files.
 
 use crate::display::{display_safe, one_line};
 

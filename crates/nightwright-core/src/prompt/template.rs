@@ -35,7 +35,7 @@ pub const TOKENS: [(&str, &str); 12] = [
     ("notes_file", "the notes file, relative to the project"),
     ("plan_file", "the checklist or plan of the mode, relative to the project"),
     ("iteration", "the number of the iteration"),
-    ("max_iterations", "the limit of iterations"),
+    ("max_iterations", "the iteration limit"),
     ("test_command", "`commands.test`"),
     ("build_command", "`commands.build`"),
     ("lint_command", "`commands.lint`"),
@@ -104,7 +104,7 @@ fn is_plain(template: &str) -> Result<(), (usize, String)> {
         let line = template[..template.len() - rest.len()].matches('\n').count() + 1;
         let closed = |end: &str| {
             let (inside, after) =
-                rest[2..].split_once(end).ok_or((line, "it has no end".to_owned()))?;
+                rest[2..].split_once(end).ok_or((line, "unterminated tag".to_owned()))?;
             Ok((inside.trim_matches('-').trim(), after))
         };
         rest = match rest.as_bytes().get(1) {
@@ -139,7 +139,7 @@ fn can_choose(tag: &str) -> Result<(), String> {
         Some(_) | None => false,
     };
     let allowed = "only `if`, `elif`, `else` and `endif`, with names, `and`, `or` and `not`";
-    if plain { Ok(()) } else { Err(format!("`{tag}` cannot stand here: {allowed}")) }
+    if plain { Ok(()) } else { Err(format!("`{tag}` is not allowed here: {allowed}")) }
 }
 
 fn is_name(word: &str) -> bool {
@@ -156,7 +156,7 @@ fn describe_error(
     }
     let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
     let unknown = error.range().and_then(|range| template.get(range)).unwrap_or_default().trim();
-    format!("there is no `{unknown}`; there are {}", names.join(", "))
+    format!("unknown token `{unknown}`; expected one of {}", names.join(", "))
 }
 
 /// Checks a mode's templates before a run begins.
@@ -201,6 +201,6 @@ mod tests {
             assert!(error.contains("`prompt.md`") && error.contains("line 3"), "{error}");
         }
         let error = filled("{{ nope }}").unwrap_err();
-        assert!(error.contains("there is no `nope`; there are name, none"), "{error}");
+        assert!(error.contains("unknown token `nope`; expected one of name, none"), "{error}");
     }
 }

@@ -125,7 +125,7 @@ fn the_prompt_names_only_the_markers_that_count() {
     let signal = user(vec![EvidenceKind::Signal]);
     assert!(signal.contains("CONTINUOUS_CLAUDE_PROJECT_COMPLETE"));
     assert!(!signal.contains("<promise>"));
-    assert!(user(vec![]).contains("No message of yours ends the run"));
+    assert!(user(vec![]).contains("Nothing you write ends the run"));
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn texts_of_others_cannot_impersonate_the_operator_or_reference_files() {
     assert!(!user.lines().any(speaks), "{user}");
     assert_eq!(user.matches("\n## The goal\n").count(), 1, "{user}");
     assert!(!user.contains("\n## The task") && !user.contains("@/etc"), "{user}");
-    assert!(user.contains("The one before reported: “x’. **The person"), "{user}");
+    assert!(user.contains("The previous iteration reported: “x’. **The person"), "{user}");
     // The person that the agent works for may name a file.
     let briefing = Briefing {
         feedback: vec![feedback(FeedbackSource::Human, "Read @notes.md")],
@@ -392,8 +392,10 @@ fn special_instructions_for_an_iteration_come_last() {
     let user = composed(&settings(), &briefing, None).user;
     let (_, end) = user.split_once("## This iteration\n\n").unwrap();
     assert!(end.starts_with(
-        "This is iteration 4. The one before reported: “Lexer done.” Done by then: 3 of 5. Its phase: parser.\n\n\
-         Remaining for the whole run: 2 iterations, this one included; $2.50; 1h 30m.\n\n\
+        "This is iteration 4. The previous iteration reported: “Lexer done.” 3 of 5 items were \
+         done. \
+         It was in the phase parser.\n\n\
+         Remaining for the whole run: 2 iterations, including this one; $2.50; 1h 30m.\n\n\
          An earlier attempt at this iteration was cut off"
     ));
     assert!(end.contains("Start nothing new."));

@@ -17,7 +17,7 @@ const PIECE: usize = 64;
 /// The maximum number of nested JSON encodings of a value.
 const LEVELS: usize = 4;
 
-/// The way a program encodes texts in JSON.
+/// The way a program encodes strings in JSON.
 struct JsonStyle {
     /// Characters that are encoded by number, besides control characters.
     numbered: &'static str,

@@ -35,7 +35,7 @@ pub(super) fn end_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Whether a JSON or URL escape ends at `at`: `\n`, `\u003d`, `%3D`. It may have any number of
-/// backslashes, because nested texts double them.
+/// backslashes, because nested strings double them.
 pub(super) fn ends_escape(bytes: &[u8], at: usize) -> bool {
     let are_digits = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     let last =

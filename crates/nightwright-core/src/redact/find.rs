@@ -20,7 +20,7 @@ pub(super) struct Finder {
     forms: FormMatching,
 }
 
-/// Whether texts in the format of a secret are masked.
+/// Whether strings in the format of a secret are masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FormMatching {
     Count,
@@ -184,8 +184,8 @@ impl Finder {
         hits.iter().filter_map(|hit| common_part(&hit.span, &room)).collect()
     }
 
-    /// The spans to mask in a line of JSON, all inside these texts. The user's patterns match the
-    /// decoded texts, not their JSON encoding.
+    /// The spans to mask in a line of JSON, all inside these strings. The user's patterns match the
+    /// decoded strings, not their JSON encoding.
     pub(super) fn in_texts(
         &self,
         bytes: &[u8],

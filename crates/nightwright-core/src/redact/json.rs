@@ -1,4 +1,4 @@
-//! Positions of the texts in a line of JSON.
+//! Positions of the strings in a line of JSON.
 
 use std::ops::Range;
 
@@ -101,8 +101,8 @@ impl JsonWalker {
         }
     }
 
-    /// Walks on and reports the texts, or parts of them, that may be masked. Invalid JSON counts as
-    /// text.
+    /// Walks on and reports the strings, or parts of them, that may be masked. Invalid JSON counts
+    /// as text.
     pub(super) fn walk(
         &mut self,
         bytes: &[u8],

@@ -1,10 +1,10 @@
 //! Private keys in blocks of several lines.
 //!
-//! A private key is the only secret that spans lines, so it needs state. After `-----BEGIN …
-//! PRIVATE KEY-----`, letters and digits are masked until `-----`. A line that cannot be part of a
-//! key also ends the block, because texts may merely mention keys. Everything else stays, such as
-//! line endings and the quotes that a program adds. In JSON, the end of the surrounding text ends
-//! the block, too.
+//! A private key is the only secret that spans lines, so it needs state. After
+//! `-----BEGIN … PRIVATE KEY-----`, letters and digits are masked until `-----`. A line that cannot
+//! be part of a key also ends the block, because strings may merely mention keys. Everything else
+//! stays, such as line endings and the quotes that a program adds. In JSON, the end of the
+//! surrounding text ends the block, too.
 //!
 //! A line of a key may have a prefix: a line number, a time or a colour. A program may also join
 //! all lines into one.
@@ -73,7 +73,7 @@ impl KeyBlock {
         self.left > 0
     }
 
-    /// Ends the block, if there is one.
+    /// Ends the block, if any.
     pub(super) fn close(&mut self) {
         *self = Self::default();
     }
@@ -188,7 +188,7 @@ fn start_of_line(bytes: &[u8], range: Range<usize>) -> usize {
     (start..range.end).rev().find(ends_line).map_or(start, |at| at + 1)
 }
 
-/// A line without colours, with decoded escapes of key characters, and with spaces for all other
+/// A line without colors, with decoded escapes of key characters, and with spaces for all other
 /// escapes.
 fn normalized(bytes: &[u8], line: Range<usize>) -> Cow<'_, [u8]> {
     let undone = match Normalized::of(bytes, line.clone()) {

@@ -53,7 +53,7 @@ impl Needles {
             vec![0; 1 << FILTER_BITS].try_into().expect("it has this length");
         let mut anchors = Vec::with_capacity(all.len() * STRIDE);
         for (needle, bytes) in all.iter().enumerate() {
-            // Common texts are more frequent at the ends: `https://`, `token`, `.com`.
+            // Common strings are more frequent at the ends: `https://`, `token`, `.com`.
             let middle = (bytes.len() - MIN_SECRET_LEN) / 2;
             for offset in middle..middle + STRIDE {
                 let window = window(&bytes[offset..]);

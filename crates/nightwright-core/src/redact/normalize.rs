@@ -1,4 +1,4 @@
-//! Lines with colours inside words, or slashes written as `\/`. Such a line is searched a second
+//! Lines with colors inside words, or slashes written as `\/`. Such a line is searched a second
 //! time, without them.
 
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub(super) struct Normalized {
     runs: Vec<Run>,
 }
 
-/// Bytes that follow each other in both texts.
+/// Bytes that follow each other in both strings.
 #[derive(Clone, Copy)]
 struct Run {
     /// The position of the first byte.
@@ -55,7 +55,7 @@ fn is_suspect(bytes: &[u8]) -> bool {
 }
 
 impl Normalized {
-    /// Normalizes a line: removes colours, and the backslashes before slashes. `None` if the line
+    /// Normalizes a line: removes colors, and the backslashes before slashes. `None` if the line
     /// stays the same.
     pub(super) fn of(bytes: &[u8], line: Range<usize>) -> Option<Self> {
         if !is_suspect(&bytes[line.clone()]) {
@@ -98,7 +98,7 @@ impl Normalized {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The same with its end, which stands for this original position.
+    /// Adds the end of the text, which stands for this original position.
     pub(super) fn ending(mut self, original: usize) -> Self {
         self.runs.push(Run { start: self.bytes.len(), original });
         self

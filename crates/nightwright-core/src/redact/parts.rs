@@ -55,7 +55,7 @@ pub(super) fn secret_parts(line: &str) -> Vec<String> {
     parts
 }
 
-/// The texts in a JSON value whose names mark them as secret.
+/// The strings in a JSON value whose names mark them as secret.
 pub(super) fn secrets_of_json(value: &str) -> Vec<String> {
     fn gather(value: Value, is_secret: bool, secrets: &mut Vec<String>) {
         match value {

@@ -15,7 +15,7 @@ use super::SIZE;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenFormat {
     pub(super) name: &'static str,
-    /// The texts that it may start with.
+    /// The strings that it may start with.
     pub(super) starts: &'static [&'static str],
     /// The pattern of what follows. Its group is masked; without a group, everything is.
     form: &'static str,
@@ -65,7 +65,7 @@ pub(super) enum MatchRule {
     KeyBlock,
 }
 
-/// The texts at the start of a format.
+/// The strings at the start of a format.
 type Starts = &'static [&'static str];
 
 const fn token(
@@ -109,7 +109,7 @@ pub(super) static PATTERNS: &[TokenFormat] = &[
     TokenFormat { proof: MatchRule::MadeUp, ..token("OpenAI key", &["sk-"], r"[A-Za-z0-9_-]{20}", WORD) },
     token("Stripe key", &["rk_live_", "sk_live_"], r"[A-Za-z0-9]{16}", PLAIN),
     token("GitHub token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"[A-Za-z0-9]{30}", PLAIN),
-    token("GitHub token of one's own", &["github_pat_"], r"[A-Za-z0-9_]{30}", WORD),
+    token("GitHub fine-grained personal access token", &["github_pat_"], r"[A-Za-z0-9_]{30}", WORD),
     token("GitLab token", &["glpat-"], r"[A-Za-z0-9_-]{16}", WORD),
     token("Slack token", &["xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-"], r"[A-Za-z0-9-]{10}", WORD),
     place("Slack webhook", &["hooks.slack.com/services/"], r"([A-Za-z0-9_/-]{20,64})", WORD, MatchRule::Form),
@@ -138,7 +138,7 @@ pub(super) static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("the starts are few and short")
 });
 
-/// Each pattern with its starts, anchored at the start of a text.
+/// Each pattern with its starts, anchored at the start of a string.
 pub(super) static EACH: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let each = PATTERNS.iter().map(|TokenFormat { starts, form, .. }| {
         let starts: Vec<_> = starts.iter().map(|start| regex::escape(start)).collect();
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// A match for each pattern, and similar texts that must not match. They are assembled from
+    /// A match for each pattern, and similar strings that must not match. They are assembled from
     /// pieces, so that secret scanners do not report this file.
     fn examples() -> Vec<(&'static str, String, &'static str)> {
         let a = |count: usize| "a1B2".repeat(count);
@@ -170,7 +170,11 @@ mod tests {
             ("OpenAI key", format!("sk-proj-{}", a(6)), "task-12-of-a-long-list-of-tasks"),
             ("Stripe key", format!("sk_live_{}", a(5)), "sk_live_mode"),
             ("GitHub token", format!("ghp_{}", a(9)), "ghp_short1"),
-            ("GitHub token of one's own", format!("github_pat_{}", a(9)), "github_pattern"),
+            (
+                "GitHub fine-grained personal access token",
+                format!("github_pat_{}", a(9)),
+                "github_pattern",
+            ),
             ("GitLab token", format!("glpat-{}", a(5)), "glpat-none"),
             ("Slack token", format!("xoxb-{}", a(5)), "xoxb-1"),
             ("Slack webhook", format!("hooks.slack.com/services/{}", a(6)), "hooks.slack.com/docs"),

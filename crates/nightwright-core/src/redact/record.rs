@@ -94,7 +94,7 @@ impl Secrets {
         any
     }
 
-    /// Masks a text as it is and in its JSON encoding, in which a value of several lines is one
+    /// Masks a string as it is and in its JSON encoding, in which a value of several lines is one
     /// line.
     fn mask_anywhere(&self, text: &str) -> Option<String> {
         let masked = self.mask(text);
@@ -147,7 +147,7 @@ pub fn agrees(masked: &impl Serialize, original: &impl Serialize) -> bool {
     }
 }
 
-/// The texts of the second value that are masked in the first, given that they agree. These were
+/// The strings of the second value that are masked in the first, given that they agree. These were
 /// secret once, even if they are no longer recognized.
 pub fn masked_in(masked: &impl Serialize, original: &impl Serialize) -> Vec<String> {
     let mut found = BTreeSet::new();
@@ -183,7 +183,7 @@ fn gather(masked: &Value, original: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The texts at the positions of the masks.
+/// The strings at the positions of the masks.
 fn covered<'t>(masked: &str, original: &'t str) -> Vec<&'t str> {
     let mut covered = Vec::new();
     if masked.len() == original.len() {
@@ -195,7 +195,7 @@ fn covered<'t>(masked: &str, original: &'t str) -> Vec<&'t str> {
         }
         return covered;
     }
-    // A value of several lines is shorter than its mask, so the texts between the masks are
+    // A value of several lines is shorter than its mask, so the strings between the masks are
     // searched for instead.
     let Some((front, rest)) = masked.split_once(MASK) else { return covered };
     let Some(mut original) = original.strip_prefix(front) else { return covered };

@@ -22,7 +22,7 @@ const KEEP: usize = 8 << 10;
 /// pairs in a long run of backslashes stay pairs.
 const CONTEXT: usize = 256;
 
-/// The JSON encoding of a line ending in a text.
+/// The JSON encoding of a line ending in a string.
 const NEWLINE: &[u8] = br"\n";
 
 /// Masks the secrets in a stream.
@@ -49,7 +49,7 @@ struct LongLine {
 }
 
 impl StreamMasker {
-    /// Creates a masker for a stream of text. In lines of JSON, names and texts are masked.
+    /// Creates a masker for a stream of text. In lines of JSON, names and strings are masked.
     pub fn new(secrets: Secrets) -> Self {
         Self::with(secrets, NamePolicy::Masked)
     }
@@ -132,7 +132,7 @@ impl StreamMasker {
     /// Masks and passes on whole lines.
     fn lines(&mut self, window: &[u8], each: &mut impl FnMut(&[u8])) {
         let found = self.secrets.finder.find(window, 0);
-        // The user's patterns may match decoded texts that the raw line does not show.
+        // The user's patterns may match decoded strings that the raw line does not show.
         let is_asked = self.secrets.finder.has_extra();
         if found.is_empty() && !self.block.is_open() && !is_asked {
             return each(window);
@@ -277,7 +277,7 @@ impl LongLine {
     }
 }
 
-/// The texts of a line of JSON that may be masked. An unfinished name may be one.
+/// The strings of a line of JSON that may be masked. An unfinished name may be one.
 fn texts(
     walker: &mut JsonWalker,
     window: &[u8],

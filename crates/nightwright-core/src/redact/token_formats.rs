@@ -1,4 +1,4 @@
-//! Search for texts in the format of a secret, in linear time.
+//! Search for strings in the format of a secret, in linear time.
 
 use std::ops::Range;
 

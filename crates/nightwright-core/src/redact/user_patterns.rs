@@ -1,4 +1,4 @@
-//! The user's patterns in the decoded texts of JSON.
+//! The user's patterns in the decoded strings of JSON.
 //!
 //! Users write patterns for printed text, with line ends, tabs and quotes, which JSON encodes. So a
 //! text is decoded first, its lines are searched one by one, and matches are mapped back to their
@@ -13,7 +13,7 @@ use super::find::{Finder, SecretMatch};
 use super::json::{JsonWalker, NamePolicy, is_json};
 use super::normalize::{Normalized, normalized_lines};
 
-/// The maximum depth of JSON texts inside JSON texts.
+/// The maximum depth of JSON strings inside JSON strings.
 pub(super) const LEVELS: usize = 1;
 
 /// The length of a `\uXXXX` escape.
@@ -68,7 +68,7 @@ fn lines(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The texts inside a text that is JSON, or in its lines that are.
+/// The strings inside a text that is JSON, or in its lines that are.
 fn texts_inside(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut texts = Vec::new();
     let mut walk =

@@ -170,8 +170,8 @@ fn looks_mixed(text: &[u8]) -> bool {
         && text.iter().any(u8::is_ascii_lowercase)
 }
 
-/// The texts to search for: each value, its lines, and the secret parts of a URL, a header, a list
-/// of settings or JSON.
+/// The strings to search for: each value, its lines, and the secret parts of a URL, a header, a
+/// list of settings or JSON.
 pub(super) fn usable<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Vec<Vec<u8>> {
     let mut usable = BTreeSet::new();
     for value in values {
@@ -184,7 +184,7 @@ pub(super) fn usable<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Vec
     usable.into_iter().collect()
 }
 
-/// Adds the searchable texts of one value.
+/// Adds the searchable strings of one value.
 fn add(value: &[u8], usable: &mut BTreeSet<Vec<u8>>) {
     if let Ok(text) = str::from_utf8(value) {
         let parts = text.lines().flat_map(secret_parts).map(String::into_bytes);

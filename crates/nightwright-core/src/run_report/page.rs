@@ -37,7 +37,7 @@ impl PageFormat {
         }
     }
 
-    /// Escapes a text for the page.
+    /// Escapes a string for the page.
     fn escaped(self, text: &str) -> String {
         match self {
             Self::Markdown => markdown::inline(text),
@@ -45,7 +45,7 @@ impl PageFormat {
         }
     }
 
-    /// Formats a text as code.
+    /// Formats a string as code.
     fn code(self, text: &str) -> String {
         match self {
             Self::Markdown => markdown::code(text),

@@ -70,7 +70,7 @@ pub struct CheckSummary {
 pub struct RunPaths {
     pub run_folder: PathBuf,
     pub journal: PathBuf,
-    /// The newest log, if there is one.
+    /// The newest log, if any.
     pub log: Option<PathBuf>,
 }
 

@@ -37,7 +37,7 @@ fn report_of(records: &[Record], context: ReportContext, unread: UnreadableJourn
     RunReport::of(RunId("20261115-233412-7f3a".to_owned()), view, context, unread)
 }
 
-/// Counts the occurrences of a text in a page.
+/// Counts the occurrences of a string in a page.
 fn count_of(page: &str, what: &str) -> usize {
     page.matches(what).count()
 }

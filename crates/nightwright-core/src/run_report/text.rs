@@ -2,7 +2,7 @@
 
 use crate::display::display_safe;
 
-/// Returns the first `most` characters of a text, and states how much follows.
+/// Returns the first `most` characters of a string, and states how much follows.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let safe = display_safe(text.trim());
     let safe = safe.trim();
@@ -15,7 +15,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns the last `most` characters of a text, and states how much precedes them.
+/// Returns the last `most` characters of a string, and states how much precedes them.
 pub(super) fn tail(text: &str, most: usize) -> String {
     let safe = display_safe(text.trim());
     let safe = safe.trim();

@@ -1,7 +1,7 @@
 //! The history of a run: what its report shows beyond the live state. Only a view from
 //! [`RunView::with_history`] keeps one.
 //!
-//! The history stores texts as they were recorded; the report truncates them. Every list has a
+//! The history stores strings as they were recorded; the report truncates them. Every list has a
 //! maximum length, so the memory per iteration is bounded.
 
 mod notes;

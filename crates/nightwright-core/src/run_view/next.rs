@@ -73,7 +73,7 @@ impl fmt::Display for NextStep {
     }
 }
 
-/// Quotes a text as one word of a command line, for every POSIX shell.
+/// Quotes a string as one word of a command line, for every POSIX shell.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -140,7 +140,8 @@ impl RunView {
             Outcome::AllIterationsFailed { .. } => then("fix the cause of the failures"),
             Outcome::Auth { why } => then(&self.access(why)),
             Outcome::BadAgent { why } => {
-                let hand = format!("run `{}` once by hand and fix what it reports", self.agent());
+                let hand =
+                    format!("run `{}` manually and fix the problems that it reports", self.agent());
                 let mut steps = then(&hand);
                 if why.contains("model") && self.knows_models() {
                     let command = format!("{resume} --model sonnet");
@@ -152,10 +153,7 @@ impl RunView {
                 NextStep::text(
                     "install what the check needs, or change the check, and start again",
                 ),
-                NextStep::command(
-                    "or continue without trying the checks first (as --no-baseline does)",
-                    resume,
-                ),
+                NextStep::command("or continue without a baseline (like --no-baseline)", resume),
             ],
             Outcome::HookAbort { .. } => {
                 let mut steps = then("fix what the hook complains about");
@@ -215,7 +213,7 @@ impl RunView {
         vec![NextStep::command(first, resume), NextStep::text(format!("or {start}"))]
     }
 
-    /// Adds the step that allows the denied tools, if there are any.
+    /// Adds the step that allows the denied tools, if any.
     fn or_allow(&self, mut steps: Vec<NextStep>, resume: &str) -> Vec<NextStep> {
         if let Some(mut step) = self.step_that_allows(|_| true, resume) {
             step.text.insert_str(0, "or ");
@@ -251,7 +249,7 @@ impl RunView {
             }
         }
         let text = if given == needed {
-            "allow what was denied and continue".to_owned()
+            "allow the denied commands and continue".to_owned()
         } else {
             format!(
                 "allow {given} of {needed} denied commands and continue (`nightwright status` shows \
@@ -372,7 +370,7 @@ impl RunView {
         } else if why.contains("redit balance") {
             "add credit to the account".to_owned()
         } else {
-            format!("run `{}` once by hand and log in", self.agent())
+            format!("run `{}` manually and log in", self.agent())
         }
     }
 
@@ -397,10 +395,10 @@ fn is_command(rule: &str) -> bool {
 fn next_check(unchecked: Option<Unchecked>) -> Option<&'static str> {
     match unchecked {
         Some(Unchecked::NoChecks) | None => {
-            Some("no check covers them: give the next run one with --verify")
+            Some("the changes are not covered by a check; add one to the next run with --verify")
         }
         Some(Unchecked::PassedBefore | Unchecked::UnknownBefore) => {
-            Some("give the next run a check that fails until the work is done, with --verify")
+            Some("use --verify in the next run to add a check that fails until the work is done")
         }
         Some(Unchecked::Plan) => None,
     }

@@ -155,7 +155,7 @@ fn difference(old: &[String], new: &[String]) -> String {
         .filter(|(_, items)| !items.is_empty())
         .map(|(verb, items)| format!("{verb} {items}"))
         .collect();
-    if parts.is_empty() { "another order".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() { "reordered".to_owned() } else { parts.join("; ") }
 }
 
 /// The configured permissions and model when the run last read them, without the options of the

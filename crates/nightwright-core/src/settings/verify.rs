@@ -34,7 +34,7 @@ pub struct Verify {
     pub tamper: Tamper,
     /// When a model is asked for a verdict.
     pub model: VerdictMode,
-    /// The model that gives the verdict; `None` = the agent's own choice.
+    /// The model that gives the verdict; `None`: the agent's default.
     pub model_name: Option<String>,
     /// How closely the model inspects the work.
     pub depth: Depth,
@@ -115,8 +115,8 @@ impl Depth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Every {
-    /// After each iteration if they take at most two minutes; less often if they are slower, so that
-    /// they take less than a fifth of the time at work.
+    /// After each iteration if they take at most two minutes; less often if they are slower, so
+    /// that they take less than a fifth of the active time.
     Auto,
     /// After each iteration, however slow they are.
     Always,

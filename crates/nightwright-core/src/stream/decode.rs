@@ -52,7 +52,7 @@ pub struct LineSplitter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlankLines {
     Dropped,
-    /// Blank lines separate the paragraphs of a text.
+    /// Blank lines separate the paragraphs of a string.
     HandedOut,
 }
 

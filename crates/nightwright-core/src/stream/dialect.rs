@@ -36,12 +36,12 @@ pub enum Dialect {
     Command,
 }
 
-/// The relation between the texts of an agent.
+/// The relation between the strings of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextShape {
     /// Each text is a separate message, and the last one is the final message.
     Messages,
-    /// All texts together are one message.
+    /// All strings together are one message.
     OneText,
 }
 
@@ -157,7 +157,7 @@ impl Dialect {
         }
     }
 
-    /// The splitter for displayed lines, which keeps the beginnings of texts.
+    /// The splitter for displayed lines, which keeps the beginnings of strings.
     pub fn lines_to_show(self) -> LineSplitter {
         match self {
             Self::Claude => {
@@ -201,7 +201,7 @@ impl Dialect {
         }
     }
 
-    /// Whether texts arrive a few characters at a time.
+    /// Whether strings arrive a few characters at a time.
     pub fn streams_deltas(self) -> bool {
         match self {
             Self::Claude => true,
@@ -217,7 +217,7 @@ impl Dialect {
         }
     }
 
-    /// Whether these lines contain the end of a turn, which ends all streamed texts.
+    /// Whether these lines contain the end of a turn, which ends all streamed strings.
     pub(crate) fn ends_turn(self, lines: &[u8]) -> bool {
         match self {
             Self::Claude => claude::ends_turn(lines),
@@ -255,7 +255,8 @@ impl Dialect {
         }
     }
 
-    /// Whether it reports when it is ready. Any other program is ready as soon as it is started.
+    /// Whether the agent program reports when it is ready. Any other program is ready as soon as it
+    /// is started.
     pub fn announces_itself(self) -> bool {
         match self {
             Self::Claude => true,
@@ -298,7 +299,7 @@ impl Dialect {
     }
 
     /// The prompt for a program started with [`InputShape::Prompt`], as written to standard input.
-    /// It includes the system prompt if no argument takes it.
+    /// The text includes the system prompt if no argument takes it.
     pub fn prompt_text(self, system: &str, user: &str) -> String {
         match self {
             Self::Claude => claude::prompt_text(user),
@@ -341,7 +342,7 @@ impl Dialect {
         }
     }
 
-    /// The variable that limits the tokens of one answer, if there is one.
+    /// The variable that limits the tokens of one answer, if any.
     pub fn output_tokens_variable(self) -> Option<&'static str> {
         match self {
             Self::Claude => Some(claude::OUTPUT_TOKENS),

@@ -42,7 +42,7 @@ pub enum Owner<'a> {
 }
 
 impl Owner<'_> {
-    /// Whether it is the agent that received the prompt.
+    /// Whether the owner is the agent that received the prompt.
     pub fn is_main(&self) -> bool {
         match self {
             Self::Main => true,
@@ -130,7 +130,7 @@ pub enum MessageKind<'a> {
     },
 }
 
-/// Whether a text is complete.
+/// Whether a string is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPart {
     /// A complete block of text.

@@ -31,7 +31,7 @@ pub enum AgentNews {
     LoginRefused,
     /// The used share of the account's quota.
     Quota(QuotaNews),
-    /// The attempt has ended, and all its processes are gone. Sent once, as the last news.
+    /// The attempt has ended, and all its processes have exited. Sent once, as the last news.
     Exited(Box<AttemptReport>),
 }
 
@@ -65,7 +65,7 @@ pub struct Ready {
     pub failed_servers: Vec<String>,
 }
 
-/// A sign of life of a running attempt.
+/// A periodic activity report of a running attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pulse {
     /// The time since its last line.
@@ -252,7 +252,7 @@ pub struct TextEvidence {
     /// The decisions that the agent reports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<StatedDecision>,
-    /// A conflict of principles that the agent could not resolve.
+    /// A conflict between principles that the agent could not resolve.
     pub conflict: Option<String>,
     /// The watchdog's findings that were not answered.
     pub findings: Vec<WatchdogFinding>,
@@ -263,7 +263,7 @@ pub struct TextEvidence {
 /// Something that only a person can resolve.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Blocker {
-    /// The same blocker has the same key; each is reported once per run.
+    /// Identifies the blocker: each key is reported once per run.
     pub key: String,
     /// The missing thing, or the whole text of a blocker without fields.
     pub description: String,
@@ -301,7 +301,7 @@ impl Blocker {
         text
     }
 
-    /// The same blocker with changed texts.
+    /// Returns the blocker with `change` applied to its strings.
     #[must_use]
     pub fn map(&self, change: impl Fn(&str) -> String) -> Self {
         Self {
@@ -315,7 +315,7 @@ impl Blocker {
     /// The beginning of the line that gives evidence that the task is impossible.
     pub const IMPOSSIBLE: &str = "Impossible:";
 
-    /// Whether it reports that the task is impossible as specified.
+    /// Whether the blocker reports that the task is impossible as specified.
     pub fn is_impossible(&self) -> bool {
         let mut lines = self.description.lines().map(str::trim_start);
         lines.any(|line| {

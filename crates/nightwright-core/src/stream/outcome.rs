@@ -15,7 +15,7 @@ pub enum AttemptOutcome {
     Finished,
     /// The agent reached its turn limit.
     TurnLimit,
-    /// The attempt reached its part of the run's cost, tokens or time.
+    /// The attempt reached its share of the run's cost, tokens or time.
     AttemptBudget,
     /// The account reached its usage limit.
     UsageLimited {
@@ -97,8 +97,8 @@ pub enum Suspicion {
     NoSignOfWork,
     /// The message ends where a tool was about to be called.
     BrokenOff,
-    /// The program took the prompt for a slash command and asked no model. A retry would
-    /// send the same prompt.
+    /// The program interpreted the prompt as a slash command and did not call a model. A retry
+    /// would send the same prompt.
     LocalCommand,
 }
 
@@ -136,7 +136,7 @@ pub enum CancelReason {
     Deadline(Deadline),
     /// The agent gave its result and did not exit. The result counts.
     AfterResult,
-    /// The attempt reached its part of the run's time or tokens.
+    /// The attempt reached its share of the run's time or tokens.
     Limit,
     /// The provider refused the login; the agent would only keep retrying.
     Auth,
@@ -282,7 +282,7 @@ impl AttemptOutcome {
         match self {
             Self::Finished => "finished".to_owned(),
             Self::TurnLimit => "reached its turn limit".to_owned(),
-            Self::AttemptBudget => "reached its part of the remaining budget".to_owned(),
+            Self::AttemptBudget => "reached its share of the remaining budget".to_owned(),
             Self::UsageLimited { until: Some(until) } => format!("usage limit until {until}"),
             Self::UsageLimited { until: None } => "usage limit".to_owned(),
             Self::RateLimited => "rate limited".to_owned(),
@@ -315,7 +315,7 @@ impl AttemptOutcome {
                 Suspicion::NoSignOfWork => "claims success without any sign of work".to_owned(),
                 Suspicion::BrokenOff => "claims success in the middle of a tool call".to_owned(),
                 Suspicion::LocalCommand => {
-                    "took the prompt for a slash command and asked no model".to_owned()
+                    "interpreted the prompt as a slash command and did not call a model".to_owned()
                 }
             },
             Self::Lost => "lost: nightwright crashed during the attempt".to_owned(),

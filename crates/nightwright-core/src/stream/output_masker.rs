@@ -40,7 +40,7 @@ const BEHIND_MAX: usize = 256 << 10;
 /// The part of a streamed message in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamedPart<'a> {
-    /// Some characters of a text.
+    /// Some characters of a string.
     Text(TextDelta<'a>),
     /// Some characters of a part that is repeated later as a whole, and not read before.
     Unread {
@@ -49,7 +49,7 @@ pub enum StreamedPart<'a> {
     },
     /// A line that concerns no text.
     Aside,
-    /// The end of a text of this speaker.
+    /// The end of a string of this speaker.
     Ends {
         speaker: Cow<'a, str>,
         /// The index of the text within its message; `None` for all of them.
@@ -57,7 +57,7 @@ pub enum StreamedPart<'a> {
     },
 }
 
-/// Some characters of a text.
+/// Some characters of a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextDelta<'a> {
     /// The author of the text: empty for the main agent, or the call that started the sub-agent.
@@ -261,7 +261,7 @@ impl OutputMasker {
         }
     }
 
-    /// The number of bytes kept, of texts and of lines.
+    /// The number of bytes kept, of strings and of lines.
     #[cfg(test)]
     fn memory(&self) -> (usize, usize) {
         (self.texts.memory(), self.held.memory())

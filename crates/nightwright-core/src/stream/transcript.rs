@@ -38,7 +38,7 @@ mod tools;
 mod turns;
 mod unknown;
 
-/// The maximum length of a text answer in bytes.
+/// The maximum length of a string answer in bytes.
 const ANSWER_MAX: usize = 16 << 10;
 
 /// The maximum number of denials. The first few show which rules are missing.
@@ -124,7 +124,7 @@ pub struct Transcript {
     last_text: LastText,
     /// The words of the last turn, if a message was waiting when it ended.
     queued: Option<QueuedTurn>,
-    /// The same for the turn before the last one.
+    /// The final words of the turn before that one.
     before: Option<QueuedTurn>,
     /// The blockers named in any message: an attempt that is cut off has no last one.
     blockers: Vec<Blocker>,

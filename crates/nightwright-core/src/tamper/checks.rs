@@ -130,7 +130,7 @@ fn what(check: &CheckFileRule, names: &[&str]) -> String {
     check.what.replace("{}", &named)
 }
 
-/// The parts of a text, without comments.
+/// The parts of a string, without comments.
 pub(super) fn parts(check: &CheckFileRule, text: &str) -> Vec<ConfigPart> {
     let language = check.language.as_deref().and_then(|one| PATTERNS.extension(one));
     let masked = language.map(|language| mask(text, language));
@@ -172,7 +172,7 @@ pub(super) fn parts(check: &CheckFileRule, text: &str) -> Vec<ConfigPart> {
     }
 }
 
-/// The words of a text, separated by single spaces.
+/// The words of a string, separated by single spaces.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -13,7 +13,7 @@ use crate::input::TamperFinding;
 /// The common share, in percent, from which a new test in the file is the old one renamed.
 const SAME_FILE: usize = 60;
 
-/// The same for a new test in another file.
+/// Like [`SAME_FILE`], for a new test in another file.
 const OTHER_FILE: usize = 90;
 
 /// The maximum number of tests that are compared with each other.
@@ -277,7 +277,7 @@ impl AssertionPool {
     }
 }
 
-/// Takes one occurrence, if there is one.
+/// Takes one occurrence, if any.
 fn take(counts: &mut HashMap<String, usize>, one: &str) -> bool {
     match counts.get_mut(one) {
         Some(count) if *count > 0 => {

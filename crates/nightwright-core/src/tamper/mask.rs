@@ -67,7 +67,7 @@ struct SourceMasker<'a> {
 }
 
 impl SourceMasker<'_> {
-    /// Consumes a comment or a string that begins here, if there is one.
+    /// Consumes a comment or a string that begins here, if any.
     fn token(&mut self, language: &Language) -> bool {
         let rest = &self.text.as_bytes()[self.at..];
         let begins = |token: &&String| rest.starts_with(token.as_bytes());
@@ -177,8 +177,8 @@ fn through(bytes: &[u8], close: &str) -> LiteralSpan {
     }
 }
 
-/// The same for a literal in which `\` escapes. Unless it is a long one, the end of the line closes
-/// it too.
+/// Finds the end of a literal in which `\` escapes. Unless it is a long one, the end of the line
+/// closes it too.
 fn short(bytes: &[u8], close: &str, long: bool) -> LiteralSpan {
     let closing = close.as_bytes().first().copied().unwrap_or(b'\n');
     let mut at = 0;

@@ -40,7 +40,7 @@ pub(super) struct Test {
     pub(super) name: String,
     /// Whether the test is disabled.
     pub(super) off: bool,
-    /// Its assertions, without white space.
+    /// The assertions of the test, without whitespace.
     pub(super) assertions: Vec<String>,
     /// Assertions that cannot fail.
     pub(super) trivial: Vec<String>,
@@ -140,7 +140,7 @@ fn parts(view: &SourceView<'_>) -> Vec<String> {
     captures.filter_map(|part| Some(part.name("name")?.as_str().to_owned())).collect()
 }
 
-/// The tests of a text, in order.
+/// The tests of a string, in order.
 pub(super) fn places(code: &str, language: &Language, shape: &BlockStructure<'_>) -> Vec<TestSpan> {
     let mut begun: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for case in &language.case {
@@ -350,13 +350,13 @@ fn trivial(patterns: &[LazyRegex], code: &str) -> Vec<Range<usize>> {
     all
 }
 
-/// A part of a text. A match in a masked text may begin within a character.
+/// A part of a string. A match in a masked text may begin within a character.
 fn slice<'a>(text: &'a str, range: &Range<usize>) -> &'a str {
     let start = text.floor_char_boundary(range.start);
     &text[start..text.floor_char_boundary(range.end).max(start)]
 }
 
-/// The first words of a text, on one line.
+/// The first words of a string, on one line.
 pub(super) fn one_line(text: &str) -> String {
     let start = &text[..text.floor_char_boundary(ASSERTION_MAX)];
     let words: Vec<_> = start.split_whitespace().collect();

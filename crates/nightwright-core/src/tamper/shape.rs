@@ -1,11 +1,11 @@
-//! Block structure of a text: where blocks begin and end, by brackets or by indentation.
+//! Block structure of a string: where blocks begin and end, by brackets or by indentation.
 
 use std::ops::Range;
 
 /// The maximum number of lines between a mark and the line it refers to.
 const HEAD_MAX: usize = 50;
 
-/// The brackets and lines of a text without comments and strings.
+/// The brackets and lines of a string without comments and strings.
 #[derive(Debug)]
 pub(super) struct BlockStructure<'a> {
     code: &'a str,
@@ -56,7 +56,7 @@ impl<'a> BlockStructure<'a> {
         Some(open..self.calls[index].1)
     }
 
-    /// The end of the call whose first argument is at this position, if there is one.
+    /// The end of the call whose first argument is at this position, if any.
     pub(super) fn call_of(&self, argument: usize) -> Option<usize> {
         let index = self.calls.partition_point(|(open, _)| *open < argument).checked_sub(1)?;
         let close = self.calls[index].1;

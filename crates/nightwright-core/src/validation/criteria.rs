@@ -35,7 +35,7 @@ pub const CRITERIA: [Criterion; 10] = [
     required(
         "outcome",
         "The goal is stated as an outcome",
-        "Would two readers agree on what is different in the world when all is done? An activity \
+        "Would two readers agree on what will be different once the work is done? An activity \
          (\"improve\", \"work on\", \"look into\") is not an outcome.",
     ),
     required(
@@ -51,8 +51,9 @@ pub const CRITERIA: [Criterion; 10] = [
     ),
     required(
         "scope",
-        "Scope: what belongs to the work, and what does not",
-        "Is there a boundary that keeps an eager agent from doing more, and a lazy one from less?",
+        "Scope: what is part of the work, and what is not",
+        "Is there a boundary that keeps an eager agent from doing more, and a lazy one from doing \
+         less?",
     ),
     required(
         "steps",
@@ -85,8 +86,8 @@ pub const CRITERIA: [Criterion; 10] = [
     recommended(
         "when_stuck",
         "Guidance for getting stuck",
-        "Do the instructions say which solution is acceptable then, what to leave for last, and \
-         what to write down?",
+        "Do the instructions say which solution is acceptable when the agent is stuck, what to \
+         leave for last, and what to write down?",
     ),
 ];
 

@@ -120,9 +120,9 @@ mod tests {
         for words in [
             "# Validation of `t`\n\n**fail**: 6 of 7 required criteria are met, 2 of 3 recommended",
             "Judged 2026-03-04 05:06 UTC by m; cost $0.01.",
-            "| FAIL | Scope: what belongs to the work, and what does not | a \\| b c |",
+            "| FAIL | Scope: what is part of the work, and what is not | a \\| b c |",
             "| FAIL (recommended) | There is an example of the expected result | a \\| b c |",
-            "### Scope: what belongs to the work, and what does not (required)\n\na \\| b c\n\n\
+            "### Scope: what is part of the work, and what is not (required)\n\na \\| b c\n\n\
              > Leave out:\n> - the docs\n",
         ] {
             assert!(text.contains(words), "no {words:?} in:\n{text}");
@@ -133,7 +133,7 @@ mod tests {
     fn the_table_explains_only_what_failed() {
         let text = table(&result());
         assert!(text.starts_with("required\n  pass  The goal is stated as an outcome\n"), "{text}");
-        assert!(text.contains("  FAIL  Scope: what belongs"), "{text}");
+        assert!(text.contains("  FAIL  Scope: what is part"), "{text}");
         assert!(text.contains("        a | b c\n        try: Leave out: - the docs\n"), "{text}");
         assert_eq!(text.matches("try:").count(), 2, "{text}");
         assert!(

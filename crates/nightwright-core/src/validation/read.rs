@@ -9,7 +9,7 @@ use super::{CRITERIA, Criterion, CriterionResult, NOT_JUDGED, Ruling, Validation
 const TEXT_MAX: usize = 4000;
 /// The maximum number of positions, from the end, at which an object is searched.
 const PLACES_MAX: usize = 1000;
-/// The number of bytes searched from the end of a text.
+/// The number of bytes searched from the end of a string.
 const SEARCHED_MAX: usize = 256 << 10;
 
 /// Parses an answer; `None` if it contains no result. A missing criterion counts as failed, and an

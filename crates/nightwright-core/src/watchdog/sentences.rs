@@ -47,7 +47,7 @@ pub(super) enum BlockKind {
 }
 
 impl Sentence {
-    /// Whether it ends with a question mark, ignoring decoration at its end.
+    /// Whether the sentence ends with a question mark, ignoring decoration at its end.
     pub(super) fn is_question(&self) -> bool {
         let is_mark = |c: char| matches!(c, '?' | '？');
         let end = self.own.trim_end_matches(|c: char| {
@@ -56,7 +56,7 @@ impl Sentence {
         end.ends_with(is_mark)
     }
 
-    /// Whether it consists only of code or a quotation.
+    /// Whether the sentence consists only of code or a quotation.
     pub(super) fn is_mute(&self) -> bool {
         !self.own.contains(char::is_alphanumeric)
     }

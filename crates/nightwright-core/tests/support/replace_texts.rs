@@ -25,7 +25,7 @@ pub(crate) fn replace_all_texts(records: &[Record], words: &str) -> Vec<Record> 
     records.iter().map(replaced).collect()
 }
 
-/// The JSON pointers of all texts in a value.
+/// The JSON pointers of all strings in a value.
 fn texts(value: &Value) -> Vec<String> {
     let inside = |name: String, value: &Value| -> Vec<String> {
         texts(value).into_iter().map(|place| format!("/{name}{place}")).collect()

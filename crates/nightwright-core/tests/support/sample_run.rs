@@ -89,7 +89,7 @@ struct SampleWriter<'a> {
 }
 
 impl SampleWriter<'_> {
-    /// Adds an event after this number of seconds at work.
+    /// Adds an event after this number of seconds of active time.
     fn after(&mut self, seconds: u64, event: Event) {
         let passed = Duration::from_secs(seconds);
         self.clock.at += passed;

@@ -18,7 +18,8 @@ use super::wire::{GuardMessage, GuardRequest};
 
 /// The time that processes get between SIGTERM and SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
-/// The same after nightwright is gone: nothing waits for the guard, and another run may take over.
+/// Like [`GRACE`], but after nightwright has exited: nothing waits for the guard, and another run
+/// may take over.
 const GRACE_ALONE: Duration = Duration::from_secs(2);
 /// The time for a program that is left running when nightwright exits.
 const HOOK_GRACE: Duration = Duration::from_secs(5);

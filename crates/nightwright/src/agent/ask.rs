@@ -49,7 +49,7 @@ pub struct AgentEndpoint {
     pub before: Vec<OsString>,
     /// The format of its command line and output stream.
     pub dialect: Dialect,
-    /// Its environment, without the variables that are specific to each question.
+    /// The program's environment, without the variables that are specific to each question.
     pub environment: Vec<(OsString, OsString)>,
     /// Secrets to mask in the recorded output.
     pub secrets: Secrets,
@@ -173,7 +173,7 @@ impl AgentAnswer {
                 Failure::trouble("the agent reached the cost limit before it answered")
             }
             AttemptOutcome::Auth { .. } | AttemptOutcome::Billing { .. } => {
-                Failure::trouble(format!("the agent gave no answer: {}", why()))
+                Failure::trouble(format!("the agent did not answer: {}", why()))
                     .hint("run `claude` and log in, or set ANTHROPIC_API_KEY")
             }
             AttemptOutcome::TurnLimit
@@ -191,7 +191,7 @@ impl AgentAnswer {
             | AttemptOutcome::OutputLimit
             | AttemptOutcome::Interrupted
             | AttemptOutcome::Lost => {
-                Failure::trouble(format!("the agent gave no answer: {}", why()))
+                Failure::trouble(format!("the agent did not answer: {}", why()))
             }
         };
         Some(match self.report.outcome.consequence() {

@@ -57,7 +57,7 @@ pub struct AgentSetup {
     pub dialect: Dialect,
     /// Whether messages can follow the prompt of an attempt. A call has only its prompt.
     pub input: InputShape,
-    /// Its environment, without the variables that are specific to each attempt; see
+    /// The program's environment, without the variables that are specific to each attempt; see
     /// [`inherited`](super::environment::inherited).
     pub environment: Vec<(OsString, OsString)>,
     /// The working directory of its process.

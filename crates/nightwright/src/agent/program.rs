@@ -70,8 +70,8 @@ pub enum Freshness {
 /// A program that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundProgram {
-    /// Its path, as found in `PATH`. Links are not followed, because some programs depend on the
-    /// name they are called by.
+    /// The program's path, as found in `PATH`. Links are not followed, because some programs depend
+    /// on the name they are called by.
     pub path: PathBuf,
     pub version: Version,
     /// Whether nightwright supports this version.

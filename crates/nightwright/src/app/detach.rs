@@ -31,7 +31,7 @@ const STDERR_FILE: &str = "detached.err";
 /// Whether the run continues without this terminal.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DetachArgs {
-    /// Run in the background: print the id of the run once it has started, and exit
+    /// Run in the background: print the run ID once it has started, and exit
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     detach: bool,
 
@@ -52,7 +52,7 @@ impl DetachArgs {
         let open = |number| {
             DetachPipe::open(number).map(Arc::new).map_err(|error| {
                 Failure::trouble(format!("cannot reach the process that started this run: {error}"))
-                    .hint("--detach-fd is for nightwright itself; use --detach")
+                    .hint("--detach-fd is internal; use --detach")
             })
         };
         self.detach_fd.map(open).transpose()

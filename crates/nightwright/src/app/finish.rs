@@ -144,8 +144,8 @@ impl FinishedHook<'_> {
                 if spec.level.shows_messages() {
                     let most = human(spec.settings.hooks.timeout);
                     stderr.write_line(&format!(
-                        "The hook `finished` is running; it has {most}. Ctrl-C \
-                         exits at once and leaves it 5 seconds."
+                        "The hook `finished` is running (timeout {most}). Press Ctrl-C to exit \
+                         now; the hook then gets 5 more seconds."
                     ));
                 }
                 finished.await

@@ -1,4 +1,4 @@
-//! Detects that the user does not want to wait for the end of a run.
+//! Detects a second Ctrl-C, which skips the wait for the end of a run.
 
 use std::time::Duration;
 

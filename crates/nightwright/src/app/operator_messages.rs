@@ -32,7 +32,7 @@ pub(super) fn unmasked_recorder(
             let why = Failure::because(&error).message;
             notes.warn(format!(
                 "cannot save a message that contains a secret: {why}. If the run is resumed before \
-                 the agent receives the message, the agent receives it with the secret masked"
+                 the agent receives the message, the secret in it is masked"
             ));
         }
     })

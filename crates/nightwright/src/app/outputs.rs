@@ -169,7 +169,7 @@ impl Outputs {
     }
 
     /// Shows the rest, and returns the pending deliveries. Notifications continue meanwhile, and
-    /// may take longer. A user who wants to exit at once waits for neither.
+    /// may take longer. If the user forces an exit, nightwright waits for neither.
     pub(super) async fn finish(
         self,
         finished: &RunOutcome,

@@ -338,7 +338,7 @@ fn limit(
              --max-tokens, or --unlimited",
         ),
         LimitRefusal::OnlyTokens => {
-            Failure::usage("a limit of tokens alone does not limit a run with an agent command")
+            Failure::usage("a token limit alone cannot limit a run with `--agent-command`")
                 .hint("add -m, --max-cost or --max-duration: such a program reports no tokens")
         }
     })

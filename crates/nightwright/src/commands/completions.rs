@@ -35,7 +35,7 @@ const RUNS: usize = 50;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct CompletionsArgs {
-    /// Shell to complete in
+    /// Shell to generate the script for
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

@@ -15,6 +15,7 @@ use crate::config::modes;
 use crate::config::{self, ConfigFile, ConfigLayer, ConfigValue, Key, ResolvedConfig, edit};
 use crate::console::{eprint_safe, print};
 use crate::error::Failure;
+use nightwright_core::phrases::familiar;
 
 #[derive(Clone, Debug, Args)]
 #[command(disable_help_subcommand = true)]
@@ -126,7 +127,7 @@ impl ConfigTarget {
         if let Some(task) = &self.task {
             let file = ConfigFile::task(&project, task)?;
             if !file.path().parent().is_some_and(Path::is_dir) {
-                return Err(Failure::usage(format!("Task not found: {task}")));
+                return Err(Failure::usage(familiar::task_not_found(task)));
             }
         }
         Ok((project, self.task.as_deref()))
@@ -202,7 +203,9 @@ fn set(
         let (shown, origin) =
             (resolved.value(key.name).map(ConfigValue::without_secrets), resolved.origin(key.name));
         let shown = shown.map_or_else(|| key.unset.to_owned(), |value| value.to_string());
-        eprint_safe(&format!("warning: it has no effect here: {origin} says {shown}"));
+        eprint_safe(&format!(
+            "warning: the new value has no effect, because {origin} sets {shown}"
+        ));
     }
     Ok(())
 }

@@ -25,8 +25,7 @@ pub(super) struct ProjectArgs {
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
 pub(super) struct RunSelector {
-    /// Id of the run, the beginning of the id, or the name of its task [default: the active run,
-    /// otherwise the last one]
+    /// Run ID, a prefix of one, or a task name [default: the active run, otherwise the last one]
     #[arg(value_name = "RUN")]
     pub(super) run: Option<String>,
 

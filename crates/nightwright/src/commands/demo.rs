@@ -43,7 +43,7 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
     }
     eprint_safe(&format!(
         "A small project with a failing test is in {} until the demo ends.\n\
-         The rehearsal agent works on it now; nothing is spent. Waits are shown in fast motion.\n\
+         The rehearsal agent works on it now; nothing is spent. Waits are shortened.\n\
          With a real agent, in your own project, that would be:\n  \
          nightwright run -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
         folder.path().display()

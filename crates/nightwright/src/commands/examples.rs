@@ -25,28 +25,28 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("status", &[
         ("nightwright status", "Show the active run, otherwise the last one"),
-        ("nightwright status migrate-api --json", "Show the run of a task as JSON"),
+        ("nightwright status migrate-api --json", "Show a task's run as JSON"),
         ("nightwright status --all", "List all runs of the project"),
     ]),
     ("log", &[
         ("nightwright log", "Print the log of the active run, otherwise of the last one"),
-        ("nightwright log migrate-api -f", "Follow the run of a task until it ends"),
+        ("nightwright log migrate-api -f", "Follow a task's run until it ends"),
         ("nightwright log 20261115-233412 --raw", "Print the raw output of the agent"),
     ]),
     ("stop", &[
         ("nightwright stop", "Stop after the current iteration"),
         ("nightwright stop --now", "Stop now"),
-        ("nightwright stop migrate-api --cancel", "Cancel the stop of a task's run"),
+        ("nightwright stop migrate-api --cancel", "Cancel a requested stop"),
     ]),
     ("resume", &[
-        ("nightwright resume", "Resume the last run of this project"),
+        ("nightwright resume", "Resume this project's last run"),
         ("nightwright resume migrate-api -m 80", "Resume with a higher limit"),
         ("nightwright resume migrate-api --allowed-tools \"Bash(npm install:*)\"", "Resume and allow a command that was denied"),
         ("nightwright resume 20261115-233412 --again", "Resume a completed run"),
     ]),
     ("report", &[
         ("nightwright report", "Print the last run as Markdown, for a pull request or an email"),
-        ("nightwright report migrate-api -o report.html", "Write the run of a task to an HTML page"),
+        ("nightwright report migrate-api -o report.html", "Write a task's run to an HTML page"),
         ("nightwright report 20261115-233412 --json", "Print all data of a run as JSON"),
     ]),
     ("doctor", &[
@@ -154,7 +154,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("pause", &[
         ("nightwright pause", "Pause the active run until `nightwright resume`"),
-        ("nightwright pause migrate-api", "Pause the run of a task"),
+        ("nightwright pause migrate-api", "Pause a task's run"),
     ]),
     ("tell", &[
         ("nightwright tell \"leave the old API in place\"", "Send a message to the agent of the active run"),
@@ -188,12 +188,12 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright config explain delay --task migrate-api", "Explain a key for a task"),
     ]),
     ("config schema", &[
-        ("nightwright config schema", "Print the schema, for editors that complete and check"),
+        ("nightwright config schema", "Print the schema, for completion and validation in editors"),
         ("nightwright config schema > nightwright.schema.json", "Write it to a file"),
     ]),
     ("trust", &[
         ("nightwright trust", "Show what the project would run, and approve it"),
-        ("nightwright trust --list", "Show it without approving anything"),
+        ("nightwright trust --list", "List everything without approving it"),
         ("nightwright trust --revoke", "Revoke the approvals"),
     ]),
     ("principles", &[
@@ -210,12 +210,12 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright notify test --json", "Print the result as JSON"),
     ]),
     ("selftest", &[
-        ("nightwright selftest", "Run all tests: at most a minute, without an account"),
+        ("nightwright selftest", "Run all tests (takes at most a minute, needs no account)"),
         ("nightwright selftest --json", "Print the result as JSON"),
     ]),
     ("service", &[
-        ("nightwright service install migrate-api", "Resume the run of a task after a reboot"),
-        ("nightwright service remove migrate-api", "No longer resume it"),
+        ("nightwright service install migrate-api", "Resume a task's run after a reboot"),
+        ("nightwright service remove migrate-api", "Stop resuming it after a reboot"),
     ]),
     ("service install", &[
         ("nightwright service install migrate-api", "Write a systemd unit"),

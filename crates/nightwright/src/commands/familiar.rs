@@ -41,7 +41,7 @@ fn best(words: &[&str], unknown: &str) -> Option<(&'static Row, usize)> {
     rows.max_by_key(|(row, _)| row.typed.split(' ').count())
 }
 
-/// Returns the texts of all hints.
+/// Returns the strings of all hints.
 #[cfg(test)]
 pub(super) fn hints() -> impl Iterator<Item = &'static str> {
     TABLE.row.iter().map(|row| row.hint.as_str())

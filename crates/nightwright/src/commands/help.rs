@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::builder::StyledStr;
-use clap::{Args, Command};
+use clap::{ArgAction, Args, Command};
 
 use super::examples::{EXAMPLES, Example};
 use super::key_options::helps_by_mode;
@@ -46,11 +46,14 @@ const GROUPS: &[CommandGroup] = &[
 
 /// Options that are parsed but have no effect on a command, so that its help does not list them.
 const WITHOUT_EFFECT: [(&str, &[&str]); 3] = [
-    ("plan", &["--mode"]),
-    ("build", &["--mode"]),
+    ("plan", &["--mode", "all", "keep_going"]),
+    ("build", &["--mode", "all", "keep_going"]),
     (
         "prompt",
         &[
+            "all",
+            "keep_going",
+            "yes",
             "detach",
             "--verbose",
             "--quiet",
@@ -62,17 +65,22 @@ const WITHOUT_EFFECT: [(&str, &[&str]); 3] = [
     ),
 ];
 
+/// The commands that take one task; `run` takes several.
+pub(super) const SINGLE_TASK: [&str; 3] = ["plan", "build", "prompt"];
+
+/// The argument of a command that takes one task.
+const ONE_TASK: &str = "Name of a task, or a goal in quotes (text with a space in it)";
+
 /// The commands that start a run, with the mode that they imply.
 const STARTING: [(&str, Option<&str>); 4] =
     [("run", None), ("plan", Some("plan")), ("build", Some("build")), ("prompt", None)];
 
 /// The selector of the command that resumes a run.
-const RESUMABLE_RUN: &str = "Id of the run, the beginning of the id, or the name of its task [default: \
+const RESUMABLE_RUN: &str = "Run ID, a prefix of one, or a task name [default: \
     the active or last run; an unfinished real run comes before a rehearsal]";
 
 /// The selector of commands that need a run that is active.
-const ACTIVE_RUN: &str =
-    "Id of the run, the beginning of the id, or the name of its task [default: the active run]";
+const ACTIVE_RUN: &str = "Run ID, a prefix of one, or a task name [default: the active run]";
 
 /// Adds examples to every command, and the overview to the program.
 pub(super) fn dressed(root: Command) -> Command {
@@ -100,7 +108,11 @@ pub(super) fn dressed(root: Command) -> Command {
         let starting = STARTING.iter().find(|(name, _)| *name == command.get_name());
         let Some((_, mode)) = starting else { return command };
         let helps = helps_by_mode(*mode);
+        let takes_one = SINGLE_TASK.contains(&command.get_name());
         command.mut_args(|arg| {
+            if takes_one && arg.get_id() == "tasks" {
+                return arg.action(ArgAction::Set).num_args(1).help(ONE_TASK);
+            }
             match helps.iter().find(|(option, _)| *option == arg.get_id().as_str()) {
                 Some((_, help)) => arg.help(help.clone()),
                 None => arg,
@@ -146,7 +158,7 @@ fn with_examples(command: Command, path: &str) -> Command {
         has_more.then(|| format!("Use `nightwright {path} --help` for all options and details."));
     let full = joined([long.or_else(|| short.clone()), Some(examples.clone()), None]);
     dressed = dressed.after_help(StyledStr::from(joined([short, Some(examples), more])));
-    // If both texts are the same, one is enough.
+    // If both strings are the same, one is enough.
     if has_more { dressed.after_long_help(StyledStr::from(full)) } else { dressed }
 }
 
@@ -286,7 +298,7 @@ mod tests {
         }
         let tokens = help.split("--max-tokens").nth(1).unwrap();
         let about = tokens.split("\n\n").next().unwrap();
-        assert!(about.contains("budget") && about.contains("agent.max_output_tokens"), "{about}");
+        assert!(about.contains("N tokens") && about.contains("agent.max_output_tokens"), "{about}");
     }
 
     #[test]

@@ -177,7 +177,7 @@ fn is_path(root: &Command, words: &[String]) -> bool {
     words.iter().try_fold(root, |command, word| command.find_subcommand(word)).is_some()
 }
 
-/// Returns the nightwright command lines in a text: in backticks, or up to the end of a clause.
+/// Returns the nightwright command lines in a string: in backticks, or up to the end of a clause.
 fn command_lines(text: &str) -> Vec<String> {
     const NAME: &str = "nightwright ";
     let root = super::command();

@@ -2,7 +2,7 @@
 //!
 //! The stream passes through the same reader, transcript and classification as a live one, line by
 //! line. Memory use is limited by the longest line. The text output parses each line a second time,
-//! as for a live stream. It shows the beginning of a text, and the transcript keeps the end.
+//! as for a live stream. It shows the beginning of a string, and the transcript keeps the end.
 //!
 //! Secrets are masked, as in a live stream. A recording from elsewhere contains them unmasked; the
 //! files of a run are masked already.
@@ -84,8 +84,8 @@ Fields of the --json object:
                     no     assess the work, without another attempt
                     retry  start another attempt (after `suspect`, only if there is no work)
                     wait   wait for the limit to reset, then start another attempt
-                    fail   fail the iteration: this prompt cannot work
-                    stop   end the run: no attempt can work
+                    fail   fail the iteration: retrying this prompt cannot succeed
+                    stop   end the run: no attempt can succeed
   until           time of the reset, or null if unknown
   cost_usd        cost in US dollars, or null if unknown
   cost_estimated  whether the cost is an estimate rather than the agent's own figure
@@ -148,8 +148,10 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, Timestamp), Failure> {
     if path == Path::new("-") {
         return Ok((Box::new(io::stdin().lock()), Timestamp::now()));
     }
-    let file =
-        open_file(path, "the file with what the agent printed, such as `output/001-1.ndjson`")?;
+    let file = open_file(
+        path,
+        "a file with the recorded output of the agent, such as `output/001-1.ndjson`",
+    )?;
     let written = file.metadata().and_then(|facts| facts.modified()).ok();
     let written = written.and_then(|time| Timestamp::try_from(time).ok());
     Ok((Box::new(file), written.unwrap_or_else(Timestamp::now)))
@@ -421,7 +423,7 @@ fn summary(report: &AttemptReport) -> String {
         (None, _) => "an unknown amount".to_owned(),
     };
     lines.push(format!(
-        "  {}, {}; cost {cost}, {} tokens in, {} out, {} from the cache, {} into it",
+        "  {}, {}; cost {cost}, {} tokens in, {} out, {} cache read, {} cache write",
         count(report.turns, "turn"),
         count(stream.results, "result"),
         thousands(tokens.input),

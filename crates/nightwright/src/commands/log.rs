@@ -129,7 +129,7 @@ fn nothing(found: &SelectedRun, printer: &LogPrinter) -> Result<ExitCode, Failur
         Failure::trouble(format!("there is no {what} of run {run}"))
     };
     Err(failure.hint(match printer.what {
-        LogSource::Events => format!("look into its folder `{}`", found.folder.path().display()),
+        LogSource::Events => format!("look in its folder `{}`", found.folder.path().display()),
         LogSource::Log | LogSource::Raw => format!(
             "run `nightwright log {run} --json` to print its events, or `nightwright status {run}` to \
              show its outcome"

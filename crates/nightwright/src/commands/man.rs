@@ -17,7 +17,7 @@ use crate::console::print;
 use crate::error::Failure;
 use crate::process::terminal::{TerminalCommand, run_on_terminal};
 
-/// The heading of the examples in help texts.
+/// The heading of the examples in help strings.
 const EXAMPLES: &str = "Examples:\n";
 
 #[derive(Clone, Debug, Args)]

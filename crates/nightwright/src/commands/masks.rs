@@ -17,8 +17,8 @@ use crate::store::journal;
 use crate::store::run_dir::RunDir;
 use crate::task::Task;
 
-/// The masked texts of a journal. The masked values are still secret, even if no variable contains
-/// them any more.
+/// The masked strings of a journal. The masked values are still secret, even if no variable
+/// contains them any more.
 #[derive(Debug, Default)]
 pub(super) struct MaskedJournalTexts {
     settings: Option<Box<Settings>>,
@@ -27,7 +27,7 @@ pub(super) struct MaskedJournalTexts {
 }
 
 impl MaskedJournalTexts {
-    /// Adds the masked texts of an event.
+    /// Adds the masked strings of an event.
     pub(super) fn record(&mut self, event: &Event) {
         if let Event::Run(RunEvent::Started(started)) = event
             && started.settings.masked

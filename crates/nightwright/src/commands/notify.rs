@@ -79,7 +79,7 @@ fn describe(tried: &TestDelivery) -> String {
     let took = seconds(*took);
     match (why, status) {
         (None, Some(status)) => format!("{address}: arrived (answered {status}, {took} s)"),
-        (None, None) => format!("{address}: arrived ({took} s)"),
+        (None, None) => format!("{address}: delivered ({took} s)"),
         (Some(why), _) => format!("{address}: not delivered ({took} s): {why}"),
     }
 }

@@ -138,7 +138,7 @@ impl<'a> PrinciplesTarget<'a> {
             return Err(Failure::usage(format!(
                 "`principles.file` names `{file}`, and this command writes TOML"
             ))
-            .hint(format!("name a file that ends in `.toml`; now it is set by {origin}")));
+            .hint(format!("choose a file that ends in `.toml`; it is currently set by {origin}")));
         }
         if principles::is_own(project, file) {
             return Err(principles::own(file, origin));

@@ -67,7 +67,8 @@ fn events() -> Result<String, Failure> {
     let mut text = String::from(
         "# Events\n\nEach line of `journal.jsonl` in the run folder, and of standard output with \
          `--output json`, is one event. Every line\nalso has `v` (format version), `seq` (line \
-         number, from 1 without gaps), `at` (time), `active_ms` (time at work so far)\nand `run`. The \
+         number, from 1 without gaps), `at` (time), `active_ms` (active time so far)\nand `run`. \
+         The \
          last field is `crc`, the CRC-32 of all bytes before its comma. Ignore unknown fields.\n\
          `events.schema.json` next to this page is the JSON Schema of a line. [Events as \
          JSON](../json-events.md) explains how to\nuse them.\n\n\
@@ -107,7 +108,7 @@ fn outcomes() -> String {
     }
     let _ = write!(
         text,
-        "| usage error | 2 | 2 | the flag, the value and the allowed values |\n\n\
+        "| usage error | 2 | 2 | names the option, the value and the allowed values |\n\n\
          If no iteration finished, the sentence of `stopped` is: {}.\n\n\
          Other errors before a run starts, such as a missing agent program or a project in use, \
          exit 1.\n",

@@ -53,7 +53,7 @@ it is divided by the iterations that made progress or whose claim was accepted.
 
 Fields of the --json object (times are in UTC, costs in US dollars, unknown values are null, and \
 long texts are truncated with a note):
-  run, state        id of the run; running, ended, crashed (not running, and the run has not
+  run, state        ID of the run; running, ended, crashed (not running, and the run has not
                     ended) or unknown (not running, and its journal cannot be read to its end)
   is_rehearsal      whether it is a rehearsal (--dry-run): nothing was spent, and every cost
                     comes from the script
@@ -68,13 +68,14 @@ long texts are truncated with a note):
   limits            as in the event `run_started`
   started_at, last_at
                     time of the start, time of the last event
-  totals            as in the event `run_finished`; the time at work of an active run goes up to now
+  totals            as in the event `run_finished`; for an active run, the
+                    active time is counted up to now
   files_changed, progress
                     number of changed files; {completed, total} items of the task
   changes           {files, listed}: files that differ from the start of the run; listed has {path,
                     added, removed}, in lines, for up to 50 files
-  failing_curve     how much of the checks failed over the run, as text
-  flaky             commands of flaky checks, a list
+  failing_curve     history of failing tests or checks, as text
+  flaky             list of the commands of flaky checks
   accepted          {unit (commits or iterations), count, cost_usd}: see above
   before, more_before
                     events before the first iteration: a list like `notes`
@@ -84,7 +85,8 @@ long texts are truncated with a note):
                     claim, attempts, attempt_count, calls, claims, blockers, notes, left_off,
                     summary}; number is 0 for a verification without work; status is accepted,
                     rejected, unverified (no verdict), work, work_reported (no changes, but the
-                    agent reports work), idle, failed, interrupted or running
+                    agent reports work), impossible (a model agreed), idle, failed, interrupted or
+                    running
     attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, figure, tokens,
                     turns, tool_calls, tool_errors}; duration_ms is null if the end was not recorded
     attempt_count   number of attempts
@@ -103,7 +105,7 @@ long texts are truncated with a note):
   denied            denied commands, each {tool, command, rule}: rule is the value for
                     --allowed-tools that allows it, or null
   blockers, more_blockers
-                    things that only a person can resolve
+                    blockers: things that only a person can resolve
   warnings, more_warnings
                     like `notes`, and the number of warnings beyond those listed
   commits           {from, to, listed, unknown}: listed has {hash, at, subject}; unknown says why
@@ -141,11 +143,7 @@ pub(super) fn report(options: &ReportArgs) -> Result<ExitCode, Failure> {
             check(file)?;
             files::replace(file, format!("{text}\n").as_bytes())
                 .map_err(|error| Failure::because(&error))?;
-            eprint_safe(&format!(
-                "wrote the report of run {} into `{}`",
-                report.run,
-                file.display()
-            ));
+            eprint_safe(&format!("wrote the report of run {} to `{}`", report.run, file.display()));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -175,7 +173,7 @@ fn check(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         let message = format!("the folder `{}` does not exist", folder.display());
-        return Err(Failure::usage(message).hint("create it, or give another name with -o"));
+        return Err(Failure::usage(message).hint("create it, or choose another name with -o"));
     }
     match fs::symlink_metadata(file) {
         Ok(facts) if !facts.is_file() => {

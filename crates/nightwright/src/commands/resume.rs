@@ -63,8 +63,8 @@ pub(super) struct ResumeArgs {
     #[arg(long)]
     again: bool,
 
-    /// Resume only a run that crashed or got SIGTERM, with unchanged settings; otherwise do nothing and
-    /// exit 0
+    /// Resume only if the run crashed or received SIGTERM and its settings are unchanged; otherwise
+    /// do nothing and exit 0
     #[arg(long, conflicts_with = "again")]
     if_needed: bool,
 
@@ -328,7 +328,7 @@ fn meant(options: &ResumeArgs) -> Result<Option<SelectedRun>, Failure> {
         {
             let run = found.folder.id();
             eprint_safe(&format!(
-                "Resuming {run}, the last real run; the last one, {rehearsal}, was a rehearsal."
+                "Resuming {run}, the last real run. (Skipped the newer rehearsal {rehearsal}.)"
             ));
         }
         return Ok(Some(found));

@@ -54,20 +54,19 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     general: KeyOptions<General>,
 
-    /// Ask nothing, and use hooks and settings of the project that you have not approved, for this
-    /// run only
+    /// Do not ask questions, and use the project's unapproved hooks and settings for this run
     #[arg(short, long, hide_short_help = true)]
     yes: bool,
 
-    /// Ignore hooks and settings of the project that you have not approved
+    /// Ignore the project's unapproved hooks and settings
     #[arg(long, conflicts_with = "yes", hide_short_help = true)]
     ignore_untrusted: bool,
 
     #[command(flatten)]
     completion: KeyOptions<Completion>,
 
-    /// Exit non-zero unless the work is complete: 3 limit, 4 no progress, 5 blocked, 6 unverified,
-    /// 7 stopped
+    /// Exit non-zero unless the work is complete: 3 limit, 4 no progress, 5 blocked or impossible,
+    /// 6 unverified, 7 stopped
     #[arg(long, help_heading = "Completion", hide_short_help = true)]
     require_complete: bool,
 
@@ -220,7 +219,7 @@ impl RunArgs {
         project: &Path,
         purpose: RequestPurpose,
     ) -> Result<RunRequest, Failure> {
-        if self.all || self.tasks.len() > 1 {
+        if self.all || self.keep_going || self.tasks.len() > 1 {
             return Err(Failure::usage("this command takes one task").hint("name one task"));
         }
         if let (Some(mode), Some(own)) = (self.mode(), command.mode()) {

@@ -36,7 +36,8 @@ impl RunSelector {
             let message = format!("there is no run `{reference}`");
             return Err(match self.find_all()?.as_slice() {
                 [] => no_run(&message),
-                _ => Failure::trouble(message).hint("list the runs: nightwright status --all"),
+                _ => Failure::trouble(message)
+                    .hint("run `nightwright status --all` to list the runs"),
             });
         }
         let project = self.project.find()?;
@@ -121,7 +122,7 @@ impl RunSelector {
         }
     }
 
-    /// Finds the run, if there is one.
+    /// Finds the run, if any.
     pub(super) fn find_any(&self) -> Result<Option<SelectedRun>, Failure> {
         let project = self.project.find()?;
         let home = run_dir::state_of(&project)?;

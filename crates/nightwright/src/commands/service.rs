@@ -71,7 +71,7 @@ enum ServiceCommand {
 
 #[derive(Clone, Debug, Args)]
 struct InstallArgs {
-    /// Task whose last run to resume, or a run that has not ended [default: the task of the active
+    /// Task whose last run is resumed, or a run that has not ended [default: the task of the active
     /// or last run; without a task, that run]
     #[arg(value_name = "TASK|RUN")]
     which: Option<String>,
@@ -329,8 +329,9 @@ fn missing(project: &Path, task: Option<&str>) -> Result<Option<String>, Failure
     }
     let list = names.join(", ");
     Ok(Some(format!(
-        "Here the agent gets {list}; the service does not have them. If it needs them, add \
-         NAME=value lines to ~/.config/nightwright/environment, readable only by you (chmod 600)."
+        "In this shell, the agent gets {list}, which the service does not have. If it needs them, \
+         add NAME=value lines to ~/.config/nightwright/environment, readable only by you (chmod \
+         600)."
     )))
 }
 

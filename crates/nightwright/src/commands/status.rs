@@ -53,12 +53,13 @@ pub(super) struct StatusArgs {
 
 const AFTER_HELP: &str = "\
 Fields of the --json object (times are in UTC, unknown values are null):
-  run               id of the run
-  state             running, ended, crashed (not running, and it has not ended) or unknown
+  run               ID of the run
+  state             running, ended, crashed (the process exited, but the run has not ended)
+                    or unknown
                     (not running, and its journal cannot be read to its end)
   is_rehearsal      whether the agent is a script (--dry-run): nothing is spent, and every cost is
                     the script's
-  pid               process id of nightwright
+  pid               process ID of nightwright
   task, goal        name of the task, first line of the goal
   mode, project     mode, project folder
   agent             {name, path, version}
@@ -74,21 +75,21 @@ Fields of the --json object (times are in UTC, unknown values are null):
                     cost without the running attempt, estimated part of it, limit
   running           {cost_usd, tokens}: estimate for the running attempt so far, or null
   active_ms, waited_ms, elapsed_ms, max_duration_ms
-                    time at work, time spent waiting for limits, time since the start, limit of the
-                    time at work
+                    active time, time spent waiting for limits, time since the start, limit of the
+                    active time
   tokens, max_tokens
                     tokens that count against the limit, limit
-  mean_ms           mean duration of the last five iterations, from the fifth on
-  estimated_end     when the run ends at this rate
+  mean_ms           mean duration of the last five iterations, or null before the fifth
+  estimated_end     estimated end of the run at this rate
   idle, idle_limit  consecutive iterations without progress, and the number of them that ends the
                     run (0: never)
   failing           {checks, tests}: what failed when the checks last ran; tests is {failed, total}
                     or null
-  failing_curve     how much failed over the run, as text, or null
+  failing_curve     history of failing tests or checks, as text, or null
   without_gain, no_gain_limit
                     consecutive iterations in which no further check or test passed, and the number
                     of them that ends the run (0: never)
-  flaky             commands of flaky checks, a list
+  flaky             list of the commands of flaky checks
   stop              after_iteration or now, if a stop was requested
   paused            whether the run is paused
   denied            denied commands, each {tool, command, rule}: rule is the value for
@@ -109,8 +110,8 @@ Fields of the --json object (times are in UTC, unknown values are null):
                     covers only the part before them
   next              next steps, a list
 
-With --all, --json prints an array of objects with the fields run, state, is_rehearsal, task, goal, \
-iterations, cost_usd, started_at, last_at, outcome (the name only) and sentence.";
+With --all, --json prints an array of objects. Their fields are run, state, is_rehearsal, task, \
+goal, iterations, cost_usd, started_at, last_at, outcome (the name only) and sentence.";
 
 /// The current status of a run.
 #[derive(Debug, Serialize)]

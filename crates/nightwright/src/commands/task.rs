@@ -49,7 +49,7 @@ enum TaskCommand {
     Restore(restore::RestoreArgs),
     /// Delete a task, after archiving it
     Delete(delete::DeleteArgs),
-    /// Save instructions as a template and create tasks from it
+    /// Manage templates: save instructions and create tasks from them
     Template(template::TemplateArgs),
 }
 

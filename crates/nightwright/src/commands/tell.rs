@@ -23,7 +23,7 @@ const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct TellArgs {
-    /// Id of the run, the beginning of the id, or the name of its task [default: the active run]
+    /// Run ID, a prefix of one, or a task name [default: the active run]
     #[arg(value_name = "RUN", allow_hyphen_values = true)]
     run: Option<String>,
 
@@ -140,7 +140,7 @@ fn addressed(options: &TellArgs) -> Result<(SelectedRun, Option<String>), Failur
                     .hint(format!("run `nightwright tell {run} \"TEXT\"`")));
             }
             let text = values::words(first)
-                .map_err(|wanted| Failure::usage(format!("cannot tell `{first}`: {wanted}")))?;
+                .map_err(|wanted| Failure::usage(format!("invalid message `{first}`: {wanted}")))?;
             Ok((selector.find_running()?, Some(text)))
         }
     }

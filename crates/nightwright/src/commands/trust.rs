@@ -22,7 +22,7 @@ const NAME: usize = 80;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct TrustArgs {
-    /// List what is approved and what is not; exit 1 if anything is not
+    /// List approved and unapproved items; exit 1 if any is unapproved
     #[arg(long, conflicts_with_all = ["yes", "revoke"])]
     list: bool,
 
@@ -67,7 +67,7 @@ pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::FAILURE);
     }
     store.approve(open.iter().map(|(item, _)| *item))?;
-    print("Approved. Changed content needs another approval.")?;
+    print("Approved. If the content changes, nightwright asks again.")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,6 +11,7 @@ use nightwright_core::run_view::shell_word;
 
 use super::command;
 use super::familiar;
+use super::help::SINGLE_TASK;
 use crate::config::nearest::nearest;
 use crate::console::written;
 use crate::error::Failure;
@@ -53,6 +54,9 @@ pub(super) fn clap_error(
         find_command(&root, &words)?;
     }
     if error.kind() == ErrorKind::UnknownArgument {
+        if let Some(failure) = second_task(&error, arguments) {
+            return Err(failure);
+        }
         drop_escape_tip(&mut error);
     }
     let printed = error.print().and_then(|()| io::stdout().flush());
@@ -75,9 +79,37 @@ fn familiar_words(error: &clap::Error, words: &[&str]) -> Option<Failure> {
     Some(Failure::usage(format!("unknown {what} `{unknown}`")).hint(hint))
 }
 
+/// Returns the error for a second task of a command that takes one. It can also be the second word
+/// of a goal without quotes.
+fn second_task(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
+    let name = arguments.get(1)?.to_str().filter(|name| SINGLE_TASK.contains(name))?;
+    let Some(ContextValue::String(extra)) = error.get(ContextKind::InvalidArg) else { return None };
+    if extra.starts_with('-') {
+        return None;
+    }
+    let hint = match quoted_goal(extra, arguments) {
+        Some((_, line)) => format!(
+            "name one task, or write the goal in quotes: nightwright \
+                                    {line}"
+        ),
+        None => "name one task".to_owned(),
+    };
+    Some(Failure::usage(format!("`nightwright {name}` takes one task")).hint(hint))
+}
+
 /// Returns the error for a goal without quotes, whose second word is `extra`. Its hint is the same
 /// command line with quotes.
 pub(super) fn unquoted_goal(extra: &str, arguments: &[OsString]) -> Option<Failure> {
+    let (first, line) = quoted_goal(extra, arguments)?;
+    Some(
+        Failure::usage(format!("there is no task `{first}`, and a goal needs quotes"))
+            .hint(format!("write the goal in quotes: nightwright {line}")),
+    )
+}
+
+/// Returns the first word of a goal without quotes, whose second word is `extra`, and the same
+/// command line with quotes.
+fn quoted_goal(extra: &str, arguments: &[OsString]) -> Option<(String, String)> {
     let words: Option<Vec<_>> = arguments.iter().map(|word| word.to_str()).collect();
     let mut words = words?;
     // The hint gets the project of this command line by itself.
@@ -98,11 +130,7 @@ pub(super) fn unquoted_goal(extra: &str, arguments: &[OsString]) -> Option<Failu
     };
     let places = (3..words.len()).filter(|at| words[*at] == extra);
     let (at, line) = places.into_iter().find_map(|at| Some((at, quoted(at)?)))?;
-    let first = words[at - 1];
-    Some(
-        Failure::usage(format!("there is no task `{first}`, and a goal needs quotes"))
-            .hint(format!("write the goal in quotes: nightwright {line}")),
-    )
+    Some((words[at - 1].to_owned(), line))
 }
 
 /// Removes clap's tip `-- --option` for an unknown option, which would pass a typo to the agent or

@@ -12,7 +12,7 @@ pub(super) fn setting<T: FieldValue>(
 /// Accepts any text that is not blank.
 pub(super) fn text(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("some text; it is empty".to_owned()),
+        "" => Err("it must not be empty".to_owned()),
         _ => Ok(text.to_owned()),
     }
 }
@@ -29,7 +29,7 @@ pub(super) fn tool(text: &str) -> Result<String, String> {
 pub(super) fn words(given: &str) -> Result<String, String> {
     let word = given.trim();
     if word.len() > 1 && word.starts_with('-') && !word.contains(char::is_whitespace) {
-        return Err("text in words; this looks like an option".to_owned());
+        return Err("it must be text; this looks like an option".to_owned());
     }
     text(given)
 }
@@ -45,7 +45,7 @@ mod tests {
     use crate::config::KEYS;
     use crate::config::amounts::exact;
 
-    /// Returns texts that the kind accepts, and texts that it rejects.
+    /// Returns strings that the kind accepts, and strings that it rejects.
     fn samples(kind: ValueKind) -> (Vec<String>, Vec<String>) {
         let step = Duration::from_millis(1);
         match kind {

@@ -92,9 +92,9 @@ verified; 7 stopped; 130 interrupted.
 
 Fields of the --json object:
   task          name of the task
-  verdict       pass, fail, inconclusive, not_affordable or interrupted
+  verdict       pass, fail, inconclusive, unaffordable or interrupted
   proof         proof of a pass: checks or model; otherwise null
-  rehearsal     whether the rehearsal agent answered (--dry-run): the verdict means nothing
+  rehearsal     whether the rehearsal agent answered (--dry-run): the verdict is meaningless
   reason        reason for the verdict, in a sentence
   missing       missing parts, in the model's words
   checks        {command, result, output, log (relative to the run folder), duration_ms}, one per
@@ -102,10 +102,10 @@ Fields of the --json object:
   findings      changes that weaken the checks: {path, what}
   changes       {files, listed: {path, added, removed}}
   cost_usd      cost in US dollars
-  run           id of the run, or null
+  run           ID of the run, or null
   run_folder    folder with its journal, prompts and output, or null
   report        path of the report relative to the project, or null: it is written for pass and
-                fail, but not by a rehearsal";
+                fail, but not in a rehearsal";
 
 pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
     let (project, which) = options.project.find_for_work()?;

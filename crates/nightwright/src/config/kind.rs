@@ -64,7 +64,7 @@ pub enum ValueKind {
     /// One of several words.
     Choice(&'static [&'static str]),
     Bool,
-    /// A list of texts.
+    /// A list of strings.
     List(Items),
     /// Variables of an environment.
     Variables,
@@ -131,32 +131,30 @@ impl ValueKind {
                 "a number of bytes above 0, or text such as \"500MB\" or \"2GiB\"".to_owned()
             }
             Self::Percent { least, most } => {
-                format!("a whole number of percent, {least} to {most}")
+                format!("a percentage from {least} to {most}")
             }
-            Self::Text => "text that is not empty".to_owned(),
-            Self::TextOrNothing => "text; \"\" for none".to_owned(),
-            Self::File => "a path inside the project, relative to it; \"\" for none".to_owned(),
+            Self::Text => "a non-empty string".to_owned(),
+            Self::TextOrNothing => "a string (\"\": none)".to_owned(),
+            Self::File => "a path inside the project, relative to it (\"\": none)".to_owned(),
             Self::Name => "a name of letters, digits, `-` and `_`".to_owned(),
             Self::Choice(words) => format!("one of {}", quoted(words)),
             Self::Bool => "true or false".to_owned(),
             Self::List(items) => match items {
-                Items::Any => "a list of texts".to_owned(),
-                Items::Texts => "a list of texts that are not empty".to_owned(),
+                Items::Any => "a list of strings".to_owned(),
+                Items::Texts => "a list of non-empty strings".to_owned(),
                 Items::Tools => {
                     "a list of rules such as `WebSearch` or `Bash(npm install:*)`".to_owned()
                 }
                 Items::Words(words) => format!("a list of at least one of {}", quoted(words)),
                 Items::AnyOf(words) => format!("a list of any of {}", quoted(words)),
-                Items::Names => {
-                    "a list of names of variables, with at most one `*` each".to_owned()
-                }
+                Items::Names => "a list of variable names, each with at most one `*`".to_owned(),
                 Items::Patterns => "a list of regular expressions, each of which matches at least \
                                     one character"
                     .to_owned(),
             },
-            Self::Variables => "a table of variables and their values, both texts".to_owned(),
+            Self::Variables => "a table of variable names and values, both strings".to_owned(),
             Self::Url => "a URL that begins with https:// or http://, without user, password \
-                          or `#`; \"\" for none"
+                          or `#` (\"\": none)"
                 .to_owned(),
             Self::Secret => "text without control characters; \"\" for none".to_owned(),
             Self::Tables { of, needs } => {
@@ -493,7 +491,7 @@ fn variables(table: &DeTable<'_>) -> Result<ConfigValue, SpanError> {
     Ok(ConfigValue::Table(entries))
 }
 
-/// Describes the mistake in a pattern, if there is one.
+/// Describes the mistake in a pattern, if any.
 fn wrong_pattern(text: &str) -> Option<String> {
     Secrets::new([""; 0], [text]).err().map(|error| error.why)
 }
@@ -516,7 +514,7 @@ fn type_of(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
         DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Float(_) => "a floating-point number",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",

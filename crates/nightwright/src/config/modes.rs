@@ -23,7 +23,7 @@ pub const OF_GOALS: &str = "prompt";
 /// The maximum size of a mode's text file.
 const MAX_PROMPT_BYTES: u64 = 1 << 20;
 
-/// A mode with all its texts and defaults.
+/// A mode with all its strings and defaults.
 #[derive(Clone, Debug)]
 pub struct Mode {
     pub name: String,
@@ -116,7 +116,7 @@ fn text(project: &Path, name: &str, file: &str) -> Result<Option<ModeText>, Fail
         .map_err(|error| Failure::because(&error))?;
     if let Some(bytes) = own {
         let text = String::from_utf8(bytes)
-            .map_err(|_| Failure::usage(format!("`{}` is not text in UTF-8", path.display())))?;
+            .map_err(|_| Failure::usage(format!("`{}` is not UTF-8 text", path.display())))?;
         return Ok(Some(ModeText { text, own: Some(path) }));
     }
     let ours = EMBEDDED.iter().find(|mode| mode.name == name);

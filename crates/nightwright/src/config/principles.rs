@@ -33,7 +33,7 @@ const RESERVED_NAMES: [&str; 3] = ["config.toml", "mode.toml", "task.toml"];
 /// The principles of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunPrinciples {
-    /// The principles, if there are any.
+    /// The principles, if any.
     pub principles: Option<Principles>,
     /// The file that the agent has to write, because no usable principles exist.
     pub to_write: Option<String>,
@@ -89,7 +89,7 @@ fn to_be_collected(
                 "`principles.collect` lets the agent write TOML, and `principles.file` names \
                  `{file}`"
             ))
-            .hint(format!("name a file that ends in `.toml`; now it is set by {origin}"))
+            .hint(format!("choose a file that ends in `.toml`; it is currently set by {origin}"))
         });
     }
     if is_own(project, &file) {
@@ -131,11 +131,13 @@ pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
         ),
     };
     let write = if is_yaml(Path::new(file)) {
-        "put it there, or name a file that ends in `.toml`, which can be written for you".to_owned()
+        "create the file, or choose a file name that ends in `.toml`: nightwright can write that \
+         one"
+        .to_owned()
     } else {
         write
     };
-    format!("it is set by {origin}; {write}; or go without it: {}", how_to_unset(origin))
+    format!("it is set by {origin}; {write}; or do not use principles: {}", how_to_unset(origin))
 }
 
 /// A hint how to unset the file, depending on where it is configured.
@@ -178,11 +180,11 @@ pub fn own(file: &str, origin: &ValueOrigin) -> Failure {
         "`principles.file` names `{file}`, where nightwright keeps its own files"
     ))
     .hint(format!(
-        "name another file that ends in `.toml`, such as `{USUAL}`; now it is set by {origin}"
+        "choose a file that ends in `.toml`, such as `{USUAL}`; it is currently set by {origin}"
     ))
 }
 
-/// The configured file, if there is one.
+/// The configured file, if any.
 pub fn configured(resolved: &ResolvedConfig) -> Option<String> {
     resolved.get_optional("principles.file").flatten()
 }
@@ -373,6 +375,6 @@ mod tests {
         fs::write(&target, "preset = \"startup\"").unwrap();
         std::os::unix::fs::symlink(&target, project.path().join("p.toml")).unwrap();
         let why = collected(project.path(), "p.toml").unwrap_err();
-        assert!(why.contains("leads out of the project"), "{why}");
+        assert!(why.contains("outside the project"), "{why}");
     }
 }

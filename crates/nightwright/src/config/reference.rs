@@ -83,7 +83,7 @@ pub fn environment_page() -> String {
         "\n## Set by nightwright\n\n\
          The agent program, checks, hooks and their child processes get the variables that apply to \
          them. `agent.pass_env` and\n`agent.env` select the variables of your environment that the \
-         agent gets. Checks and hooks get all but credentials, see\n`verify.pass_env`.\n\n\
+         agent gets. Checks and hooks get all variables except\ncredentials; see `verify.pass_env`.\n\n\
          | variable | meaning |\n| --- | --- |\n",
     );
     for variable in VARIABLES.iter().filter(|variable| variable.used == VariableReader::ByPrograms)

@@ -78,7 +78,7 @@ impl ResolvedConfig {
         self.get_text("output.level").and_then(OutputLevel::named).unwrap_or_default()
     }
 
-    /// Whether the output is coloured.
+    /// Whether the output is colored.
     pub fn color(&self) -> ColorChoice {
         self.get_text("output.color").and_then(ColorChoice::named).unwrap_or_default()
     }
@@ -88,7 +88,7 @@ impl ResolvedConfig {
         self.get_bool("keep_awake").unwrap_or(true)
     }
 
-    /// The value of a text or choice key.
+    /// The value of a string or choice key.
     pub fn get_text(&self, key: &str) -> Option<&str> {
         let ConfigValue::Text(text) = self.value(key)? else { return None };
         Some(text)

@@ -28,7 +28,7 @@ pub enum ConfigValue {
     Text(String),
     Bool(bool),
     List(Vec<String>),
-    /// A map from names to texts.
+    /// A map from names to strings.
     Table(BTreeMap<String, String>),
     /// An HTTP URL, or empty.
     Url(String),

@@ -159,7 +159,7 @@ impl PinnedHooks {
         let bytes = match self.programs.get(&hook) {
             Some(PinnedProgram::Held(bytes)) => bytes,
             Some(PinnedProgram::Refused(why)) => return Err(why.clone()),
-            None => return Err("skipped: the run began without it".to_owned()),
+            None => return Err("skipped: it did not exist when the run began".to_owned()),
         };
         let path = place(run, hook);
         if is_executable(&path) && read(&path).is_ok_and(|there| there == *bytes) {

@@ -29,10 +29,10 @@ pub fn import(person: &mut dyn Prompter, import: &Import) -> Result<bool, NoAnsw
 
 /// Describes the effects of an import.
 pub fn describe(import: &Import) -> String {
-    let mut lines = vec![format!("\nFound {}. Importing it brings:", import.source)];
+    let mut lines = vec![format!("\nFound {}. The import adds:", import.source)];
     lines.extend(import.plan().iter().map(|line| format!("  {line}")));
     lines.extend(import.notes.iter().map(|note| format!("  note: {note}")));
-    lines.push("Nothing there is changed or deleted.".to_owned());
+    lines.push("The original files are not changed or deleted.".to_owned());
     lines.join("\n")
 }
 
@@ -118,16 +118,17 @@ pub fn permissions(person: &mut dyn Prompter) -> Result<Permissions, NoAnswer> {
 /// The permission levels. The first is recommended.
 const LEVELS: &str = "
 What may the agent do? It cannot ask during a run: everything else is denied.
-  1  usual       edit and delete files; run this project's test, build, lint,
-                 format and package-manager commands; scripts of the project;
+  1  usual       create, edit, move and delete files in the project; run its
+                 test, build, lint, format and package-manager commands and
+                 scripts;
                  git status, diff, log, add, commit, switch, mv, rm and init;
                  shell tools such as cp, sed, patch and tar (recommended)
-  2  edits only  create, edit, move and delete files of the project
+  2  edits only  create, edit, move and delete files in the project
   3  everything  run any command, read and change any file, use the network";
 
 /// The warning about `bypass`.
 pub const BYPASS_WARNING: &str = "warning: the agent can run any command on this machine, delete \
-                                  any of your files and send anything anywhere; use this only in \
+                                  any of your files and send anything anywhere. Use this only in \
                                   a container or a virtual machine";
 
 #[cfg(test)]

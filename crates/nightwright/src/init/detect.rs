@@ -145,8 +145,8 @@ fn go(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     let Some(by) = first(view, &["go.mod"], notes) else {
         let by = first(view, &["go.work"], notes)?;
         notes.push(format!(
-            "`{by}` has its modules in folders below: `go test ./...` would find none, so no \
-             command is set"
+            "`{by}` has its modules in subfolders: `go test ./...` would find none, so no command \
+             is set"
         ));
         return Some(DetectedProject { kind: ProjectKind::Go, by, commands: Commands::default() });
     };

@@ -25,7 +25,7 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 pub enum ExistingConfig {
     /// `init` refuses to replace it.
     Refused,
-    /// It is kept as a backup next to the new one.
+    /// The old file is kept as a backup next to the new one.
     Kept,
 }
 

@@ -64,7 +64,7 @@ pub struct ImportedFile {
 /// A task or a template that an import would create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedUnit {
-    /// Its folder, relative to the project.
+    /// The new folder, relative to the project.
     pub folder: String,
     /// The path of its first source.
     pub origin: String,
@@ -137,7 +137,7 @@ impl Import {
         for (folder, name) in known {
             let folder = format!("{folder}/");
             self.files.retain(|file| !file.to.starts_with(&folder));
-            self.notes.push(format!("the task `{name}` is there already"));
+            self.notes.push(format!("the task `{name}` already exists"));
         }
     }
 

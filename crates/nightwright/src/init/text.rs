@@ -1,5 +1,5 @@
-//! The texts that `init` writes: the configuration with its comments, the samples of hooks and the
-//! `.gitignore`.
+//! The strings that `init` writes: the configuration with its comments, the samples of hooks and
+//! the `.gitignore`.
 //!
 //! In the configuration, a line that starts with `# ` is a comment, and one that starts with `#`
 //! and a key shows a default. The file is valid as it is, and with all these lines enabled.
@@ -46,7 +46,7 @@ pub fn config_text(choices: &ConfigChoices) -> String {
     taken.iter().fold(text, |text, (name, value)| with_setting(&text, name, value))
 }
 
-/// Sets a key: in place of the line that shows its default, if there is one.
+/// Sets a key: in place of the line that shows its default, if any.
 fn with_setting(text: &str, name: &str, value: &ConfigValue) -> String {
     let (section, key) = name.split_once('.').unwrap_or(("", name));
     let start = if section.is_empty() { Some(0) } else { text.find(&format!("\n[{section}]\n")) };
@@ -71,7 +71,7 @@ fn with_setting(text: &str, name: &str, value: &ConfigValue) -> String {
     }
 }
 
-/// Quotes a text as TOML.
+/// Quotes a string as TOML.
 pub(super) fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
@@ -177,8 +177,8 @@ fn hook_sample(name: &str, about: &str, example: &str) -> String {
          # {about}\n\
          #\n\
          # To use it: copy it to `.nightwright/hooks/{name}`, make that executable (chmod +x), and\n\
-         # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). On its standard\n\
-         # input is the event as a line of JSON; its environment has NIGHTWRIGHT_RUN_ID,\n\
+         # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). It receives\n\
+         # the event as a JSON line on standard input. Its environment has NIGHTWRIGHT_RUN_ID,\n\
          # NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more. See `docs/hooks.md`.\n\
          \n\
          {example}"
@@ -211,9 +211,9 @@ const VERIFY_MORE: &str = "\
 # Credentials in your environment that the checks need: they get none unless you name them.
 #pass_env = [\"EXAMPLE_TOKEN\"]
 #timeout = \"10m\"
-# Maximum time for running them before the first iteration, to see what fails then; or \"off\".
+# Maximum time for running them before the first iteration, to see what already fails; or \"off\".
 #baseline = \"5m\"
-# When they also run without a claim: auto, always or claim (never).
+# When to run the checks after an iteration without a claim: auto, always, or claim (never).
 #every = \"auto\"
 # Whether to rerun a failed check.
 #rerun = \"once\"
@@ -262,10 +262,10 @@ const REST: &str = "\
 # The maximum wait for a usage limit of the account.
 #max_wait = \"12h\"
 
-# The model for the work; by default the agent's own choice.
+# The model for the work; by default that of the agent.
 [model]
 #name = \"sonnet\"
-# Used after three consecutive idle iterations; needs a `stagnation.threshold` above 3.
+# Used after three consecutive iterations without progress, by changes or by checks.
 #escalate = \"opus\"
 # Used when the model is overloaded.
 #fallback = \"haiku\"
@@ -278,10 +278,10 @@ const REST: &str = "\
 # End the run after N consecutive failed iterations.
 #max_consecutive_errors = 3
 
-# End the run after N consecutive iterations without work; 0 = never.
+# End the run after N consecutive iterations without progress (0: never).
 [stagnation]
 #threshold = 3
-# The same for iterations in which no further check or test passes, although some fail.
+# End the run after N such iterations in which no additional check or test passes while some still fail.
 #no_gain = 4
 
 # The claims of completion that count.
@@ -296,7 +296,7 @@ const REST: &str = "\
 # When an attempt is killed.
 [deadlines]
 #start = \"2m\"
-# Without output, and without a running tool.
+# Kill an attempt that prints nothing while no tool runs.
 #idle = \"10m\"
 #tool = \"30m\"
 # The whole attempt; 0 = no deadline.
@@ -317,7 +317,7 @@ const REST: &str = "\
 # Whether the first iteration writes `principles.file` if it is missing.
 #collect = false
 
-# Whether one extra call decides a conflict of principles that the agent cannot resolve.
+# Whether one extra call decides a conflict between principles that the agent cannot resolve.
 [council]
 #enabled = true
 

@@ -205,7 +205,7 @@ mod tests {
         let [line] = &lines(&path)[..] else { panic!("one line") };
         assert_eq!(line["at"], "2026-11-15T23:34:12Z");
         assert_eq!(line["iteration"], 3);
-        assert_eq!(line["conflict"], "speed against stable routes");
+        assert_eq!(line["conflict"], "speed vs. stable routes");
         assert_eq!(line["by"], "council");
         assert_eq!(line["decision"], "keep the old routes for one release");
         assert!(!line["principles"].is_null(), "{line}");

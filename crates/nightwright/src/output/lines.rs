@@ -257,7 +257,7 @@ fn baseline_taken(
 ) {
     for result in results.iter().filter(|result| status(result) != BaselineStatus::Unknown) {
         let when = match reused_from {
-            Some(at) => format!("same tree, {} ago", human(between(at, now))),
+            Some(at) => format!("cached {} ago, project unchanged", human(between(at, now))),
             None => human(result.duration),
         };
         page.detail(&format!("{} ({when})", baseline::sentence(result)));

@@ -139,11 +139,11 @@ fn progress(
             0 => String::new(),
             limit => format!(" of {limit}"),
         };
-        let text = format!("no gain {}{limit}", view.without_gain);
+        let text = format!("no improvement {}{limit}", view.without_gain);
         parts.inked(3, Some(TextColor::Mixed), text);
     }
     if let Some(end) = outlook.estimated_end {
-        parts.add(4, format!("ends about {}", style.clock(end, now)));
+        parts.add(4, format!("estimated end {}", style.clock(end, now)));
     }
     if let Some(mean) = outlook.mean {
         parts.add(6, format!("{} per iteration", human(whole(mean))));
@@ -307,7 +307,7 @@ impl PanelParts {
         }
     }
 
-    /// Adds a text of any length from the agent or the project.
+    /// Adds a string of any length from the agent or the project.
     fn quote(&mut self, weight: u8, text: &str) {
         // Keep one more character than is shown, so that the final truncation is still visible.
         let text = one_line(text, MAX_TEXT_CHARS + 1);

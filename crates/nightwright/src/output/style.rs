@@ -176,7 +176,7 @@ impl Style {
         Self { screen, ..self }
     }
 
-    /// The screen for the panel, if there is one.
+    /// The screen for the panel, if any.
     pub(super) fn screen(&self) -> Option<&Screen> {
         self.screen.as_ref()
     }
@@ -211,7 +211,7 @@ impl Style {
         self.width.map_or(USUAL_WIDTH, |width| width.max(MIN_WIDTH))
     }
 
-    /// Truncates a text to a number of columns, with an ellipsis.
+    /// Truncates a string to a number of columns, with an ellipsis.
     pub(super) fn cut<'a>(&self, text: &'a str, columns: usize) -> Cow<'a, str> {
         width::cut(text, columns, self.ellipsis())
     }
@@ -236,7 +236,7 @@ impl Style {
         self.paint(tone.into(), sign)
     }
 
-    /// Colours a text, if colour is enabled.
+    /// Colours a string, if colour is enabled.
     pub(super) fn paint(&self, ink: TextColor, text: &str) -> String {
         match self.color {
             Color::On => format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code()),
@@ -269,7 +269,7 @@ impl Style {
         )
     }
 
-    /// Fits a text into one line of at most `most` characters, with an ellipsis if it was
+    /// Fits a string into one line of at most `most` characters, with an ellipsis if it was
     /// truncated.
     pub(crate) fn one_line(&self, text: &str, most: usize) -> String {
         let line = one_line(text, most);

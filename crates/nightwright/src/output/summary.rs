@@ -22,7 +22,7 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
     let mut page = Page::new(style);
     page.sign(summary.tone, &summary.reason);
     if let Some(Outcome::LimitWaitTooLong { until: Some(until) }) = summary.outcome {
-        page.detail(&format!("that is {} here", style.date(until)));
+        page.detail(&format!("local time: {}", style.date(until)));
     }
     if let Some(note) = &summary.note {
         page.detail(note);
@@ -95,7 +95,7 @@ fn work(summary: &Summary) -> String {
     if *files_changed > 0 {
         parts.push(format!("{} changed", count(*files_changed, "file")));
     }
-    parts.push(format!("{} at work", human(*duration)));
+    parts.push(format!("{} active", human(*duration)));
     if !waited.is_zero() {
         parts.push(format!("{} waiting", human(*waited)));
     }

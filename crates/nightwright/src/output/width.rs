@@ -8,12 +8,12 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The number of columns of a text without control characters.
+/// The number of columns of a string without control characters.
 pub(super) fn columns(text: &str) -> usize {
     groups(text).map(|(_, group)| group.width()).sum()
 }
 
-/// Truncates a text to a number of columns, with `mark` at the end.
+/// Truncates a string to a number of columns, with `mark` at the end.
 pub(super) fn cut<'a>(text: &'a str, most: usize, mark: &str) -> Cow<'a, str> {
     let room = most.saturating_sub(mark.width());
     let (mut taken, mut end) = (0, 0);

@@ -22,8 +22,8 @@ pub(crate) fn for_stderr(text: &str) -> String {
     }
 }
 
-/// Wraps a text for standard output, if that is a terminal. Rows below the first row of a line begin
-/// at the column `indent`.
+/// Wraps a string for standard output, if that is a terminal. Rows below the first row of a line
+/// begin at the column `indent`.
 pub(crate) fn for_stdout(text: &str, indent: usize) -> String {
     match style::columns(io::stdout()) {
         Some(width) => lines(text, width, Some(indent)),
@@ -31,7 +31,7 @@ pub(crate) fn for_stdout(text: &str, indent: usize) -> String {
     }
 }
 
-/// Wraps each line of a text to a width.
+/// Wraps each line of a string to a width.
 fn lines(text: &str, width: usize, indent: Option<usize>) -> String {
     let wrapped = |line: &str| {
         let own = line.chars().take_while(|c| *c == ' ').count() + HANGING;

@@ -287,7 +287,7 @@ fn ruling(
     }
 }
 
-/// Returns an answer that matches the schema, or a text if it is not valid JSON.
+/// Returns an answer that matches the schema, or a string if it is not valid JSON.
 fn structured(answer: &str) -> TurnResult<'static> {
     match serde_json::from_str::<Value>(answer) {
         Ok(value) => TurnResult {

@@ -10,13 +10,12 @@ const TOP: &str = "\
 
 The *rehearsal agent* is nightwright's own stand-in for the agent program. It is started like the real
 one, reads its prompt from standard input and prints the same stream, following a script. Its tools
-really write, edit, read and run, but only inside the project; a path out of it is an error. It needs
+really write, edit, read and run, but only inside the project; a path outside it is an error. It needs
 no network and no account, and costs nothing.
 
 A script is a TOML file. It has a list for each kind of process: `[[attempt]]` for the work itself, and
 `[[verify]]`, `[[review]]`, `[[advise]]` and `[[council]]` for the calls around it. `[[validate]]` is for
-`nightwright task validate TASK --dry-run`. The first process of a kind plays the first entry, and so on;
-the last entry repeats. A kind without entries gets a plain answer (a verifier says yes, and validation
+`nightwright task validate TASK --dry-run`. The first process of a kind follows the first entry, the second process the second, and so on; the last entry repeats. A kind without entries gets a plain answer (a verifier says yes, and validation
 passes). The rehearsal agent logs each request as one line of JSON.
 
 ";
@@ -35,7 +34,7 @@ const SCENE: [(&str, &str); 6] = [
     ("`model`", "the model it reports; by default the requested one"),
     (
         "`replies`",
-        "replies to further messages of a session that stays open, after its turn has ended: a text, or \
+        "replies to further messages of a session that stays open, after its turn has ended: a string, or \
          `{ steps = [...], says = \"...\" }`; the last one repeats",
     ),
 ];
@@ -55,7 +54,10 @@ const STEPS: [(&str, &str); 15] = [
     ("`{ say = \"...\" }`", "text that the agent prints"),
     ("`{ think = \"...\" }`", "thoughts, which have no effect"),
     ("`{ write = \"path\", text = \"...\" }`", "writes a file, and creates missing folders"),
-    ("`{ edit = \"path\", old = \"...\", new = \"...\" }`", "replaces a text that occurs once"),
+    (
+        "`{ edit = \"path\", old = \"...\", new = \"...\" }`",
+        "replaces text that occurs exactly once",
+    ),
     (
         "`{ run = \"command\" }`",
         "runs a command with `sh`; an exit code other than 0 is a tool error",
@@ -73,7 +75,7 @@ const STEPS: [(&str, &str); 15] = [
         "`{ quota = 80, window = \"five_hour\" }`",
         "reports how much of the account's quota is used, in percent; or `\"seven_day\"`",
     ),
-    ("`{ compact = true }`", "its context is full and is replaced by a summary"),
+    ("`{ compact = true }`", "the context is full and is replaced by a summary"),
     ("`{ run = \"command\", times = 30 }`", "repeats the step; every step can have `times`"),
     ("`{ repeat = [...], times = 10 }`", "repeats these steps"),
 ];

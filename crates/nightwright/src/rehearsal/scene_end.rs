@@ -50,7 +50,7 @@ pub enum SceneEnd {
 pub enum SigtermResponse {
     #[default]
     Polite,
-    /// It ignores the signal.
+    /// The process ignores the signal.
     Ignores,
 }
 

@@ -35,7 +35,7 @@ pub struct Script {
     pub review: Vec<Scene>,
     /// One scene per request for advice.
     pub advise: Vec<Scene>,
-    /// One scene per conflict of principles.
+    /// One scene per conflict between principles.
     pub council: Vec<Scene>,
     /// One scene per validation of instructions.
     #[serde(deserialize_with = "scenes::<RawValidateScene, _>")]
@@ -52,18 +52,18 @@ pub struct Scene {
     pub cost: Option<Usd>,
     /// The tokens in its messages and its result; by default [`ScriptUsage::TYPICAL`].
     pub tokens: Option<ScriptUsage>,
-    /// Its messages and actions, in order.
+    /// The agent's messages and actions, in order.
     #[serde(deserialize_with = "step::steps")]
     pub steps: Vec<SceneStep>,
     pub end: SceneEnd,
-    /// Its replies to further messages of a session that stays open; the last one repeats.
+    /// The replies to further messages of a session that stays open; the last one repeats.
     pub replies: Vec<SceneReply>,
 }
 
 /// The reply to one further message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SceneReply {
-    /// Its messages and actions, in order.
+    /// The agent's messages and actions, in order.
     pub steps: Vec<SceneStep>,
     /// The final text; by default that of the steps.
     pub says: Option<String>,
@@ -75,14 +75,14 @@ impl<'de> Deserialize<'de> for SceneReply {
     }
 }
 
-/// Parses a reply, which is a text or a table.
+/// Parses a reply, which is a string or a table.
 struct ReplyVisitor;
 
 impl<'de> Visitor<'de> for ReplyVisitor {
     type Value = SceneReply;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, or a table with `steps` and `says`")
+        f.write_str("a string, or a table with `steps` and `says`")
     }
 
     fn visit_str<E: serde::de::Error>(self, words: &str) -> Result<SceneReply, E> {
@@ -153,7 +153,7 @@ pub enum SceneKind {
     Review,
     /// Gives advice when the agent is stuck.
     Advise,
-    /// Decides a conflict of principles.
+    /// Decides a conflict between principles.
     Council,
     /// Checks whether instructions are good enough.
     Validate,
@@ -199,7 +199,7 @@ impl Script {
 fn plain(part: SceneKind) -> Scene {
     let end = match part {
         SceneKind::Attempt => SceneEnd::says("There is nothing in the script for me to do."),
-        SceneKind::Verify => SceneEnd::verdict(ScriptVerdict::Yes, "Nothing speaks against it."),
+        SceneKind::Verify => SceneEnd::verdict(ScriptVerdict::Yes, "I see no objections."),
         SceneKind::Review => SceneEnd::says("I have read the changes and have nothing to add."),
         SceneKind::Advise => {
             SceneEnd::says("Run the failing check alone and read its first error.")

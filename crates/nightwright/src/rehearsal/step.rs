@@ -47,7 +47,7 @@ pub enum SceneStep {
         used: u8,
         window: QuotaStepWindow,
     },
-    /// Its context is full and is replaced by a summary.
+    /// The context is full and is replaced by a summary.
     Compact,
 }
 
@@ -71,7 +71,7 @@ impl QuotaStepWindow {
 }
 
 impl SceneStep {
-    /// Whether the model prints a message in it: a text or a tool call.
+    /// Whether the model prints a message in it: a string or a tool call.
     pub fn is_message(&self) -> bool {
         match self {
             Self::Say(_)

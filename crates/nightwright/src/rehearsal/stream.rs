@@ -398,7 +398,7 @@ impl UsageAccount {
     }
 }
 
-/// Splits a text into the portions in which a model delivers it.
+/// Splits a string into the portions in which a model delivers it.
 fn pieces(text: &str) -> impl Iterator<Item = String> {
     let mut rest: Vec<char> = text.chars().collect();
     std::iter::from_fn(move || {

@@ -16,7 +16,7 @@ const OUTPUT_MAX: usize = 30_000;
 /// Larger files are refused, as by the real program.
 const READ_MAX: u64 = 256 << 10;
 
-/// The result of a tool call: a text or an error for the model.
+/// The result of a tool call: a string or an error for the model.
 pub(super) type ToolResult = Result<String, String>;
 
 pub(super) fn write(path: &Path, text: &str) -> ToolResult {

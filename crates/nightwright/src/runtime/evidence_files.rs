@@ -56,9 +56,9 @@ pub struct EvidenceFiles {
 /// How to handle a status file from an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaleStatusPolicy {
-    /// It is moved to the run folder.
+    /// The file is moved to the run folder.
     Moved,
-    /// It is copied to the run folder, and stays in place.
+    /// The file is copied to the run folder, and stays in place.
     Copied,
 }
 

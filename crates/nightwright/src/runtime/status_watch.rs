@@ -1,8 +1,9 @@
 //! Watches the status file of a task while the agent works.
 //!
 //! The watch is on the folder, not on the file: the file may not exist yet, and a rename over it
-//! would leave the watch on the old file. System notifications only trigger a read. The same code
-//! as everywhere reads the file, and the machine decides whether the contents are new.
+//! would leave the watch on the old file. System notifications only trigger a read. The file is
+//! read with the same code as everywhere else, and the machine decides whether the contents are
+//! new.
 //!
 //! The file is read after a pause in the changes. Every change restarts the pause, up to a limit,
 //! so that a file that changes constantly is still read from time to time.
@@ -189,7 +190,7 @@ struct FolderWatch {
 /// The meaning of a notification for the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileChange {
-    /// Nothing: it concerns other files, or a read.
+    /// Ignored: the notification concerns another file, or only a read.
     Nothing,
     /// The contents may have changed.
     Change,

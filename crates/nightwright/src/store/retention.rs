@@ -99,7 +99,7 @@ pub fn prune(home: &Path, logs: &LogSettings) -> Option<String> {
     Some(format!("cannot prune old runs: cannot remove `{}`: {source}", path.display()))
 }
 
-/// Whether the folder was created long ago by a process that died before it started the run.
+/// Whether the folder is old and was left by a process that crashed before the run started.
 fn is_abandoned(run: &RunDir) -> bool {
     let made = fs::metadata(run.path()).and_then(|facts| facts.modified());
     let old = made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > START));
@@ -149,7 +149,7 @@ fn size(path: &Path) -> u64 {
     }
 }
 
-/// Whether it is a folder, not a link to one.
+/// Whether the path is a folder, not a link to one.
 fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())
 }

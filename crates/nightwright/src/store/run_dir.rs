@@ -220,7 +220,7 @@ impl RunDir {
     }
 
     /// Removes the folder of a run that never started. If it contains foreign files, they stay, and
-    /// so does the folder; it is not listed and does no harm.
+    /// so does the folder; it is not listed and is harmless.
     pub fn forget(&self) {
         if self.is_begun() {
             return;

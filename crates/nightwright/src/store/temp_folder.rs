@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The folder is below the user's `TMPDIR` unless that is unsuitable (see
-//! `nightwright_core::temp`). Its path is short, because programs put unix sockets there. The owner
+//! `nightwright_core::temp`). Its path is short, because programs put Unix sockets there. The owner
 //! removes it at the end of the run; after a crash the next start in the same state folder does.
 
 use std::ffi::OsString;
@@ -41,7 +41,7 @@ const MARKER_TEXT: &str =
     "Temporary files of a nightwright run. nightwright removes this folder.\n";
 /// Maximum length of the name of a program's folder.
 const MAX_SUBFOLDER_NAME: usize = 6;
-/// Maximum length of the path of a unix socket.
+/// Maximum length of the path of a Unix socket.
 const SOCKET_PATH: usize = 107;
 /// Bytes of a socket's path that are left for its name.
 const SOCKET_NAME: usize = 60;
@@ -208,7 +208,7 @@ impl TempHandle {
         self.shared_room(name)
     }
 
-    /// The same, but keeps the files of an earlier program.
+    /// Like [`Self::room`], but keeps the files of an earlier program.
     pub fn shared_room(&self, name: &str) -> io::Result<PathBuf> {
         debug_assert!(name.len() <= MAX_SUBFOLDER_NAME, "`{name}` is too long");
         let owned = &self.0;
@@ -499,7 +499,7 @@ mod tests {
         assert_eq!(why(&inside), Some("it is inside the project"));
         assert_eq!(why(&format!("/{}", "x".repeat(28))), None);
         let too_long = format!("/{}", "x".repeat(29));
-        assert_eq!(why(&too_long), Some("its path is too long for unix sockets"));
+        assert_eq!(why(&too_long), Some("its path is too long for Unix sockets"));
     }
 
     #[test]

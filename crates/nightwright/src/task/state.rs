@@ -56,7 +56,7 @@ pub enum TaskStatus {
     /// The task has no instructions yet.
     #[default]
     New,
-    /// It has instructions, and no run has started.
+    /// The task has instructions, and no run has started.
     Ready,
     /// A run is active.
     Running,

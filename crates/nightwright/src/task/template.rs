@@ -41,7 +41,7 @@ pub enum TemplateScope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pub name: TaskName,
-    /// Whether it belongs to the project or the user.
+    /// Whether the template belongs to the project or the user.
     pub owner: TemplateScope,
     store: TemplateStore,
 }
@@ -174,7 +174,7 @@ impl Template {
             let Some(bytes) = bytes else { continue };
             let text = String::from_utf8(bytes).map_err(|_| {
                 let path = self.folder().join(file);
-                Failure::trouble(format!("`{}` is not text in UTF-8", path.display()))
+                Failure::trouble(format!("`{}` is not UTF-8 text", path.display()))
             })?;
             contents.push((file, text));
         }

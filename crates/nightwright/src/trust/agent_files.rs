@@ -7,9 +7,9 @@ use super::{TrustItem, file};
 
 /// The files, with a description of each.
 const FILES: [(&str, &str); 3] = [
-    (".claude/settings.json", "settings of the agent, which can have hooks"),
-    (".claude/settings.local.json", "settings of the agent, which can have hooks"),
-    (".mcp.json", "programs that give the agent further tools"),
+    (".claude/settings.json", "agent settings, which can contain hooks"),
+    (".claude/settings.local.json", "agent settings, which can contain hooks"),
+    (".mcp.json", "MCP servers, which give the agent additional tools"),
 ];
 
 /// Returns the files that exist.

@@ -165,7 +165,7 @@ fn a_special_file_is_an_item_that_says_so() {
 
     let mut items = found(path);
     items.extend(agent_files(path));
-    let says = ["regular file", "out of the project", "larger", "regular file", "regular file"];
+    let says = ["regular file", "outside the project", "larger", "regular file", "regular file"];
     assert_eq!(items.len(), says.len());
     for (item, says) in items.iter().zip(says) {
         assert_eq!(item.form, ItemForm::Odd, "{}", item.location);

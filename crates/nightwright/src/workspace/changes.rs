@@ -77,7 +77,7 @@ impl Workspace {
         self.compare(snapshot)
     }
 
-    /// The same with cached committed contents, for statistics.
+    /// Returns the changes with cached committed contents, for statistics.
     pub fn changes_by_memory(&mut self, snapshot: &Snapshot) -> Vec<FileDiff> {
         self.compare(snapshot)
     }
@@ -259,7 +259,7 @@ enum OldSource {
 #[derive(Clone, Debug)]
 pub(super) enum OldSide {
     Side(FileSide),
-    /// It existed, but can no longer be read.
+    /// The file existed, but can no longer be read.
     Gone,
     /// The budget was exhausted.
     Left,

@@ -73,7 +73,7 @@ pub(super) enum GitError {
     #[error("unexpected output of git: {0}")]
     Odd(String),
     /// The repository that contains the project ignores it.
-    #[error("the repository around the project ignores it")]
+    #[error("the enclosing git repository ignores the project")]
     Ignored,
     /// The private git folder cannot be created.
     #[error("cannot create a private git folder: {0}")]

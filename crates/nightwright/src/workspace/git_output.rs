@@ -21,7 +21,7 @@ pub(super) struct GitStatus {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TrackedFile {
     pub(super) path: PathBuf,
-    /// Its identity in the commit.
+    /// The file's identity in the commit.
     pub(super) head: Option<Identity>,
     /// The mode in the work tree; 0 if the file does not exist.
     pub(super) mode: u32,

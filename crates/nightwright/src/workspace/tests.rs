@@ -120,7 +120,7 @@ fn missing_notes_are_none_and_a_link_out_of_the_project_is_refused() {
     assert!(read_notes(folder.path(), Path::new("NOTES.md")).unwrap().is_none());
     symlink("/etc/passwd", folder.path().join("NOTES.md")).unwrap();
     let error = read_notes(folder.path(), Path::new("NOTES.md")).unwrap_err().to_string();
-    assert!(error.contains("leads out of the project"), "{error}");
+    assert!(error.contains("outside the project"), "{error}");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn a_limit_of_tokens_alone_is_none_for_a_program_that_reports_no_tokens() {
     let env = TestEnv::new();
     worker(&env);
     run(&env, "worker", &["-m", "0", "--max-tokens", "1000"]).exits(2).says(&[
-        "a limit of tokens alone does not limit a run with an agent command",
+        "a token limit alone cannot limit a run with `--agent-command`",
         "add -m, --max-cost or --max-duration",
     ]);
     assert!(env.runs().is_empty());

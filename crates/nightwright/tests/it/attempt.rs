@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::scripted_agent::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
 use crate::stage::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};
 
-/// The behaviour of an agent in a test.
+/// The behavior of an agent in a test.
 #[derive(Clone, Copy)]
 enum Behaviour {
     Finishes,
@@ -206,7 +206,7 @@ async fn a_prompt_beyond_what_the_program_takes_is_refused_with_that_reason() {
     let mut order = attempt(1);
     order.prompt.user = "x".repeat(10_000_001);
     let report = report(&mut stage.shell("exit 0"), order).await;
-    let why = "the prompt has 10000001 bytes; the agent accepts at most 10 MB".to_owned();
+    let why = "the prompt is 10000001 bytes long, but the agent accepts at most 10 MB".to_owned();
     assert_eq!(report.outcome, AttemptOutcome::NotStarted { why });
 }
 

@@ -110,7 +110,7 @@ fn a_result_for_the_same_tree_is_reused_and_one_for_another_tree_is_not() {
     assert_eq!(ran(), 1);
     let output = env.rehearse(idle, "1", &["--verify", &check]).exits(0);
     assert_eq!(ran(), 1, "{}", output.err);
-    assert!(output.err.contains("passes now (same tree, "), "{}", output.err);
+    assert!(output.err.contains("passes now (cached "), "{}", output.err);
     env.file("another.txt", "x");
     env.rehearse(idle, "1", &["--verify", &check]).exits(0);
     assert_eq!(ran(), 2);

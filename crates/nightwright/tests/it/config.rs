@@ -57,7 +57,7 @@ fn the_winner_and_all_other_layers_are_shown_with_their_files() {
       flag         --max-cost
       trust        not needed
 
-      the layers, the last one wins:
+      layers (the last one wins):
          user (HOME/.config/nightwright/config.toml): 2.5
          project (PROJECT/.nightwright/config.toml): 5
       -> task (PROJECT/.nightwright/tasks/night/task.toml): 9
@@ -188,7 +188,7 @@ fn set_makes_the_file_that_is_meant() {
     set(&["verify.commands", "[]"]);
     assert_eq!(env.run(&["config", "get", "verify.commands"]).exits(0).out, "");
     let key = ["config", "set", "--user", "verify.commands", "make"];
-    env.run(&key).exits(0).says(&["warning: it has no effect here", "project"]);
+    env.run(&key).exits(0).says(&["warning: the new value has no effect", "project"]);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_value_that_is_not_allowed_is_not_written() {
         ("completion.detect", "perhaps", "true or false"),
         ("notes.file", "../../notes", "a path inside the project"),
         ("agent.settings", "global", "`user`, `project`, `local`"),
-        ("agent.env", "A", "a table of variables"),
+        ("agent.env", "A", "a table of variable names"),
     ] {
         let output = env.run(&["config", "set", key, value]).exits(2).says(&[key, allowed]);
         assert!(key == "agent.env" || output.err.contains(value), "{}", output.err);
@@ -264,7 +264,7 @@ fn a_link_out_of_the_project_is_neither_read_nor_written() {
     fs::write(&elsewhere, "delay = 5\n").unwrap();
     fs::create_dir(env.project().join(".nightwright")).unwrap();
     symlink(&elsewhere, env.project().join(".nightwright/config.toml")).unwrap();
-    let words = ["leads out of the project", "replace the link"];
+    let words = ["outside the project", "replace the link"];
     env.run(&["config", "get", "delay"]).exits(2).says(&words);
     env.run(&["config", "set", "delay", "9"]).exits(2).says(&words);
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "delay = 5\n");

@@ -1,4 +1,4 @@
-//! `nightwright doctor`: its findings, their texts, and the small test call of the agent.
+//! `nightwright doctor`: its findings, their strings, and the small test call of the agent.
 
 mod refusals;
 
@@ -126,7 +126,7 @@ fn without_problems_every_finding_is_one_line() {
     ok       state        `~/state/project-xxxxxxxx` can be written
     ok       disk         project: SIZE free, SIZE required
     ...      temp         ...
-    ok       checks       `make test` (to run them once: --checks)
+    ok       checks       `make test` (add --checks to run them once)
     ");
 }
 
@@ -233,7 +233,8 @@ fn many_names_are_wrapped_and_sorted() {
 fn an_outer_session_of_the_agent_is_noticed() {
     let env = healthy();
     let output = doctor(&env, &[], &[("CLAUDECODE", "1"), ("CLAUDE_CODE_SSE_PORT", "7")]).exits(0);
-    let text = "ok       session      started inside a session of the agent; not passed on:\n";
+    let text = "ok       session      running inside an agent session; these variables are not \
+                passed on:\n";
     assert!(output.out.contains(text), "{}", output.out);
     assert!(output.out.contains("\n                      CLAUDECODE CLAUDE_CODE_SSE_PORT\n"));
     assert!(!doctor(&env, &[], &[]).out.contains("session "));
@@ -410,7 +411,7 @@ fn a_probe_that_fails_says_what_came_instead_with_its_name() {
     assert_snapshot!(text("g_404_model", 1, 1), @"problem  probe        no usable answer: no such model: There's an issue with the selected model (claude-opus-5-5). It may not exist or you may not have access to it. Run --model to pick a different model. (model_not_found)");
     // A run would wait or continue, so this is not an error.
     assert_snapshot!(text("r_oauth_rejected_far", 1, 0), @"warning  probe        no usable answer: usage limit until 2026-11-15T22:05:58Z (usage_limited)");
-    assert_snapshot!(text("n_budget", 1, 0), @"warning  probe        no usable answer: reached its part of the remaining budget (attempt_budget); cost $0.0016");
+    assert_snapshot!(text("n_budget", 1, 0), @"warning  probe        no usable answer: reached its share of the remaining budget (attempt_budget); cost $0.0016");
 }
 
 #[test]

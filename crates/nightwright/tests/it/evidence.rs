@@ -175,7 +175,7 @@ fn links_out_of_the_project_are_not_followed() {
     assert_eq!((look.status, look.identity, look.checklist), (None, None, None));
     assert_eq!(look.warnings.len(), 2, "{:?}", look.warnings);
     for warning in &look.warnings {
-        assert!(warning.contains("leads out of the project"), "{warning}");
+        assert!(warning.contains("outside the project"), "{warning}");
     }
     assert_eq!(place.set_aside(), None);
     assert!(place.elsewhere("status").exists());

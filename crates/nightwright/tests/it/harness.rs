@@ -269,7 +269,7 @@ impl Output {
         self
     }
 
-    /// Fails unless standard error contains all of these texts.
+    /// Fails unless standard error contains all of these strings.
     pub(crate) fn says(self, words: &[&str]) -> Self {
         for word in words {
             assert!(self.err.contains(word), "`{word}` is not in:\n{}", self.err);

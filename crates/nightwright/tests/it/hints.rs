@@ -344,7 +344,7 @@ fn a_denied_command_can_be_allowed_whatever_else_ended_the_run() {
 
 /// Runs the next step that allows the denied command.
 fn allow_what_was_denied(env: &TestEnv, said: &str) {
-    let next = said.lines().find(|line| line.contains("allow what was denied and continue: "));
+    let next = said.lines().find(|line| line.contains("allow the denied commands and continue: "));
     let next = next.unwrap_or_else(|| panic!("no such step in:\n{said}"));
     let line = &next[next.find("nightwright ").unwrap()..];
     assert!(line.ends_with("--allowed-tools \"Bash(kubectl get:*)\""), "{line}");

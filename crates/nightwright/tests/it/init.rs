@@ -136,8 +136,8 @@ fn sample_hooks_are_valid_shell_scripts_but_not_executable() {
     # Runs before every iteration. Exit 0 continues, 1 skips the iteration, 2 ends the run.
     #
     # To use it: copy it to `.nightwright/hooks/next_iteration`, make that executable (chmod +x), and
-    # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). On its standard
-    # input is the event as a line of JSON; its environment has NIGHTWRIGHT_RUN_ID,
+    # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). It receives
+    # the event as a JSON line on standard input. Its environment has NIGHTWRIGHT_RUN_ID,
     # NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more. See `docs/hooks.md`.
 
     # This example pauses the run while the file `.nightwright/hold` exists. After each skip,
@@ -219,7 +219,7 @@ fn a_link_out_of_the_project_is_refused_before_anything_is_written() {
         }
         symlink(&outside, &path).unwrap();
         let before = tree(&env.project());
-        env.run(&["init", "--yes"]).exits(1).says(&["leads out of the project"]);
+        env.run(&["init", "--yes"]).exits(1).says(&["outside the project"]);
         assert_eq!(tree(&env.project()), before, "{link}");
         match fs::read_to_string(&outside) {
             Ok(text) => assert_eq!(text, "theirs"),
@@ -239,8 +239,8 @@ fn broken_and_foreign_files_of_a_project_are_notes() {
     fs::write(env.project().join("Makefile"), b"test:\n\t\xff\n").unwrap();
     let output = env.run(&["init"]).exits(0).says(&[
         "note: `package.json` is not valid JSON",
-        "Cargo.toml` leads out of the project",
-        ".ralph` leads out of the project",
+        "Cargo.toml` resolves to",
+        ".ralph` resolves to",
         "note: `Makefile` is not UTF-8",
         "note: `prd.json` is not valid JSON",
     ]);
@@ -397,7 +397,7 @@ fn imported_files_are_named_and_not_imported_again() {
     env.run(&["init", "--yes"]).exits(0).says(&["Next:\n  nightwright run ralph   "]);
     let before = tree(&env.project());
     let output = env.run(&["init", "--yes"]).exits(0);
-    assert!(output.err.contains("the task `ralph` is there already"), "{}", output.err);
+    assert!(output.err.contains("the task `ralph` already exists"), "{}", output.err);
     assert!(!output.err.contains("nightwright run ralph"), "{}", output.err);
     assert_eq!(tree(&env.project()), before);
     // A different task of the same name does not prevent the import.

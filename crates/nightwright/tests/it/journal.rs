@@ -146,7 +146,7 @@ fn a_missing_line_is_damage() {
     let JournalOnDisk { path, _folder } = on_disk(&records(1, 2));
     add(&path, &lines(&records(4, 4), 4));
     let reason = read(&path).unwrap_err().reason();
-    assert!(reason.ends_with("its number is 4 and should be 3"), "{reason}");
+    assert!(reason.ends_with("it has the number 4, expected 3"), "{reason}");
 }
 
 #[test]

@@ -248,7 +248,7 @@ fn the_log_tells_a_run_section_by_section() {
 
     ⚠️ Reached maximum iterations (2)
       claim of iteration 1 not accepted: the tests were never run
-      3 attempts, 1 file changed, SPAN at work
+      3 attempts, 1 file changed, SPAN active
       cost $0.03, $0.01 of it estimated (rehearsed: work $0.02 in 3 attempts, verify $0.01 in 1 call), 4,500 tokens
       next: raise the limit and continue: nightwright resume RUN --max-iterations 4
             see what was done: nightwright log RUN
@@ -292,7 +292,7 @@ fn every_event_is_reported_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
     assert!(!text.contains('\u{202e}') && text.contains("\nDo it\n"), "{text}");
     for part in [
         "] ⚠️ usage limit: waiting until",
-        "] the agent asks: Shall I also move the tests?",
+        "] the agent asked a question: Shall I also move the tests?",
         "] the provider is overloaded: retrying in",
         "rejected: `cargo test` failed",
         "● Look: red",
@@ -388,7 +388,7 @@ fn killed_in_the_middle_everything_up_to_the_last_iteration_is_there_and_a_later
     assert_eq!(both.len(), 2, "{both:?}");
     let later = fs::read_to_string(&both[1]).unwrap();
     let first = both[0].file_name().unwrap().to_str().unwrap();
-    for part in [&format!("\nLog before:   {first}\n"), "\nITERATION 2 (continued)\n", "\nEND OF"] {
+    for part in [&format!("\nPrevious log: {first}\n"), "\nITERATION 2 (continued)\n", "\nEND OF"] {
         assert!(later.contains(part), "{part} is not in:\n{later}");
     }
     assert!(!later.contains("\nSYSTEM PROMPT\n"), "that is told once:\n{later}");

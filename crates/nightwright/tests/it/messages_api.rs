@@ -203,7 +203,7 @@ impl ApiRequest {
     }
 }
 
-/// The texts of a content value, which is a string or a list of blocks.
+/// The strings of a content value, which is a string or a list of blocks.
 fn texts(content: &Value) -> Vec<&str> {
     match content {
         Value::String(text) => vec![text],

@@ -52,9 +52,11 @@ fn loop_does_item_by_item_until_the_status_file_says_complete() {
     .says(&["judged complete by a model (no checks configured) after 2 iterations"]);
     assert_eq!(run_outcome(&env.journal()), "completed");
     let second = env.asked()[1]["prompt"].as_str().unwrap().to_owned();
-    for said in
-        ["The one before reported: “the lexer”", "Done by then: 1 of 2.", "Its phase: parser."]
-    {
+    for said in [
+        "The previous iteration reported: “the lexer”",
+        "1 of 2 items were done.",
+        "It was in the phase parser.",
+    ] {
         assert!(second.contains(said), "{said} is not in:\n{second}");
     }
     let shown = env.run(&["task", "show", "port"]).exits(0);

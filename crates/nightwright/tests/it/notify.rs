@@ -264,7 +264,7 @@ fn each_unreachable_server_costs_one_warning_and_never_the_run() {
         (&never, " before the run ended"),
         (&drip, " before the run ended"),
         (&broken, ": it answered 503 Service Unavailable: out of order"),
-        (&moved, ": it answered 301 Moved Permanently, which leads to 127.0.0.1:"),
+        (&moved, ": it answered 301 Moved Permanently: a redirect to 127.0.0.1:"),
     ] {
         let target = format!("to webhook at {}", server.url("").replace("http://", ""));
         assert_eq!(output.err.matches(&target).count(), 1, "{target}: {}", output.err);
@@ -410,7 +410,7 @@ fn a_test_says_what_came_of_it() {
     );
     assert!(lines[1].ends_with("it answered 404 Not Found: no <b>such topic"), "{lines:?}");
     assert_eq!(sick.seen().len(), 1, "it would be the same a second time");
-    assert_eq!(well.seen()[0].header("title"), Some("nightwright: a test"));
+    assert_eq!(well.seen()[0].header("title"), Some("nightwright: test notification"));
     let json: serde_json::Value =
         serde_json::from_str(&env.run(&["notify", "test", "--json"]).exits(1).out).unwrap();
     assert_eq!((&json[0]["arrived"], &json[0]["status"]), (&json!(true), &json!(200)));

@@ -213,7 +213,7 @@ fn the_key_s_stops_after_the_iteration_however_often_it_is_pressed() {
     let terminal = typed(&env, HELD, str::to_owned);
     terminal.shows("s stop after this iteration");
     terminal.types(&["s"]);
-    terminal.shows("Stopping after this iteration, requested by the key s");
+    terminal.shows("Stopping after this iteration, requested by pressing s");
     terminal.types(&["S"]);
     go(&env);
     assert_sane(&terminal.shows("opost"));
@@ -269,7 +269,7 @@ fn ctrl_z_leaves_a_clean_terminal_and_the_run_continues_in_front() {
     let screen = terminal.shows("s stop after this iteration");
     assert_eq!(count(&screen, "working"), 1, "{screen}");
     terminal.types(&["s"]);
-    terminal.shows("requested by the key s");
+    terminal.shows("requested by pressing s");
     go(&env);
     let screen = terminal.shows("exit=0");
     assert_eq!(count(&screen, "working"), 0, "{screen}");
@@ -293,7 +293,7 @@ fn keys_work_when_a_run_is_brought_to_the_foreground() {
         terminal.types(&["Enter"]);
         terminal.shows("s stop after this iteration");
         terminal.types(&["s"]);
-        terminal.shows("requested by the key s");
+        terminal.shows("requested by pressing s");
         go(&env);
         terminal.shows("exit=0");
         assert_sane(&terminal.shows("opost"));

@@ -162,8 +162,8 @@ fn a_link_out_of_the_project_is_not_followed() {
     fs::create_dir(env.project().join(".nightwright")).unwrap();
     fs::write(env.path("theirs"), "preset = \"startup\"").unwrap();
     symlink(env.path("theirs"), env.project().join(FILE)).unwrap();
-    env.run(&["principles", "--preset", "custom", "--yes"]).exits(1).says(&["leads out"]);
-    env.run(&["prompt", "-p", "x"]).exits(2).says(&["leads out of the project"]);
+    env.run(&["principles", "--preset", "custom", "--yes"]).exits(1).says(&["outside the project"]);
+    env.run(&["prompt", "-p", "x"]).exits(2).says(&["outside the project"]);
     assert_eq!(fs::read_to_string(env.path("theirs")).unwrap(), "preset = \"startup\"");
 }
 
@@ -178,21 +178,21 @@ fn the_text_for_the_agent_can_be_shown_before_and_after_writing() {
     assert_snapshot!(before, @"
     # Principles of this project
 
-    These weights from 1 to 10 decide trade-offs.
+    These weights from 1 to 10 determine how to make trade-offs.
 
     Clear preferences:
 
     - scope_philosophy 2: Build the minimum that solves the problem.
     - ux_philosophy 8: Simple first: it works without explanation.
-    - auditability 3: Log little: only enough to find faults.
+    - auditability 3: Log little: only enough to diagnose problems.
     - speed_correctness 3: Speed comes first: a rough result now is better than a perfect one later.
     - reversibility_priority 8: Make every step reversible.
     - urgency_tiers 3: Everything is urgent: take the shortest path to a usable result.
     - cost_efficiency 9: Use existing libraries and services before building anything.
 
-    In between (meaning of 1 - meaning of 10): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgement); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
+    No clear preference (meaning of 1 - meaning of 10): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgement); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
 
-    If two principles conflict, or a principle and the task:
+    If two principles conflict with each other, or one conflicts with the task:
 
     1. Check whether they are compatible after all: most are.
     2. Constraints (what must be, or must not be) come before objectives (what would be good).
@@ -263,7 +263,7 @@ fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
         "`docs/p.toml`, which does not exist",
         "it is set by project (",
         "run `nightwright principles` to write it;",
-        "or go without it: nightwright config unset principles.file",
+        "or do not use principles: nightwright config unset principles.file",
     ]);
     env.run(&["principles", "--show"]).exits(1).says(&["it is set by project ("]);
     env.run(&["config", "unset", "principles.file"]).exits(0);
@@ -282,7 +282,7 @@ fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
     env.run(&["prompt", "t"]).exits(0);
 
     env.run(&["config", "set", "--task", "t", "principles.file", "p.yaml"]).exits(0);
-    let output = env.run(&["prompt", "t"]).exits(2).says(&["put it there", "ends in `.toml`"]);
+    let output = env.run(&["prompt", "t"]).exits(2).says(&["create the file", "ends in `.toml`"]);
     assert!(!output.err.contains("nightwright principles"), "{}", output.err);
 }
 
@@ -379,11 +379,11 @@ fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
     assert!(!env.project().join(FILE).exists());
 
     for (file, why) in [
-        ("", "`principles.file` says that there are none"),
+        ("", "`principles.file` turns principles off"),
         (FOREIGN, "it is used as it is"),
         ("other.yml", "`principles.file` names `other.yml`"),
         (".nightwright/config.toml", "`principles.file` names `.nightwright/config.toml`"),
-        ("mine.toml", "`mine.toml` exists already"),
+        ("mine.toml", "`mine.toml` already exists"),
     ] {
         let env = TestEnv::with_files(&[(FOREIGN, YAML), ("mine.toml", "mine")]);
         env.run(&["config", "set", "--user", "principles.file", file]).exits(0);
@@ -412,10 +412,10 @@ fn on_a_terminal_a_preset_and_single_weights_are_asked_for() {
             ("Please answer y or n.", "n"),
             ("preset [custom]:", "strtup"),
             ("Did you mean `startup`?", "startup"),
-            ("change which?", "auditability"),
+            ("Which weight do you want to change?", "auditability"),
             ("auditability [3]:", "12"),
             ("Please answer with a whole number from 1 to 10.", "8"),
-            ("change which?", "18"),
+            ("Which weight do you want to change?", "18"),
             ("migration_burden [4]:", "2"),
             ("8-10  Avoid migrations", ""),
         ],
@@ -432,7 +432,7 @@ fn on_a_terminal_a_preset_and_single_weights_are_asked_for() {
 fn an_import_is_shown_once() {
     let env = TestEnv::with_files(&[(FOREIGN, YAML)]);
     let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} principles"));
-    answers(&terminal, &[("Import it? [Y/n]", "y"), ("change which?", "")]);
+    answers(&terminal, &[("Import it? [Y/n]", "y"), ("Which weight do you want to change?", "")]);
     let screen = terminal.shows("exit=0");
     assert_eq!(screen.matches("migration_burden").count(), 1, "{screen}");
     assert_eq!(written(&env), imported());
@@ -444,7 +444,7 @@ fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
         let env = TestEnv::new();
         let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} principles"));
         answers(&terminal, &[("preset [custom]:", "2")]);
-        terminal.shows("change which?");
+        terminal.shows("Which weight do you want to change?");
         terminal.types(&[key]);
         // A line can be wrapped anywhere.
         let screen = terminal.shows(code).to_lowercase().replace('\n', "");

@@ -35,7 +35,7 @@ fn every_mode_states_the_rules_for_unattended_work() {
         let text = whole(mode);
         let said = |part: &str| assert!(text.contains(part), "{mode}: `{part}` is not in:\n{text}");
         // No person will answer, nothing keeps running, nothing is skipped or weakened.
-        said("You get no answers");
+        said("You will not get answers");
         said("Never leave work in the background");
         said("Do not skip an item because it is hard");
         said("Never weaken, disable or delete a test or check");
@@ -51,10 +51,10 @@ fn every_mode_states_the_rules_for_unattended_work() {
         said("A hard problem is not a blocker");
         // Its pacing.
         said(match mode {
-            "loop" => "Don't begin another item.",
+            "loop" => "Do not start another item.",
             "iterative" => "Stop before your context or turns run out",
             "plan" => "This iteration writes or improves it.",
-            "build" => "Then end. Don't begin another item.",
+            "build" => "Then stop. Do not start another item.",
             _ => "finish it completely instead of starting several",
         });
         said("Port the parser to Rust.");
@@ -107,7 +107,7 @@ fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
         let changing = first.find("## CONTEXT FROM PREVIOUS ITERATION").unwrap();
         assert!(shared >= changing, "{mode}: only {shared} of {changing} bytes are shared");
         let share = 100 * shared / first.len();
-        writeln!(table, "{mode}: {shared} of {} bytes, {share} %", first.len()).unwrap();
+        writeln!(table, "{mode}: {shared} of {} bytes, {share}%", first.len()).unwrap();
         assert_eq!(read("001-1.system.md"), read("002-1.system.md"), "{mode}");
     }
     // The cached part of the second prompt, besides the whole system prompt.

@@ -164,7 +164,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
       continuing after a wait of 1h 20m
       status: 35/60 items (+5) - orders and invoices moved
     ⚠️ blocked: a password for the staging database. Action: put it into `.env` as STAGING_PASSWORD. Resume: I run the migration
-      the agent asks: Shall I also move the tests?
+      the agent asked a question: Shall I also move the tests?
       answered: You will not get an answer. Choose, note the choice, continue.
     ⚠️ denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       claimed complete: running the checks (`cargo test`)
@@ -174,7 +174,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
         	test result: "FAILED"
       missing: src/returns.rs
       decided: keep the old routes for one release
-      the agent wrote down principles; they apply from here on
+      the agent wrote down principles; they apply from now on
     Changed agent.allowed_tools: added Bash(npm install:*)
     ❌ Iteration 3 failed: the provider is overloaded
     Stopping before the next iteration, requested by `nightwright stop`
@@ -182,7 +182,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     Paused: nothing new starts until `nightwright resume 20261115-233412-7f3a`
     Resumed
     ⚠️ the hook `iteration_finished` failed: exited with 127
-    ⚠️ `.status.json` is not valid JSON: it says nothing
+    ⚠️ ignoring `.status.json`: it is not valid JSON: expected value at line 1 column 1
     "#);
 }
 
@@ -198,7 +198,7 @@ fn progress_has_no_symbols_where_the_locale_has_none() {
     warning: rejected: `cargo test` failed (exit 101)
     error: Iteration 3 failed: the provider is overloaded
     warning: the hook `iteration_finished` failed: exited with 127
-    warning: `.status.json` is not valid JSON: it says nothing
+    warning: ignoring `.status.json`: it is not valid JSON: expected value at line 1 column 1
     "#);
     let symbols = ['✓', '⚠', '❌', '·'];
     assert!(!text.contains(symbols), "{text}");
@@ -408,7 +408,7 @@ fn text_of_the_agent_cannot_control_the_terminal() {
         let json = serde_json::to_string(&event).unwrap();
         let nasty = serde_json::to_string(nasty).unwrap();
         let nasty = &nasty[1..nasty.len() - 1];
-        // Replace the texts in the samples that come from a person or an agent.
+        // Replace the strings in the samples that come from a person or an agent.
         let json =
             ["overloaded", "a password", "Shall I", "2 assertions", "one handler", "a check"]
                 .iter()
@@ -511,8 +511,8 @@ fn a_called_agent_is_shown_with_its_first_words() {
         .take_while(|line| !line.contains("claimed complete"))
         .collect();
     assert_snapshot!(shown.join("\n"), @r#"
-      the agent asks: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      the agent gives up: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent asked a question: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent gave up: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent repeats itself: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent's tool calls fail: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent compacts its context repeatedly: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…

@@ -378,8 +378,8 @@ fn without_a_name_the_last_real_run_is_resumed_and_not_a_rehearsal_after_it() {
     let real = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     env.rehearse("[[attempt]]\nend = { result = \"Hm.\" }", "1", &[]).exits(0);
     let output = env.run(&["resume", "-m", "2"]).exits(0).says(&[
-        &format!("Resuming {real}, the last real run; "),
-        " was a rehearsal.",
+        &format!("Resuming {real}, the last real run. (Skipped the newer rehearsal "),
+        ".)",
         &format!("Run {real}: x (prompt)"),
         "at most 1 iteration; so far 1 iteration, $0.01",
         "Changed limits.max_iterations: 1 -> 2",

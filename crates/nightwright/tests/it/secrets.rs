@@ -383,7 +383,7 @@ fn configured_secrets_are_masked_and_a_bad_pattern_is_named() {
     env.file(".nightwright/config.toml", "[redact]\npatterns = [\"fine\", \"(\"]\n");
     env.run(&arguments).exits(2).says(&["config.toml", "redact.patterns", "unclosed group"]);
     env.file(".nightwright/config.toml", "[redact]\npatterns = [\"x*\"]\n");
-    env.run(&arguments).exits(2).says(&["it matches where there is nothing"]);
+    env.run(&arguments).exits(2).says(&["it matches the empty string"]);
 }
 
 #[test]

@@ -111,12 +111,16 @@ fn mistakes_are_found_before_the_first_run() {
         (&["run", "a", "a"], "the task `a` is named twice"),
         (
             &["run", "a", "fix the tests"],
-            "`fix the tests` is a goal, and there are other arguments",
+            "the goal `fix the tests` cannot be combined with other tasks",
         ),
-        (&["run", "a", "--keep-going"], "--keep-going is for several tasks"),
+        (&["run", "a", "--keep-going"], "--keep-going requires several tasks"),
         (&["run", "--all", "a"], "cannot be used with"),
         (&["build", "a", "b"], "`nightwright build` takes one task"),
-        (&["prompt", "a", "b"], "this command takes one task"),
+        (&["plan", "--all"], "`nightwright plan` takes one task"),
+        (&["build", "--all"], "`nightwright build` takes one task"),
+        (&["plan", "a", "--keep-going"], "`nightwright plan` takes one task"),
+        (&["prompt", "a", "b"], "`nightwright prompt` takes one task"),
+        (&["prompt", "--all"], "this command takes one task"),
     ] {
         env.run(&[words, &["--dry-run"]].concat()).exits(2).says(&[error]);
         assert_eq!(env.runs().len(), 0, "{words:?}");

@@ -137,7 +137,7 @@ fn a_service_is_written_once_and_says_how_to_enable_it() {
         "systemctl --user daemon-reload\n",
         "systemctl --user enable nightwright-migrate.service\n",
         "loginctl enable-linger",
-        "ANTHROPIC_API_KEY, MY_TOKEN; the service does not have them",
+        "the agent gets ANTHROPIC_API_KEY, MY_TOKEN, which the service does not have",
         "~/.config/nightwright/environment",
     ]);
     let file = unit(&env);

@@ -85,7 +85,7 @@ fn the_agent_has_the_terminal_and_what_it_wrote_is_reported() {
     terminal.types(&["Enter"]);
     let screen = terminal.shows("exit=0");
     assert!(screen.contains("INSTRUCTIONS.md`, 2 lines, 22 bytes"), "{screen}");
-    assert!(screen.contains("The list has 2 items"), "{screen}");
+    assert!(screen.contains("The checklist has 2 items"), "{screen}");
     assert!(
         screen.contains("Next: `nightwright task validate t`, then `nightwright run t`"),
         "{screen}"
@@ -225,7 +225,7 @@ fn a_text_of_the_projects_own_mode_that_names_what_is_not_there_is_refused() {
     env.file(".nightwright/modes/loop/validate.md", "Judge {{ nope }}.\n");
     env.run(&["task", "validate", "t", "--dry-run"])
         .exits(2)
-        .says(&["`.nightwright/modes/loop/validate.md`, line 1: there is no `nope`"]);
+        .says(&["`.nightwright/modes/loop/validate.md`, line 1: unknown token `nope`"]);
 }
 
 #[test]

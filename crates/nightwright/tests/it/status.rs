@@ -226,7 +226,7 @@ fn a_command_is_never_cut_however_long_it_is() {
     finish(scene.start(&["-m", "1"])).exits(0);
     let text = scene.env.run(&["status"]).exits(0).out;
     let next = text.lines().find(|line| line.starts_with("next")).unwrap();
-    assert!(next.contains("raise the limit, allow what was denied and continue: "), "{text}");
+    assert!(next.contains("raise the limit, allow the denied commands and continue: "), "{text}");
     assert_eq!(next.matches("--allowed-tools").count(), 11, "{text}");
     assert!(!text.contains('…'), "{text}");
     let summary = scene.env.run(&["log"]).exits(0).out;

@@ -215,9 +215,7 @@ fn links_out_of_the_project_are_refused_wherever_they_are() {
         assert!(!output.out.contains("secret") && !output.err.contains("secret"));
     }
     symlink(outside.join("config.toml"), nightwright.join("config.toml")).unwrap();
-    env.run(&["run", "-p", "x", "-m", "1", "--dry-run"])
-        .exits(2)
-        .says(&["leads out of the project"]);
+    env.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(2).says(&["outside the project"]);
 }
 
 #[test]
@@ -330,6 +328,6 @@ fn a_project_can_t_lift_a_ban_and_no_tool_is_an_option() {
     let goal = ["run", "-p", "x", "-m", "1"];
     rehearse(&env, &goal).exits(2).says(&["agent.disallowed_tools"]);
     for flag in ["--allowed-tools=--evil", "--disallowed-tools=-x"] {
-        env.run(&["run", "-p", "x", "-m", "1", flag]).exits(2).says(&["name of a tool"]);
+        env.run(&["run", "-p", "x", "-m", "1", flag]).exits(2).says(&["a tool name"]);
     }
 }

@@ -32,7 +32,7 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
       pass  The goal is stated as an outcome
       pass  Someone else can check that the work is finished
       pass  Verification: exact commands are given
-      pass  Scope: what belongs to the work, and what does not
+      pass  Scope: what is part of the work, and what is not
       pass  The work is split into small, ordered parts
       pass  No open questions, and no person needed
       pass  Constraints: what must not change
@@ -154,7 +154,7 @@ fn a_report_is_never_written_outside_the_project() {
     let env = with_task();
     let elsewhere = env.path("home");
     symlink(&elsewhere, env.project().join(".nightwright/tasks/t/reports")).unwrap();
-    env.run(&["task", "validate", "t", "--dry-run"]).exits(1).says(&["leads out of the project"]);
+    env.run(&["task", "validate", "t", "--dry-run"]).exits(1).says(&["outside the project"]);
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
     assert_eq!(env.asked().len(), 0);
 }

@@ -221,7 +221,7 @@ fn an_unaffordable_verdict_is_not_requested_again() {
     let env = with_task("");
     let script = "[[verify]]\nverdict = \"unreadable\"\nreason = \"Hard to say.\"\n";
     let said = object(&rehearse(&env, script, &["--json", "--max-cost", "0.01"]).exits(3));
-    assert_eq!(said["verdict"], "not_affordable");
+    assert_eq!(said["verdict"], "unaffordable");
     assert_eq!(env.asked().len(), 1);
 }
 
@@ -356,7 +356,7 @@ fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
     env.file(".nightwright/config.toml", "verify.model = \"off\"\n");
     run(&[]).says(&[
         "Task completed, not verified (no checks configured), after 1 iteration",
-        "not verified: without checks, and no model was asked",
+        "not verified: no checks are configured, and no model was asked",
         "cost $0.01 (rehearsed: work $0.01 in 1 attempt)",
     ]);
 }

@@ -15,9 +15,9 @@ use super::outcome::{ExpectedOutcome, Strictness};
 
 /// The name of the task in the modes that work on one.
 pub(super) const TASK: &str = "work";
-/// The upper limit for the iterations of a behaviour.
+/// The upper limit for the iterations of a behavior.
 const MAX_ITERATIONS: u32 = 50;
-/// The iteration limit of a behaviour that does not set one.
+/// The iteration limit of a behavior that does not set one.
 const ITERATIONS: u32 = 10;
 
 /// An agent, and the expected result of a run with it.
@@ -199,7 +199,7 @@ pub(super) fn parse(text: &str, origin: &Path) -> Result<Vec<Behaviour>, String>
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BehaviourFile {
-    /// Projects that several behaviours share, by name.
+    /// Projects that several behaviors share, by name.
     #[serde(default)]
     project: BTreeMap<String, Project>,
     #[serde(default)]

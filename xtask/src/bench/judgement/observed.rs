@@ -1,4 +1,4 @@
-//! The result of a behaviour, from the events that a run prints.
+//! The result of a behavior, from the events that a run prints.
 
 use std::collections::BTreeMap;
 

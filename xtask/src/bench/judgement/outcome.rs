@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// The outcomes of a run that a behaviour can lead to.
+/// The outcomes of a run that a behavior can lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ExpectedOutcome {
@@ -26,7 +26,7 @@ pub(super) enum ExpectedOutcome {
 }
 
 impl ExpectedOutcome {
-    /// Returns the name in journals and in the files of behaviours.
+    /// Returns the name in journals and in the files of behaviors.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",

@@ -35,7 +35,7 @@ impl PlainLoop {
     }
 }
 
-/// Plays a behaviour with a plain loop.
+/// Plays a behavior with a plain loop.
 pub(super) fn play(
     kind: PlainLoop,
     stage: &BehaviourEnv,

@@ -1,4 +1,4 @@
-//! Converts the scenes of a behaviour to a script of the rehearsal agent and expands short forms.
+//! Converts the scenes of a behavior to a script of the rehearsal agent and expands short forms.
 
 use toml::{Table, Value};
 

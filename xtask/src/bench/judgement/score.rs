@@ -1,10 +1,10 @@
-//! Scores: compares the result of a behaviour with the expectation.
+//! Scores: compares the result of a behavior with the expectation.
 
 use super::behaviour::Expect;
 use super::observed::{HUNG, Observed};
 use super::outcome::ExpectedOutcome;
 
-/// The score of one behaviour.
+/// The score of one behavior.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Score {
     /// The differences from the expectation, one sentence each.
@@ -81,7 +81,7 @@ fn outcome_complaints(expect: &Expect, observed: &Observed, completed: bool) -> 
     complaints
 }
 
-/// Names the expected texts that no warning, feedback or prompt contains.
+/// Names the expected strings that no warning, feedback or prompt contains.
 fn missing_texts(expect: &Expect, observed: &Observed) -> Vec<String> {
     let mut complaints = Vec::new();
     let missing = |texts: &[String], wanted: &[String]| -> Vec<String> {
@@ -123,7 +123,7 @@ fn messages_and_calls(expect: &Expect, observed: &Observed) -> Vec<String> {
     complaints
 }
 
-/// The sums over all behaviours.
+/// The sums over all behaviors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) behaviours: u32,

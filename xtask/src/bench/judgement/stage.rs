@@ -1,4 +1,4 @@
-//! An isolated folder for one behaviour: a project and a home, independent of the machine's
+//! An isolated folder for one behavior: a project and a home, independent of the machine's
 //! settings.
 
 use std::collections::BTreeMap;
@@ -13,13 +13,13 @@ use super::behaviour::{Behaviour, Hang, RunMode, TASK};
 use super::observed::Observed;
 use super::scenes;
 
-/// The time after which a run counts as hung; no behaviour takes this long.
+/// The time after which a run counts as hung; no behavior takes this long.
 const BEHAVIOUR_TIMEOUT: Duration = Duration::from_mins(5);
 /// The interval between two checks whether a program has exited.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The time without output after which an agent counts as hanging, long enough for a busy machine.
 const USUAL_DEADLINE: &str = "30s";
-/// The same for behaviours that do hang, so that the benchmark does not take long. It also applies
+/// The same for behaviors that do hang, so that the benchmark does not take long. It also applies
 /// to the parts that do not hang, so it leaves some room.
 const SHORT_DEADLINE: &str = "8s";
 /// The Git settings, including the author of commits.
@@ -83,7 +83,7 @@ impl BehaviourEnv {
         Ok(command)
     }
 
-    /// Plays the behaviour with nightwright.
+    /// Plays the behavior with nightwright.
     pub(super) fn nightwright(
         &self,
         program: &Path,

@@ -9,8 +9,8 @@ use super::score::Tally;
 pub(super) fn render(columns: &[(&str, Tally)]) -> String {
     type Row = (&'static str, fn(&Tally) -> String);
     let rows: [Row; 6] = [
-        ("behaviours", |tally| tally.behaviours.to_string()),
-        ("ended as they should", |tally| tally.right.to_string()),
+        ("behaviors", |tally| tally.behaviours.to_string()),
+        ("correct outcome", |tally| tally.right.to_string()),
         ("false completions", |tally| tally.false_completions.to_string()),
         ("missed completions", |tally| tally.missed_completions.to_string()),
         ("never ended", |tally| tally.hung.to_string()),
@@ -49,7 +49,7 @@ fn row(name: &str, cells: impl IntoIterator<Item: std::fmt::Display>) -> String 
 /// Formats the iterations beyond the oracle's, with their percentage.
 fn wasted(tally: &Tally) -> String {
     match (tally.wasted * 100).checked_div(tally.oracle) {
-        Some(percent) => format!("{} ({percent} %)", tally.wasted),
+        Some(percent) => format!("{} ({percent}%)", tally.wasted),
         None => tally.wasted.to_string(),
     }
 }
@@ -67,12 +67,12 @@ mod tests {
             "\
 |                      |  nightwright |    bare loop |
 | ---                  |         ---: |         ---: |
-| behaviours           |            3 |            0 |
-| ended as they should |            3 |            0 |
+| behaviors            |            3 |            0 |
+| correct outcome      |            3 |            0 |
 | false completions    |            0 |            2 |
 | missed completions   |            0 |            0 |
 | never ended          |            0 |            0 |
-| wasted iterations    |      1 (5 %) |            7 |
+| wasted iterations    |       1 (5%) |            7 |
 "
         );
     }

@@ -17,7 +17,7 @@ const fn avoid(words: &'static str, instead: &'static str) -> Phrase {
 }
 
 /// All forms of a verb are listed, because matching knows no grammar.
-pub(super) const AVOIDED: [Phrase; 31] = [
+pub(super) const AVOIDED: [Phrase; 38] = [
     avoid("we|us|our|ours|ourselves", "name the program or the reader"),
     avoid("nobody|somebody|anybody", "name the person or the program"),
     avoid("whoever|whomever", "name the person or the program"),
@@ -49,10 +49,17 @@ pub(super) const AVOIDED: [Phrase; 31] = [
     avoid("believe|believes|believed", "accept"),
     avoid("plain file|files", "regular file"),
     avoid("todo|to-do list", "checklist"),
+    avoid("time at work", "active time"),
+    avoid("speaks|speak against", "name the objection"),
+    avoid("is|are there already", "already exists"),
+    avoid("exists|exist already", "already exists"),
+    avoid("orderly outcome", "an outcome that is not an error"),
+    avoid("conflict|conflicts of principles", "a conflict between principles"),
+    avoid("left-over", "leftover"),
 ];
 
 /// Phrases that only messages and prompts avoid.
-pub(super) const AVOIDED_IN_MESSAGES: [Phrase; 24] = [
+pub(super) const AVOIDED_IN_MESSAGES: [Phrase; 28] = [
     avoid("has|have to be", "must be"),
     avoid("take|takes|took|taken|taking back", "revert, undo"),
     avoid("not believed", "not accepted"),
@@ -76,6 +83,10 @@ pub(super) const AVOIDED_IN_MESSAGES: [Phrase; 24] = [
     avoid("leads nowhere", "is a broken link"),
     avoid("fall asleep", "sleep, suspend"),
     avoid("the operator|supervisor", "you, nightwright"),
+    avoid("at work", "active"),
+    avoid("a text|texts", "a string, text"),
+    avoid("no gain", "no improvement"),
+    avoid("stay|stays there", "are left in place"),
     avoid("one sitting|session", "one iteration"),
 ];
 

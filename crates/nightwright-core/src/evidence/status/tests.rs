@@ -179,10 +179,10 @@ fn progress_is_counted_however_it_is_written() {
 fn a_field_of_a_wrong_kind_is_ignored_with_a_warning() {
     for (field, warning) in [
         (r#""worked": "a lot""#, "`worked` is ignored: it must be true or false"),
-        (r#""summary": ["a"]"#, "`summary` is ignored: it must be a text"),
-        (r#""phase": {}"#, "`phase` is ignored: it must be a text"),
-        (r#""status": true"#, "`status` is ignored: it must be a text"),
-        (r#""blockers": 3"#, "`blockers` is ignored: it must be a list of texts"),
+        (r#""summary": ["a"]"#, "`summary` is ignored: it must be a string"),
+        (r#""phase": {}"#, "`phase` is ignored: it must be a string"),
+        (r#""status": true"#, "`status` is ignored: it must be a string"),
+        (r#""blockers": 3"#, "`blockers` is ignored: it must be a list of strings"),
         (
             r#""total_tasks": "many""#,
             "`total_tasks` is ignored: it must be a whole number or a list",
@@ -198,7 +198,7 @@ fn a_field_of_a_wrong_kind_is_ignored_with_a_warning() {
     }
     assert_eq!(
         warnings(r#"{"complete": "true"}"#),
-        ["`complete` is a text: write true or false without quotes"]
+        ["`complete` is a string; write true or false without quotes"]
     );
 }
 
@@ -265,7 +265,7 @@ fn an_invalid_status_file_is_reported_with_the_position() {
         (b"{'complete': true}", "it is not valid JSON: key must be a string at line 1 column 2"),
         (b"[true]", "it is a list, not an object"),
         (b"true", "it is true or false, not an object"),
-        (b"\"complete\"", "it is a text, not an object"),
+        (b"\"complete\"", "it is a string, not an object"),
         (b"{}", "`complete` is missing: it must be true or false"),
         (b"{\"complete\": null}", "`complete` is missing: it must be true or false"),
         (b"{\"Complete\": true}", "`complete` is missing: it must be true or false"),

@@ -1,5 +1,5 @@
-//! The change of each event. Every event is named here, and none falls under a wildcard: what is
-//! forgotten here is forgotten by a resumed run.
+//! The change of each event. Every event is named here, and none falls under a wildcard: a resumed
+//! run loses anything that is missing here.
 
 use jiff::Timestamp;
 

@@ -47,7 +47,7 @@ fn checks_that_passed_before_need_a_model_as_well() {
         given checks, baseline, model auto, evidence status
         > start
         > checks pass
-          warning: the checks pass already, so passing cannot show that the work is done: a model decides as well
+          warning: the checks already pass, so a pass does not show that the work is done: a model decides as well
         > iteration A->B status:complete
         > checks pass
           -> start call
@@ -89,7 +89,7 @@ fn without_a_model_checks_that_passed_before_verify_nothing() {
         given checks, baseline, evidence status
         > start
         > checks pass
-          warning: the checks pass already, so passing cannot show that the work is done: a completion will not count as verified
+          warning: the checks already pass, so a pass does not show that the work is done: a completion will not count as verified
         > iteration A->B status:complete
         > checks pass
           gate_finished passed by none
@@ -269,7 +269,7 @@ fn without_progress_a_check_fixed_since_the_baseline_completes_the_run_without_a
         > iteration A->B
         > iteration B->B
         > checks pass
-          gate_finished rejected: no check that failed when the run began passes now
+          gate_finished rejected: none of the checks that failed at the start passes now
           run_finished stagnated
         ",
     );

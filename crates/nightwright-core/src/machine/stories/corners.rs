@@ -430,7 +430,7 @@ fn a_rejection_told_twice_by_a_torn_journal_counts_once() {
 }
 
 #[test]
-fn checks_during_a_pause_are_time_at_work() {
+fn checks_during_a_pause_count_as_active_time() {
     let run = story(
         "
         given checks

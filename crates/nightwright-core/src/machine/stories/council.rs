@@ -1,4 +1,4 @@
-//! Conflicts of principles: decided once, reported once, and valid for the rest of the run.
+//! Conflicts between principles: decided once, reported once, and valid for the rest of the run.
 
 use crate::machine::story::story;
 
@@ -11,7 +11,7 @@ fn a_decision_reaches_the_next_iteration_and_stands_in_every_later_prompt() {
           call_started 1 council cap $0.10
         > call says: safety first
           council_decided: safety first
-          feedback_added Council: The last iteration could not resolve: \"speed against safety\". The decision, which holds from now on: … > safety first
+          feedback_added Council: The last iteration could not resolve: \"speed against safety\". This decision applies from now on: … > safety first
         > prepared B
           -> start attempt 2 with feedback with decisions
         > agent finishes
@@ -136,7 +136,7 @@ fn a_decision_survives_a_crash_and_is_reported_once() {
     all.extend(run.happen("surveyed B"));
     let added: Vec<_> = all.iter().filter(|line| line.starts_with("feedback_added")).collect();
     let [added] = added.as_slice() else { panic!("{all:#?}") };
-    assert!(added.ends_with("The decision, which holds from now on:\n\n> safety first"), "{added}");
+    assert!(added.ends_with("This decision applies from now on:\n\n> safety first"), "{added}");
     assert!(!all.iter().any(|line| line.starts_with("call_started")), "{all:#?}");
 }
 

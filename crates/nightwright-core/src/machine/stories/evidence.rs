@@ -201,7 +201,7 @@ fn done_next_to_complete_false_claims_nothing() {
         > prepared A
         > agent finishes
         > surveyed B status {"complete":false,"status":"done"}
-          warning: `complete` is false but `status` is "done": read as not complete
+          warning: `complete` is false but `status` is "done": treated as not complete
           not gate_started
         "#,
     );

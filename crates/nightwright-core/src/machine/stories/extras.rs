@@ -154,7 +154,7 @@ fn in_the_wrap_up_an_agent_that_asks_has_to_finish_and_end() {
           iteration_started 2 wrap-up
         > agent ready
         > agent asks
-          message_sent: You will not get an answer. This is the last iteration … and end.
+          message_sent: You will not get an answer. This is the last iteration … and stop.
         ",
     );
 }

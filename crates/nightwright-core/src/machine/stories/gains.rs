@@ -229,7 +229,7 @@ fn four_iterations_without_a_gain_end_the_run_with_what_keeps_failing() {
           not feedback_added
         > iteration B->C
         > checks fail 2/14
-          feedback_added Idle: The last iteration made no further test or check pass: the same 2 tests have failed since iteration 1.
+          feedback_added Idle: No additional test or check passes after the last iteration: the same 2 tests have failed since iteration 1.
         > iteration C->D
         > checks fail 2/14
           call_started 1 advise
@@ -481,7 +481,7 @@ fn the_next_attempt_receives_what_fails() {
 }
 
 #[test]
-fn a_suite_of_ten_minutes_takes_less_than_a_fifth_of_the_time_at_work() {
+fn a_suite_of_ten_minutes_takes_less_than_a_fifth_of_the_active_time() {
     for minutes in [5, 20, 55] {
         let mut settings = Settings::default();
         settings.verify.commands = vec!["make test".to_owned()];

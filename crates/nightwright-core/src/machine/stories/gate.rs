@@ -449,7 +449,7 @@ fn three_consecutive_failed_reviews_end_the_run() {
 }
 
 #[test]
-fn a_conflict_of_principles_is_decided_by_the_council() {
+fn a_conflict_between_principles_is_decided_by_the_council() {
     story(
         "
         given council

@@ -94,7 +94,7 @@ fn without_a_model_and_a_baseline_passing_checks_do_not_complete() {
         > start
         > iteration A->A says-done
         > checks pass
-          run_finished stagnated exit 0 (`make test` passes, not complete: no check that failed
+          run_finished stagnated exit 0 (`make test` passes, not complete: none of the checks that failed
         ",
     );
 }

@@ -255,7 +255,7 @@ fn tokens_seen_beyond_the_limit_stop_the_attempt() {
 }
 
 #[test]
-fn waits_for_limits_do_not_count_as_time_at_work() {
+fn waits_for_limits_do_not_count_as_active_time() {
     story(
         "
         given max_duration 1h
@@ -271,7 +271,7 @@ fn waits_for_limits_do_not_count_as_time_at_work() {
 }
 
 #[test]
-fn a_pause_does_not_count_as_time_at_work() {
+fn a_pause_does_not_count_as_active_time() {
     story(
         "
         given max_duration 1h, delay 1s

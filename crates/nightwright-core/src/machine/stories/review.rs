@@ -46,7 +46,7 @@ fn a_review_that_reaches_its_own_limits_is_none_that_failed() {
         > start
         > iteration A->B
         > call fails attempt_budget
-          warning: the review did not finish: it reached its part of the remaining budget
+          warning: the review did not finish: it reached its share of the remaining budget
         > surveyed B
         > iteration B->C
         > call fails turn_limit

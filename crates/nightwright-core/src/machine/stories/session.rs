@@ -335,7 +335,7 @@ fn a_prompt_that_the_program_took_for_a_command_fails_the_iteration() {
         > prepared A
         > agent fails local_command $0
           attempt_finished 1 suspect
-          iteration_finished 1 failed: took the prompt for a slash command
+          iteration_finished 1 failed: interpreted the prompt as a slash command
         ",
     );
 }

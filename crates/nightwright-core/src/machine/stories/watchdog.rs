@@ -123,7 +123,7 @@ fn a_surrender_gets_advice_then_root_cause_then_becomes_a_blocker() {
         > iteration A->A gives-up
           not call_started
           feedback_added Watchdog: … item seven … reported to the person
-          blocker_reported item-seven: the agent gives up, in 5 iterations without progress
+          blocker_reported item-seven: the agent gave up, in 5 iterations without progress
         > iteration A->A gives-up
           not blocker_reported
           run_finished blocked
@@ -162,7 +162,7 @@ fn a_question_is_answered_by_the_principles_where_there_are_any() {
         > prepared A
         > agent ready
         > agent asks
-          message_sent: You will not get an answer. Choose by the principles
+          message_sent: You will not get an answer. Decide based on the principles
         ",
     );
     story(

@@ -1,4 +1,4 @@
-//! Private keys in their blocks, and texts that only mention keys.
+//! Private keys in their blocks, and strings that only mention keys.
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn what_only_speaks_of_a_key_hides_nothing_behind_it() {
     assert!(masked(&text).ends_with(&"word\n".repeat(30)), "{}", masked(&text));
 }
 
-/// Encodings of `+`, `/` and `=` in other texts.
+/// Encodings of `+`, `/` and `=` in other strings.
 const SIGNS: [[&str; 3]; 4] = [
     ["+", "/", "="],
     ["+", "\\/", "="],

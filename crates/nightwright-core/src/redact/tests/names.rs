@@ -20,7 +20,7 @@ fn names_of_members_are_left_alone_wherever_they_stand() {
     stays(&known, r#"{"a":[1],"modelUsage":{"b":"c"},"modelUsage":3}"#);
     let text = r#"{"modelUsage":{"a":"x modelUsage"#;
     assert_eq!(masked(&known, text), r#"{"modelUsage":{"a":"x **********"#);
-    // An unfinished name may still become a text.
+    // An unfinished name may still become a string.
     assert_eq!(masked(&known, r#"{"a":1,"modelUsage"#), r#"{"a":1,"**********"#);
     let array = r#"{"a":["b","modelUsage"],"c":"modelUsage"}"#;
     assert_eq!(masked(&known, array), r#"{"a":["b","**********"],"c":"**********"}"#);

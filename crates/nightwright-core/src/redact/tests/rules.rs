@@ -1,4 +1,4 @@
-//! Boundary cases of each rule: texts that are masked, and texts that are not.
+//! Boundary cases of each rule: strings that are masked, and strings that are not.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn a_colour_is_taken_out_and_what_ends_a_line_or_a_text_is_not() {
     for seen in ["\u{2028}", r"\u2028", r"\u000a", r"\n", "\r", "\u{1b}", r"\u001b", "[0m"] {
         stays(&known, &[], &format!("hunter2{seen}hunter2"));
     }
-    // A colour sequence does not span texts.
+    // A colour sequence does not span strings.
     stays(&known, &[], r#"["hunter2\u001b[1","Ahunter2"]"#);
 }
 

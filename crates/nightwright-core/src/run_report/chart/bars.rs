@@ -205,7 +205,7 @@ fn kinds(groups: &[BarGroup]) -> Vec<BarPart> {
     kinds
 }
 
-/// Draws the legend of the colours.
+/// Draws the legend of the colors.
 fn legend(out: &mut String, groups: &[BarGroup]) {
     let kinds = kinds(groups);
     if kinds.is_empty() {

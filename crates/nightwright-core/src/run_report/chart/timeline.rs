@@ -154,7 +154,7 @@ fn draw(out: &mut String, report: &RunReport, start: Timestamp, end: Timestamp) 
     legend(out, lanes.iter().flat_map(|(_, _, marks)| marks));
 }
 
-/// Draws the legend of the colours in use.
+/// Draws the legend of the colors in use.
 fn legend<'a>(out: &mut String, marks: impl Iterator<Item = &'a TimelineMark>) {
     let mut there: Vec<&str> = Vec::new();
     for mark in marks {
@@ -293,7 +293,7 @@ fn lane(out: &mut String, name: &str, class: &str, marks: &[TimelineMark]) {
         out,
         "<div class=\"lane\"><span class=\"name\">{name}</span><div class=\"track {class}\">\
          <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" \
-         aria-label=\"{name}: {} in the order of time\">",
+         aria-label=\"{name}: {} in chronological order\">",
         marks.len()
     );
     let width = |start: f64, end: f64| {

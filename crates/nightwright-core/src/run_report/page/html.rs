@@ -1,4 +1,4 @@
-//! HTML escaping of texts, and of sentences with code in backticks.
+//! HTML escaping of strings, and of sentences with code in backticks.
 
 use std::fmt;
 

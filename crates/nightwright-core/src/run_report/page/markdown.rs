@@ -1,4 +1,4 @@
-//! Markdown escaping: code spans and code blocks that a text cannot close.
+//! Markdown escaping: code spans and code blocks that a string cannot close.
 //!
 //! External text must not become a heading, a link, HTML or a mention. No escaping works in every
 //! renderer (a backslash before `@` still mentions the person), but all renderers leave code alone.

@@ -56,7 +56,7 @@ fn a_commit_that_git_does_not_know_is_text_too() {
     assert_eq!(outside_code(&report.markdown(), "<script"), 0);
 }
 
-/// Counts the occurrences of a text outside the code spans and code blocks of Markdown.
+/// Counts the occurrences of a string outside the code spans and code blocks of Markdown.
 fn outside_code(markdown: &str, what: &str) -> usize {
     let mut outside = String::new();
     let mut fence: Option<String> = None;

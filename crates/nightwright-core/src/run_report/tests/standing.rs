@@ -35,9 +35,12 @@ fn a_rehearsal_is_called_one_and_never_done() {
         assert!(!page.to_lowercase().contains("review the changes"), "{page}");
         assert!(page.contains("without --dry-run"), "{page}");
     }
-    assert!(html.contains("<h2>Cost according to the script</h2>"), "{html}");
+    assert!(html.contains("<h2>Simulated cost</h2>"), "{html}");
     assert!(!html.contains("Cost by purpose"), "{html}");
-    assert!(markdown.contains("| cost | rehearsal, nothing was spent ($"), "{markdown}");
+    assert!(
+        markdown.contains("| cost | rehearsal, nothing was spent (simulated cost: $"),
+        "{markdown}"
+    );
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!((&json["is_rehearsal"], &json["status"]), (&true.into(), &"rehearsed".into()));
     let real = serde_json::to_value(told(&sample(4).records(), false)).unwrap();

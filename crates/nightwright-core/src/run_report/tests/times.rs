@@ -62,7 +62,7 @@ fn a_crash_between_iterations_is_time_without_a_process() {
 }
 
 #[test]
-fn time_at_work_extends_to_now_while_an_agent_works() {
+fn active_time_extends_to_now_while_an_agent_works() {
     let records = sample(6).records();
     let last = &records[3];
     // These tests create the report one minute after the last event.

@@ -30,7 +30,7 @@ pub enum NoteKind {
     Watchdog,
     /// The agent was denied a tool.
     Denied,
-    /// The council decided a conflict of principles.
+    /// The council decided a conflict between principles.
     Council,
     /// The status file of the task changed.
     Status,
@@ -103,7 +103,7 @@ fn source_name(source: FeedbackSource) -> &'static str {
         FeedbackSource::Verifier => "from the verifier",
         FeedbackSource::Watchdog => "from the watchdog",
         FeedbackSource::Council => "from the council",
-        FeedbackSource::Idle => "about missing progress",
+        FeedbackSource::Idle => "about lack of progress",
         FeedbackSource::Marker => "about a completion marker that did not count",
         FeedbackSource::Human => "from you",
     }

@@ -55,7 +55,7 @@ fn a_summary_says_what_was_verified_and_by_what() {
         ),
         (
             claimed().gate(passed(Proof::None)),
-            Some("not verified: without checks, and no model was asked"),
+            Some("not verified: no checks are configured, and no model was asked"),
         ),
         (claimed().gate(rejected), Some("claim of iteration 1 not accepted: `make test` failed")),
     ];
@@ -213,7 +213,7 @@ fn every_command_is_allowed_only_by_a_step_that_says_so() {
     );
     assert_eq!(
         after(&["Bash(a:*)", "WebFetch"]),
-        "or allow what was denied and continue: nightwright resume R --allowed-tools \
+        "or allow the denied commands and continue: nightwright resume R --allowed-tools \
          \"Bash(a:*)\" --allowed-tools \"WebFetch\""
     );
     // A longer line would be pasted unread.
@@ -222,7 +222,7 @@ fn every_command_is_allowed_only_by_a_step_that_says_so() {
     assert!(long.len() < 1200 && long.starts_with("or allow 3 of 5 denied commands"), "{long}");
     let many: Vec<_> = (0..12).map(|n| format!("Bash(tool{n} get:*)")).collect();
     let many = after(&many.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(many.starts_with("or allow what was denied"), "{many}");
+    assert!(many.starts_with("or allow the denied commands"), "{many}");
     assert_eq!(many.matches("--allowed-tools").count(), 12);
 }
 
@@ -233,7 +233,7 @@ fn after_a_limit_the_next_step_also_allows_what_was_denied() {
     assert_eq!(
         steps,
         [
-            "raise the limit, allow what was denied and continue: nightwright resume R \
+            "raise the limit, allow the denied commands and continue: nightwright resume R \
              --max-iterations 2 --allowed-tools \"Bash(kubectl get:*)\"",
             "or only raise the limit and continue: nightwright resume R --max-iterations 2",
             "see what was done: nightwright log R",

@@ -246,7 +246,7 @@ fn boundary(line: &[u8], begin: usize, mut at: usize) -> usize {
     at
 }
 
-/// The escape that begins before `at` and ends after it, if there is one.
+/// The escape that begins before `at` and ends after it, if any.
 fn escape_around(line: &[u8], begin: usize, at: usize) -> Option<Range<usize>> {
     (begin.max(at.saturating_sub(ESCAPE_MAX - 1))..at)
         .filter(|start| line[*start] == b'\\' && !is_escaped(line, begin, *start))

@@ -16,7 +16,7 @@ pub(super) enum ScanResult {
     Unknown,
 }
 
-/// A line that contains some characters of a text.
+/// A line that contains some characters of a string.
 #[derive(Debug)]
 pub(super) struct HeldDelta {
     pub(super) text: TextId,

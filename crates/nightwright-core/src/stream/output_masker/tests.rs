@@ -40,7 +40,7 @@ fn masked(stream: &str, size: usize) -> (String, String) {
     (String::from_utf8(kept).unwrap(), String::from_utf8(heard).unwrap())
 }
 
-/// The concatenated pieces of a text.
+/// The concatenated pieces of a string.
 fn joined(kept: &str, speaker: Option<&str>) -> String {
     let lines = kept.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let lines = lines.filter(|line| line["parent_tool_use_id"].as_str() == speaker);

@@ -5,7 +5,7 @@ use memchr::memchr;
 use super::TextDelta;
 use crate::redact::{Secrets, StreamMasker};
 
-/// The maximum number of texts streamed at the same time.
+/// The maximum number of strings streamed at the same time.
 const TEXTS_MAX: usize = 256;
 /// The maximum number of released bytes that are kept.
 const GONE_MAX: usize = 16 << 10;
@@ -14,14 +14,14 @@ const GONE_MAX: usize = 16 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TextId(u64);
 
-/// All texts that are being streamed.
+/// All strings that are being streamed.
 #[derive(Debug)]
 pub(super) struct OpenTexts {
     secrets: Secrets,
     open: Vec<OpenText>,
-    /// The number of texts so far.
+    /// The number of strings so far.
     count: u64,
-    /// Whether texts were dropped before their end: a text that seems to begin may be the rest of
+    /// Whether strings were dropped before their end: a text that seems to begin may be the rest of
     /// one.
     any_lost: bool,
 }
@@ -35,7 +35,7 @@ struct OpenText {
     masking: StreamMasker,
     /// The end of the text, unmasked.
     original: Vec<u8>,
-    /// The same, masked, as far as it is known.
+    /// The end of the text, masked, as far as it is known.
     masked: Vec<u8>,
     /// The number of bytes of both that are already released.
     gone: usize,
@@ -46,7 +46,7 @@ struct OpenText {
     is_finished: bool,
 }
 
-/// The state of some characters of a text.
+/// The state of some characters of a string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeltaState {
     /// Not known yet: the line is incomplete.
@@ -66,7 +66,7 @@ impl OpenTexts {
         self.open.len() >= TEXTS_MAX
     }
 
-    /// Adds more of a text.
+    /// Adds more of a string.
     pub(super) fn push(&mut self, delta: &TextDelta<'_>) -> TextId {
         let same = |text: &OpenText| {
             !text.is_finished && text.speaker == *delta.speaker && text.index == delta.index
@@ -91,7 +91,7 @@ impl OpenTexts {
         text.number
     }
 
-    /// Ends the texts of this speaker.
+    /// Ends the strings of this speaker.
     pub(super) fn end(&mut self, speaker: &str, index: Option<&str>) {
         let ended = self.open.iter_mut().filter(|text| {
             text.speaker == speaker && index.is_none_or(|index| text.index == index)
@@ -104,7 +104,7 @@ impl OpenTexts {
         self.open.iter_mut().for_each(OpenText::break_off);
     }
 
-    /// Releases incomplete lines, and forgets all texts.
+    /// Releases incomplete lines, and forgets all strings.
     pub(super) fn give_up(&mut self) {
         self.any_lost = true;
         for text in &mut self.open {
@@ -118,7 +118,7 @@ impl OpenTexts {
         self.open.iter_mut().for_each(OpenText::end);
     }
 
-    /// Takes the next `length` characters of a text, if they are known.
+    /// Takes the next `length` characters of a string, if they are known.
     pub(super) fn take(&mut self, number: TextId, length: usize) -> DeltaState {
         match self.open.iter_mut().find(|text| text.number == number) {
             Some(text) => text.take(length),
@@ -132,7 +132,7 @@ impl OpenTexts {
         self.open.iter().map(|text| text.original.capacity() + text.masked.capacity()).sum()
     }
 
-    /// Forgets texts that have ended and are released.
+    /// Forgets strings that have ended and are released.
     pub(super) fn forget(&mut self) {
         self.open.retain(|text| !text.is_finished || text.gone < text.original.len());
     }

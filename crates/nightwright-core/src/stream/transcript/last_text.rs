@@ -1,6 +1,6 @@
 //! The agent's last message, up to a maximum length.
 
-/// The maximum length of a text in bytes. The end of a message matters more than its beginning.
+/// The maximum length of a string in bytes. The end of a message matters more than its beginning.
 pub(super) const TEXT_MAX: usize = 1 << 20;
 
 /// The last message of the agent.

@@ -55,14 +55,13 @@ pub(super) const CHANGED: &[TamperCase] = &[
     (
         "nightwright",
         &[(".nightwright/config.toml", "a = 1\n", "a = 2\n")],
-        &[
-            ".nightwright/config.toml: the configuration of nightwright was changed; this run uses the one it began with",
-        ],
+        &[".nightwright/config.toml: the nightwright configuration was changed; this run keeps \
+             using the old one"],
     ),
     (
         "nightwright hook added",
         &[(".nightwright/hooks/stop", "-", "#!/bin/sh\n")],
-        &[".nightwright/hooks/stop: a hook of nightwright was changed"],
+        &[".nightwright/hooks/stop: a nightwright hook was changed"],
     ),
     (
         "jest",
@@ -71,12 +70,12 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "module.exports = {}\n",
             "module.exports = { testPathIgnorePatterns: ['a'] }\n",
         )],
-        &["jest.config.js: the configuration of the tests was changed"],
+        &["jest.config.js: the test configuration was changed"],
     ),
     (
         "vitest added to exclude",
         &[("vitest.config.ts", "-", "export default { test: { exclude: ['a'] } }\n")],
-        &["vitest.config.ts: the configuration of the tests was changed"],
+        &["vitest.config.ts: the test configuration was changed"],
     ),
     (
         "pytest.ini",

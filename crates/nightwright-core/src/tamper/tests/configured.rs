@@ -52,7 +52,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "export default defineConfig({\n  plugins: [a()],\n  test: {\n    coverage: { a: 1 },\n    globals: true,\n  },\n});\n",
             "export default defineConfig({\n  plugins: [a()],\n  test: {\n    coverage: { a: 1 },\n    globals: true,\n    exclude: ['src/a.test.ts'],\n  },\n});\n",
         )],
-        &["vite.config.ts: the configuration of the tests was changed"],
+        &["vite.config.ts: the test configuration was changed"],
     ),
     (
         "vite test block with include added",
@@ -61,22 +61,22 @@ pub(super) const CHANGED: &[TamperCase] = &[
             "export default { plugins: [] };\n",
             "export default { plugins: [], test: { include: ['src/ok.test.ts'] } };\n",
         )],
-        &["vite.config.ts: the configuration of the tests was changed"],
+        &["vite.config.ts: the test configuration was changed"],
     ),
     (
         "new jest with matches",
         &[("jest.config.js", "-", "module.exports = { testMatch: ['<rootDir>/ok/a.js'] };\n")],
-        &["jest.config.js: the configuration of the tests was changed"],
+        &["jest.config.js: the test configuration was changed"],
     ),
     (
         "new jest with ignored paths",
         &[("jest.config.js", "-", "module.exports = { testPathIgnorePatterns: ['/x/'] };\n")],
-        &["jest.config.js: the configuration of the tests was changed"],
+        &["jest.config.js: the test configuration was changed"],
     ),
     (
         "new vitest with include",
         &[("vitest.config.ts", "-", "export default { test: { include: ['src/ok.test.ts'] } };\n")],
-        &["vitest.config.ts: the configuration of the tests was changed"],
+        &["vitest.config.ts: the test configuration was changed"],
     ),
     (
         "jest in package.json",
@@ -121,7 +121,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
     (
         "eslint ignores sources",
         &[(".eslintignore", "dist\n", "dist\nsrc/a.js\n")],
-        &[".eslintignore: the linters cover fewer files now"],
+        &[".eslintignore: the linters now cover fewer files"],
     ),
     (
         "lint level lowered",
@@ -163,7 +163,7 @@ pub(super) const CHANGED: &[TamperCase] = &[
     (
         "new codecov that ignores",
         &[("codecov.yml", "-", "ignore:\n  - src\n")],
-        &["codecov.yml: the configuration of the tests was changed"],
+        &["codecov.yml: the test configuration was changed"],
     ),
 ];
 

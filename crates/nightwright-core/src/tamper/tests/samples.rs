@@ -246,7 +246,7 @@ func testA() { return }
     ),
 ];
 
-/// All texts of files with such a name.
+/// All strings of files with such a name.
 fn texts(is_meant: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let rows = HARMLESS.iter().chain(&WEAKENED).flat_map(|rows| rows.iter());
     let edits = rows.flat_map(|(_, edits, _)| edits.iter());
@@ -283,7 +283,7 @@ impl<'a> Begun<'a> {
     }
 }
 
-/// The patterns that match none of the texts.
+/// The patterns that match none of the strings.
 fn unmatched(language: &Language, texts: &[&str]) -> Vec<String> {
     let masked: Vec<_> = texts.iter().map(|text| (*text, mask(text, language))).collect();
     let Begun { begins, ends, behind } = Begun::of(language, &masked);

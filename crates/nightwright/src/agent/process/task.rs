@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use nightwright_core::effect::Grace;
+use nightwright_core::phrases::familiar;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
 use nightwright_core::stream::dialect::{Dialect, InputShape};
@@ -150,7 +151,8 @@ async fn begin(job: &AttemptTask) -> Result<Child, AttemptOutcome> {
         && size > longest
     {
         let most = longest / 1_000_000;
-        let why = format!("the prompt has {size} bytes; the agent accepts at most {most} MB");
+        let why =
+            format!("the prompt is {size} bytes long, but the agent accepts at most {most} MB");
         return Err(not_started(why));
     }
     if let Some(path) = &job.system_file {
@@ -203,7 +205,7 @@ fn complaint(job: &AttemptTask, error: &io::Error) -> String {
         return format!("the project folder `{}` no longer exists", directory.display());
     }
     if program.file_name().is_some_and(|name| name == "claude") {
-        return "Claude CLI not found. Make sure 'claude' is installed and in PATH.".to_owned();
+        return familiar::CLAUDE_NOT_FOUND.to_owned();
     }
     format!("`{}` not found", program.display())
 }
@@ -248,8 +250,9 @@ async fn attempt(
     let (exit, left) = child.gone().await;
     if left == Survivors::Some {
         let name = &job.request.label;
-        let text =
-            format!("cannot kill processes that attempt {name} started; they are still running");
+        let text = format!(
+            "processes started by attempt {name} could not be killed and are still running"
+        );
         news.warn(text).await;
     }
     report(&job, listener, exit.0, cut, news).await

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nightwright_core::phrases::familiar::CLAUDE_NOT_FOUND;
 use nightwright_core::stream::version::Version;
 use nightwright_core::units::human;
 
@@ -12,7 +13,7 @@ use crate::error::Failure;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
     /// Claude Code is not in `PATH`.
-    #[error("Claude CLI not found. Make sure 'claude' is installed and in PATH.")]
+    #[error("{CLAUDE_NOT_FOUND}")]
     Missing,
     /// A program with another name is not in `PATH`.
     #[error("`{name}` was not found in PATH")]

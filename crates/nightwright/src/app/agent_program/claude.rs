@@ -57,8 +57,8 @@ fn newer(agent: &AgentFacts) -> Option<String> {
     let version = Version::parse(agent.version.as_deref()?)?;
     match claude::COVERED.support(version) {
         VersionSupport::Newer => Some(format!(
-            "claude {version} is newer than {}, the newest that nightwright is tested with; \
-             `nightwright doctor --probe` tries it out.",
+            "claude {version} is newer than {}, the newest tested version; run `nightwright doctor \
+             --probe` to test it.",
             claude::COVERED.newest
         )),
         VersionSupport::TooOld | VersionSupport::Covered => None,

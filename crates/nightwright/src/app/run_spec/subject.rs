@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use nightwright_core::mode::{FileLocation, WorkTarget};
+use nightwright_core::phrases::familiar;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{EvidenceKind, Files, Settings};
 
@@ -67,8 +68,7 @@ pub(super) fn goal(
     match (task, &request.goal, mode.definition.works_on) {
         (Some(task), _, _) => task.instructions()?.ok_or_else(|| {
             let (task, file) = (task.name(), task.relative(task::INSTRUCTIONS));
-            let text = format!("Instructions not found. Run: nightwright task setup {task}");
-            Failure::usage(from_here(&text))
+            Failure::usage(from_here(&familiar::no_instructions(task.as_str())))
                 .hint(format!("or write them yourself: {}", file.display()))
         }),
         (None, _, WorkTarget::Task) => {
@@ -132,6 +132,6 @@ pub(super) fn must_have_plan(
         return Ok(());
     }
     let list = settings.files.list.as_deref().unwrap_or("the plan");
-    Err(Failure::trouble(from_here("No plan found. Run: nightwright plan"))
+    Err(Failure::trouble(from_here(familiar::NO_PLAN))
         .hint(format!("or write `{list}` or `impl/README.md` yourself")))
 }

@@ -1,4 +1,4 @@
-//! The texts that make up a prompt.
+//! The strings that make up a prompt.
 
 use std::fs;
 use std::path::Path;
@@ -55,5 +55,5 @@ fn text_of(project: &Path, file: &Path) -> Result<Option<String>, Failure> {
     bytes
         .map(String::from_utf8)
         .transpose()
-        .map_err(|_| Failure::usage(format!("`{}` is not text in UTF-8", file.display())))
+        .map_err(|_| Failure::usage(format!("`{}` is not UTF-8 text", file.display())))
 }

@@ -116,7 +116,7 @@ pub(super) fn explain(
     row("flag", &if flags.is_empty() { "none".to_owned() } else { flags.join(", ") });
     row("trust", if key.gated { "a project needs your approval to set it" } else { "not needed" });
     lines.push(String::new());
-    lines.push("  the layers, the last one wins:".to_owned());
+    lines.push("  layers (the last one wins):".to_owned());
     if layers.is_empty() {
         lines.push(format!("    not set: {}", key.unset));
     }
@@ -127,7 +127,7 @@ pub(super) fn explain(
     if let Some(value @ ConfigValue::Table(_)) = masks.winner(key, resolved)
         && layers.len() > 1
     {
-        lines.push(format!("  together: {value}"));
+        lines.push(format!("  combined: {value}"));
     }
     print(&display_safe(&lines.join("\n")))
 }

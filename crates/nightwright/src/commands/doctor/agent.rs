@@ -126,8 +126,11 @@ fn user() -> Option<DoctorFinding> {
 fn outer_session() -> Option<DoctorFinding> {
     let there: Vec<String> = OUTER_SESSION.into_iter().filter(is_set).map(str::to_owned).collect();
     (!there.is_empty()).then(|| {
-        DoctorFinding::ok("session", "started inside a session of the agent; not passed on:")
-            .names("variables", there)
+        DoctorFinding::ok(
+            "session",
+            "running inside an agent session; these variables are not passed on:",
+        )
+        .names("variables", there)
     })
 }
 

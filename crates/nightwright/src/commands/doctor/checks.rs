@@ -117,7 +117,7 @@ pub(super) fn listed(project: &Path, configured: &DoctorConfig) -> DoctorFinding
                 .hint("run `nightwright init` to find the test command of this project")
         }
         commands => {
-            let text = format!("{} (to run them once: --checks)", quoted(commands));
+            let text = format!("{} (add --checks to run them once)", quoted(commands));
             DoctorFinding::ok("checks", text).fact("commands", commands.to_vec())
         }
     }

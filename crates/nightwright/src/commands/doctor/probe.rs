@@ -37,8 +37,9 @@ pub(super) async fn probe(
     environment: Vec<(OsString, OsString)>,
     signals: &mut Signals,
 ) -> Result<Option<DoctorFinding>, Failure> {
-    let cant =
-        |error: io::Error| Failure::trouble(format!("cannot create a folder for it: {error}"));
+    let cant = |error: io::Error| {
+        Failure::trouble(format!("cannot create a folder for the probe: {error}"))
+    };
     let mut folder =
         tempfile::Builder::new().prefix("nightwright-probe-").tempdir().map_err(cant)?;
     // The folder is empty, so nothing of the project is sent or takes effect.

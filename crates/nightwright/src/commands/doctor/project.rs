@@ -181,7 +181,7 @@ fn disk(project: &Path, state: &Path) -> DoctorFinding {
         DoctorFinding::ok("disk", text.join("; "))
     } else {
         DoctorFinding::problem("disk", text.join("; "))
-            .hint("free some disk space: nightwright starts no attempt below this limit")
+            .hint("free some disk space: nightwright does not start an attempt below this limit")
     };
     for (name, disk) in disks {
         let facts = disk.map(|Disk { free, floor }| json!({ "free": free, "floor": floor }));

@@ -28,7 +28,7 @@ pub(super) fn preset(
     text.extend(lines);
     let usual = match current {
         Some(_) => {
-            text.push_str("\n     current     the weights that are there now");
+            text.push_str("\n     current     the current weights");
             "current"
         }
         None => Preset::Custom.name(),
@@ -69,7 +69,8 @@ pub(super) fn weights(
     }
     let before = principles.clone();
     loop {
-        let answer = person.ask("change which? (name or number, enter = none) ")?;
+        let answer =
+            person.ask("Which weight do you want to change? (name or number; Enter for none) ")?;
         let answer = answer.trim();
         if answer.is_empty() {
             break;
@@ -221,7 +222,7 @@ mod tests {
           16  urgency_tiers            3  everything urgent ... normal pace
           17  cost_efficiency          9  build it ... use what exists
           18  migration_burden         4  migrations are fine ... avoid them
-        change which? (name or number, enter = none)
+        Which weight do you want to change? (name or number; Enter for none)
           1-3   Large changes at once are fine.
           8-10  Keep every change small, and touch nothing else.
           blast_radius [6]:
@@ -231,15 +232,15 @@ mod tests {
           blast_radius [6]:
           Please answer with a whole number from 1 to 10.
           blast_radius [6]:
-        change which? (name or number, enter = none)
-          1-3   Log little: only enough to find faults.
+        Which weight do you want to change? (name or number; Enter for none)
+          1-3   Log little: only enough to diagnose problems.
           8-10  Leave a full trail: who did what, when and why.
           auditability [3]:
-        change which? (name or number, enter = none)
+        Which weight do you want to change? (name or number; Enter for none)
         There is no principle `19`.
-        change which? (name or number, enter = none)
+        Which weight do you want to change? (name or number; Enter for none)
         There is no principle `blast_radios`. Did you mean `blast_radius`?
-        change which? (name or number, enter = none)
+        Which weight do you want to change? (name or number; Enter for none)
 
         The product itself (1 ... 10)
            1  trust_architecture       5  permissive ... strict verification

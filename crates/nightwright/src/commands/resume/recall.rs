@@ -1,4 +1,4 @@
-//! Restores the unmasked texts of a run whose journal contains masks.
+//! Restores the unmasked strings of a run whose journal contains masks.
 
 use nightwright_core::event::{
     AttemptEvent, Event, FeedbackSource, NoteEvent, OperatorEvent, Record, RunEvent,
@@ -10,7 +10,7 @@ use crate::console::eprint_safe;
 use crate::secrets::{self, UnmaskedSettings};
 use crate::store::run_dir::RunDir;
 
-/// The result of replacing masks with the original texts.
+/// The result of replacing masks with the original strings.
 #[derive(Debug, Default)]
 pub(super) struct UnmaskedRecords {
     /// The masked values. They are still secret, even if no variable contains them any more.
@@ -89,7 +89,7 @@ fn recall_changes(records: &mut [Record], folder: &RunDir, recalled: &mut Unmask
     }
 }
 
-/// Returns the message of the operator in an event, if there is one.
+/// Returns the message of the operator in an event, if any.
 fn operator_message(event: &mut Event) -> Option<&mut String> {
     if let Event::Note(NoteEvent::FeedbackAdded { source: FeedbackSource::Human, text })
     | Event::Attempt(AttemptEvent::MessageSent { answers: None, text, .. }) = event

@@ -39,13 +39,19 @@ pub(super) fn tasks(
     command: RunCommand,
     project: &Path,
 ) -> Result<Option<Vec<String>>, Failure> {
+    if let Some(own) = command.mode()
+        && (options.all || options.keep_going)
+    {
+        return Err(Failure::usage(format!("`nightwright {own}` takes one task"))
+            .hint("name one task, and repeat the command for each"));
+    }
     if options.all {
         return unfinished_tasks(project).map(Some);
     }
     let names = &options.tasks;
     if names.len() < 2 {
         return if options.keep_going {
-            Err(Failure::usage("--keep-going is for several tasks")
+            Err(Failure::usage("--keep-going requires several tasks")
                 .hint("name more than one task, or use --all"))
         } else {
             Ok(None)
@@ -53,19 +59,16 @@ pub(super) fn tasks(
     }
     if let Some(goal) = names.iter().find(|name| name.contains(char::is_whitespace)) {
         let goal = one_line(goal, MAX_OUTCOME_CHARS);
-        return Err(Failure::usage(format!("`{goal}` is a goal, and there are other arguments"))
-            .hint("give one goal in quotes, or the names of tasks"));
+        return Err(Failure::usage(format!(
+            "the goal `{goal}` cannot be combined with other tasks"
+        ))
+        .hint("pass one goal in quotes, or the names of tasks"));
     }
     let is_task = |name: &String| Task::open(project, name).is_ok();
     if !names.iter().any(is_task)
         && let Some(failure) = usage::unquoted_goal(&names[1], &env::args_os().collect::<Vec<_>>())
     {
         return Err(failure);
-    }
-    if let Some(own) = command.mode() {
-        return Err(
-            Failure::usage(format!("`nightwright {own}` takes one task")).hint("name one task")
-        );
     }
     for (at, name) in names.iter().enumerate() {
         if names[..at].contains(name) {
@@ -190,7 +193,7 @@ fn summarize(
     let time = ended.iter().map(|(_, end)| end.totals.duration).sum();
     let tasks = count(u32::try_from(ended.len() + rest.len()).unwrap_or(u32::MAX), "task");
     let mut lines = vec![format!(
-        "\n{completed} of {tasks} completed, {cost}{rehearsed}, {} at work",
+        "\n{completed} of {tasks} completed, {cost}{rehearsed}, {} active",
         human(time)
     )];
     let names = ended.iter().map(|(name, _)| *name).chain(rest.iter().map(String::as_str));

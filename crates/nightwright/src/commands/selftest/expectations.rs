@@ -73,7 +73,7 @@ fn no_survivors(seen: &CaseObservation) -> CaseOutcome {
 
 fn whole(seen: &CaseObservation) -> CaseOutcome {
     match &seen.damage {
-        Some(damage) => miss("a journal of whole events", || damage.clone()),
+        Some(damage) => miss("a journal with complete events only", || damage.clone()),
         None => Ok(()),
     }
 }
@@ -280,7 +280,7 @@ pub(super) fn full_journal(seen: &CaseObservation) -> CaseOutcome {
     iteration_kept(seen)?;
     let last = outcome(seen);
     if matches!(last, Some(Outcome::DiskFull { .. })) && exit_code(seen) == Some(1) {
-        let why = "all events fitted on the full disk: its blocks are too large";
+        let why = "all events fit on the full disk, because its blocks are too large";
         return Err(Shortfall::NotTested(why.to_owned()));
     }
     expect(

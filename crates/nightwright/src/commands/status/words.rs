@@ -20,7 +20,7 @@ use crate::output::{OutputCapabilities, Style};
 /// never cut, because a part of it cannot be pasted.
 const MAX_TEXT_CHARS: usize = 200;
 
-/// The option that a text with a rule contains.
+/// The option that a string with a rule contains.
 const RULE_OPTION: &str = "--allowed-tools";
 
 /// The column at which the text of a row starts.
@@ -51,7 +51,7 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     if let Some(goal) = page.goal.as_ref().filter(|goal| !goal.is_empty()) {
         lines.row("goal", &lines.style.one_line(goal, MAX_TEXT_CHARS));
     }
-    lines.row("mode", page.mode.as_deref().unwrap_or("unknown: it has not begun"));
+    lines.row("mode", page.mode.as_deref().unwrap_or("unknown: the run has not started"));
     lines.row("iteration", &iteration(page));
     if let Some(items) = page.progress {
         lines.row("progress", &phrases::remaining(items));
@@ -95,13 +95,13 @@ impl LabelledLines {
         self.lines.push(format!("{label:<INDENT$}{text}"));
     }
 
-    /// Adds texts of the agent or a check, which are cut unless they contain a rule.
+    /// Adds strings of the agent or a check, which are cut unless they contain a rule.
     fn prose(&mut self, label: &str, texts: &[String]) {
         let cut: Vec<_> = texts.iter().map(|text| prose(text, &self.style)).collect();
         self.list(label, &cut);
     }
 
-    /// Adds texts that are never cut.
+    /// Adds strings that are never cut.
     fn list(&mut self, label: &str, texts: &[String]) {
         for (index, text) in texts.iter().enumerate() {
             let text = one_line(text, usize::MAX);
@@ -158,7 +158,7 @@ fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
         ActivityKind::Between => format!("between two iterations{since}"),
         ActivityKind::Starting => format!("preparing the next attempt{since}"),
         // Not shown: the outcome is shown instead.
-        ActivityKind::Ended => "at its end".to_owned(),
+        ActivityKind::Ended => "finishing".to_owned(),
     }
 }
 
@@ -201,7 +201,7 @@ fn time(page: &StatusPage) -> String {
         waited => format!(", {} waiting", span(waited)),
     };
     let elapsed = span(page.spent.elapsed_ms);
-    format!("{} at work{of}{waited}, {elapsed} since its start", span(page.spent.active_ms))
+    format!("{} active{of}{waited}, {elapsed} since the start", span(page.spent.active_ms))
 }
 
 fn tokens(page: &StatusPage) -> String {
@@ -223,7 +223,7 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
         lines.row("pace", &format!("{} per iteration (mean of the last five)", span(mean)));
     }
     if let Some(end) = page.estimated_end {
-        lines.row("may end", &when(end, now));
+        lines.row("estimated end", &when(end, now));
     }
     if page.idle > 0 {
         let limit = match page.idle_limit {
@@ -236,9 +236,9 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
         let curve = lines.style.spelled(curve).into_owned();
         let stuck = match (page.without_gain, page.no_gain_limit) {
             (0, _) => String::new(),
-            (stuck, 0) => format!("; no gain in {}", count(stuck, "iteration")),
+            (stuck, 0) => format!("; no improvement in {}", count(stuck, "iteration")),
             (stuck, limit) => {
-                format!("; no gain in {}, {limit} end the run", count(stuck, "iteration"))
+                format!("; no improvement in {}, {limit} end the run", count(stuck, "iteration"))
             }
         };
         lines.row("checks", &format!("{curve}{stuck}"));

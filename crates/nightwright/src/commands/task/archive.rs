@@ -21,10 +21,11 @@ pub(super) struct ArchiveArgs {
 }
 
 const AFTER_HELP: &str = "\
-The archive is `.nightwright/archive/NAME-YYYYMMDDTHHMMSS.mmmZ.tar.gz`. nightwright removes \
-the task folder only after it has written, synced and read back the archive. It archives links as links.
+The archive is `.nightwright/archive/NAME-YYYYMMDDTHHMMSS.mmmZ.tar.gz`. nightwright removes the \
+task folder only after it has written, synced and read back the archive. Symbolic links are \
+archived as links.
 
-`nightwright task restore NAME` undoes it, so no confirmation is needed.";
+`nightwright task restore NAME` restores the task, so nightwright does not ask for confirmation.";
 
 pub(super) fn archive(options: &ArchiveArgs) -> Result<ExitCode, Failure> {
     let locked = LockedTask::find(&options.project, &options.name)?;

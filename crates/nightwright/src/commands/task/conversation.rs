@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use nightwright_core::phrases::familiar;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
 use nightwright_core::setup_prompts::{self, SetupPrompt, SetupVariables};
@@ -42,7 +43,7 @@ pub(super) struct ConversationArgs {
     #[arg(value_name = "NAME")]
     pub(super) name: String,
 
-    /// Model for the agent [default: the agent's own choice]
+    /// Model for the agent [default: the agent's default]
     #[arg(long, value_name = "MODEL", value_parser = values::text)]
     pub(super) model: Option<String>,
 
@@ -52,8 +53,7 @@ pub(super) struct ConversationArgs {
 
 pub(super) fn no_instructions(task: &SetupTask) -> Failure {
     let name = task.name();
-    let text = format!("Instructions not found. Run: nightwright task setup {name}");
-    Failure::usage(from_here(&text))
+    Failure::usage(from_here(&familiar::no_instructions(name)))
 }
 
 pub(super) struct Conversation {
@@ -191,7 +191,12 @@ impl Conversation {
 
 fn private_folder() -> Result<TempDir, Failure> {
     let made = tempfile::Builder::new().prefix("nightwright-talk-").tempdir();
-    made.map_err(|error| Failure::trouble(format!("cannot create a folder for it: {error}")))
+    made.map_err(|error| {
+        Failure::trouble(format!(
+            "cannot create a folder for the conversation: \
+                                                   {error}"
+        ))
+    })
 }
 
 fn with_temp(
@@ -256,12 +261,12 @@ impl SetupTask {
         self.task.relative(task::TODO)
     }
 
-    /// Returns its instructions, if there are any.
+    /// Returns its instructions, if any.
     pub(super) fn instructions(&self) -> Result<Option<String>, Failure> {
         self.task.instructions()
     }
 
-    /// Returns its checklist, if there is one.
+    /// Returns its checklist, if any.
     pub(super) fn todo(&self) -> Result<Option<String>, Failure> {
         Ok(self.task.text(task::TODO)?.filter(|text| !text.trim().is_empty()))
     }

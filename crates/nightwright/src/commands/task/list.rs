@@ -40,7 +40,7 @@ The states of a task:
   completed    done
   stopped      stopped after an iteration, on request
   interrupted  stopped in the middle of an iteration, or crashed
-  limit        reached a limit of iterations, cost, time or tokens
+  limit        reached an iteration, cost, time or token limit
   stagnated    the last run made no progress
   blocked      needs something that only a person can provide
   unverified   claimed to be done, but the gate did not accept the claim
@@ -132,7 +132,7 @@ fn checklist_progress(task: &Task) -> Option<TaskProgress> {
     (total > 0).then_some(TaskProgress { completed: done, total })
 }
 
-/// Formats the tasks as a table. Names and texts come from files, so every cell is escaped and on
+/// Formats the tasks as a table. Names and strings come from files, so every cell is escaped and on
 /// one line.
 fn text(rows: &[TaskRow]) -> String {
     let head = ["NAME", "MODE", "STATE", "ITERATIONS", "PROGRESS", "COST", "LAST RUN"];
@@ -156,7 +156,7 @@ fn text(rows: &[TaskRow]) -> String {
     table(&lines)
 }
 
-/// Returns the time and the outcome of the last run; names a run without an outcome.
+/// Returns the time and outcome of the last run, or its ID if it has no outcome.
 fn words(last: &LastRun) -> String {
     let at = last.last_at.map_or_else(String::new, |at| format!("{at:.0}  "));
     match &last.sentence {

@@ -32,7 +32,7 @@ pub(super) struct ResetArgs {
 }
 
 const AFTER_HELP: &str = "\
-The next run starts as if there had been none before it.
+The next run starts as if there had been no earlier runs.
 
 Removed:  NOTES.md, feedback.md, reports/, .status.json, .stop, and the counters in .state.json
 Kept:     INSTRUCTIONS.md, TODO.md (with its checked boxes, unless --todo is given), task.toml,

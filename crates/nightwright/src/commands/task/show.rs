@@ -52,7 +52,7 @@ Fields of the --json object:
                 outcome and sentence are null until the run has ended, and if its journal cannot be
                 read to its end; progress is {completed, total}: the items of the task, or null
   run_folder    folder with the journal, the prompts and the output of that run, or null
-  active_run    id of the active run, or null
+  active_run    ID of the active run, or null
   folder        folder of the task
   files         existing files: {name, path (relative to the project), bytes}
   checklist     of TODO.md: {done, open, next (first open item, or null)}, or null; secrets are
@@ -181,7 +181,7 @@ fn text(page: &TaskPage, is_damaged: bool) -> String {
         let label = if place == 0 { "files" } else { "" };
         lines.push(format!("{label:14}{} ({})", part.name, size(part.bytes)));
     }
-    lines.extend(page.checklist.as_ref().map(|list| format!("list          {}", progress(list))));
+    lines.extend(page.checklist.as_ref().map(|list| format!("checklist     {}", progress(list))));
     if page.folder.join(REPORTS).is_dir() {
         lines.push(format!("reports       {}", page.folder.join(REPORTS).display()));
     }

@@ -33,7 +33,7 @@ pub(crate) struct ValidateArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// Model for the agent [default: the agent's own choice]
+    /// Model for the agent [default: the agent's default]
     #[arg(long, value_name = "MODEL", value_parser = values::text)]
     model: Option<String>,
 
@@ -120,7 +120,7 @@ fn show(judged: &ValidationAnswer, task: &SetupTask, as_json: bool) -> Result<()
         all.insert("cost_estimated".to_owned(), json!(cost.estimated));
         return print(&format!("{:#}", Value::Object(all)));
     }
-    // The table escapes the agent's texts, line by line.
+    // The table escapes the agent's strings, line by line.
     print(validation::table(result).trim_end())?;
     eprint_safe(&format!("The report is `{}`; {cost}.", report.display()));
     advise(&next(result, task.name()));

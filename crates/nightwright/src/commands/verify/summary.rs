@@ -50,7 +50,7 @@ enum VerifyVerdict {
     Pass,
     Fail,
     Inconclusive,
-    NotAffordable,
+    Unaffordable,
     Interrupted,
 }
 
@@ -59,7 +59,7 @@ impl VerifyVerdict {
     fn is_an_answer(self) -> bool {
         match self {
             Self::Pass | Self::Fail => true,
-            Self::Inconclusive | Self::NotAffordable | Self::Interrupted => false,
+            Self::Inconclusive | Self::Unaffordable | Self::Interrupted => false,
         }
     }
 }
@@ -117,7 +117,7 @@ impl VerifyReport {
             (VerifyVerdict::Fail, true) => "would not be complete".to_owned(),
             (VerifyVerdict::Inconclusive, true) => "would not be verified".to_owned(),
             (VerifyVerdict::Inconclusive, false)
-            | (VerifyVerdict::NotAffordable | VerifyVerdict::Interrupted, _) => {
+            | (VerifyVerdict::Unaffordable | VerifyVerdict::Interrupted, _) => {
                 "is not verified".to_owned()
             }
         };
@@ -166,7 +166,7 @@ fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (VerifyVerdict,
         }
         (_, Some(GateResult::Inconclusive { why })) => (VerifyVerdict::Inconclusive, why.clone()),
         (Some(outcome), _) if outcome.class() == OutcomeClass::Limit => {
-            (VerifyVerdict::NotAffordable, phrases::NO_BUDGET_FOR_VERDICT.to_owned())
+            (VerifyVerdict::Unaffordable, phrases::NO_BUDGET_FOR_VERDICT.to_owned())
         }
         (Some(_), _) => (VerifyVerdict::Inconclusive, sentence()),
     }
@@ -177,7 +177,7 @@ fn passed(gate: Option<&GateView>) -> String {
     match gate {
         Some(gate) if !gate.reason.trim().is_empty() => gate.reason.clone(),
         Some(gate) if !gate.checks.is_empty() => "the checks passed".to_owned(),
-        Some(_) | None => "a model says so".to_owned(),
+        Some(_) | None => "a model judged the work complete".to_owned(),
     }
 }
 

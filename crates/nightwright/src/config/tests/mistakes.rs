@@ -41,7 +41,7 @@ fn a_value_of_another_type_is_shown_with_what_is_allowed() {
 #[test]
 fn a_value_out_of_range_is_shown_with_the_range() {
     assert_snapshot!(mistakes("limits.reserve = 300\n"), @r#"
-    `limits.reserve` must be a whole number of percent, 0 to 90
+    `limits.reserve` must be a percentage from 0 to 90
      --> .nightwright/config.toml:1:18
       |
     1 | limits.reserve = 300
@@ -67,7 +67,7 @@ fn all_mistakes_of_a_file_are_shown_at_once() {
       |
       = hint: did you mean `limits`?
 
-    error: `verify.commands` must be a list of texts that are not empty
+    error: `verify.commands` must be a list of non-empty strings
      --> .nightwright/config.toml:7:18
       |
     7 | commands = ["a", 7]
@@ -107,7 +107,7 @@ fn invalid_addresses_are_reported_one_by_one_and_hidden() {
     let text = "[[notify]]\nurl = \"htps://ntfy.sh/topic-of-mine\"\n\n[[notify]]\nkind = \"mail\"\n\n\
                 [[notify]]\nurl = 'https://ntfy.sh/x'\nevent = []\nevents = [\"morning\"]\n";
     assert_snapshot!(mistakes(text), @r#"
-    `notify.url` must be a URL that begins with https:// or http://, without user, password or `#`; "" for none
+    `notify.url` must be a URL that begins with https:// or http://, without user, password or `#` ("": none)
      --> .nightwright/config.toml:2:7
       |
     2 | url = ******************************
@@ -156,7 +156,7 @@ fn invalid_addresses_are_reported_one_by_one_and_hidden() {
 #[test]
 fn marks_stay_in_their_place_whatever_the_text_is_made_of() {
     assert_snapshot!(mistakes("\u{feff}# größe\r\nlimits.reserve = 300 # ü\r\n"), @r#"
-    `limits.reserve` must be a whole number of percent, 0 to 90
+    `limits.reserve` must be a percentage from 0 to 90
      --> .nightwright/config.toml:2:18
       |
     2 | limits.reserve = 300 # ü

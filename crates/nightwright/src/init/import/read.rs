@@ -17,7 +17,7 @@ use crate::task::{INSTRUCTIONS, TODO};
 const MAX_LISTED: usize = 3;
 
 /// The reason for files that no rule names.
-const NO_USE: &str = "nightwright has no use for it";
+const NO_USE: &str = "nightwright does not use it";
 
 /// The import of one tool in progress.
 struct Reader<'a> {
@@ -211,11 +211,7 @@ impl Reader<'_> {
             };
             let mut rules = self.tool.keys.iter();
             let Some(key) = rules.find(|key| key.is_about(&name, &value)) else {
-                self.note(
-                    "not imported, because the import does not know this setting",
-                    &name,
-                    path,
-                );
+                self.note("not imported: unknown setting", &name, path);
                 continue;
             };
             if !key.is_default(&value) {
@@ -301,7 +297,7 @@ impl Reader<'_> {
     fn finish(mut self) -> Import {
         if self.import.settings.is_empty() && self.import.commands == Commands::default() {
             for path in std::mem::take(&mut self.import.settings_from) {
-                self.leave(path.clone(), "it sets nothing that is imported", path);
+                self.leave(path.clone(), "it contains no settings that nightwright imports", path);
             }
         }
         for folder in &self.tool.folders {

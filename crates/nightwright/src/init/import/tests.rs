@@ -115,7 +115,7 @@ fn claude_iterate_brings_a_task_for_each_workspace() {
     note: skipped `mode = 3` of `claude-iterate/workspaces/odd/.metadata.json`: it must be one of loop, iterative
     note: there are no instructions for `claude-iterate/workspaces/odd/TODO.md` yet
     note: `status` of `claude-iterate/workspaces/migrate api/.metadata.json`: this task was completed
-    note: left `claude-iterate/workspaces/README.md`: nightwright has no use for it
+    note: left `claude-iterate/workspaces/README.md`: nightwright does not use it
     "#);
     assert_snapshot!(text(&import, ".nightwright/tasks/migrate-api/task.toml"), @r#"
     # Imported from `claude-iterate/workspaces/migrate api/INSTRUCTIONS.md`.
@@ -260,7 +260,7 @@ fn invalid_or_conflicting_principles_are_reported_and_not_imported() {
                 (".claude/principles.yaml", "preset: startup\n"),
                 (".nightwright/principles.toml", "mine"),
             ],
-            "`.nightwright/principles.toml` exists already",
+            "`.nightwright/principles.toml` already exists",
         ),
     ] {
         let found = imports(&view(&files));

@@ -247,7 +247,7 @@ mod tests {
         let mut out =
             LogOutput::new(complain).copy(project, Path::new(".nightwright/logs"), "x.log");
         assert!(out.write(b"a").is_err());
-        assert!(heard.lock().unwrap()[0].contains("leads out of the project"));
+        assert!(heard.lock().unwrap()[0].contains("outside the project"));
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 }

@@ -88,7 +88,7 @@ pub(super) fn head(zone: &TimeZone, facts: &LogHeader<'_>) -> String {
         row("Continued:", &moment(zone, *now));
     }
     if let Some(earlier) = earlier {
-        row("Log before:", earlier);
+        row("Previous log:", earlier);
     }
     text
 }

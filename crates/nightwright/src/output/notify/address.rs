@@ -177,7 +177,7 @@ fn is_the_users(origin: &ValueOrigin) -> bool {
 }
 
 impl AddressConfig {
-    /// The value of a text key, unless it is empty.
+    /// The value of a string key, unless it is empty.
     fn text(&self, name: &str) -> Option<&str> {
         let (ConfigValue::Text(text) | ConfigValue::Url(text) | ConfigValue::Secret(text)) =
             self.values.get(name)?

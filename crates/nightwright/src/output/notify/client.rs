@@ -102,7 +102,7 @@ impl HttpClient {
             let place = headers.get(header::LOCATION).and_then(|place| place.to_str().ok());
             let host = place.and_then(Url::parse).map(|url| url.host().to_owned());
             let host = host.map_or("elsewhere".to_owned(), |host| format!("to {host}"));
-            why = format!("{why}, which leads {host}; redirects are not followed");
+            why = format!("{why}: a redirect {host}, which nightwright does not follow");
             return self.trouble(&why, number, RetryAdvice::Never);
         }
         let again = match status {
@@ -129,7 +129,9 @@ impl HttpClient {
             }
             Error::HostNotFound => ("unknown host".to_owned(), RetryAdvice::Usual),
             Error::Io(error) => (error.to_string(), RetryAdvice::Usual),
-            Error::Rustls(error) => (format!("no trusted connection: {error}"), RetryAdvice::Never),
+            Error::Rustls(error) => {
+                (format!("cannot establish a secure connection: {error}"), RetryAdvice::Never)
+            }
             Error::ConnectProxyFailed(why) => {
                 (format!("the proxy answered: {why}"), RetryAdvice::Usual)
             }

@@ -127,7 +127,7 @@ fn without_checksum(raw: &[u8]) -> Option<String> {
     Some(event)
 }
 
-/// Truncates a text to the maximum size.
+/// Truncates a string to the maximum size.
 fn cut(text: &str, most: usize, size: impl Fn(char) -> usize) -> String {
     if text.chars().map(&size).sum::<usize>() <= most {
         return text.to_owned();

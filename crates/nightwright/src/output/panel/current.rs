@@ -151,7 +151,7 @@ pub(super) fn spent(dialect: Dialect, output: &Path) -> Option<RunningSpend> {
     Some(spend)
 }
 
-/// The last sentence of a text, without Markdown decoration.
+/// The last sentence of a string, without Markdown decoration.
 fn last_sentence(text: &str) -> Option<String> {
     let line =
         text.lines().rev().map(str::trim).find(|line| line.contains(char::is_alphanumeric))?;

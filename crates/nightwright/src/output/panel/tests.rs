@@ -142,7 +142,7 @@ fn busy() -> PanelActivity<'static> {
 #[test]
 fn a_wide_terminal_shows_everything() {
     assert_snapshot!(long().panel(busy(), 200, &plain()), @r"
-    ██████████████░░░░░░░░░░ 35/60 items · iteration 7/50 · 3m 30s · $0.00 of $10.00 · idle 3 of 3 · ends about 16:33 · 6m 01s per iteration
+    ██████████████░░░░░░░░░░ 35/60 items · iteration 7/50 · 3m 30s · $0.00 of $10.00 · idle 3 of 3 · estimated end 16:33 · 6m 01s per iteration
     working · silent for 12s · Bash: cargo test --workspace --no-fail-fast -- --test-threads 4 結果を全部見る
     s stop after this iteration · Ctrl-C stop now
     ");

@@ -18,7 +18,7 @@ pub(super) fn on_edit(error: &str) -> Advice {
         }
     } else if says("replace_all") && says("matches") {
         Advice {
-            likely: "the text is there more than once, so it is not unique",
+            likely: "the text occurs more than once",
             tip: "give more of the lines around it, or replace all occurrences",
         }
     } else if says("exactly the same") {
@@ -47,7 +47,10 @@ mod tests {
     fn each_error_of_an_edit_has_its_likely_causes() {
         let cases = [
             ("String to replace not found in file.\nString: nope", "whitespace"),
-            ("Found 2 matches of the string to replace, but replace_all is false.", "not unique"),
+            (
+                "Found 2 matches of the string to replace, but replace_all is false.",
+                "more than once",
+            ),
             ("No changes to make: old_string and new_string are exactly the same.", "already"),
             ("File has been modified since read, either by the user or by a linter.", "since"),
             ("File has not been read yet. Read it first before writing to it.", "never read"),

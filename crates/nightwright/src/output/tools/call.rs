@@ -419,7 +419,7 @@ mod tests {
     fn a_command_that_was_cut_on_its_way_says_so() {
         let long = "x".repeat(SHOWN_TEXT_MAX);
         let text = shown("Bash", &format!(r#"{{"command":"{long}…"}}"#));
-        let cut = "x\n    … cut here: more than 256 KB; all of it is in the raw output\n";
+        let cut = "x\n    … truncated after 256 KB; the raw output contains everything\n";
         assert!(text.ends_with(cut), "{}", &text[text.len() - 100..]);
     }
 
@@ -472,8 +472,10 @@ mod tests {
             "{text}"
         );
         let edit = format!(r#"{{"file_path":"a","old_string":"x","new_string":"{long}xx…"}}"#);
-        let cut = "  … cut here: more than 256 KB; all of it is in the raw output\n";
+        let cut = "  … truncated after 256 KB; the raw output contains everything\n";
         assert!(shown("Edit", &edit).ends_with(cut));
-        assert!(!shown("Edit", r#"{"old_string":"x","new_string":"x…"}"#).contains("cut here"));
+        assert!(
+            !shown("Edit", r#"{"old_string":"x","new_string":"x…"}"#).contains("truncated after")
+        );
     }
 }

@@ -9,7 +9,7 @@ use crate::output::style::TextColor;
 /// lines as added, because a diff would take too long.
 const PAIRED_MAX: usize = 4_000;
 
-/// Shows the diff of two texts: unchanged, removed and added lines.
+/// Shows the diff of two strings: unchanged, removed and added lines.
 pub(super) fn show(page: &mut Page<'_>, indent: usize, old: &str, new: &str) {
     let (old, new) = (lines(old), lines(new));
     let begin = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
@@ -37,7 +37,7 @@ pub(super) fn show(page: &mut Page<'_>, indent: usize, old: &str, new: &str) {
     each(page, indent, "", None, rest);
 }
 
-/// Splits a text into lines. A final newline yields an empty line, because it may be the only
+/// Splits a string into lines. A final newline yields an empty line, because it may be the only
 /// change.
 fn lines(text: &str) -> Vec<&str> {
     if text.is_empty() { Vec::new() } else { text.split('\n').collect() }

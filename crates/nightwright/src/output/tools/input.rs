@@ -14,7 +14,7 @@ pub(super) struct PartialText {
     pub(super) extent: Extent,
 }
 
-/// Whether a text is complete.
+/// Whether a string is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Extent {
     #[default]
@@ -36,7 +36,7 @@ impl Extent {
 /// The note at the end of a truncated text, after the ellipsis.
 pub(super) fn cut_here() -> String {
     let most = SHOWN_TEXT_MAX >> 10;
-    format!("cut here: more than {most} KB; all of it is in the raw output")
+    format!("truncated after {most} KB; the raw output contains everything")
 }
 
 /// The arguments of a call. Values are parsed on access, so that one of the wrong type does not

@@ -31,7 +31,7 @@ const STARTED: &str = "Command running in background with ID: ";
 const MOVED: [&str; 2] =
     ["Command did not complete within its ", " timeout and was moved to the background (ID: "];
 
-/// The agent's texts for a search without matches.
+/// The agent's strings for a search without matches.
 const NOTHING: [&str; 2] = ["No matches found", "No files found"];
 
 /// The part of a call that matters for showing its result.
@@ -384,10 +384,10 @@ mod tests {
     fn a_truncated_result_is_marked() {
         let line = format!("{}\n", "x".repeat(1_000));
         let long = line.repeat(SHOWN_TEXT_MAX / 1_000) + "…";
-        let cut = "│ … cut here: more than 256 KB; all of it is in the raw output\n";
+        let cut = "│ … truncated after 256 KB; the raw output contains everything\n";
         let error = shown("Bash", ToolStatus::Failed, &long);
         assert!(error.ends_with(cut), "{}", &error[error.len() - 200..]);
-        assert_eq!(error.matches("cut here").count(), 1);
+        assert_eq!(error.matches("truncated after").count(), 1);
         let output = shown("Bash", ToolStatus::Ok, &long);
         assert!(output.starts_with("ok, more than 262 lines\n"));
         assert!(output.ends_with("│ … more than 242 more\n"), "{}", &output[output.len() - 200..]);

@@ -28,9 +28,9 @@ pub(super) struct StreamedText {
 /// A line that is ready to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TextLine {
-    /// The first line of a text.
+    /// The first line of a string.
     First(String),
-    /// Any later line of a text.
+    /// Any later line of a string.
     More(String),
 }
 

@@ -90,8 +90,8 @@ impl<L: FileLayer> JournalWriter<L> {
     /// Appends and syncs the last events of the run. If the disk is full, they use the reserved
     /// space. Refused after a failed sync.
     ///
-    /// It can be called again: a run that ends while an agent is working records several last
-    /// events.
+    /// This function can be called again: a run that ends while an agent is working records several
+    /// last events.
     pub fn append_last(&mut self, records: &[Record]) -> Result<(), JournalError> {
         if let WriterHealth::Good = self.health
             && self.append(records).is_ok()

@@ -66,7 +66,7 @@ pub(super) fn inspect(file: &mut File) -> Result<(TaskName, TaskSize), String> {
     }
     // The checksum is at the very end of the file.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(|error| not_an_archive(&error))?;
-    let name = name.ok_or_else(|| "there is nothing in it".to_owned())?;
+    let name = name.ok_or_else(|| "it is empty".to_owned())?;
     Ok((name, size))
 }
 
@@ -136,7 +136,7 @@ fn check_link(entry: &Entry<'_, impl Read>, path: &Path) -> Result<(), String> {
 fn place(item: &ArchiveItem, kinds: &mut HashMap<PathBuf, ArchiveItemKind>) -> Result<(), String> {
     let shown = item.path.display();
     if item.path.as_os_str().is_empty() && item.kind != ArchiveItemKind::Folder {
-        return Err("the task itself is not a folder".to_owned());
+        return Err("the entry of the task is not a folder".to_owned());
     }
     for above in item.path.ancestors().skip(1) {
         let kind = kinds.entry(above.to_owned()).or_insert(ArchiveItemKind::Folder);

@@ -107,5 +107,5 @@ fn the_temporary_folder_of_checks_is_tried() {
     let variables = [("TMPDIR", long.to_str().unwrap())];
     let (grade, text) = graded(&doctor(&env, &["--json"], &variables).exits(0), "temp");
     assert_eq!(grade, "warning");
-    assert!(text.contains("too long for unix sockets"), "{text}");
+    assert!(text.contains("too long for Unix sockets"), "{text}");
 }

@@ -118,7 +118,7 @@ fn the_pause_itself_says_how_it_is_ended() {
     let env = TestEnv::new();
     let child = env.live(&["-p", "x"]);
     let output = env.elsewhere(&["pause"]).exits(0);
-    let said = "run {run} pauses after what is running now; run `nightwright resume {run}` to \
+    let said = "run {run} will pause after the current step; run `nightwright resume {run}` to \
                 continue";
     env.paste_elsewhere(&env.command_of(&output, said)).exits(0);
     env.wait_for("run_resumed");
@@ -184,7 +184,7 @@ fn a_run_that_is_not_there_is_found_in_the_list() {
     let env = TestEnv::new();
     env.rehearse(ENDS, "1", &[]).exits(0);
     let output = env.elsewhere(&["status", "nope"]).exits(1);
-    let line = env.command_of(&output, "list the runs: nightwright status --all");
+    let line = env.command_of(&output, "run `nightwright status --all` to list the runs");
     assert!(env.paste_elsewhere(&line).exits(0).out.contains(&env.run_id()));
 }
 

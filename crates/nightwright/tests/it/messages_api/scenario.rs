@@ -103,7 +103,7 @@ impl Scenario {
         Self { routes: vec![Route { when: When::Any, answers }] }
     }
 
-    /// Answers for requests that begin with these words, before what is there already.
+    /// Answers for requests that begin with these words, before the existing ones.
     pub(crate) fn with(mut self, words: &'static str, answers: Vec<ApiAnswer>) -> Self {
         self.routes.insert(0, Route { when: When::Begins(words), answers });
         self

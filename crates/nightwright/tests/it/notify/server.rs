@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The response to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum ServerAnswer {
-    /// A status, headers (each with its end of line) and a text.
+    /// A status, headers (each with its end of line) and a string.
     With(u16, &'static str, &'static str),
     /// A redirect to another address.
     Elsewhere(String),
@@ -98,7 +98,7 @@ fn serve(stream: &TcpStream, seen: &Mutex<Vec<Sent>>, answers: &[ServerAnswer]) 
     }
 }
 
-/// The next request of a connection, if there is one.
+/// The next request of a connection, if any.
 fn read(reader: &mut impl BufRead) -> Option<Sent> {
     let mut line = || {
         let mut text = String::new();

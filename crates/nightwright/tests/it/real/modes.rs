@@ -52,7 +52,7 @@ fn loop_ends_when_the_status_file_says_complete() {
         real.api()
             .asked()
             .iter()
-            .any(|request| request.says("The one before reported: “the lexer”"))
+            .any(|request| request.says("The previous iteration reported: “the lexer”"))
     );
 }
 

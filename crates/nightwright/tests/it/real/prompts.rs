@@ -87,6 +87,6 @@ fn the_next_iteration_begins_with_a_fresh_context() {
     for word in ["a thought of the first", "on its way", "a result of the first"] {
         assert!(!all.contains(word), "{word}");
     }
-    assert!(second.says("The one before reported: “The last words of the first.”"));
+    assert!(second.says("The previous iteration reported: “The last words of the first.”"));
     assert_ne!(session(&asked[0]), session(second));
 }

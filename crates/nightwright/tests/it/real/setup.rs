@@ -74,7 +74,7 @@ fn a_conversation_in_a_terminal_ends_with_instructions() {
     let asked = real.api().asked();
     assert!(asked[0].says("Let's write the instructions of the task t."));
     let system = asked[0].system().concat();
-    assert!(system.contains("# You write instructions together with a person"), "{system}");
+    assert!(system.contains("# Write instructions together with a user"), "{system}");
     assert!(system.contains(INSTRUCTIONS), "{system}");
 }
 

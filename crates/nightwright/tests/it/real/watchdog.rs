@@ -69,7 +69,7 @@ fn calls(real: &RealEnv) -> Vec<CallPurpose> {
         .collect()
 }
 
-/// The position of a text in a conversation, and its author.
+/// The position of a string in a conversation, and its author.
 fn place<'a>(conversation: &'a [(&str, String)], words: &str) -> (usize, &'a str) {
     let at = conversation.iter().position(|(_, text)| text.contains(words));
     let at = at.unwrap_or_else(|| panic!("`{words}` is not in {conversation:#?}"));

@@ -244,8 +244,8 @@ fn a_malicious_archive_writes_nothing() {
         ("which is not a folder", vec![file("m/x"), file("m/x/evil")]),
         ("duplicate entry", vec![link("m/x", "y"), file("m/x")]),
         ("duplicate entry", vec![file("m/x/y"), link("m/x", "z")]),
-        ("the task itself is not a folder", vec![link("m", "z")]),
-        ("the task itself is not a folder", vec![file("m")]),
+        ("the entry of the task is not a folder", vec![link("m", "z")]),
+        ("the entry of the task is not a folder", vec![file("m")]),
         ("a task's name", vec![file(".git/hooks/pre-commit")]),
         ("a task's name", vec![file("./m/x")]),
         ("more than one folder", vec![file("m/x"), file("n/x")]),
@@ -255,7 +255,7 @@ fn a_malicious_archive_writes_nothing() {
         ),
         ("neither a file", vec![HostileEntry { name: "m/x", kind: EntryType::Fifo, target: "" }]),
         ("neither a file", vec![HostileEntry { name: "m/x", kind: EntryType::Char, target: "" }]),
-        ("there is nothing in it", vec![]),
+        ("it is empty", vec![]),
     ];
     let path = env.project().join(".nightwright/archive/m-20261116T070000Z.tar.gz");
     for (why, entries) in cases {

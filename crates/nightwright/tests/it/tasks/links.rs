@@ -31,9 +31,9 @@ fn a_linked_nightwright_folder_is_refused() {
     lead_out(&env, ".nightwright");
     let before = tree(&env.path(""));
     for command in COMMANDS {
-        env.run(command).exits(1).says(&["leads out of the project, to"]);
+        env.run(command).exits(1).says(&["outside the project"]);
     }
-    env.run(&["list"]).exits(1).says(&["leads out of the project, to"]);
+    env.run(&["list"]).exits(1).says(&["outside the project"]);
     assert_eq!(tree(&env.path("")), before);
 }
 
@@ -43,7 +43,7 @@ fn a_linked_folder_of_tasks_is_refused() {
     lead_out(&env, ".nightwright/tasks");
     let before = tree(&env.path(""));
     for command in &COMMANDS[..5] {
-        env.run(command).exits(1).says(&["leads out of the project, to"]);
+        env.run(command).exits(1).says(&["outside the project"]);
     }
     env.run(&["list"]).exits(1).says(&["is a link to"]);
     assert_eq!(tree(&env.path("")), before);
@@ -75,13 +75,13 @@ fn a_linked_task_is_refused_and_the_others_are_listed() {
 fn a_linked_file_of_a_task_is_not_read_and_not_written() {
     let env = with_task();
     lead_out(&env, super::INSTRUCTIONS);
-    env.run(&["task", "show", "a"]).exits(1).says(&["leads out of the project"]);
-    env.run(&["task", "template", "save", "a"]).exits(1).says(&["leads out of the project"]);
+    env.run(&["task", "show", "a"]).exits(1).says(&["outside the project"]);
+    env.run(&["task", "template", "save", "a"]).exits(1).says(&["outside the project"]);
 
     let env = with_task();
     lead_out(&env, ".nightwright/tasks/a/.state.json");
     let before = fs::read(env.path("outside")).unwrap();
-    env.run(&["task", "reset", "a", "--yes"]).exits(1).says(&["leads out of the project"]);
+    env.run(&["task", "reset", "a", "--yes"]).exits(1).says(&["outside the project"]);
     assert_eq!(fs::read(env.path("outside")).unwrap(), before);
 }
 

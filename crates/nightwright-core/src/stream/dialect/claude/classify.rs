@@ -28,7 +28,7 @@ pub fn classify(attempt: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
     }
 }
 
-/// The outcome by a text of the program itself, if it is a transient error.
+/// The outcome by a string of the program itself, if it is a transient error.
 fn of_text(attempt: &FinishedAttempt<'_>, text: &str) -> Option<AttemptOutcome> {
     let error = ErrorFacts { text: text.to_owned(), ..ErrorFacts::default() };
     let error = with_status(&error);
@@ -249,7 +249,7 @@ fn with_status(error: &ErrorFacts) -> ErrorFacts {
     error
 }
 
-/// Whether no field gives the kind of error. Only then its text is examined, because a text may
+/// Whether no field gives the kind of error. Only then its text is examined, because a string may
 /// quote anything.
 fn is_vague(error: &ErrorFacts) -> bool {
     matches!(error.kind.as_str(), "" | "unknown") && error.status.is_none_or(|status| status == 400)

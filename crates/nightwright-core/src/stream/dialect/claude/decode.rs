@@ -171,7 +171,7 @@ fn content_block(block: ContentBlock<'_>) -> Result<MessageKind<'_>, BadLine> {
     })
 }
 
-/// The content of a text block; empty if it has none.
+/// The content of a string block; empty if it has none.
 fn words(text: Option<&RawValue>) -> Result<Cow<'_, str>, BadLine> {
     let Some(text) = text else { return Ok(Cow::Borrowed("")) };
     let read: serde_json::Result<LenientText<'_>> = serde_json::from_str(text.get());

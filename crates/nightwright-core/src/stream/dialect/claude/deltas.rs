@@ -110,7 +110,7 @@ fn unread<'a>(line: &[u8], piece: &DeltaBody<'_>) -> StreamedPart<'a> {
         .map_or(StreamedPart::Aside, |(at, _)| StreamedPart::Unread { at })
 }
 
-/// Whether these lines contain the result of a turn, which ends all streamed texts.
+/// Whether these lines contain the result of a turn, which ends all streamed strings.
 pub fn ends_turn(lines: &[u8]) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]

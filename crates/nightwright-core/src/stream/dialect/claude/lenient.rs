@@ -188,7 +188,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObject<T> {
     }
 }
 
-/// The field `message`: an object in most lines, and a text in a few.
+/// The field `message`: an object in most lines, and a string in a few.
 #[derive(Debug, Default)]
 pub(super) struct MessageOrText<'a> {
     pub(super) message: Option<ApiMessage<'a>>,

@@ -19,7 +19,7 @@ pub const STRINGS: StringLimits = StringLimits {
     others: 8 << 10,
 };
 
-/// The limits for displaying long strings: texts, tool inputs and tool results up to a readable
+/// The limits for displaying long strings: strings, tool inputs and tool results up to a readable
 /// length. No other strings are displayed.
 pub const SHOWN_STRINGS: StringLimits = StringLimits {
     named: &[

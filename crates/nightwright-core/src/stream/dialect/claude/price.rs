@@ -12,9 +12,9 @@ struct Price {
     cache_read: u64,
 }
 
-/// The most expensive current model of each family, with the more expensive kind of cache. An
-/// estimate that is too high stops a run early; one that is too low overspends. The most expensive
-/// family comes first and is used for unknown models.
+/// Prices of the most expensive current model in each family, with the more expensive cache tier.
+/// An estimate that is too high stops a run early; one that is too low overspends. The most
+/// expensive family comes first and is used for unknown models.
 const PRICES: [Price; 3] = [
     Price {
         family: "opus",

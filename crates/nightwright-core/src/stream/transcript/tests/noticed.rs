@@ -121,7 +121,7 @@ fn words_that_all_is_done_hide_neither_a_pressing_question_nor_a_surrender() {
 }
 
 #[test]
-fn a_conflict_of_principles_is_reported_in_the_words_of_the_agent() {
+fn a_conflict_between_principles_is_reported_in_the_words_of_the_agent() {
     let conflict = |words: &str| {
         let mut plain = transcript(false);
         feed(&mut plain, &[INIT, &ends_with(words)]);

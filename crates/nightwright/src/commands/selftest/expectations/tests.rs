@@ -357,7 +357,7 @@ fn a_full_disk_on_which_everything_could_be_recorded_is_no_journal_without_room(
     let mut roomy = good("full-journal");
     let full = over(Outcome::DiskFull { free: 0, floor: 1 });
     roomy.records.last_mut().unwrap().event = full;
-    assert!(not_tested(row("full-journal"), &roomy).contains("fitted"));
+    assert!(not_tested(row("full-journal"), &roomy).contains("fit on"));
     // Any other mismatch still counts.
     missed(
         row("full-journal"),

@@ -44,9 +44,9 @@ pub(super) fn news(task: &SetupTask, before: &TaskFiles, after: &TaskFiles) -> O
         let file = task.todo_file();
         let file = file.display();
         lines.push(match items(after.todo.as_deref().unwrap_or_default()) {
-            0 => format!("The list has no items: `{file}`"),
-            1 => format!("The list has 1 item: `{file}`"),
-            items => format!("The list has {items} items: `{file}`"),
+            0 => format!("The checklist has no items: `{file}`"),
+            1 => format!("The checklist has 1 item: `{file}`"),
+            items => format!("The checklist has {items} items: `{file}`"),
         });
     }
     Some(lines.join("\n"))

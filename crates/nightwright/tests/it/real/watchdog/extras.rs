@@ -19,7 +19,7 @@ const COUNCIL: &str = "# A decision between principles";
 const REVIEWER: &str = "# Review";
 
 #[test]
-fn a_conflict_of_principles_is_decided_once_and_every_later_prompt_contains_it() {
+fn a_conflict_between_principles_is_decided_once_and_every_later_prompt_contains_it() {
     let conflict = "migration_burden asks for the old name, clarity_of_intent for a new one.";
     let decision = "The old name stays.\nWhoever finds it today has to find it tomorrow.";
     let scenario = |project: &Path| {
