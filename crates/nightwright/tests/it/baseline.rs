@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use nightwright_core::event::{Event, GateEvent, Record};
 use nightwright_core::input::{CheckPurpose, CheckResult};
 
-use super::harness::{TestEnv, finish, names, run_outcome};
+use super::harness::{RunningCommand, TestEnv, finish, names, run_outcome};
 
 /// Writes the file that the checks below look for, and claims completion.
 const WORKS: &str = r#"
@@ -91,12 +91,27 @@ fn a_check_that_takes_too_long_is_cut_off_and_the_rest_is_not_reached() {
     let slow = "test -e done.txt || sleep 60";
     let run = ["run", "-p", "x", "-m", "2", "--no-delay", "--dry-run", "--rehearsal", &script];
     let mut command = env.command(&[&run[..], &["--verify", slow, "--verify", "true"]].concat());
-    let child = command.env("NIGHTWRIGHT_VERIFY_BASELINE", "1s").spawn().unwrap();
+    let child =
+        RunningCommand::from(command.env("NIGHTWRIGHT_VERIFY_BASELINE", "1s").spawn().unwrap());
     finish(child).exits(0).says(&[
-        "timed out after 1",
+        "timed out after ",
         "not enough time to run `true` before the first iteration",
         "judged complete by a model",
     ]);
+}
+
+/// The check takes 3 s in the baseline and a little more than its timeout of 6 s in the gate. Its
+/// deadline there is three times what the baseline measured.
+#[test]
+fn a_slow_baseline_extends_the_deadline_of_the_check() {
+    let env = TestEnv::new();
+    let script = env.script(WORKS);
+    let slow = "test -e done.txt || { sleep 3; exit 1; }; sleep 6.2";
+    let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
+    let mut command = env.command(&[&run[..], &["--verify", slow]].concat());
+    let child =
+        RunningCommand::from(command.env("NIGHTWRIGHT_VERIFY_TIMEOUT", "6s").spawn().unwrap());
+    finish(child).exits(0).says(&["Task completed successfully after 1 iteration"]);
 }
 
 #[test]

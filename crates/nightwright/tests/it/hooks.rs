@@ -13,7 +13,7 @@ use nightwright_core::event::{Event, NoteEvent};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::git::git;
-use super::harness::{Output, TestEnv, finish, names, run_outcome};
+use super::harness::{Output, RunningCommand, TestEnv, finish, names, run_outcome};
 
 /// Works once and claims completion.
 const WORKS: &str = r#"
@@ -356,7 +356,7 @@ fn kill_at_work(env: &TestEnv) {
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
 end = { result = "Some of it." }
 "#;
-    let mut child = command(env, script, &["-m", "1"]).spawn().unwrap();
+    let mut child = RunningCommand::from(command(env, script, &["-m", "1"]).spawn().unwrap());
     env.wait_for("agent_ready");
     send(&child, Signal::KILL);
     child.wait().unwrap();

@@ -11,7 +11,7 @@ use ring::digest::{SHA256, digest};
 use rustix::process::Signal;
 use serde_json::json;
 
-use self::server::{Sent, Server, ServerAnswer, nobody};
+use self::server::{Refusing, Sent, Server, ServerAnswer};
 use super::fake_agent::send;
 use super::harness::{Output, TestEnv, finish, run_outcome};
 
@@ -46,7 +46,7 @@ fn run_with_server(script: &str, more: &[&str]) -> (TestEnv, Server, Output) {
 }
 
 /// The kinds of the notifications that a webhook received.
-fn kinds(sent: &[Sent]) -> Vec<String> {
+pub(crate) fn kinds(sent: &[Sent]) -> Vec<String> {
     let kind = |sent: &Sent| sent.json()["notice"]["kind"].as_str().unwrap().to_owned();
     sent.iter().map(kind).collect()
 }
@@ -158,6 +158,7 @@ fn every_outcome_sends_exactly_one_of_the_three() {
         (IDLE, &["-m", "1"], 0, "max_iterations", "stopped"),
         (IDLE, &["-m", "1", "--require-complete"], 3, "max_iterations", "stopped"),
         (CRASHING, &["-m", "9", "--max-retries", "0"], 1, "consecutive_errors", "error"),
+        (CRASHING, &["-m", "1", "--max-retries", "0"], 1, "all_iterations_failed", "error"),
     ] {
         let (env, server, output) = run_with_server(script, more);
         let output = output.exits(code);
@@ -244,13 +245,14 @@ fn each_unreachable_server_costs_one_warning_and_never_the_run() {
     let drip = Server::start(vec![ServerAnswer::Drip]);
     let broken = Server::start(vec![ServerAnswer::With(503, "", "out of order")]);
     let moved = Server::start(vec![ServerAnswer::Elsewhere(elsewhere.url("/secret-place"))]);
+    let refusing = Refusing::new();
     let well = Server::kind();
     let urls = [
         never.url("/topic-1"),
         drip.url("/topic-2"),
         broken.url("/topic-3"),
         moved.url("/topic-4"),
-        nobody(),
+        refusing.url(),
         well.url("/topic-5"),
     ];
     let text = urls.map(|url| format!("[[notify]]\nurl = '{url}'\n")).concat();
