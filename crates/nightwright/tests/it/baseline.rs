@@ -118,7 +118,7 @@ fn a_slow_baseline_extends_the_deadline_of_the_check() {
 fn a_result_for_the_same_tree_is_reused_and_one_for_another_tree_is_not() {
     let env = TestEnv::new();
     let count = env.path("count");
-    let check = format!("echo x >> {}; test -e done.txt || exit 0", count.display());
+    let check = format!("echo x >> {}; test -e done.txt || exit 0", env.word("count"));
     let ran = || fs::read_to_string(&count).unwrap_or_default().lines().count();
     let idle = "[[attempt]]\nend = { result = \"Hm.\" }\n";
     env.rehearse(idle, "1", &["--verify", &check]).exits(0);
@@ -136,7 +136,7 @@ fn a_failure_is_measured_again_because_its_cause_may_be_gone() {
     let env = TestEnv::new();
     let service = env.path("service");
     let check =
-        format!("test -e {} || {{ echo '# pass 1\n# fail 1'; exit 1; }}", service.display());
+        format!("test -e {} || {{ echo '# pass 1\n# fail 1'; exit 1; }}", env.word("service"));
     let idle = "[[attempt]]\nend = { result = \"Hm.\" }\n";
     env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["fails now"]);
     fs::write(&service, "").unwrap();
@@ -181,7 +181,7 @@ fn a_baseline_that_was_stopped_proves_nothing_when_the_run_is_resumed() {
     let script = env.script(WORKS);
     let hold = env.path("hold");
     fs::write(&hold, "").unwrap();
-    let slow = format!("test ! -e {} || sleep 600", hold.display());
+    let slow = format!("test ! -e {} || sleep 600", env.word("hold"));
     let run = ["run", "-p", "x", "-m", "2", "--dry-run", "--rehearsal", &script];
     let child = env.start(&[&run[..], &["--verify", &slow, "--verify", "true"]].concat());
     env.wait_for("checks_started");

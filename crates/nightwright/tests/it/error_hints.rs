@@ -32,7 +32,7 @@ impl TestEnv {
     /// The commands of a hint that was printed. `hint` is its text in the source.
     #[track_caller]
     fn printed(&self, output: &Output, hint: &str) -> Vec<String> {
-        let named = format!("nightwright -C {} ", self.project().display());
+        let named = format!("nightwright -C {} ", self.word("project"));
         let all = format!("{}\n{}", output.out, output.err);
         let line = all.lines().find(|line| fits(&line.replace(&named, "nightwright "), hint));
         let line = line.unwrap_or_else(|| panic!("no `{hint}` in:\n{all}"));

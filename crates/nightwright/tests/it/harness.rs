@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::policy::signals::ONE_EVENT;
+use nightwright_core::run_view::shell_word;
 use tempfile::TempDir;
 
 use super::stage::NIGHTWRIGHT;
@@ -56,6 +57,11 @@ impl TestEnv {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// The path as one word of a shell command.
+    pub(crate) fn word(&self, name: &str) -> String {
+        shell_word(&self.path(name).to_string_lossy())
     }
 
     pub(crate) fn project(&self) -> PathBuf {

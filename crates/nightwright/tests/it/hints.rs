@@ -335,7 +335,7 @@ fn a_project_elsewhere_is_in_the_command() {
     let run = ["run", "-C", &project, "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];
     let output = elsewhere(&run);
     let next = output.err.lines().find(|line| line.contains("next: ")).unwrap();
-    let there = format!("nightwright -C {project} resume ");
+    let there = format!("nightwright -C {} resume ", env.word("project"));
     assert!(next.contains(&there), "{next}");
     let output = elsewhere(&["resume", "-C", &project]).exits(1);
     assert!(hint(&output).starts_with(&there), "{}", output.err);
