@@ -364,9 +364,9 @@ fn printing(lines: &str, code: i32) -> TestEnv {
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.325 && exit\n\
          printf '%s\\n' \"$@\" > {}; cat > {}; cat {}; exit {code}\n",
-        env.path("arguments").display(),
-        env.path("prompt").display(),
-        env.path("lines").display()
+        env.word("arguments"),
+        env.word("prompt"),
+        env.word("lines")
     );
     program(&env, "claude", &script);
     env

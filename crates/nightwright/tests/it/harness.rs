@@ -37,7 +37,9 @@ pub(crate) struct Output {
 
 impl TestEnv {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        // Messages name folders by their real paths.
+        let parent = std::env::temp_dir().canonicalize().unwrap();
+        let folder = tempfile::tempdir_in(parent).unwrap();
         for name in ["project", "state", "home", "tmp", "bin"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }

@@ -44,13 +44,10 @@ impl TestEnv {
     /// The shell command line for a command, which also stores the terminal settings before and
     /// after it.
     pub(crate) fn line(&self, command: &str) -> String {
-        let (bin, before, after) = (self.path("bin"), self.path("before"), self.path("after"));
+        let [bin, before, after] = ["bin", "before", "after"].map(|name| self.word(name));
         format!(
-            "stty -a >{}; export PATH={}:/usr/bin:/bin; {NIGHTWRIGHT} {command}; code=$?; \
-             stty -a >{}; (exit $code)",
-            before.display(),
-            bin.display(),
-            after.display()
+            "stty -a >{before}; export PATH={bin}:/usr/bin:/bin; {NIGHTWRIGHT} {command}; code=$?; \
+             stty -a >{after}; (exit $code)"
         )
     }
 
