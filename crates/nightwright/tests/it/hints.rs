@@ -29,7 +29,7 @@ struct EndedRun {
     env: TestEnv,
     /// The output of the run; `None` if its journal was rewritten.
     output: Option<String>,
-    /// What a person does before the next step.
+    /// The work of a person before the next step, such as installing a program.
     repair: fn(&TestEnv),
 }
 

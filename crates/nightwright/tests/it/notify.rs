@@ -190,11 +190,10 @@ fn an_interrupt_is_reported_too() {
 fn an_outcome_that_could_not_be_recorded_is_reported() {
     let (env, server) = (TestEnv::new(), Server::kind());
     configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
-    let state = env.path("state").display().to_string();
-    let script = env.script(&format!(
-        "[[attempt]]\nsteps = [{{ run = \"rm -rf {state}/*/runs/*/journal.jsonl\" }}]\n\
-         end = {{ result = \"gone\" }}\n"
-    ));
+    let script = env.script(
+        "[[attempt]]\nsteps = [{ run = \"rm -rf ../state/*/runs/*/journal.jsonl\" }]\n\
+         end = { result = \"gone\" }\n",
+    );
     env.run(&rehearsal(&script, &["-m", "9"])).exits(1);
     assert_eq!(outcome_kinds(&server.seen()), ["error"]);
     let last = server.seen().pop().unwrap().json();

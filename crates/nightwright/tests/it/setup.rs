@@ -159,8 +159,7 @@ fn an_agent_that_stops_itself_gives_the_shell_back_and_continues_with_fg() {
          n=0; until stty -a | grep -q -- '-echo ' || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done
          stty -a >again; echo done >$task/INSTRUCTIONS.md",
     );
-    let bin = env.path("bin");
-    let shell = format!("PS1='$ ' PATH={}:$PATH bash --norc -i", bin.display());
+    let shell = format!("PS1='$ ' PATH={}:$PATH bash --norc -i", env.word("bin"));
     let terminal = Terminal::run(&env, &shell);
     terminal.types(&["-l", &format!("{NIGHTWRIGHT} task setup t")]);
     terminal.types(&["Enter"]);

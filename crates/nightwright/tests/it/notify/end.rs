@@ -15,7 +15,7 @@ fn how_it_ended_does_not_wait_for_what_is_stuck_before_it() {
     configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
     // The agent does nothing before the first one is stuck.
     let go = env.path("go");
-    let wait = format!("until [ -e {} ]; do sleep 0.02; done", go.display());
+    let wait = "until [ -e ../go ]; do sleep 0.02; done";
     let script =
         env.script(&DONE.replace("steps = [", &format!("steps = [{{ run = '{wait}' }}, ")));
     let child = env.start(&rehearsal(&script, &["-m", "3"]));
@@ -38,7 +38,7 @@ fn the_hook_is_notified_of_the_end_while_others_still_are() {
     let server = Server::start(vec![ServerAnswer::When(begun.clone())]);
     let wanted = "events = ['completion']";
     configure(&env, &format!("[notify]\nurl = '{}'\n{wanted}", server.url("/hook")));
-    finished(&env, &format!("touch {}", begun.display()));
+    finished(&env, "touch ../begun");
     let script = env.script(DONE);
     let output = env.run(&rehearsal(&script, &["-m", "3", "--yes"])).exits(0);
     // A server that answers after the hook has started has answered in time.
