@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn a_failed_installation_leaves_nothing_that_counts_and_a_good_one_is_kept() {
-        let parent = std::env::temp_dir().join(format!("nightwright-cache-{}", std::process::id()));
-        let folder = parent.join("tool-1");
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("tool-1");
         let check = |folder: &Path| {
             folder.join("whole").is_file().then_some(()).ok_or_else(|| "incomplete".to_owned())
         };
@@ -89,7 +89,6 @@ mod tests {
         let write = |aside: &Path| fs::write(aside.join("whole"), "").map_err(|e| e.to_string());
         let good = ensure(&folder, check, write);
         let kept = ensure(&folder, check, |_| Err("installed twice".to_owned()));
-        remove(&parent).unwrap();
         assert_eq!(failed, Err("no network".to_owned()));
         assert_eq!(half, Err("incomplete".to_owned()));
         assert!(!exists);

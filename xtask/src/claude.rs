@@ -49,7 +49,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let ran = match installed {
         Ok(folder) => {
             let mut command = alone(&SUITE.command(root));
-            SUITE.run(command.env(FOLDER_VARIABLE, folder))?
+            Suite::run(command.env(FOLDER_VARIABLE, folder))?
         }
         Err(why) => {
             eprintln!("skipped: real CLI tests: {why}");
@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn a_program_of_another_version_or_none_is_not_the_one() {
-        let folder = std::env::temp_dir().join(format!("nightwright-check-{}", std::process::id()));
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("claude");
         assert!(check(&folder).unwrap_err().contains("cannot start"));
         let program = folder.join("node_modules/.bin/claude");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
@@ -161,7 +162,6 @@ mod tests {
         };
         let older = says("2.1.197 (Claude Code)");
         let right = says(&format!("{} (Claude Code)", VERSION.trim()));
-        cache::remove(&folder).unwrap();
         assert!(older.unwrap_err().contains("2.1.197"));
         assert_eq!(right, Ok(()));
     }

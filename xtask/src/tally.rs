@@ -47,20 +47,17 @@ impl Suite {
     }
 
     /// Runs `command` and returns the files that the tests left.
-    pub(crate) fn run(&self, command: &mut Command) -> Result<BTreeSet<String>, String> {
-        let name = self.prefix.trim_end_matches(':');
-        let folder =
-            std::env::temp_dir().join(format!("nightwright-tally-{name}-{}", std::process::id()));
-        let failed = |error: std::io::Error| format!("cannot use `{}`: {error}", folder.display());
-        fs::create_dir(&folder).map_err(failed)?;
-        let result = program::run(command.env(VARIABLE, &folder));
-        let ran = fs::read_dir(&folder)
+    pub(crate) fn run(command: &mut Command) -> Result<BTreeSet<String>, String> {
+        let failed = |error: std::io::Error| format!("cannot use a temporary folder: {error}");
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let result = program::run(command.env(VARIABLE, folder.path()));
+        let ran = fs::read_dir(folder.path())
             .and_then(|entries| {
                 let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
                 entries.map(|entry| entry.map(name)).collect()
             })
             .map_err(failed)?;
-        fs::remove_dir_all(&folder).map_err(failed)?;
+        folder.close().map_err(failed)?;
         result.map(|()| ran)
     }
 
@@ -119,6 +116,6 @@ mod tests {
     fn each_test_that_ran_counts_once() {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("cd \"${VARIABLE}\" && touch a && touch b && touch a")]);
-        assert_eq!(SUITE.run(&mut command), Ok(names(&["a", "b"])));
+        assert_eq!(Suite::run(&mut command), Ok(names(&["a", "b"])));
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         }
     }
     let needed = Needed::Each(needed_projects(&root.join(PROJECTS))?);
-    let ran = SUITE.run(SUITE.command(root).env(FOLDER_VARIABLE, &cache))?;
+    let ran = Suite::run(SUITE.command(root).env(FOLDER_VARIABLE, &cache))?;
     SUITE.judge(&ran, &needed)
 }
 
@@ -244,13 +244,11 @@ mod tests {
 
     #[test]
     fn other_versions_are_not_taken_for_the_right_ones() {
-        let folder = std::env::temp_dir().join(format!("nightwright-stamp-{}", std::process::id()));
-        fs::create_dir(&folder).unwrap();
-        let missing = stamp_is(&folder, "1").unwrap_err();
-        write(&folder.join(STAMP), "1").unwrap();
-        let (same, other) = (stamp_is(&folder, "1"), stamp_is(&folder, "2").unwrap_err());
-        cache::remove(&folder).unwrap();
-        assert_eq!(same, Ok(()));
+        let folder = tempfile::tempdir().unwrap();
+        let missing = stamp_is(folder.path(), "1").unwrap_err();
+        write(&folder.path().join(STAMP), "1").unwrap();
+        let other = stamp_is(folder.path(), "2").unwrap_err();
+        assert_eq!(stamp_is(folder.path(), "1"), Ok(()));
         assert!(missing.contains("cannot read") && other.contains("other versions"));
     }
 }

@@ -196,7 +196,7 @@ fn play(
             let index = next.fetch_add(1, Ordering::Relaxed);
             behaviours.get(index).map(|behaviour| (index, behaviour))
         } {
-            let played = player.play(&program, &folder.join(&behaviour.name), behaviour);
+            let played = player.play(&program, &numbered(folder, index), behaviour);
             // The lock only protects a push, so a poisoned list is still complete.
             done.lock().unwrap_or_else(PoisonError::into_inner).push((index, played));
         }
@@ -212,19 +212,25 @@ fn play(
     done.sort_by_key(|(index, _)| *index);
     done.into_iter()
         .zip(behaviours)
-        .map(|((_, observed), behaviour)| {
+        .map(|((index, observed), behaviour)| {
             let name = behaviour.name.clone();
             let score = match observed {
                 Ok(observed) => player.score(behaviour, &observed),
                 Err(trouble) => Score { complaints: vec![trouble], ..Score::default() },
             };
-            let folder = folder.join(&name);
+            let folder = numbered(folder, index);
             if score.is_right() {
                 clear(&folder)?;
             }
             Ok(Played { name, family: behaviour.family.clone(), score, folder })
         })
         .collect()
+}
+
+/// The folder of a behaviour. Its path has the same length for all of them: the outcome must not
+/// depend on whether a path leaves room for sockets.
+fn numbered(folder: &Path, index: usize) -> PathBuf {
+    folder.join(format!("{index:03}"))
 }
 
 fn at_once() -> usize {

@@ -28,8 +28,9 @@ const MAX_OWNER_BYTES: u64 = 4096;
 const OWNER_RETRIES: u32 = 10;
 const OWNER_RETRY_DELAY: Duration = Duration::from_millis(5);
 
-/// How long to wait for a lock whose recorded owner is dead.
-const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long to wait for a lock that is held without the name of a live owner. On a busy machine a
+/// new owner may need seconds to write its name.
+const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A lock that is held. Dropping it releases it.
 #[must_use = "a lock is held only as long as this lives"]

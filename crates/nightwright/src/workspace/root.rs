@@ -58,3 +58,65 @@ fn limits() -> SearchLimits {
         user: rustix::process::geteuid().as_raw(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::chown;
+
+    use nightwright_core::root::RootSource;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A folder with `.nightwright`, and a folder in it.
+    fn nested() -> (TempDir, PathBuf) {
+        let parent = tempfile::tempdir().unwrap();
+        fs::create_dir(parent.path().join(SETTINGS)).unwrap();
+        let child = parent.path().join("child");
+        fs::create_dir(&child).unwrap();
+        let child = child.canonicalize().unwrap();
+        (parent, child)
+    }
+
+    fn is_found(parent: &TempDir, child: &Path) -> bool {
+        let root = find(child).unwrap();
+        let parent = parent.path().canonicalize().unwrap();
+        let expected = if root.found == RootSource::Configured { &*parent } else { child };
+        assert_eq!(root.path, expected);
+        root.found == RootSource::Configured
+    }
+
+    #[test]
+    fn the_search_never_enters_a_folder_in_which_every_user_may_create_files() {
+        let (parent, child) = nested();
+        for (mode, is_entered) in [(0o755, true), (0o1755, true), (0o777, true), (0o1777, false)] {
+            fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_found(&parent, &child), is_entered, "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn the_search_never_enters_a_folder_of_another_user() {
+        if !rustix::process::geteuid().is_root() {
+            return eprintln!("skipped: only root can give a folder away");
+        }
+        let (parent, child) = nested();
+        assert!(is_found(&parent, &child));
+        chown(parent.path(), Some(65534), None).unwrap();
+        assert!(!is_found(&parent, &child));
+        // In a project that belongs to that user, root works, too.
+        chown(&child, Some(65534), None).unwrap();
+        assert!(is_found(&parent, &child));
+    }
+
+    #[test]
+    fn a_folder_is_on_the_device_of_its_files() {
+        let (parent, child) = nested();
+        let device = |path: &Path| folder(path).unwrap().device;
+        assert_eq!(device(&child), device(parent.path()));
+        let processes = Path::new("/proc/self");
+        if processes.exists() {
+            assert_ne!(device(&child), device(processes.parent().unwrap()));
+        }
+    }
+}

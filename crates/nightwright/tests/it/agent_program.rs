@@ -25,13 +25,12 @@ pub(crate) fn program(env: &TestEnv, name: &str, script: &str) -> PathBuf {
 /// Installs a stand-in for the agent program. It prints its version, plays a recording of the real
 /// program, and logs each version request.
 pub(crate) fn player(env: &TestEnv, version: &str, recording: &str) -> PathBuf {
-    let asked = env.path("asked");
+    let asked = env.word("asked");
     let stream = recorded(recording).join("stdout.ndjson");
     let script = format!(
         "#!/bin/sh\n\
-         [ \"$1\" = --version ] && echo x >> {} && echo '{version}' && exit\n\
-         read -r prompt\ncat {}\n",
-        asked.display(),
+         [ \"$1\" = --version ] && echo x >> {asked} && echo '{version}' && exit\n\
+         read -r prompt\ncat '{}'\n",
         stream.display()
     );
     program(env, "claude", &script)
@@ -309,7 +308,7 @@ async fn a_program_that_never_answers_is_given_up_with_all_it_started() {
     let pid = env.path("pid");
     let script = format!(
         "#!/bin/sh\nsleep 1000 &\necho $! > {0}.new\nmv {0}.new {0}\nwait\n",
-        pid.display()
+        env.word("pid")
     );
     let file = program(&env, "claude", &script);
     for waited in GROWING {
@@ -409,7 +408,7 @@ fn the_word_that_it_is_a_sandbox_reaches_the_agent_only_where_it_matters() {
         let script = format!(
             "#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.325 && exit\n\
              read -r prompt; env > {}; cat {}\n",
-            seen.display(),
+            env.word("seen"),
             recorded("a_plain").join("stdout.ndjson").display()
         );
         program(&env, "claude", &script);

@@ -13,8 +13,12 @@ use nightwright_core::stream::outcome::{
 };
 use tokio::time::Instant;
 
+use crate::harness::soon_takes_less_than;
 use crate::scripted_agent::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
 use crate::stage::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};
+
+/// The time that an agent has after it was asked to exit.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The behavior of an agent in a test.
 #[derive(Clone, Copy)]
@@ -117,31 +121,37 @@ async fn cut_with_grace(house: &mut dyn AgentKind) {
     performance.attempt().cancel(CancelReason::Deadline(Deadline::Idle), Grace::Usual);
     let (_, report) = performance.finish().await;
     assert_eq!(report.outcome, AttemptOutcome::TimedOut { which: Deadline::Idle });
-    assert!(begin.elapsed() >= Duration::from_secs(5), "no grace: {:?}", begin.elapsed());
+    assert!(begin.elapsed() >= GRACE, "no grace: {:?}", begin.elapsed());
 }
 
 async fn second_cut(house: &mut dyn AgentKind) {
-    let mut agent = house.agent(Behaviour::HangsIgnoringSignals);
-    let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
-    performance.until_ready().await;
-    let begin = Instant::now();
-    performance.attempt().cancel(CancelReason::Limit, Grace::Usual);
-    tokio::task::yield_now().await;
-    performance.attempt().cancel(CancelReason::StopNow, Grace::None);
-    let (_, report) = performance.finish().await;
-    assert_eq!(report.outcome, AttemptOutcome::AttemptBudget, "the first reason counts");
-    assert!(begin.elapsed() < Duration::from_secs(5), "the grace stayed: {:?}", begin.elapsed());
+    soon_takes_less_than(GRACE, async || {
+        let mut agent = house.agent(Behaviour::HangsIgnoringSignals);
+        let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
+        performance.until_ready().await;
+        let begin = Instant::now();
+        performance.attempt().cancel(CancelReason::Limit, Grace::Usual);
+        tokio::task::yield_now().await;
+        performance.attempt().cancel(CancelReason::StopNow, Grace::None);
+        let (_, report) = performance.finish().await;
+        assert_eq!(report.outcome, AttemptOutcome::AttemptBudget, "the first reason counts");
+        begin.elapsed()
+    })
+    .await;
 }
 
 async fn cut_without_grace(house: &mut dyn AgentKind) {
-    let mut agent = house.agent(Behaviour::HangsIgnoringSignals);
-    let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
-    performance.until_ready().await;
-    let begin = Instant::now();
-    performance.attempt().cancel(CancelReason::StopNow, Grace::None);
-    let (_, report) = performance.finish().await;
-    assert_eq!(report.outcome, AttemptOutcome::Interrupted);
-    assert!(begin.elapsed() < Duration::from_secs(5), "it waited: {:?}", begin.elapsed());
+    soon_takes_less_than(GRACE, async || {
+        let mut agent = house.agent(Behaviour::HangsIgnoringSignals);
+        let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
+        performance.until_ready().await;
+        let begin = Instant::now();
+        performance.attempt().cancel(CancelReason::StopNow, Grace::None);
+        let (_, report) = performance.finish().await;
+        assert_eq!(report.outcome, AttemptOutcome::Interrupted);
+        begin.elapsed()
+    })
+    .await;
 }
 
 async fn prompt_received(house: &mut dyn AgentKind) {

@@ -1,11 +1,11 @@
 //! The machine stays awake while a run has something to do.
 
 use std::fs::{self, File};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::agent_program::program;
-use super::harness::{TestEnv, finish, run_outcome};
+use super::harness::{RunningCommand, TestEnv, finish, run_outcome};
 use super::stage::is_alive;
 
 /// The timeout of a test; only a failing test takes this long.
@@ -54,8 +54,8 @@ fn command(env: &TestEnv, more: &[&str]) -> Command {
     command
 }
 
-fn start(env: &TestEnv, more: &[&str]) -> Child {
-    command(env, more).spawn().unwrap()
+fn start(env: &TestEnv, more: &[&str]) -> RunningCommand {
+    command(env, more).spawn().unwrap().into()
 }
 
 fn go(env: &TestEnv) {
@@ -134,7 +134,8 @@ fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_notifi
         program(&env, "systemd-inhibit", refuses);
         let said = env.path("said");
         let mut command = command(&env, &["--output", level]);
-        let mut child = command.stderr(File::create(&said).unwrap()).spawn().unwrap();
+        let mut child =
+            RunningCommand::from(command.stderr(File::create(&said).unwrap()).spawn().unwrap());
         let err = || fs::read_to_string(&said).unwrap();
         eventually("it was refused", || env.path("home/refused").exists());
         let line = "cannot keep the machine awake: `";

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use nightwright_core::event::{Event, GateEvent, Record};
 use nightwright_core::input::{CheckPurpose, CheckResult};
 
-use super::harness::{TestEnv, finish, names, run_outcome};
+use super::harness::{RunningCommand, TestEnv, finish, names, run_outcome};
 
 /// Writes the file that the checks below look for, and claims completion.
 const WORKS: &str = r#"
@@ -91,19 +91,34 @@ fn a_check_that_takes_too_long_is_cut_off_and_the_rest_is_not_reached() {
     let slow = "test -e done.txt || sleep 60";
     let run = ["run", "-p", "x", "-m", "2", "--no-delay", "--dry-run", "--rehearsal", &script];
     let mut command = env.command(&[&run[..], &["--verify", slow, "--verify", "true"]].concat());
-    let child = command.env("NIGHTWRIGHT_VERIFY_BASELINE", "1s").spawn().unwrap();
+    let child =
+        RunningCommand::from(command.env("NIGHTWRIGHT_VERIFY_BASELINE", "1s").spawn().unwrap());
     finish(child).exits(0).says(&[
-        "timed out after 1",
+        "timed out after ",
         "not enough time to run `true` before the first iteration",
         "judged complete by a model",
     ]);
+}
+
+/// The check takes 3 s in the baseline and a little more than its timeout of 6 s in the gate. Its
+/// deadline there is three times what the baseline measured.
+#[test]
+fn a_slow_baseline_extends_the_deadline_of_the_check() {
+    let env = TestEnv::new();
+    let script = env.script(WORKS);
+    let slow = "test -e done.txt || { sleep 3; exit 1; }; sleep 6.2";
+    let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
+    let mut command = env.command(&[&run[..], &["--verify", slow]].concat());
+    let child =
+        RunningCommand::from(command.env("NIGHTWRIGHT_VERIFY_TIMEOUT", "6s").spawn().unwrap());
+    finish(child).exits(0).says(&["Task completed successfully after 1 iteration"]);
 }
 
 #[test]
 fn a_result_for_the_same_tree_is_reused_and_one_for_another_tree_is_not() {
     let env = TestEnv::new();
     let count = env.path("count");
-    let check = format!("echo x >> {}; test -e done.txt || exit 0", count.display());
+    let check = format!("echo x >> {}; test -e done.txt || exit 0", env.word("count"));
     let ran = || fs::read_to_string(&count).unwrap_or_default().lines().count();
     let idle = "[[attempt]]\nend = { result = \"Hm.\" }\n";
     env.rehearse(idle, "1", &["--verify", &check]).exits(0);
@@ -121,7 +136,7 @@ fn a_failure_is_measured_again_because_its_cause_may_be_gone() {
     let env = TestEnv::new();
     let service = env.path("service");
     let check =
-        format!("test -e {} || {{ echo '# pass 1\n# fail 1'; exit 1; }}", service.display());
+        format!("test -e {} || {{ echo '# pass 1\n# fail 1'; exit 1; }}", env.word("service"));
     let idle = "[[attempt]]\nend = { result = \"Hm.\" }\n";
     env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["fails now"]);
     fs::write(&service, "").unwrap();
@@ -166,7 +181,7 @@ fn a_baseline_that_was_stopped_proves_nothing_when_the_run_is_resumed() {
     let script = env.script(WORKS);
     let hold = env.path("hold");
     fs::write(&hold, "").unwrap();
-    let slow = format!("test ! -e {} || sleep 600", hold.display());
+    let slow = format!("test ! -e {} || sleep 600", env.word("hold"));
     let run = ["run", "-p", "x", "-m", "2", "--dry-run", "--rehearsal", &script];
     let child = env.start(&[&run[..], &["--verify", &slow, "--verify", "true"]].concat());
     env.wait_for("checks_started");

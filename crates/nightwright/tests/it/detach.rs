@@ -122,7 +122,7 @@ fn a_detached_run_outlives_its_terminal_and_comes_to_its_end() {
     let env = &detached.env;
     let script = env.script(HELD);
     let line = format!(
-        "{NIGHTWRIGHT} run -p 'both halves' -m 4 --no-delay --detach --dry-run --rehearsal {script}"
+        "{NIGHTWRIGHT} run -p 'both halves' -m 4 --no-delay --detach --dry-run --rehearsal '{script}'"
     );
     let terminal = Terminal::run(env, &line);
     let screen = terminal.shows("exit=0");
@@ -254,7 +254,7 @@ fn questions_are_asked_before_the_terminal_is_left() {
     let script = env.script(HELD);
     let terminal = Terminal::run(
         env,
-        &format!("{NIGHTWRIGHT} run -p 'both' -m 4 --detach --dry-run --rehearsal {script}"),
+        &format!("{NIGHTWRIGHT} run -p 'both' -m 4 --detach --dry-run --rehearsal '{script}'"),
     );
     terminal.shows("[y]es");
     assert!(env.runs().is_empty());

@@ -365,9 +365,9 @@ fn printing(lines: &str, code: i32) -> TestEnv {
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.325 && exit\n\
          printf '%s\\n' \"$@\" > {}; cat > {}; cat {}; exit {code}\n",
-        env.path("arguments").display(),
-        env.path("prompt").display(),
-        env.path("lines").display()
+        env.word("arguments"),
+        env.word("prompt"),
+        env.word("lines")
     );
     program(&env, "claude", &script);
     env
@@ -484,7 +484,7 @@ fn an_interrupted_probe_leaves_no_process() {
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.325 && exit\n\
          echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000\n",
-        pid.display()
+        env.word("pid")
     );
     program(&env, "claude", &script);
     let child = env.start(&["doctor", "--probe"]);

@@ -7,9 +7,9 @@ mod runs;
 mod tasks;
 
 use std::fs;
-use std::process::{Child, Command};
+use std::process::Command;
 
-use super::harness::{Output, TestEnv, finish};
+use super::harness::{Output, RunningCommand, TestEnv, finish};
 
 impl TestEnv {
     /// Runs a command for the project from another folder.
@@ -32,7 +32,7 @@ impl TestEnv {
     /// The commands of a hint that was printed. `hint` is its text in the source.
     #[track_caller]
     fn printed(&self, output: &Output, hint: &str) -> Vec<String> {
-        let named = format!("nightwright -C {} ", self.project().display());
+        let named = format!("nightwright -C {} ", self.word("project"));
         let all = format!("{}\n{}", output.out, output.err);
         let line = all.lines().find(|line| fits(&line.replace(&named, "nightwright "), hint));
         let line = line.unwrap_or_else(|| panic!("no `{hint}` in:\n{all}"));
@@ -62,7 +62,7 @@ impl TestEnv {
     }
 
     /// Starts a run whose agent hangs.
-    fn live(&self, what: &[&str]) -> Child {
+    fn live(&self, what: &[&str]) -> RunningCommand {
         let script = self.script(
             "[[attempt]]\nsteps = [{ say = \"one\" }]\nend = { hang = true }\n\
              [[attempt]]\nend = { result = \"<promise>COMPLETE</promise>\" }",
@@ -74,7 +74,7 @@ impl TestEnv {
     }
 
     /// Ends such a run, after the hint has requested a stop.
-    fn was_stopped(&self, child: Child) {
+    fn was_stopped(&self, child: RunningCommand) {
         self.wait_for("stop_requested");
         self.run(&["stop", "--now"]).exits(0);
         finish(child).exits(130);

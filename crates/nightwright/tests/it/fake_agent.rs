@@ -28,7 +28,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use self::census::Census;
 use super::agent_program::program;
-use super::harness::TestEnv;
+use super::harness::{RunningCommand, TestEnv};
 use super::stage::{AgentEnv, NIGHTWRIGHT};
 
 /// The timeout of a test; only a failing test takes this long.
@@ -201,8 +201,8 @@ impl FakeAgentEnv {
         self.env.command(&[&["run", "-p", "x", "--no-delay"][..], more].concat())
     }
 
-    pub(crate) fn start(&self, more: &[&str]) -> Child {
-        self.command(more).spawn().unwrap()
+    pub(crate) fn start(&self, more: &[&str]) -> RunningCommand {
+        self.command(more).spawn().unwrap().into()
     }
 
     /// Returns the processes with the mark of a run or the home of the test environment, and those

@@ -87,7 +87,7 @@ pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Returns a Git command without user configuration and without repositories in parent folders.
+/// Returns a Git command without user configuration and without repositories around the test.
 pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_git(name)) {

@@ -2,15 +2,19 @@
 
 use std::fs;
 use std::io::Read;
+use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::policy::signals::ONE_EVENT;
+use nightwright_core::run_view::shell_word;
 use tempfile::TempDir;
 
 use super::stage::NIGHTWRIGHT;
+use super::tasks::disk::skip;
 
 /// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -33,7 +37,9 @@ pub(crate) struct Output {
 
 impl TestEnv {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        // Messages name folders by their real paths.
+        let parent = std::env::temp_dir().canonicalize().unwrap();
+        let folder = tempfile::tempdir_in(parent).unwrap();
         for name in ["project", "state", "home", "tmp", "bin"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
@@ -53,6 +59,11 @@ impl TestEnv {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// The path as one word of a shell command.
+    pub(crate) fn word(&self, name: &str) -> String {
+        shell_word(&self.path(name).to_string_lossy())
     }
 
     pub(crate) fn project(&self) -> PathBuf {
@@ -123,8 +134,36 @@ impl TestEnv {
         self.run(&[&run, more, &["--dry-run", "--rehearsal", &script]].concat())
     }
 
-    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
-        self.command(arguments).spawn().unwrap()
+    pub(crate) fn start(&self, arguments: &[&str]) -> RunningCommand {
+        self.command(arguments).spawn().unwrap().into()
+    }
+
+    /// Runs a command as a user who may write everywhere in this environment except in the project.
+    /// Returns `None` if that is impossible here.
+    pub(crate) fn run_without_write_access(&self, arguments: &[&str]) -> Option<Output> {
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for name in ["", "state", "home", "tmp"] {
+            mode(&self.path(name), 0o777);
+        }
+        mode(&self.project(), 0o555);
+        // Root may write everywhere, so the command runs as another user.
+        let command = if rustix::process::getuid().is_root() {
+            let user = ["--reuid=65534", "--regid=65534", "--clear-groups", NIGHTWRIGHT];
+            self.program("setpriv", &[&user[..], arguments].concat()).spawn()
+        } else {
+            self.command(arguments).spawn()
+        };
+        let output = command.map(finish);
+        mode(&self.project(), 0o755);
+        match output {
+            Ok(output) if !output.err.starts_with("setpriv:") => Some(output),
+            other => {
+                skip(&format!("a folder that may not be written to: {other:?}"));
+                None
+            }
+        }
     }
 
     /// The folders of all runs, the oldest first.
@@ -181,18 +220,51 @@ impl TestEnv {
     }
 }
 
+/// A command that was started. It is killed on drop, so that a failed test leaves no run alive.
+#[derive(Debug)]
+pub(crate) struct RunningCommand(Child);
+
+impl From<Child> for RunningCommand {
+    fn from(child: Child) -> Self {
+        Self(child)
+    }
+}
+
+impl Deref for RunningCommand {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for RunningCommand {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for RunningCommand {
+    fn drop(&mut self) {
+        // Both do nothing for a command that was waited for.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 /// Waits long enough that the next signal counts as a second one.
 pub(crate) fn wait_past_debounce() {
     std::thread::sleep(ONE_EVENT);
 }
 
 /// Waits for a command to exit. Fails if it takes too long.
-pub(crate) fn finish(child: Child) -> Output {
+pub(crate) fn finish(child: impl Into<RunningCommand>) -> Output {
     finish_within(child, TEST_TIMEOUT)
 }
 
 /// Like [`finish`], with another timeout.
-pub(crate) fn finish_within(mut child: Child, patience: Duration) -> Output {
+pub(crate) fn finish_within(child: impl Into<RunningCommand>, patience: Duration) -> Output {
+    let mut child = child.into();
     let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let drain = |mut pipe: Box<dyn Read + Send>| {
         std::thread::spawn(move || {
@@ -220,14 +292,33 @@ pub(crate) fn finish_within(mut child: Child, patience: Duration) -> Output {
 /// program that waits for `limit` is slow every time.
 #[track_caller]
 pub(crate) fn takes_less_than(limit: Duration, attempt: impl Fn() -> Duration) {
-    let mut took = Vec::new();
-    while took.len() < TRIES {
-        took.push(attempt());
-        if took.last() < Some(&limit) {
-            return;
-        }
+    let mut tries = Tries { limit, took: Vec::new() };
+    while !tries.has_proof(attempt()) {}
+}
+
+/// Like [`takes_less_than`], with an asynchronous attempt.
+pub(crate) async fn soon_takes_less_than(
+    limit: Duration,
+    mut attempt: impl AsyncFnMut() -> Duration,
+) {
+    let mut tries = Tries { limit, took: Vec::new() };
+    while !tries.has_proof(attempt().await) {}
+}
+
+struct Tries {
+    limit: Duration,
+    took: Vec<Duration>,
+}
+
+impl Tries {
+    /// Whether an attempt took less than the limit. Fails if none of them did.
+    #[track_caller]
+    fn has_proof(&mut self, took: Duration) -> bool {
+        let Self { limit, took: all } = self;
+        all.push(took);
+        assert!(took < *limit || all.len() < TRIES, "not once in less than {limit:?}: {all:?}");
+        took < *limit
     }
-    panic!("not once in less than {limit:?}: {took:?}");
 }
 
 /// The second in which a run began, from its name.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Child;
 
 use nightwright_core::event::{Event, OperatorEvent, Record, RunEvent};
 use nightwright_core::journal::encode;
@@ -11,7 +10,8 @@ use nightwright_core::outcome::{Outcome, Proof, samples};
 use nightwright_core::run_view::{NextStep, RunView};
 use nightwright_core::units::RunId;
 
-use super::harness::{Output, TestEnv, finish, names, run_outcome};
+use super::agent_program::program;
+use super::harness::{Output, RunningCommand, TestEnv, finish, names, run_outcome};
 
 /// A script whose first attempt is given and whose second completes the work.
 fn script(first: &str) -> String {
@@ -21,28 +21,68 @@ fn script(first: &str) -> String {
     )
 }
 
+/// The check of the runs.
+const CHECK: &[&str] = &["--verify", "test -e done.txt"];
+
 /// A project with a run that has ended.
 struct EndedRun {
     env: TestEnv,
     /// The output of the run; `None` if its journal was rewritten.
     output: Option<String>,
+    /// The work of a person before the next step, such as installing a program.
+    repair: fn(&TestEnv),
+}
+
+/// An environment with this configuration, without the cost of a model's verdict.
+fn configured(text: &str) -> TestEnv {
+    let env = TestEnv::new();
+    let folder = env.path("home/.config/nightwright");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), format!("verify.model = \"off\"\n{text}")).unwrap();
+    env
 }
 
 impl EndedRun {
     /// Runs a script with this first attempt.
     fn by(first: &str, more: &[&str]) -> Self {
-        let env = TestEnv::new();
-        // Avoid the cost of a model's verdict.
-        let folder = env.path("home/.config/nightwright");
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("config.toml"), "[verify]\nmodel = \"off\"\n").unwrap();
-        let (most, more) = match more {
-            ["-m", most] => (*most, &[][..]),
-            more => ("9", more),
+        let most = if more.starts_with(&["-m"]) { &[][..] } else { &["-m", "9"] };
+        Self::of(configured(""), &[&["run", "-p", "x"], CHECK, most, more].concat(), &script(first))
+    }
+
+    /// Runs a command with this script.
+    fn of(env: TestEnv, command: &[&str], script: &str) -> Self {
+        let script = env.script(script);
+        let options = ["--no-delay", "--dry-run", "--rehearsal", &script];
+        let said = env.run(&[command, &options].concat()).err;
+        Self { env, output: Some(said), repair: |_| {} }
+    }
+
+    /// Returns a build with a plan whose first iterations do nothing.
+    fn idle_build() -> Self {
+        let env = configured("");
+        env.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
+        let idle = "[[attempt]]\nend = { result = \"Hm.\" }\n".repeat(2);
+        let works = "[[attempt]]\nsteps = [{ write = 'done.txt', text = '1' }, \
+                     { write = 'IMPLEMENTATION_PLAN.md', text = '- [x] one' }]\n";
+        Self::of(env, &[&["build", "-m", "9"], CHECK].concat(), &format!("{idle}{works}"))
+    }
+
+    /// Returns a task whose status file says first that it failed, and then that it is complete.
+    fn failed_task() -> Self {
+        let env = configured("");
+        env.run(&["new", "t", "--mode", "iterative"]).exits(0);
+        env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Write done.txt.\n");
+        let attempt = |status: &str, file: &str| {
+            format!(
+                "[[attempt]]\nsteps = [{{ write = '{file}', text = '1' }}, \
+                 {{ write = '.nightwright/tasks/t/.status.json', text = '{status}' }}]\n"
+            )
         };
-        let verify = ["--verify", "test -e done.txt"];
-        let said = env.rehearse(&script(first), most, &[&verify[..], more].concat()).err;
-        Self { env, output: Some(said) }
+        let script = [
+            attempt(r#"{"status": "failed", "summary": "no"}"#, "1.txt"),
+            attempt(r#"{"complete": true, "summary": "yes"}"#, "done.txt"),
+        ];
+        Self::of(env, &[&["run", "t", "-m", "9"], CHECK].concat(), &script.concat())
     }
 
     /// Returns a run that was asked to stop after its first iteration.
@@ -55,7 +95,7 @@ impl EndedRun {
         let child = env.start(&[&run[..], &["--dry-run", "--rehearsal", &script]].concat());
         env.wait_for("iteration_finished");
         env.run(stop).exits(0);
-        Self { output: Some(finish(child).err), env }
+        Self { output: Some(finish(child).err), env, repair: |_| {} }
     }
 
     /// Replaces the outcome in the journal.
@@ -113,14 +153,30 @@ fn ended(outcome: &Outcome) -> EndedRun {
         Outcome::LimitWaitTooLong { .. } => by("limit = \"40h\"", &[]),
         Outcome::Stopped => EndedRun::stopped(&["stop"]),
         Outcome::Interrupted => EndedRun::stopped(&["stop", "--now"]),
-        Outcome::NoChanges { .. }
-        | Outcome::Impossible { .. }
-        | Outcome::MaxDuration { .. }
-        | Outcome::Completed { proof: Proof::Model | Proof::None, .. }
-        | Outcome::Failed { .. }
-        | Outcome::ConsecutiveErrors { .. }
-        | Outcome::AllIterationsFailed { .. }
-        | Outcome::ChecksCannotRun { .. }
+        Outcome::NoChanges { .. } => EndedRun::idle_build(),
+        Outcome::Failed { .. } => EndedRun::failed_task(),
+        Outcome::MaxDuration { .. } => {
+            // The reserve leaves time only for a wrap-up.
+            let command = [&["run", "-p", "x", "--max-duration", "2m"], CHECK].concat();
+            let hm = script(&attempt("result = \"Hm.\""));
+            EndedRun::of(configured("limits.reserve = 80\n"), &command, &hm)
+        }
+        Outcome::Completed { proof: Proof::Model, .. } => {
+            EndedRun::of(TestEnv::new(), &["run", "-p", "x", "-m", "9"], &script(""))
+        }
+        Outcome::Completed { proof: Proof::None, .. } => {
+            EndedRun::of(configured(""), &["run", "-p", "x", "-m", "9"], &script(""))
+        }
+        Outcome::ConsecutiveErrors { .. } => {
+            let crashes = format!("{}\n", attempt("crash = 3")).repeat(3);
+            EndedRun::by(&crashes, &["--max-retries", "0"])
+        }
+        Outcome::AllIterationsFailed { .. } => by("refuse = true", &["-m", "1"]),
+        Outcome::ChecksCannotRun { .. } => EndedRun {
+            repair: |env| drop(program(env, "not-there-yet", "#!/bin/sh\n")),
+            ..EndedRun::by("", &["--verify", "not-there-yet"])
+        },
+        Outcome::Impossible { .. }
         | Outcome::HookAbort { .. }
         | Outcome::DiskFull { .. }
         | Outcome::JournalFailed { .. } => by("auth = \"not logged in\"", &[]).rewritten(outcome),
@@ -209,7 +265,10 @@ fn every_step_works(outcome: &Outcome) {
         }
         assert_eq!(step.text, same.text);
         match &same.command {
-            Some(line) => paste(&again.env, line),
+            Some(line) => {
+                (again.repair)(&again.env);
+                paste(&again.env, line);
+            }
             None => assert!(!same.text.contains("nightwright "), "a command in words: {same}"),
         }
     }
@@ -232,9 +291,10 @@ fn the_hint_of_a_limit_names_the_option_and_works_as_printed() {
         (["--max-tokens", "100"], "ended because it reached 100 tokens"),
     ] {
         let env = EndedRun::by(hm, &options).env;
+        let before = run_outcome(&env.journal());
         for arguments in [&["resume"][..], &["resume", "--again"], &["resume", "--model", "opus"]] {
             let output = env.run(arguments).exits(1).says(&[message, "to raise the limit"]);
-            assert_eq!(run_outcome(&env.journal()), run_outcome(&env.journal()), "{}", output.err);
+            assert_eq!(run_outcome(&env.journal()), before, "{}", output.err);
         }
         let line = hint(&env.run(&["resume"]));
         paste(&env, &line);
@@ -275,7 +335,7 @@ fn a_project_elsewhere_is_in_the_command() {
     let run = ["run", "-C", &project, "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];
     let output = elsewhere(&run);
     let next = output.err.lines().find(|line| line.contains("next: ")).unwrap();
-    let there = format!("nightwright -C {project} resume ");
+    let there = format!("nightwright -C {} resume ", env.word("project"));
     assert!(next.contains(&there), "{next}");
     let output = elsewhere(&["resume", "-C", &project]).exits(1);
     assert!(hint(&output).starts_with(&there), "{}", output.err);
@@ -314,7 +374,7 @@ fn hints_about_runs_that_are_gone_or_alive_work_as_printed() {
 
 #[test]
 fn a_denied_command_is_allowed_by_the_printed_next_step() {
-    let EndedRun { env, output } = ended(&Outcome::Blocked { needs: String::new() });
+    let EndedRun { env, output, .. } = ended(&Outcome::Blocked { needs: String::new() });
     allow_what_was_denied(&env, &output.unwrap());
 }
 
@@ -367,7 +427,7 @@ fn next_step(said: &str) -> (&str, &str) {
 fn a_command_of_several_lines_is_allowed_only_with_every_other_and_that_is_said() {
     let wants = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"bash -c 'cd web\\nmake'\" }]\n\
                  end = { result = \"I may not build.\" }\n";
-    let EndedRun { env, output } = EndedRun::by(&wants.repeat(2), &[]);
+    let EndedRun { env, output, .. } = EndedRun::by(&wants.repeat(2), &[]);
     let output = output.unwrap();
     assert!(!output.contains("Bash(bash"), "a rule that cannot be pasted:\n{output}");
     let (words, line) = next_step(&output);
@@ -378,7 +438,7 @@ fn a_command_of_several_lines_is_allowed_only_with_every_other_and_that_is_said(
 
 #[test]
 fn guidance_in_the_named_file_reaches_the_agent_of_a_resumed_run() {
-    let EndedRun { env, output } = ended(&Outcome::Stagnated { idle: 1, failing: None });
+    let EndedRun { env, output, .. } = ended(&Outcome::Stagnated { idle: 1, failing: None });
     let output = output.unwrap();
     let (words, line) = next_step(&output);
     let file = words.split('`').nth(1).unwrap_or_else(|| panic!("no file in `{words}`"));
@@ -390,7 +450,7 @@ fn guidance_in_the_named_file_reaches_the_agent_of_a_resumed_run() {
 }
 
 /// A run whose first attempt hangs and whose second does the work.
-fn hanging(env: &TestEnv) -> Child {
+fn hanging(env: &TestEnv) -> RunningCommand {
     let hang = script("[[attempt]]\nsteps = [{ say = \"one\" }]\nend = { hang = true }");
     let script = env.script(&hang);
     let run = ["run", "-p", "x", "-m", "9", "--verify", "test -e done.txt", "--dry-run"];
@@ -412,7 +472,7 @@ fn every_next_command_of_a_run_that_is_running_works_as_printed() {
     let env = TestEnv::new();
     let child = hanging(&env);
     let follow = step(&env, "follow its log: ");
-    let follow = env.shell(&follow).spawn().unwrap();
+    let follow = RunningCommand::from(env.shell(&follow).spawn().unwrap());
     env.paste(&step(&env, "send a message to the agent: ")).exits(0);
     env.run(&["pause"]).exits(0);
     env.wait_for("run_paused");

@@ -6,6 +6,7 @@ mod processes;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use nightwright_core::event::{Event, NoteEvent};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::git::git;
-use super::harness::{Output, TestEnv, finish, names, run_outcome};
+use super::harness::{Output, RunningCommand, TestEnv, finish, names, run_outcome};
 
 /// Works once and claims completion.
 const WORKS: &str = r#"
@@ -50,8 +51,13 @@ fn hook(env: &TestEnv, name: &str, text: &str) {
 
 fn file(env: &TestEnv, name: &str, text: &str, mode: u32) {
     let path = env.project().join(".nightwright/hooks").join(name);
-    fs::write(&path, text.replace("SEEN", &env.path("seen").display().to_string())).unwrap();
+    fs::write(&path, text.replace("SEEN", "../seen")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A path as one word of a shell command.
+fn word(path: &Path) -> String {
+    shell_words::quote(&path.to_string_lossy()).into_owned()
 }
 
 fn command(env: &TestEnv, script: &str, more: &[&str]) -> Command {
@@ -206,9 +212,11 @@ cost = 0.5
             ("TOTAL_COMMITS", "1"),
             ("TOTAL_ITERATIONS", "1"),
             ("TOTAL_COST", "0.5000"),
-            ("LAST_DURATION", "0"),
         ],
     );
+    // In seconds. A busy machine may need several.
+    let took: u64 = value("iteration_finished.1", "LAST_DURATION").unwrap().parse().unwrap();
+    assert!(took < 60, "{took}");
     at("next_iteration.2", &[("TOTAL_COMMITS", "1"), ("TOTAL_ITERATIONS", "1")]);
     at(
         "finished.2",
@@ -335,7 +343,7 @@ fn a_change_during_the_run_takes_no_effect_in_it() {
     let env = project();
     hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
     hook(&env, "finished", "echo mine >> SEEN/ran");
-    let evil = format!("#!/bin/sh\\necho evil >> {}\\n", env.path("seen/ran").display());
+    let evil = format!("#!/bin/sh\\necho evil >> {}\\n", word(&env.path("seen/ran")));
     let script = format!(
         "[[attempt]]\nsteps = [\n\
          {{ write = \".nightwright/hooks/iteration_finished\", text = \"{evil}\" }},\n\
@@ -356,7 +364,7 @@ fn kill_at_work(env: &TestEnv) {
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
 end = { result = "Some of it." }
 "#;
-    let mut child = command(env, script, &["-m", "1"]).spawn().unwrap();
+    let mut child = RunningCommand::from(command(env, script, &["-m", "1"]).spawn().unwrap());
     env.wait_for("agent_ready");
     send(&child, Signal::KILL);
     child.wait().unwrap();
@@ -378,7 +386,7 @@ fn a_run_that_continues_has_the_hooks_that_it_began_with() {
 
 /// A script whose agent modifies the copies of the hooks in the run directory.
 fn meddling(env: &TestEnv, with: &str) -> String {
-    let state = env.path("state").display().to_string();
+    let state = word(&env.path("state"));
     format!(
         "[[attempt]]\nsteps = [{{ run = \"cd {state}/*/runs/*/ && {with}\" }}, \
          {{ run = \"echo more >> a.txt\" }}]\nend = {{ result = \"Some of it.\" }}\n"
@@ -397,7 +405,8 @@ fn changed_copies_of_hooks_are_not_run() {
         let env = project();
         hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
         hook(&env, "finished", "echo mine >> SEEN/ran");
-        let harm = harm.replace("SEEN", &env.path("seen").display().to_string());
+        // The path from the project, where hooks run.
+        let harm = harm.replace("SEEN", "../seen");
         run(&env, &meddling(&env, &harm), &["-m", "1"]).exits(0);
         assert_eq!(failures(&env), [], "{harm}");
         assert_eq!(seen(&env, "ran"), "mine\nmine\n", "{harm}");
@@ -412,7 +421,7 @@ fn a_run_that_continues_refuses_copies_that_are_not_what_was_approved() {
     hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
     hook(&env, "finished", "echo end >> SEEN/ran");
     kill_at_work(&env);
-    let evil = format!("#!/bin/sh\necho evil >> {}\n", env.path("seen/ran").display());
+    let evil = format!("#!/bin/sh\necho evil >> {}\n", word(&env.path("seen/ran")));
     fs::write(env.runs()[0].join("hooks/iteration_finished"), evil).unwrap();
     env.file("go", "");
     env.run(&["resume"]).exits(0);

@@ -1,9 +1,9 @@
 //! `nightwright init`: the files that it writes, its errors and its questions.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use insta::assert_snapshot;
 
@@ -261,28 +261,7 @@ fn something_else_in_the_place_of_the_folder_is_refused() {
 #[test]
 fn a_folder_that_may_not_be_written_to_stays_as_it_is() {
     let env = TestEnv::with_files(&[("Cargo.toml", "")]);
-    let mode =
-        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    mode(&env.path(""), 0o755);
-    mode(&env.project(), 0o555);
-    // Root may write everywhere, so the command runs as another user.
-    let mut command = if rustix::process::getuid().is_root() {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", NIGHTWRIGHT, "init"]);
-        command
-    } else {
-        let mut command = Command::new(NIGHTWRIGHT);
-        command.arg("init");
-        command
-    };
-    command.current_dir(env.project()).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = finish(command.spawn().unwrap());
-    mode(&env.project(), 0o755);
-    if output.err.starts_with("setpriv:") {
-        eprintln!("skipped: a folder that may not be written to: {}", output.err);
-        return;
-    }
+    let Some(output) = env.run_without_write_access(&["init"]) else { return };
     let output = output.exits(1).says(&["cannot write", "Permission denied"]);
     assert_eq!(output.out, "");
     assert_eq!(tree(&env.project()), ["Cargo.toml"]);

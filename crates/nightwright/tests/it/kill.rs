@@ -9,7 +9,7 @@ mod cell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use rustix::process::Signal;
 
 use self::cell::Cell;
 use super::fake_agent::{FakeAgentEnv, send};
+use super::harness::RunningCommand;
 
 /// The default number of kills.
 const KILLS: u64 = 20;
@@ -133,7 +134,7 @@ fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
 }
 
 /// Starts or resumes a run, and waits until it reaches the moment.
-fn begin(scene: &FakeAgentEnv, moment: Moment, cell: Option<&Cell>) -> Child {
+fn begin(scene: &FakeAgentEnv, moment: Moment, cell: Option<&Cell>) -> RunningCommand {
     let check = scene.agent.file("check.sh");
     fs::write(&check, scene.agent.script("trap '' TERM; family; sleep 300")).unwrap();
     let check = format!("sh '{}'", check.display());
@@ -143,10 +144,10 @@ fn begin(scene: &FakeAgentEnv, moment: Moment, cell: Option<&Cell>) -> Child {
             command = cell.inside(&command);
         }
         // The output is not needed.
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap().into()
     };
     let run = ["run", "-p", "x", "-m", "3", "--no-delay", "--verify", &check];
-    let mut child = start(&run);
+    let mut child: RunningCommand = start(&run);
     if moment != Moment::Start {
         scene.agent.wait_for("family", 1);
     }

@@ -1,12 +1,11 @@
 //! Only one run at a time in a project, however many are started.
 
 use std::fs::File;
-use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{TestEnv, finish};
+use super::harness::{RunningCommand, TestEnv, finish};
 
 const HANGING: &str = "[[attempt]]\nend = { hang = true }\n";
 
@@ -50,7 +49,7 @@ fn one_of_two_hundred_simultaneous_starts_wins_and_the_others_name_it() {
 
 /// Starts a run that waits for the processes of an earlier one, because the lock says that some are
 /// alive. Returns the ID of the earlier run.
-fn waiting_start() -> (TestEnv, String, Child, File) {
+fn waiting_start() -> (TestEnv, String, RunningCommand, File) {
     let env = TestEnv::new();
     let script = env.script("[[attempt]]\nend = { result = \"Done.\" }\n");
     let arguments = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];

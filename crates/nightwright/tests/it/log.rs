@@ -4,7 +4,7 @@ mod ends;
 mod kept;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -22,7 +22,7 @@ use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPa
 use rustix::process::Signal;
 
 use super::fake_agent::send;
-use super::harness::{TestEnv, finish};
+use super::harness::{RunningCommand, TestEnv, finish};
 use super::report::{SharedBuffer, WORKER, records, run};
 
 /// A crash, a rejected claim, and an iteration that fails.
@@ -133,7 +133,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// Starts a run and waits for its second iteration.
-fn in_the_second_iteration(env: &TestEnv) -> Child {
+fn in_the_second_iteration(env: &TestEnv) -> RunningCommand {
     let script = env.script(PATIENT);
     let child = env.start(&run_of(&script, &["-m", "5"]));
     until("in the second iteration", || {
@@ -431,8 +431,10 @@ fn closing_the_pipe_after_the_first_line_is_no_error() {
     let mut child = env.start(&["log", "--raw"]);
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
+    let status = child.wait().unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((status.code(), said.as_str()), (Some(0), ""));
     assert!(line.starts_with('{'), "{line}");
 }
 

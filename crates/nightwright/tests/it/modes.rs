@@ -400,3 +400,50 @@ fn a_run_without_a_cost_limit_says_so_in_its_first_lines() {
     let output = env.rehearse(script, "1", &["--max-cost", "2"]);
     assert!(!output.err.contains("no cost limit"), "{}", output.err);
 }
+
+/// The first lines of a run without checks, with these settings of the model's verdict.
+fn first_lines_without_checks(model: &str) -> Vec<String> {
+    let env = TestEnv::new();
+    let script = env.script("[[attempt]]\nend = { result = \"Hm.\" }\n");
+    let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];
+    let mut command = env.command(&run);
+    let child = command.env("NIGHTWRIGHT_VERIFY_MODEL", model).spawn().unwrap();
+    let output = super::harness::finish(child).exits(0);
+    output.err.lines().take(8).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_run_without_checks_says_first_what_will_judge_it_and_how_to_get_a_check() {
+    for (model, what) in [
+        ("auto", "no checks: only a model will judge the work"),
+        ("always", "no checks: only a model will judge the work"),
+        ("off", "no checks and no model: nothing will be verified"),
+    ] {
+        let lines = first_lines_without_checks(model);
+        let line =
+            format!("  {what}; `nightwright init` finds a test command, --verify CMD sets one");
+        assert!(lines.contains(&line), "{model}: {lines:#?}");
+    }
+}
+
+#[test]
+fn a_goal_has_twenty_iterations_and_a_build_fifty_unless_more_is_said() {
+    for (command, limit) in [
+        (&["run", "-p", "x"][..], 20),
+        (&["run", "fix the tests"], 20),
+        (&["build"], 50),
+        (&["run", "-p", "x", "--mode", "build"], 50),
+        (&["build", "-m", "7"], 7),
+    ] {
+        let env = TestEnv::new();
+        // Without open items, only the verification remains.
+        env.file("IMPLEMENTATION_PLAN.md", "- [x] the parser\n");
+        let script = "[[attempt]]\nsteps = [{ write = 'a', text = 'a' }]\n\
+                      end = { result = '<promise>COMPLETE</promise>' }\n";
+        rehearse(&env, command, script).exits(0);
+        let Event::Run(RunEvent::Started(started)) = &env.journal()[0].event else {
+            panic!("no start")
+        };
+        assert_eq!(started.settings.limits.max_iterations, Some(limit), "{command:?}");
+    }
+}

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use nightwright_core::event::{Event, GateEvent, IterationEvent, NoteEvent, Progress, Record};
 
 use super::git::git;
-use super::harness::{TestEnv, finish, run_outcome};
+use super::harness::{RunningCommand, TestEnv, finish, run_outcome};
 
 /// The progress of each iteration.
 fn movements(journal: &[Record]) -> Vec<Progress> {
@@ -69,7 +69,9 @@ fn output_of_a_run_in_the_project_is_no_work() {
             "--output",
             "json",
         ]);
-        let mut child = command.stdout(into("run.json")).stderr(into("run.log")).spawn().unwrap();
+        let mut child = RunningCommand::from(
+            command.stdout(into("run.json")).stderr(into("run.log")).spawn().unwrap(),
+        );
         child.wait().unwrap();
         let journal = env.journal();
         assert_eq!(run_outcome(&journal), "stagnated", "with git: {with_git}");

@@ -1,10 +1,10 @@
 //! The panel below the lines, and the keys.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use super::agent_program::program;
-use super::harness::{TestEnv, finish, names, run_outcome};
+use super::harness::{RunningCommand, TestEnv, finish, names, run_outcome};
 use super::pty::Pty;
 use super::stage::NIGHTWRIGHT;
 use super::terminal::{Terminal, assert_sane};
@@ -54,7 +54,7 @@ fn go(env: &TestEnv) {
     fs::write(env.project().join("go"), "").unwrap();
 }
 
-fn wait(mut child: Child) -> Option<i32> {
+fn wait(mut child: RunningCommand) -> Option<i32> {
     child.stderr = None;
     child.wait().unwrap().code()
 }
@@ -70,7 +70,7 @@ fn the_panel_stands_below_the_lines_while_the_run_continues_and_is_gone_after_it
         let env = TestEnv::new();
         let pty = Pty::new(12, columns);
         let mut command = command(&env, HELD, &["--output", level]);
-        let child = command.stderr(pty.end()).spawn().unwrap();
+        let child = RunningCommand::from(command.stderr(pty.end()).spawn().unwrap());
         drop(command);
         let watched = pty.watch(12, columns);
         let screen = watched.shows(|screen| screen.contains("working · Bash: until [ -e go ]"));
@@ -111,7 +111,7 @@ fn an_agent_with_partial_output_is_not_silent() {
     let run = ["run", "-p", "x", "-m", "1", "--max-retries", "0"];
     let mut command = env.command(&run);
     command.env("TERM", "xterm-256color").stdout(Stdio::null());
-    let child = command.stderr(pty.end()).spawn().unwrap();
+    let child = RunningCommand::from(command.stderr(pty.end()).spawn().unwrap());
     drop(command);
     let watched = pty.watch(20, 100);
     // Wait for longer than the minimum silence to show.
@@ -126,7 +126,7 @@ fn a_terminal_that_is_made_narrower_shows_one_panel_that_fits() {
     let env = TestEnv::new();
     let pty = Pty::new(20, 200);
     let mut command = command(&env, HELD, &[]);
-    let child = command.stderr(pty.end()).spawn().unwrap();
+    let child = RunningCommand::from(command.stderr(pty.end()).spawn().unwrap());
     drop(command);
     let watched = pty.watch(20, 200);
     watched.shows(|screen| screen.contains("cut somewhere"));
@@ -161,7 +161,7 @@ fn without_a_terminal_or_on_a_dumb_one_there_is_not_a_byte_of_a_panel() {
             Some(term) => command.env("TERM", term),
             None => command.env_remove("TERM"),
         };
-        let child = command.stderr(pty.end()).spawn().unwrap();
+        let child = RunningCommand::from(command.stderr(pty.end()).spawn().unwrap());
         drop(command);
         let watched = pty.watch(40, 100);
         // On a terminal with a panel, lines are written together with it.
@@ -182,7 +182,7 @@ fn a_terminal_of_a_few_rows_keeps_its_lines_and_gets_no_copies_of_the_panel() {
         let env = TestEnv::new();
         let pty = Pty::new(rows, 80);
         let mut command = command(&env, HELD, &[]);
-        let child = command.stderr(pty.end()).spawn().unwrap();
+        let child = RunningCommand::from(command.stderr(pty.end()).spawn().unwrap());
         drop(command);
         let watched = pty.watch(rows, 80);
         env.wait_for("agent_ready");

@@ -101,7 +101,7 @@ fn install(env: &TestEnv) {
     let agent = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit\n\
          printf '%s\\n' \"$@\" > {}\nexit 1\n",
-        env.path("said").display()
+        env.word("said")
     );
     let path = env.path("bin/claude");
     fs::write(&path, agent).unwrap();
@@ -200,7 +200,7 @@ fn at_a_terminal(env: &TestEnv, more: &str) -> Terminal {
 /// Types a command in a terminal, with the same agent.
 fn typed(env: &TestEnv, words: &str) -> Terminal {
     install(env);
-    let path = env.path("bin").display().to_string();
+    let path = env.word("bin");
     Terminal::run(env, &format!("PATH={path}:$PATH {NIGHTWRIGHT} {words}"))
 }
 
@@ -268,7 +268,7 @@ fn a_project_that_only_has_tasks_is_asked_and_the_root_is_named_first() {
     env.run(&["new", "demo"]).exits(0);
     fs::create_dir(env.project().join("sub")).unwrap();
     install(&env);
-    let path = env.path("bin").display().to_string();
+    let path = env.word("bin");
     let line = format!("cd sub && PATH={path}:$PATH {NIGHTWRIGHT} run -p x -m 1 --max-retries 0");
     let terminal = Terminal::run(&env, &line);
     let screen = terminal.shows("permissions [1]");

@@ -15,7 +15,7 @@ pub(crate) mod toolchain;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
 use nightwright_core::event::{Event, RunEvent};
@@ -23,13 +23,13 @@ use nightwright_core::outcome::Outcome;
 
 use self::toolchain::{MissingToolchain, Toolchain};
 use super::git::git;
-use super::harness::{Output, TestEnv, finish_within};
+use super::harness::{Output, RunningCommand, TestEnv, finish_within};
 
 /// A run consists of a baseline, an edit and a gate, each with a compiler on a shared machine.
 const TEST_TIMEOUT: Duration = Duration::from_mins(4);
 
 /// Waits for the end of a command that may run compilers.
-pub(crate) fn finish(child: Child) -> Output {
+pub(crate) fn finish(child: impl Into<RunningCommand>) -> Output {
     finish_within(child, TEST_TIMEOUT)
 }
 

@@ -40,7 +40,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ use nightwright_core::stream::outcome::AttemptOutcome;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::harness::{Output, TestEnv, finish};
+use super::harness::{Output, RunningCommand, TestEnv, finish};
 use super::messages_api::scenario::{ApiAnswer, Scenario, call, say};
 use super::messages_api::{Api, ApiRequest};
 use super::stage::is_alive;
@@ -164,10 +164,10 @@ impl RealEnv {
     }
 
     /// Starts a run with this goal.
-    fn start(&self, goal: &str, arguments: &[&str]) -> Child {
+    fn start(&self, goal: &str, arguments: &[&str]) -> RunningCommand {
         let mut all = vec!["run", "--prompt", goal, "--no-delay"];
         all.extend(arguments);
-        self.command(&all).spawn().unwrap()
+        self.command(&all).spawn().unwrap().into()
     }
 
     /// Runs the goal and waits for the end of the run.
@@ -176,7 +176,7 @@ impl RealEnv {
     }
 
     /// Waits for the end of a run and of all processes that it started.
-    fn finish(&self, child: Child) -> Output {
+    fn finish(&self, child: impl Into<RunningCommand>) -> Output {
         let output = finish(child);
         self.assert_no_process_is_alive();
         output

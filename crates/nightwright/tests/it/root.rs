@@ -154,7 +154,7 @@ fn the_root_folder_is_refused_without_a_terminal() {
 fn on_a_terminal_home_is_a_question() {
     let env = TestEnv::new();
     let script = env.script(WORKS);
-    let run = format!("{NIGHTWRIGHT} run -p x -m 1 --no-delay --dry-run --rehearsal {script}");
+    let run = format!("{NIGHTWRIGHT} run -p x -m 1 --no-delay --dry-run --rehearsal '{script}'");
     let terminal = Terminal::run(&env, &format!("cd; {run}; echo first=$?; {run}"));
     terminal.shows("Use all of it as the project? [y/N]");
     terminal.types(&["n", "Enter"]);

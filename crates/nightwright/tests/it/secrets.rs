@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::agent_program::program;
-use super::harness::{Output, TestEnv, finish};
+use super::harness::{Output, RunningCommand, TestEnv, finish};
 
 /// Contains all characters that JSON escapes.
 const SECRET: &str = r#"pa"ss\wo/rd-9x7Q2z"#;
@@ -262,7 +262,7 @@ fn a_run_that_continues_after_a_kill_works_with_the_true_words() {
         "--also",
         SECRET,
     ];
-    let mut child = command(&env, &arguments).spawn().unwrap();
+    let mut child = RunningCommand::from(command(&env, &arguments).spawn().unwrap());
     env.wait_for("attempt_started");
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
@@ -297,7 +297,7 @@ fn a_resumed_run_reports_operator_messages_unmasked() {
         let fifo = env.path("fifo");
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
         let arguments = ["run", "port", "-m", "2", "--no-delay", "--verify", "false"];
-        let mut child = command(&env, &arguments).spawn().unwrap();
+        let mut child = RunningCommand::from(command(&env, &arguments).spawn().unwrap());
         env.wait_for("attempt_started");
         env.run(&["tell", "port", &words]).exits(0);
         env.wait_for("feedback_added");
@@ -324,7 +324,7 @@ fn a_run_that_continues_without_the_variable_knows_what_was_secret() {
     let fifo = env.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let arguments = ["run", "port", "-m", "2", "--no-delay", "--verify", "false"];
-    let mut child = command(&env, &arguments).spawn().unwrap();
+    let mut child = RunningCommand::from(command(&env, &arguments).spawn().unwrap());
     env.wait_for("attempt_started");
     env.run(&["tell", "port", &format!("use {SECRET}")]).exits(0);
     env.wait_for("feedback_added");

@@ -9,7 +9,7 @@ use nightwright::store::lock;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::agent_program::program;
-use super::harness::{Output, TestEnv, finish, names, run_outcome};
+use super::harness::{Output, RunningCommand, TestEnv, finish, names, run_outcome};
 use super::stage::NIGHTWRIGHT;
 
 /// The first attempt waits until the test creates the file `go`.
@@ -34,7 +34,7 @@ fn with_task() -> TestEnv {
 }
 
 /// Starts a run of the task and waits until the agent works.
-fn at_work(env: &TestEnv) -> Child {
+fn at_work(env: &TestEnv) -> RunningCommand {
     let script = env.script(HELD);
     let fixed = ["run", "migrate", "-m", "6", "--no-delay", "--dry-run", "--rehearsal"];
     let child = env.start(&[&fixed[..], &[&script]].concat());

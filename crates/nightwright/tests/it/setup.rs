@@ -44,13 +44,10 @@ impl TestEnv {
     /// The shell command line for a command, which also stores the terminal settings before and
     /// after it.
     pub(crate) fn line(&self, command: &str) -> String {
-        let (bin, before, after) = (self.path("bin"), self.path("before"), self.path("after"));
+        let [bin, before, after] = ["bin", "before", "after"].map(|name| self.word(name));
         format!(
-            "stty -a >{}; export PATH={}:/usr/bin:/bin; {NIGHTWRIGHT} {command}; code=$?; \
-             stty -a >{}; (exit $code)",
-            before.display(),
-            bin.display(),
-            after.display()
+            "stty -a >{before}; export PATH={bin}:/usr/bin:/bin; {NIGHTWRIGHT} {command}; code=$?; \
+             stty -a >{after}; (exit $code)"
         )
     }
 
@@ -162,8 +159,7 @@ fn an_agent_that_stops_itself_gives_the_shell_back_and_continues_with_fg() {
          n=0; until stty -a | grep -q -- '-echo ' || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done
          stty -a >again; echo done >$task/INSTRUCTIONS.md",
     );
-    let bin = env.path("bin");
-    let shell = format!("PS1='$ ' PATH={}:$PATH bash --norc -i", bin.display());
+    let shell = format!("PS1='$ ' PATH={}:$PATH bash --norc -i", env.word("bin"));
     let terminal = Terminal::run(&env, &shell);
     terminal.types(&["-l", &format!("{NIGHTWRIGHT} task setup t")]);
     terminal.types(&["Enter"]);

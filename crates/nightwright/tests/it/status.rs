@@ -2,14 +2,13 @@
 //! killed.
 
 use std::collections::BTreeSet;
-use std::process::Child;
 
 use nightwright_core::event::{AttemptEvent, Event, OperatorEvent};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::fake_agent::{FakeAgentEnv, send};
-use super::harness::{TestEnv, finish};
+use super::harness::{RunningCommand, TestEnv, finish};
 
 const PATIENT: &str = r#"
 [[attempt]]
@@ -18,7 +17,7 @@ steps = [{ say = "I wait." }, { run = "while [ ! -e go ]; do sleep 0.02; done" }
 end = { result = "All of it.\n<promise>COMPLETE</promise>" }
 "#;
 
-fn started() -> (TestEnv, Child) {
+fn started() -> (TestEnv, RunningCommand) {
     let env = TestEnv::new();
     let script = env.script(PATIENT);
     let mut arguments = vec!["run", "-p", "Do it all.\nAnd well.", "-m", "5", "--max-cost", "10"];
@@ -146,7 +145,8 @@ fn without_utf8_a_cut_is_shown_in_ascii() {
     let run = ["run", "-p", &goal, "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
     env.run(&run).exits(0);
     let status = |locale: &str| {
-        let child = env.command(&["status"]).env("LANG", locale).spawn().unwrap();
+        let child =
+            RunningCommand::from(env.command(&["status"]).env("LANG", locale).spawn().unwrap());
         let text = finish(child).exits(0).out;
         text.lines().find(|line| line.starts_with("goal")).unwrap().to_owned()
     };

@@ -21,7 +21,7 @@ use nightwright_core::units::{Fingerprint, Now};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::harness::{TestEnv, finish, names};
+use super::harness::{RunningCommand, TestEnv, finish, names};
 
 /// The shortest delay that can be configured.
 const DEBOUNCE: Duration = Duration::from_millis(500);
@@ -374,7 +374,9 @@ fn a_change_is_reported_while_the_agent_works_and_interrupts_nothing() {
     let script = env.script("[[attempt]]\nsteps = [{ say = \"hm\" }]\nend = { hang = true }\n");
     let mut command =
         env.command(&["run", "night", "-m", "3", "--dry-run", "--rehearsal", &script]);
-    let child = command.env("NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", "500ms").spawn().unwrap();
+    let child = RunningCommand::from(
+        command.env("NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", "500ms").spawn().unwrap(),
+    );
     env.wait_for("agent_ready");
     env.file(".nightwright/tasks/night/.status.json", &status(5, "orders moved"));
     env.wait_for("status_changed");

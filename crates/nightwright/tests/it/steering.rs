@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::process::Signal;
 
 use super::fake_agent::{TEST_TIMEOUT, send};
-use super::harness::{TestEnv, finish, names, run_outcome};
+use super::harness::{RunningCommand, TestEnv, finish, names, run_outcome};
 use super::stage::NIGHTWRIGHT;
 
 /// An agent that waits for the test, then works.
@@ -80,7 +80,7 @@ const PHASES: [Phase; 5] = [
 
 impl Phase {
     /// Starts a run and waits until it is in this phase.
-    fn enter(&self) -> (TestEnv, std::process::Child) {
+    fn enter(&self) -> (TestEnv, RunningCommand) {
         let env = TestEnv::new();
         let script = env.script(self.script);
         if self.name == "delay" {
@@ -407,7 +407,7 @@ fn a_run_that_was_started_to_outlive_its_terminal_does() {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
+    let child = RunningCommand::from(command.spawn().unwrap());
     env.wait_for("agent_ready");
     send(&child, Signal::HUP);
     // The agent receives this after the signal.
@@ -482,7 +482,7 @@ fn a_run_with_long_folder_paths_can_be_stopped() {
         command
     };
     let run = command(&["run", "-p", "x", "-m", "2", "--dry-run", "--rehearsal", &script]);
-    let run = { run }.spawn().unwrap();
+    let run = RunningCommand::from({ run }.spawn().unwrap());
     let status = || finish(command(&["status", "--json"]).spawn().unwrap()).out;
     let begun = Instant::now();
     while !status().contains("\"working\"") {

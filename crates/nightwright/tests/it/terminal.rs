@@ -27,11 +27,11 @@ impl Terminal {
         let setup = format!(
             "export NIGHTWRIGHT_STATE_DIR={} TMPDIR={} HOME={} GIT_CEILING_DIRECTORIES={}; \
              cd {}; {line}; echo \"exit=$?\"; stty -a; sleep 60",
-            env.path("state").display(),
-            env.path("tmp").display(),
-            env.path("home").display(),
-            env.path("").display(),
-            env.project().display(),
+            env.word("state"),
+            env.word("tmp"),
+            env.word("home"),
+            env.word(""),
+            env.word("project"),
         );
         let terminal = Self { socket };
         terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "60", &setup]);
@@ -107,7 +107,7 @@ pub(crate) fn assert_sane(screen: &str) {
 fn interrupted(key: &str, presses: usize, script: &str) -> Duration {
     let env = TestEnv::new();
     let script = env.script(script);
-    let line = format!("{NIGHTWRIGHT} run -p 'think hard' -m 3 --dry-run --rehearsal {script}");
+    let line = format!("{NIGHTWRIGHT} run -p 'think hard' -m 3 --dry-run --rehearsal '{script}'");
     let terminal = Terminal::run(&env, &line);
     env.wait_for("agent_ready");
     terminal.shows("Running iteration 1...");
@@ -161,7 +161,7 @@ fn fatal_signals_leave_a_sane_terminal_without_a_panel() {
             scope.spawn(move || {
                 let env = TestEnv::new();
                 let script = env.script("[[attempt]]\nend = { hang = true }\n");
-                let line = format!("{NIGHTWRIGHT} run -p x -m 3 --dry-run --rehearsal {script}");
+                let line = format!("{NIGHTWRIGHT} run -p x -m 3 --dry-run --rehearsal '{script}'");
                 let terminal = Terminal::run(&env, &line);
                 terminal.shows("s stop after this iteration");
                 let status = env.run(&["status", "--json"]).exits(0).out;

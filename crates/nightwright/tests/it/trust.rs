@@ -251,7 +251,7 @@ fn a_file_that_you_edited_is_one_question_with_the_difference_and_is_asked_once(
     env.run(&["trust", "--yes"]).exits(0);
     config("test -e a");
     let script = env.script(SCRIPT);
-    let run = format!("{NIGHTWRIGHT} run -p x -m 1 --dry-run --rehearsal {script}");
+    let run = format!("{NIGHTWRIGHT} run -p x -m 1 --dry-run --rehearsal '{script}'");
     let terminal = Terminal::run(&env, &run);
     let screen = terminal.shows("Approve it?");
     for line in [

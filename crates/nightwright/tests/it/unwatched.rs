@@ -4,14 +4,14 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use nightwright_core::event::{Event, NoteEvent};
 
 use super::agent_program::program;
 use super::fake_agent::FakeAgentEnv;
-use super::harness::run_outcome;
+use super::harness::{RunningCommand, run_outcome};
 use super::pty::Pty;
 
 /// The maximum duration of a run that does not have to wait.
@@ -36,7 +36,7 @@ result done"#;
 
 /// Waits for the end of a run. Fails if it takes too long.
 #[track_caller]
-fn wait(mut child: Child) -> Option<i32> {
+fn wait(mut child: RunningCommand) -> Option<i32> {
     let begun = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -75,7 +75,7 @@ fn a_blocked_terminal_does_not_hold_up_the_run() {
         let pty = Pty::new(24, 80);
         let mut command = scene.command(&["-m", "1", "--output", level]);
         command.env("TERM", "xterm-256color").stdout(Stdio::null()).stderr(pty.end());
-        let child = command.spawn().unwrap();
+        let child = RunningCommand::from(command.spawn().unwrap());
         drop(command);
         let mut text = pty.read_until("░");
         pty.fill();
@@ -95,7 +95,8 @@ fn unread(scene: &FakeAgentEnv, most: &str, meanwhile: impl FnOnce(&Pty)) -> Opt
     let pty = Pty::new(24, 80);
     let mut command = scene.command(&["-m", most, "--output", "verbose", "--yes"]);
     command.env("TERM", "xterm-256color").env("NIGHTWRIGHT_KEEP_AWAKE", "true");
-    let child = command.stdout(Stdio::null()).stderr(pty.end()).spawn().unwrap();
+    let child =
+        RunningCommand::from(command.stdout(Stdio::null()).stderr(pty.end()).spawn().unwrap());
     drop(command);
     meanwhile(&pty);
     wait(child)
@@ -166,7 +167,7 @@ fn events_that_cannot_be_written_cause_a_warning() {
     let scene = FakeAgentEnv::new("init; until_told go; result done");
     let mut command = scene.command(&["-m", "1", "--output", "json"]);
     command.stdout(File::options().write(true).open("/dev/full").unwrap());
-    let mut child = command.spawn().unwrap();
+    let mut child = RunningCommand::from(command.spawn().unwrap());
     scene.env.wait_for("warning");
     scene.agent.tell("go");
     drop(child.stderr.take());
@@ -188,7 +189,8 @@ fn a_line_of_ten_megabytes_is_kept_and_shown_as_far_as_it_makes_sense() {
     let scene = FakeAgentEnv::new(LONG);
     let pty = Pty::new(24, 80);
     let mut command = scene.command(&["-m", "1", "--output", "verbose"]);
-    let child = command.stdout(Stdio::null()).stderr(pty.end()).spawn().unwrap();
+    let child =
+        RunningCommand::from(command.stdout(Stdio::null()).stderr(pty.end()).spawn().unwrap());
     drop(command);
     let watched = pty.watch(24, 80);
     usual_end(&scene, wait(child));

@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const USUAL_DEADLINE: &str = "30s";
 /// The same for behaviors that do hang, so that the benchmark does not take long. It also applies
 /// to the parts that do not hang, so it leaves some room.
-const SHORT_DEADLINE: &str = "8s";
+const SHORT_DEADLINE: &str = "15s";
 /// The Git settings, including the author of commits.
 const GIT_SETTINGS: &str = "[user]\nname = A. Nobody\nemail = nobody@example.com\n\
                             [init]\ndefaultBranch = main\n[commit]\ngpgSign = false\n";

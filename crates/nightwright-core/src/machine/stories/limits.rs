@@ -108,7 +108,7 @@ fn no_attempt_starts_with_less_than_a_cent_left() {
         given max_cost 1, reserve 0
         > start
         > iteration A->B $0.995
-          run_finished max_cost exit 0
+          run_finished max_cost exit 0 (remaining budget too small for another iteration (minimum $0.01))
         ",
     );
 }
@@ -123,7 +123,32 @@ fn no_attempt_starts_with_less_than_thirty_seconds_left() {
         > wait 271s
         > agent finishes
         > surveyed B
+          run_finished max_duration exit 0 (remaining time too short for another iteration (minimum 30s))
+        ",
+    );
+}
+
+#[test]
+fn a_limit_that_is_used_up_needs_no_explanation() {
+    story(
+        "
+        given max_cost 1, reserve 0
+        > start
+        > iteration A->B $1
+          run_finished max_cost exit 0
+          not run_finished max_cost exit 0 (
+        ",
+    );
+    story(
+        "
+        given max_duration 5m, reserve 0
+        > start
+        > prepared A
+        > wait 300s
+        > agent finishes
+        > surveyed B
           run_finished max_duration exit 0
+          not run_finished max_duration exit 0 (
         ",
     );
 }

@@ -62,7 +62,8 @@ fn put_together(project: &Path, untrusted: UntrustedPolicy) -> Result<DoctorConf
         mode: None,
         flags: ConfigLayer::flags(),
         unlimited: false,
-        purpose: RequestPurpose::Look,
+        // A request that is only shown needs no limit.
+        purpose: RequestPurpose::Run,
         appended: None,
         principles: None,
         untrusted,

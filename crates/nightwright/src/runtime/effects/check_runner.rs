@@ -225,3 +225,37 @@ fn open(file: &Path) -> io::Result<File> {
     }
     files::create_anew(file)
 }
+
+#[cfg(test)]
+mod tests {
+    use nightwright_core::temp::Place;
+
+    use super::*;
+    use crate::store::temp_folder::TempFolder;
+
+    #[test]
+    fn a_check_gets_three_times_as_long_as_its_own_baseline_took() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { folder: folder.path().to_owned(), instead: None };
+        let temp = TempFolder::create(&folder.path().join("state"), &[place]).unwrap();
+        let took = |command: &str, seconds| CheckResult {
+            duration: Duration::from_secs(seconds),
+            ..CheckResult::without_run(command, CheckVerdict::Passed)
+        };
+        let checks = CheckRunner {
+            verify: Verify { timeout: Duration::from_mins(10), ..Verify::default() },
+            project: folder.path().to_owned(),
+            environment: Vec::new(),
+            containment: Containment::choose(None),
+            folder: folder.path().to_owned(),
+            temp: temp.handle(),
+            secrets: Secrets::default(),
+            iteration: 1,
+            before: vec![took("make fast", 2), took("make slow", 300)],
+            reruns: Vec::new(),
+        };
+        assert_eq!(checks.deadline("make slow"), Duration::from_mins(15));
+        assert_eq!(checks.deadline("make fast"), Duration::from_mins(10), "the setting");
+        assert_eq!(checks.deadline("make new"), Duration::from_mins(10), "never measured");
+    }
+}

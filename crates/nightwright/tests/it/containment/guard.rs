@@ -1,6 +1,7 @@
 //! The guard itself: what the agent can do to it, and what it keeps from the agent.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use nightwright_core::event::{AttemptEvent, Event, Record};
@@ -111,13 +112,14 @@ fn agents_and_checks_inherit_neither_the_terminal_nor_open_files() {
     ));
     let check = scene.agent.file("check.sh");
     fs::write(&check, scene.agent.script(look)).unwrap();
+    let word = |path: &Path| shell_words::quote(&path.to_string_lossy()).into_owned();
     let (bin, outside) = (scene.env.path("bin"), scene.agent.file("outside"));
     let line = format!(
         "PATH={}:$PATH; (: </dev/tty) && echo >{}; exec 5</dev/null 9</dev/null; \
-         {NIGHTWRIGHT} run -p x -m 1 --permissions usual --verify 'sh {} check; true'",
-        bin.display(),
-        outside.display(),
-        check.display()
+         {NIGHTWRIGHT} run -p x -m 1 --permissions usual --verify \"sh {} check; true\"",
+        word(&bin),
+        word(&outside),
+        word(&check)
     );
     let terminal = Terminal::run(&scene.env, &line);
     terminal.shows("exit=0");

@@ -4,6 +4,7 @@ use std::fs;
 
 use super::{doctor, finding, healthy, json};
 use crate::harness::{Output, TestEnv};
+use crate::tasks::disk::{is_root, skip};
 
 fn configured(text: &str) -> TestEnv {
     let env = healthy();
@@ -28,12 +29,92 @@ fn refusal(env: &TestEnv) -> String {
 
 #[test]
 fn a_configuration_that_cannot_be_used_is_a_problem() {
-    for text in ["limits.max_cost = \"much\"\n", "no TOML", "redact.patterns = [\"(\"]\n"] {
-        let env = configured(text);
-        refusal(&env);
-        let output = doctor(&env, &["--json"], &[]).exits(1);
-        assert_eq!(graded(&output, "config").0, "problem", "{text}");
+    for text in [
+        "limits.max_cost = \"much\"\n",
+        "no TOML",
+        "redact.patterns = [\"(\"]\n",
+        "agent.allowed_tools = [\"Bash(npm\"]\n",
+        "agent.disallowed_tools = [\"Bash()\"]\n",
+        "principles.file = \"missing.toml\"\n",
+    ] {
+        is_refused_by_both(&configured(text), &["run", "-p", "x", "-m", "1"], text);
     }
+}
+
+/// Fails unless `run` and `doctor` refuse the configuration for the same reason.
+fn is_refused_by_both(env: &TestEnv, run: &[&str], what: &str) {
+    let said = env.run(run);
+    assert_ne!(said.code, Some(0), "{what}: {}", said.err);
+    let output = doctor(env, &["--json"], &[]).exits(1);
+    let (grade, text) = graded(&output, "config");
+    assert_eq!(grade, "problem", "{what}");
+    assert!(said.err.contains(&text), "{what}: doctor says `{text}`, run says:\n{}", said.err);
+    let people = doctor(env, &[], &[]).exits(1).out;
+    assert!(!people.contains("Runs can start"), "{what}: {people}");
+}
+
+#[test]
+fn a_run_without_an_effective_limit_is_a_problem() {
+    let run = ["run", "fix it"];
+    is_refused_by_both(&configured("limits.max_iterations = 0\n"), &run, "no limit");
+    let env = healthy();
+    let folder = env.path("home/.config/nightwright");
+    fs::create_dir_all(&folder).unwrap();
+    let tokens = "limits.max_iterations = 0\nlimits.max_tokens = 1000\n";
+    fs::write(folder.join("config.toml"), tokens).unwrap();
+    doctor(&env, &[], &[]).exits(0);
+    // This program does not report tokens.
+    fs::write(folder.join("config.toml"), format!("agent.command = \"cat\"\n{tokens}")).unwrap();
+    is_refused_by_both(&env, &run, "tokens alone");
+    // Any other limit is enough.
+    let both = format!("agent.command = \"cat\"\n{tokens}limits.max_cost = 2\n");
+    fs::write(folder.join("config.toml"), both).unwrap();
+    doctor(&env, &[], &[]).exits(0);
+}
+
+#[test]
+fn a_broken_mode_of_the_project_is_a_problem() {
+    let env = healthy();
+    fs::create_dir_all(env.project().join(".nightwright/modes/prompt")).unwrap();
+    env.file(".nightwright/modes/prompt/mode.toml", "works_on = \"nothing\"\n");
+    is_refused_by_both(&env, &["run", "-p", "x", "-m", "1"], "a broken mode");
+    fs::remove_file(env.project().join(".nightwright/modes/prompt/mode.toml")).unwrap();
+    env.file(".nightwright/modes/prompt/prompt.md", "# Mine\n\n{{ nope }}\n");
+    is_refused_by_both(&env, &["run", "-p", "x", "-m", "1"], "a broken prompt");
+}
+
+#[test]
+fn bypass_as_root_is_a_problem() {
+    if !is_root() {
+        return skip("only root is refused");
+    }
+    let env = configured("agent.permissions = \"bypass\"\n");
+    env.run(&["trust", "--yes"]).exits(0);
+    let said = refusal(&env);
+    assert!(said.contains("the agent refuses to skip permissions as root"), "{said}");
+    let output = doctor(&env, &["--json"], &[]).exits(1);
+    let problems: Vec<_> = json(&output)["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["grade"] == "problem")
+        .map(|finding| finding["text"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(problems, ["the agent refuses to skip permissions as root"]);
+    doctor(&env, &[], &[("IS_SANDBOX", "1")]).exits(0);
+}
+
+#[test]
+fn a_project_that_may_not_be_written_to_is_a_problem() {
+    let env = healthy();
+    let run = ["run", "-p", "x", "-m", "1", "--dry-run"];
+    let Some(refused) = env.run_without_write_access(&run) else { return };
+    let refused = refused.exits(2).says(&["cannot write to the project folder"]);
+    assert!(env.runs().is_empty());
+    let output = env.run_without_write_access(&["doctor", "--json"]).unwrap().exits(1);
+    let (grade, text) = graded(&output, "project");
+    assert_eq!(grade, "problem");
+    assert!(refused.err.contains(&text), "doctor says `{text}`, run says:\n{}", refused.err);
 }
 
 #[test]

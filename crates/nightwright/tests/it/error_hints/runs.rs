@@ -1,11 +1,16 @@
 //! Errors and hints of commands about runs.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::{Duration, Instant};
 
 use nightwright::store::lock::{Lock, LockOwner};
 use nightwright_core::units::RunId;
 
-use crate::harness::{Output, TestEnv, finish, run_outcome};
+use crate::agent_program::program;
+use crate::harness::{Output, RunningCommand, TestEnv, finish, run_outcome};
 
 const ENDS: &str = "[[attempt]]\nend = { result = \"Hm.\" }";
 
@@ -177,6 +182,50 @@ fn a_detached_run_whose_id_cannot_be_printed_is_stopped_by_the_hint() {
     env.wait_for("stop_requested");
     env.run(&["stop", "--now"]).exits(0);
     env.wait_for("run_finished");
+}
+
+/// Announces that it was asked for its version, and waits for permission to answer.
+const HELD: &str = "#!/bin/sh\n[ \"$1\" = --version ] || exec sleep 60\n: > \"$HOME/asked\"\n\
+                    until [ -e \"$HOME/answer\" ]; do sleep 0.02; done\n\
+                    echo '2.1.325 (Claude Code)'\n";
+
+/// The pipe on which the second process of this command reports that it has left the terminal.
+fn report_pipe(child: &Child) -> PathBuf {
+    let parent = child.id().to_string();
+    let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let pipes = processes.filter_map(|process| {
+        let stat = fs::read_to_string(process.join("stat")).ok()?;
+        // After the name in parentheses: the state, and the parent.
+        let (_, rest) = stat.rsplit_once(") ")?;
+        rest.split(' ').nth(1).filter(|id| *id == parent)?;
+        let arguments = fs::read_to_string(process.join("cmdline")).ok()?;
+        let pipe = arguments.split('\0').find_map(|word| word.strip_prefix("--detach-fd="))?;
+        Some(process.join("fd").join(pipe))
+    });
+    pipes.last().expect("a process that reports")
+}
+
+#[test]
+fn a_detached_run_with_an_unreadable_report_is_found_by_the_hint() {
+    let env = TestEnv::new();
+    program(&env, "claude", HELD);
+    let mut command = env.command_elsewhere(&["run", "-p", "x", "-m", "1", "--detach"]);
+    let child = RunningCommand::from(command.spawn().unwrap());
+    let begun = Instant::now();
+    while !env.path("home/asked").exists() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "the program was never asked");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut pipe = File::options().write(true).open(report_pipe(&child)).unwrap();
+    pipe.write_all(b"junk before the report: ").unwrap();
+    drop(pipe);
+    fs::write(env.path("home/answer"), "").unwrap();
+    let output = finish(child).exits(1).says(&["its process reported `junk before the report: {"]);
+    let line = env.command_of(&output, "run `nightwright status` to find it");
+    let found = env.paste_elsewhere(&line).exits(0).out;
+    env.run(&["stop", "--now"]).exits(0);
+    env.wait_for("run_finished");
+    assert!(found.contains(&env.run_id()), "{found}");
 }
 
 #[test]

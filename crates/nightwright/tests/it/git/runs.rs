@@ -140,7 +140,8 @@ fn an_iteration_costs_at_most_two_processes_of_git() {
     let paths = std::env::var_os("PATH").unwrap();
     let real = std::env::split_paths(&paths).map(|folder| folder.join("git"));
     let real = real.into_iter().find(|git| git.is_file()).unwrap().display().to_string();
-    let text = format!("#!/bin/sh\necho \"$@\" >>{}\nexec {real} \"$@\"\n", log.display());
+    let text =
+        format!("#!/bin/sh\necho \"$@\" >>{log}\nexec {real} \"$@\"\n", log = env.word("calls"));
     fs::write(&wrapper, text).unwrap();
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
     let commit = format!("date +%N >>a.txt; {real} commit -qam work");

@@ -1,7 +1,7 @@
 //! The hook `finished`: notified of every outcome, once.
 
 use super::*;
-use crate::harness::wait_past_debounce;
+use crate::harness::{RunningCommand, wait_past_debounce};
 
 /// Waits until the test lets it continue.
 const WAITS: &str = r#"
@@ -45,7 +45,7 @@ fn every_way_to_stop_is_reported_once() {
     for signal in [Signal::INT, Signal::TERM] {
         let env = project();
         hook(&env, "finished", TELLS);
-        let child = command(&env, WAITS, &["-m", "3"]).spawn().unwrap();
+        let child = RunningCommand::from(command(&env, WAITS, &["-m", "3"]).spawn().unwrap());
         env.wait_for("agent_ready");
         send(&child, signal);
         finish(child).exits(130);
@@ -56,7 +56,7 @@ fn every_way_to_stop_is_reported_once() {
     {
         let env = project();
         hook(&env, "finished", TELLS);
-        let child = command(&env, WAITS, &["-m", "3"]).spawn().unwrap();
+        let child = RunningCommand::from(command(&env, WAITS, &["-m", "3"]).spawn().unwrap());
         env.wait_for("agent_ready");
         env.run(arguments).exits(0);
         env.file("go", "");
@@ -79,7 +79,7 @@ fn a_second_signal_leaves_the_hook_running_for_a_limited_time() {
     let env = project();
     let endless = "echo $$ > SEEN/pid.new; mv SEEN/pid.new SEEN/pid; while :; do sleep 0.05; done";
     hook(&env, "finished", endless);
-    let child = command(&env, WAITS, &["-m", "3"]).spawn().unwrap();
+    let child = RunningCommand::from(command(&env, WAITS, &["-m", "3"]).spawn().unwrap());
     env.wait_for("agent_ready");
     send(&child, Signal::INT);
     wait_for(&env, "pid");
@@ -99,7 +99,7 @@ fn a_hook_left_running_still_receives_the_outcome() {
 steps = [{ run = "trap '' TERM INT; while [ ! -e go ]; do sleep 0.02; done" }]
 end = { result = "Some of it." }
 "#;
-    let child = command(&env, stubborn, &["-m", "3"]).spawn().unwrap();
+    let child = RunningCommand::from(command(&env, stubborn, &["-m", "3"]).spawn().unwrap());
     env.wait_for("agent_ready");
     send(&child, Signal::INT);
     env.wait_for("stop_requested");
@@ -116,7 +116,7 @@ fn the_end_is_reported_even_if_the_agent_damages_the_journal() {
     for harm in ["rm", "truncate -s 0", "sed -i s/run_started/run_stopped/", "chmod 0"] {
         let env = project();
         hook(&env, "finished", &format!("echo $NIGHTWRIGHT_MODE > SEEN/mode; {TELLS}"));
-        let state = env.path("state").display().to_string();
+        let state = word(&env.path("state"));
         let script = format!(
             "[[attempt]]\nsteps = [{{ run = \"{harm} {state}/*/runs/*/journal.jsonl\" }}, \
              {{ run = \"echo more >> a.txt\" }}]\nend = {{ result = \"Some of it.\" }}\n"

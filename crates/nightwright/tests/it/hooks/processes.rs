@@ -1,6 +1,7 @@
 //! Hooks as processes: what they have to read, how long they may take, and what they may leave.
 
 use super::*;
+use crate::harness::RunningCommand;
 
 /// Writes the IDs of a child in the same session and of one in a separate session.
 const FAMILY: &str = "\
@@ -69,7 +70,7 @@ fn killing_nightwright_ends_a_hook_but_not_its_daemons() {
     let env = project();
     let text = format!("{FAMILY}\necho $$ > SEEN/itself; while :; do sleep 0.05; done");
     hook(&env, "started", &text);
-    let mut child = command(&env, WORKS, &["-m", "1"]).spawn().unwrap();
+    let mut child = RunningCommand::from(command(&env, WORKS, &["-m", "1"]).spawn().unwrap());
     wait_for(&env, "itself");
     send(&child, Signal::KILL);
     child.wait().unwrap();
@@ -84,7 +85,8 @@ fn stop_now_does_not_wait_for_a_hook_and_leaves_none() {
     hook(&env, "started", "echo $$ > SEEN/itself; while :; do sleep 0.05; done");
     // Longer than any wait in this test, so waiting for the hook would be noticed.
     let mut command = command(&env, WORKS, &["-m", "1"]);
-    let child = command.env("NIGHTWRIGHT_HOOKS_TIMEOUT", "10m").spawn().unwrap();
+    let child =
+        RunningCommand::from(command.env("NIGHTWRIGHT_HOOKS_TIMEOUT", "10m").spawn().unwrap());
     wait_for(&env, "itself");
     send(&child, Signal::INT);
     finish(child).exits(130);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use nightwright_core::event::{Event, NoteEvent};
 
 use super::{in_the_second_iteration, kill, logs, run_of, the_log, until};
-use crate::harness::{TestEnv, finish, run_outcome};
+use crate::harness::{RunningCommand, TestEnv, finish, run_outcome};
 use crate::tasks::disk::{SmallDisk, is_root, skip};
 
 const SHORT: &str = "[[attempt]]\nsteps = [{ write = 'a.txt', text = 'a' }]\n\
@@ -94,7 +94,8 @@ fn large_files_of_old_runs_are_deleted_and_their_history_stays() {
     let script = env.script("[[attempt]]\nend = { hang = true }");
     let run = run_of(&script, &["-m", "1"]);
     let mut command = env.command(&run);
-    let mut child = command.env("NIGHTWRIGHT_LOGS_KEEP_RUNS", "1").spawn().unwrap();
+    let mut child =
+        RunningCommand::from(command.env("NIGHTWRIGHT_LOGS_KEEP_RUNS", "1").spawn().unwrap());
     until("pruned", || {
         runs[..2].iter().all(|run| {
             logs(run).is_empty()

@@ -77,10 +77,23 @@ impl Server {
     }
 }
 
-/// Returns an address without a server.
-pub(crate) fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://127.0.0.1:{}/gone", listener.local_addr().unwrap().port())
+/// An address that refuses connections. Its port belongs to the outgoing side of a connection, so
+/// no server can take it.
+pub(crate) struct Refusing {
+    port: u16,
+    _connection: (TcpListener, TcpStream),
+}
+
+impl Refusing {
+    pub(crate) fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        Self { port: stream.local_addr().unwrap().port(), _connection: (listener, stream) }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/gone", self.port)
+    }
 }
 
 fn serve(stream: &TcpStream, seen: &Mutex<Vec<Sent>>, answers: &[ServerAnswer]) {

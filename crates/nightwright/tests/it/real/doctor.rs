@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 
 use super::RealEnv;
+use crate::harness::RunningCommand;
 use crate::messages_api::scenario::{ApiAnswer, Scenario, refuse, say};
 
 /// The result of the probe, and the exit code of the command.
 fn probe(answer: ApiAnswer, code: i32) -> Option<(RealEnv, Value)> {
     let real = RealEnv::begin(Scenario::of(vec![answer]))?;
-    let child = real.command(&["doctor", "--probe", "--json"]).spawn().unwrap();
+    let child =
+        RunningCommand::from(real.command(&["doctor", "--probe", "--json"]).spawn().unwrap());
     let output = real.finish(child).exits(code);
     let value: Value = serde_json::from_str(&output.out).unwrap();
     let all = value["findings"].as_array().unwrap();

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use super::{RealEnv, session};
-use crate::harness::run_outcome;
+use crate::harness::{RunningCommand, run_outcome};
 use crate::messages_api::scenario::{Block, Scenario, blocks, say, tool};
 
 /// Fails unless the model received the goal, in the prompt that is stored in the run's folder.
@@ -60,7 +60,7 @@ fn a_goal_of_a_megabyte_reaches_the_model() {
     let Some(real) = RealEnv::begin(Scenario::of(vec![say("I read it all.")])) else { return };
     let goal = format!("begin {} end of the goal", "word ".repeat(200_000));
     let mut command = real.command(&["run", "--prompt", "-", "-m", "1"]);
-    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = RunningCommand::from(command.stdin(Stdio::piped()).spawn().unwrap());
     child.stdin.take().unwrap().write_all(goal.as_bytes()).unwrap();
     real.finish(child).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);

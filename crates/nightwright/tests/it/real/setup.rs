@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Account, RealEnv};
-use crate::harness::Output;
+use crate::harness::{Output, RunningCommand};
 use crate::messages_api::scenario::{ApiAnswer, Scenario, call, say, usage_limit};
 use crate::terminal::Terminal;
 
@@ -36,7 +36,9 @@ fn validate(answers: Vec<ApiAnswer>, code: i32) -> Option<(RealEnv, Output)> {
 
 fn judge(real: &RealEnv, code: i32) -> Output {
     real.env.task("t").file(INSTRUCTIONS, "# Goal\nAll tests pass.\n");
-    let child = real.command(&["task", "validate", "t", "--model", "sonnet"]).spawn().unwrap();
+    let child = RunningCommand::from(
+        real.command(&["task", "validate", "t", "--model", "sonnet"]).spawn().unwrap(),
+    );
     real.finish(child).exits(code)
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::{RealEnv, accepted, claim};
-use crate::harness::{run_outcome, wait_past_debounce};
+use crate::harness::{RunningCommand, run_outcome, wait_past_debounce};
 use crate::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, say};
 
 /// A command with processes that are hard to kill: children in the background, in separate
@@ -41,7 +41,7 @@ fn a_second_ctrl_c_kills_at_once_and_leaves_no_process() {
 fn interrupted_by(interrupt: impl FnOnce(&RealEnv, &Child)) {
     let Some(real) = RealEnv::begin(Scenario::of(vec![bash(STUBBORN)])) else { return };
     let arguments = ["run", "-p", "x", "-m", "3", "--allowed-tools", "Bash"];
-    let child = real.command(&arguments).process_group(0).spawn().unwrap();
+    let child = RunningCommand::from(real.command(&arguments).process_group(0).spawn().unwrap());
     in_the_command(&real);
     interrupt(&real, &child);
     real.finish(child).exits(130).says(&["Interrupted"]);

@@ -15,7 +15,7 @@ use nightwright_core::redact::Secrets;
 use nightwright_core::run_view;
 
 use super::*;
-use crate::notify::server::{Sent, Server, ServerAnswer, nobody};
+use crate::notify::server::{Refusing, Sent, Server, ServerAnswer};
 
 /// The result of a run in virtual time.
 struct NotifiedRun {
@@ -103,7 +103,8 @@ async fn unreachable_servers_do_not_slow_a_run_down() {
     ];
     let servers = answers.map(|answer| Server::start(vec![answer]));
     let mut urls: Vec<_> = servers.iter().map(|server| server.url("/x")).collect();
-    urls.push(nobody());
+    let refusing = Refusing::new();
+    urls.push(refusing.url());
     let notified = run(&urls).await;
     assert_eq!(notified.records, alone.records, "the very same events at the very same times");
     assert_eq!(

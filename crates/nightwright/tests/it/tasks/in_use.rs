@@ -49,8 +49,7 @@ fn a_task_that_another_command_works_on_is_left_alone() {
 #[test]
 fn a_task_is_not_archived_while_it_is_judged() {
     let env = with_task();
-    let state = env.path("state");
-    let state = state.display();
+    let state = env.word("state");
     judge(&env, &format!("NIGHTWRIGHT_STATE_DIR={state} {NIGHTWRIGHT} task archive a 2>said"));
     env.run(&["task", "validate", "a", "--agent-command", "sh judge.sh"]).exits(0);
     let said = env.read("said");

@@ -31,6 +31,17 @@ fn an_unrecorded_run_is_found_by_its_journal() {
 }
 
 #[test]
+fn a_task_whose_iterations_all_failed_is_in_error() {
+    let env = with_task();
+    env.file("agent.sh", "cat >/dev/null; echo working; exit 3\n");
+    let run = ["run", "a", "-m", "1", "--max-retries", "0", "--agent-command", "sh agent.sh"];
+    env.run(&run).exits(1).says(&["Reached maximum iterations (1)"]);
+    let page = shown(&env);
+    assert_eq!(page["last_run"]["outcome"], "all_iterations_failed");
+    assert_eq!(page["state"], "error");
+}
+
+#[test]
 fn a_note_that_is_broken_or_lost_is_taken_from_the_journals() {
     let env = with_task();
     recorded(&env, "a", 2, Some(Outcome::completed(Proof::Checks)));
