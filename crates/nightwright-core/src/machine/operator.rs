@@ -128,7 +128,7 @@ impl Machine {
     /// Only checks are awaited, because they are being killed.
     fn drop_pending(&mut self) {
         if let Some(pending) = self.live.pending
-            && pending.kind != PendingKind::Checks
+            && !pending.is_checks()
         {
             self.live.pending = None;
         }
@@ -136,7 +136,7 @@ impl Machine {
 
     fn cancel_checks(&mut self, grace: Grace) {
         if let Some(pending) = self.live.pending
-            && pending.kind == PendingKind::Checks
+            && pending.is_checks()
         {
             self.effect(Effect::CancelChecks { ticket: pending.ticket, grace });
         }
@@ -160,7 +160,7 @@ impl Machine {
             PendingKind::Hook(_)
             | PendingKind::Prepare
             | PendingKind::Survey
-            | PendingKind::Checks
+            | PendingKind::Checks(_)
             | PendingKind::Changes => {}
         }
     }

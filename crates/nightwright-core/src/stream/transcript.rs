@@ -322,14 +322,14 @@ impl Transcript {
                 let is_main = owner.is_main();
                 let is_new = self.tool_called(mono, owner, (&id, &name, input));
                 if is_new && is_main {
-                    self.watch(|rhythm| rhythm.call(&id, &name, input), tell);
+                    self.watch(|loops| loops.call(&id, &name, input), tell);
                 }
             }
             MessageKind::ToolResult { id, status: went, content } => {
                 let name = self.tools.end(&id, went).unwrap_or_default();
                 if owner.is_main() {
-                    self.watch(|rhythm| rhythm.content(&id, went, content), tell);
-                    self.watch(|rhythm| rhythm.result(&id, &name, went), tell);
+                    self.watch(|loops| loops.content(&id, went, content), tell);
+                    self.watch(|loops| loops.result(&id, &name, went), tell);
                 }
             }
             MessageKind::Compaction if owner.is_main() => {

@@ -166,7 +166,7 @@ fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
     if stderr.is_open() {
         print_id(spec, locked_run, stderr);
     }
-    if spec.last_level().shows_messages() {
+    if spec.terminal_level().shows_messages() {
         if spec.program.is_rehearsal() {
             stderr.write_line(phrases::REHEARSAL_ENDED);
         }

@@ -145,13 +145,8 @@ impl RunSpec {
         })
     }
 
-    /// The output level before the run leaves its terminal.
-    pub(super) fn first_level(&self) -> OutputLevel {
-        self.pending_detach().map_or(self.level, |detach| detach.level)
-    }
-
-    /// The output level at the end of the run.
-    pub(super) fn last_level(&self) -> OutputLevel {
+    /// The output level for the terminal that the run has not left.
+    pub(super) fn terminal_level(&self) -> OutputLevel {
         self.pending_detach().map_or(self.level, |detach| detach.level)
     }
 

@@ -133,7 +133,7 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     };
     let (spec, resume_data) = stored.spec(options, project, pipe)?;
     let StoredRun { locked_run, agent, hooks, machine, writer, note, .. } = stored;
-    app::resume::resume(
+    app::execute::resume(
         &spec,
         ResumableRun { locked_run, agent, hooks, machine, writer, resume_data, note },
     )
