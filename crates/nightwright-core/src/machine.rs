@@ -49,7 +49,6 @@ use self::attempt::LiveAttempt;
 use self::call::LiveCall;
 use self::interruption::Interruption;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
-pub use self::operator::RETRIED_TOO_SOON;
 use crate::effect::{Effect, Step};
 use crate::event::{Event, IterationKind, NoteEvent, Record, RunEvent, RunStarted};
 use crate::hook::Hook;

@@ -52,7 +52,8 @@ impl Machine {
         }
         match purpose {
             CheckPurpose::Baseline => {
-                if let Some(why) = results.iter().find_map(|one| baseline::cannot_run(one, &withheld))
+                if let Some(why) =
+                    results.iter().find_map(|one| baseline::cannot_run(one, &withheld))
                 {
                     return self.finish(Outcome::ChecksCannotRun { why }, None);
                 }

@@ -4,8 +4,7 @@ use super::ledger::Gate;
 use super::{Machine, PendingKind};
 use crate::effect::Effect;
 use crate::event::{
-    CallPurpose, FeedbackSource, GateEvent, GateResult, IterationResult, StopWhen,
-    VerdictKind,
+    CallPurpose, FeedbackSource, GateEvent, GateResult, IterationResult, StopWhen, VerdictKind,
 };
 use crate::input::{CheckPurpose, Inspection, Survey, TamperFinding};
 use crate::outcome::Proof;

@@ -10,9 +10,6 @@ use crate::input::{Control, TimerKey};
 use crate::outcome::Outcome;
 use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
 
-/// The warning about a second request to retry within the minimum time.
-pub const RETRIED_TOO_SOON: &str = "retried less than a minute ago; not retrying yet";
-
 /// The minimum time between two immediate retries that the operator requests.
 const PROBE_GAP: Duration = Duration::from_mins(1);
 
@@ -205,7 +202,7 @@ impl Machine {
         };
         let now = self.now.mono;
         if self.live.probed.is_some_and(|probed| now.saturating_sub(probed) < PROBE_GAP) {
-            return self.warn(RETRIED_TOO_SOON);
+            return self.record(OperatorEvent::RetryRefused);
         }
         self.live.probed = Some(now);
         self.live.pending = None;

@@ -19,7 +19,7 @@ use nightwright_core::stream::dialect::Dialect;
 
 use self::configured::DoctorConfig;
 use self::finding::{DoctorFinding, DoctorReport};
-use super::context::ProjectArgs;
+use super::cli::context::ProjectArgs;
 use crate::agent::program::{FoundProgram, Freshness};
 use crate::app::agent_program::{self, find_claude, refused_as_root};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
@@ -57,7 +57,8 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
             None => (Settings::default(), BTreeMap::new()),
         };
         let environment = agent_program::environment(Dialect::Claude, &settings, &variables);
-        let looking = look(options, &project, found, config_findings, configured.as_ref(), &environment);
+        let looking =
+            look(options, &project, found, config_findings, configured.as_ref(), &environment);
         let (agent, mut findings) = tokio::select! {
             all = looking => all?,
             () = signals.next() => return Ok(interrupted()),

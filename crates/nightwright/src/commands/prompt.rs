@@ -47,7 +47,8 @@ pub(super) fn prompt(options: &PromptArgs) -> Result<ExitCode, Failure> {
     )?)?;
     let prompt = next(&project, &request.settings)?;
     if options.json {
-        let page = PromptPage { prompt: &prompt.user, system: &prompt.system, notes: &request.notes };
+        let page =
+            PromptPage { prompt: &prompt.user, system: &prompt.system, notes: &request.notes };
         print_json(&page)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -13,8 +13,8 @@ use nightwright_core::stream::outcome::{
 };
 use tokio::time::Instant;
 
+use crate::agent_env::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};
 use crate::scripted_agent::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
-use crate::stage::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};
 
 /// The behaviour of an agent in a test.
 #[derive(Clone, Copy)]

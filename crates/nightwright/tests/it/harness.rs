@@ -10,7 +10,7 @@ use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::policy::signals::ONE_EVENT;
 use tempfile::TempDir;
 
-use super::stage::NIGHTWRIGHT;
+use super::agent_env::NIGHTWRIGHT;
 
 /// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
