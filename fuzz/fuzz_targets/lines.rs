@@ -6,8 +6,8 @@
 
 #![no_main]
 
-use nightwright_core::stream::decode::{StringLimits, StreamLine, LineSplitter};
 use libfuzzer_sys::fuzz_target;
+use nightwright_core::stream::lines::{LineSplitter, StreamLine, StringLimits};
 use serde_json::Value;
 
 const SIZES: usize = 8;

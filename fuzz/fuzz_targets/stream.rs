@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::stream::decode::StreamLine;
-use nightwright_core::stream::dialect::Dialect;
-use nightwright_core::stream::outcome::{CancelReason, Deadline, ProcessExit};
-use nightwright_core::stream::news::{AgentNews, AttemptReport};
-use nightwright_core::stream::transcript::{AttemptExit, TranscriptOptions, Transcript};
+use libfuzzer_sys::fuzz_target;
 use nightwright_core::event::CallPurpose;
 use nightwright_core::settings::Completion;
-use libfuzzer_sys::fuzz_target;
+use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::lines::StreamLine;
+use nightwright_core::stream::news::{AgentNews, AttemptReport};
+use nightwright_core::stream::outcome::{CancelReason, Deadline, ProcessExit};
+use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 
 /// The memory limit of an attempt with little output: lists are cut at a thousand entries. An entry
 /// of two bytes in the line takes a few hundred bytes as a value.

@@ -21,7 +21,7 @@ const SLOW: [&str; 12] = [
     "report_page",
     "selftest",
     "simulation",
-    "unwatched",
+    "output_without_reader",
 ];
 
 pub(crate) fn run(root: &Path) -> Result<(), String> {

@@ -28,8 +28,17 @@ const INPUT_TIMEOUT: &str = "-timeout=10";
 const SHOWN_LINES: usize = 40;
 
 /// All targets; those that read the agent's output come first.
-pub(crate) const TARGETS: [&str; 9] =
-    ["stream", "lines", "words", "classify", "journal", "reset", "display", "redact", "deltas"];
+pub(crate) const TARGETS: [&str; 9] = [
+    "stream",
+    "lines",
+    "words",
+    "classify",
+    "journal",
+    "reset",
+    "display",
+    "redact",
+    "output_masker",
+];
 
 /// The options on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]

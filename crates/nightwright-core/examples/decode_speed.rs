@@ -16,8 +16,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use nightwright_core::settings::Completion;
-use nightwright_core::stream::decode::StreamLine;
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::lines::StreamLine;
 use nightwright_core::stream::transcript::{Transcript, TranscriptOptions};
 use serde::Deserialize;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use regex::Regex;
 
 use crate::check_command::first_program;
-use crate::input::{CheckResult, CheckVerdict};
+use crate::input::{CheckPurpose, CheckResult, CheckVerdict};
 use crate::stream::outcome::ProcessExit;
 use crate::units::human;
 
@@ -115,23 +115,15 @@ fn is_reusable(result: &CheckResult) -> bool {
     }
 }
 
-/// The point in a run at which checks are executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckPhase {
-    Baseline,
-    /// When the agent claims to be done.
-    Gate,
-}
-
 /// Whether later runs on the same files may reuse these results of the checks. Reused results are
 /// not stored again, because they would never expire.
 pub fn is_kept(
-    phase: CheckPhase,
+    purpose: CheckPurpose,
     is_reused: bool,
     commands: &[String],
     results: &[CheckResult],
 ) -> bool {
-    phase == CheckPhase::Baseline
+    purpose == CheckPurpose::Baseline
         && !is_reused
         && results.len() == commands.len()
         && results.iter().all(is_reusable)
@@ -139,9 +131,9 @@ pub fn is_kept(
 
 /// Whether the check failed, possibly because it lacks a variable. Tests that fail before the first
 /// iteration are the ordinary case.
-pub fn may_lack_a_variable(result: &CheckResult, phase: CheckPhase) -> bool {
+pub fn may_lack_a_variable(result: &CheckResult, purpose: CheckPurpose) -> bool {
     match result.verdict {
-        CheckVerdict::Failed { .. } => phase == CheckPhase::Gate || result.tests.is_none(),
+        CheckVerdict::Failed { .. } => purpose != CheckPurpose::Baseline || result.tests.is_none(),
         CheckVerdict::Passed
         | CheckVerdict::Flaky
         | CheckVerdict::TimedOut
@@ -383,23 +375,23 @@ mod tests {
         let commands = ["make".to_owned(), "make lint".to_owned()];
         let passed = |command| ended(command, CheckVerdict::Passed, "");
         let all = [passed("make"), passed("make lint")];
-        assert!(is_kept(CheckPhase::Baseline, false, &commands, &all));
-        assert!(!is_kept(CheckPhase::Baseline, true, &commands, &all), "taken over");
-        assert!(!is_kept(CheckPhase::Gate, false, &commands, &all), "after work");
-        assert!(!is_kept(CheckPhase::Baseline, false, &commands, &all[..1]), "one is missing");
+        assert!(is_kept(CheckPurpose::Baseline, false, &commands, &all));
+        assert!(!is_kept(CheckPurpose::Baseline, true, &commands, &all), "taken over");
+        assert!(!is_kept(CheckPurpose::Gate, false, &commands, &all), "after work");
+        assert!(!is_kept(CheckPurpose::Baseline, false, &commands, &all[..1]), "one is missing");
         let one_failed = [passed("make"), failed("make lint", 1, "")];
-        assert!(!is_kept(CheckPhase::Baseline, false, &commands, &one_failed));
+        assert!(!is_kept(CheckPurpose::Baseline, false, &commands, &one_failed));
     }
 
     #[test]
     fn only_a_failure_that_work_does_not_explain_may_lack_a_variable() {
         let tests_failed = failed("pytest", 1, "2 failed, 12 passed in 0.1s");
-        assert!(!may_lack_a_variable(&tests_failed, CheckPhase::Baseline));
-        assert!(may_lack_a_variable(&tests_failed, CheckPhase::Gate));
+        assert!(!may_lack_a_variable(&tests_failed, CheckPurpose::Baseline));
+        assert!(may_lack_a_variable(&tests_failed, CheckPurpose::Gate));
         let failed = failed("make", 1, "boom");
-        assert!(may_lack_a_variable(&failed, CheckPhase::Baseline));
+        assert!(may_lack_a_variable(&failed, CheckPurpose::Baseline));
         for verdict in [CheckVerdict::Passed, CheckVerdict::Flaky, CheckVerdict::TimedOut] {
-            assert!(!may_lack_a_variable(&ended("make", verdict, ""), CheckPhase::Gate));
+            assert!(!may_lack_a_variable(&ended("make", verdict, ""), CheckPurpose::Gate));
         }
     }
 }

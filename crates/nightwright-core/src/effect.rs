@@ -6,10 +6,11 @@ use jiff::Timestamp;
 
 use crate::event::{CallPurpose, Event, IterationEvent, Record, RunEvent};
 use crate::hook::Hook;
-use crate::input::{CheckPurpose, TimerKey};
+use crate::input::{CheckPurpose, CheckReport, HookAnswer, Input, Prepared, TimerKey};
 use crate::prompt::Briefing;
 use crate::stream::dialect::ToolAccess;
-use crate::stream::outcome::CancelReason;
+use crate::stream::news::{AgentNews, AttemptReport};
+use crate::stream::outcome::{AttemptOutcome, CancelReason};
 use crate::units::{AttemptId, CallId, Iteration, Ticket, Usd};
 
 /// The machine's answer to one input: events that were decided, and effects that follow from them.
@@ -140,6 +141,55 @@ impl Effect {
             | Self::SetTimer { .. }
             | Self::ClearTimer { .. }
             | Self::Finish => false,
+        }
+    }
+
+    /// Whether it ends or bounds something that is running. Such an effect is executed even if the
+    /// journal cannot be written.
+    pub fn ends_something(&self) -> bool {
+        match self {
+            Self::CancelAttempt { .. }
+            | Self::CancelCall { .. }
+            | Self::CancelChecks { .. }
+            | Self::CloseInput { .. }
+            | Self::ClearTimer { .. }
+            // Killing a process has its own deadline: the earlier one would be too short.
+            | Self::SetTimer { .. }
+            | Self::Finish => true,
+            Self::RunHook { .. }
+            | Self::Prepare { .. }
+            | Self::StartAttempt(_)
+            | Self::Nudge { .. }
+            | Self::Survey { .. }
+            | Self::RunChecks { .. }
+            | Self::InspectChanges { .. }
+            | Self::StartCall(_) => false,
+        }
+    }
+
+    /// Returns the answer to a request that was not executed because its events could not be
+    /// recorded.
+    pub fn unexecuted_answer(&self) -> Option<Input> {
+        let report = || {
+            let why = "cannot write the journal".to_owned();
+            AgentNews::Exited(Box::new(AttemptReport::bare(AttemptOutcome::NotStarted { why })))
+        };
+        match self {
+            Self::StartAttempt(request) => Some(Input::Agent(request.attempt, report())),
+            Self::StartCall(request) => Some(Input::Call(request.call, report())),
+            Self::RunChecks { ticket, .. } => Some(Input::Checked(*ticket, CheckReport::default())),
+            Self::Prepare { ticket, .. } => Some(Input::Prepared(*ticket, Prepared::default())),
+            Self::InspectChanges { ticket } => Some(Input::Inspected(*ticket, Box::default())),
+            Self::RunHook { ticket, .. } => Some(Input::Hook(*ticket, HookAnswer::GoOn)),
+            Self::Survey { ticket, .. } => Some(Input::Surveyed(*ticket, Box::default())),
+            Self::Nudge { .. }
+            | Self::CloseInput { .. }
+            | Self::CancelAttempt { .. }
+            | Self::CancelChecks { .. }
+            | Self::CancelCall { .. }
+            | Self::SetTimer { .. }
+            | Self::ClearTimer { .. }
+            | Self::Finish => None,
         }
     }
 }

@@ -35,7 +35,7 @@ pub use self::iteration::{
 };
 pub use self::note::{FeedbackSource, NoteEvent};
 pub use self::operator::{OperatorEvent, StopSource, StopWhen};
-pub use self::run::{AgentFacts, Continuation, RunEvent, RunStarted, Spend, Totals};
+pub use self::run::{AgentFacts, AgentKind, Continuation, RunEvent, RunStarted, Spend, Totals};
 pub use self::samples::samples;
 pub use self::schema::schema;
 pub use self::status_change::{StatusFacts, StatusField, StatusText};

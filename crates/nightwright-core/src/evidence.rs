@@ -30,7 +30,7 @@ pub const PROMISE: &str = "<promise>COMPLETE</promise>";
 const LAST_LINES: usize = 5;
 
 /// The maximum length of a displayed message in characters.
-const SUMMARY_MAX: usize = 200;
+const MAX_SUMMARY: usize = 200;
 
 /// The findings in a final message.
 ///
@@ -83,8 +83,8 @@ fn is_handled_elsewhere(words: &TextEvidence) -> bool {
 pub fn summary(message: &str) -> String {
     let mut words = String::new();
     for word in message.split_whitespace() {
-        if words.chars().count() + word.chars().count() >= SUMMARY_MAX {
-            let room = SUMMARY_MAX.saturating_sub(words.chars().count() + 2);
+        if words.chars().count() + word.chars().count() >= MAX_SUMMARY {
+            let room = MAX_SUMMARY.saturating_sub(words.chars().count() + 2);
             if words.is_empty() {
                 words.extend(word.chars().take(room));
             }

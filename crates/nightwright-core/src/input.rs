@@ -299,6 +299,17 @@ impl CheckResult {
             duration: Duration::ZERO,
         }
     }
+
+    /// The result of a check that failed and was run a `second` time. One that passes then is
+    /// flaky.
+    #[must_use]
+    pub fn repeated(self, second: Self) -> Self {
+        let verdict = match second.verdict {
+            CheckVerdict::Passed => CheckVerdict::Flaky,
+            verdict => verdict,
+        };
+        Self { verdict, duration: self.duration + second.duration, ..second }
+    }
 }
 
 /// How a check ended.

@@ -11,15 +11,16 @@
 //!          Ended ◀───────────────── stop now, auth, … ◀───────────────────────── Ended
 //! ```
 //!
-//! *Durable* state lives in the [`Ledger`] and changes only by recording an event. *Live* state
-//! belongs to this process: the requests that have not been answered yet. A crash loses the live
-//! state, and the durable state alone determines the next step. Therefore every decision goes
-//! through `Machine::advance`, which finds the position of the run from the durable state only.
+//! *Durable* state lives in the [`Ledger`] and changes only by recording an event. It gives the
+//! position of the run. *Live* state belongs to this process: what is running, and answers that
+//! need not survive it. A crash loses the live state, and the next process asks again for what it
+//! needs. Therefore every decision goes through `Machine::advance`, which starts from the position.
 
 mod assess;
 mod attempt;
 mod baseline;
 mod call;
+mod checks;
 mod council;
 mod gains;
 mod gate;
@@ -48,11 +49,10 @@ use self::attempt::LiveAttempt;
 use self::call::LiveCall;
 use self::interruption::Interruption;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
-pub use self::operator::RETRIED_TOO_SOON;
 use crate::effect::{Effect, Step};
 use crate::event::{Event, IterationKind, NoteEvent, Record, RunEvent, RunStarted};
 use crate::hook::Hook;
-use crate::input::{Input, Inspection, Prepared, Survey, TimerKey};
+use crate::input::{CheckPurpose, Input, Inspection, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
 use crate::units::{Fingerprint, Now, Ticket};
 
@@ -137,13 +137,19 @@ struct Pending {
     kind: PendingKind,
 }
 
+impl Pending {
+    fn is_checks(self) -> bool {
+        matches!(self.kind, PendingKind::Checks(_))
+    }
+}
+
 /// The kind of a pending request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PendingKind {
     Hook(Hook),
     Prepare,
     Survey,
-    Checks,
+    Checks(CheckPurpose),
     Changes,
     /// The delay between two iterations.
     Delay,
@@ -234,8 +240,8 @@ impl Machine {
     /// Whether the time that passes now counts as active time. Waits for limits and idle pauses do
     /// not count.
     fn is_at_work(&self) -> bool {
-        let asked = self.live.pending.is_some_and(|pending| pending.kind == PendingKind::Checks);
-        let running = self.live.attempt.is_some() || self.live.call.is_some() || asked;
+        let checking = self.live.pending.is_some_and(Pending::is_checks);
+        let running = self.live.attempt.is_some() || self.live.call.is_some() || checking;
         self.ledger.wait.is_none() && (running || !self.ledger.paused)
     }
 

@@ -317,7 +317,7 @@ impl Outcome {
         match self.class() {
             OutcomeClass::Completed if self.proof() == Some(Proof::None) => unfinished(6),
             OutcomeClass::Completed => 0,
-            OutcomeClass::Limit => unfinished(3),
+            OutcomeClass::Limit => unfinished(LIMIT_EXIT_CODE),
             OutcomeClass::Stagnated => unfinished(4),
             OutcomeClass::Blocked => unfinished(5),
             OutcomeClass::Unverified => unfinished(6),
@@ -343,6 +343,9 @@ impl fmt::Display for Outcome {
         f.write_str(self.name())
     }
 }
+
+/// The exit code of a limit that ended a run, if the run had to complete.
+pub(crate) const LIMIT_EXIT_CODE: u8 = 3;
 
 /// How good an outcome is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

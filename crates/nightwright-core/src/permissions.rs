@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{AgentSettings, Settings};
 
 /// The number of commands named in one sentence.
-const NAMED_MAX: usize = 7;
+const MAX_NAMED: usize = 7;
 
 /// The rules that let the agent commit its work.
 pub const COMMIT: [&str; 2] = ["Bash(git add:*)", "Bash(git commit:*)"];
@@ -160,7 +160,7 @@ fn may_do(settings: &Settings) -> String {
         if named.contains(&command) {
             continue;
         }
-        if named.len() < NAMED_MAX || command == "git commit" {
+        if named.len() < MAX_NAMED || command == "git commit" {
             named.push(command);
         } else {
             more = true;

@@ -15,12 +15,12 @@ mod rehearsal;
 use std::time::Duration;
 
 pub use self::check::{
-    check, check_before, check_verdict, check_with_tests, failing, failing_curve,
+    CHECKS_PASSED, check, check_before, check_verdict, check_with_tests, failing, failing_curve,
 };
 pub use self::claim::{
     NO_BUDGET_FOR_VERDICT, accepted, claim_outcome, claimed_by, gate_result, verdict,
 };
-pub use self::event::{event, stop_requested};
+pub use self::event::{event, retry_refused, stop_requested};
 pub use self::iteration::{
     changes, figures, iteration, iteration_of_kind, iteration_status, remaining,
 };
@@ -28,7 +28,7 @@ pub use self::outcome::{headline, reached_limit, report_status};
 pub use self::rehearsal::{NOTHING_SPENT, REHEARSAL, REHEARSAL_ENDED, rehearsed_cost};
 use crate::event::{CallPurpose, CostSource, WaitEnd, WaitKind};
 use crate::outcome::count;
-use crate::permissions::denial::DeniedCommand;
+use crate::permissions::denial::{self, DeniedCommand};
 use crate::settings::Limits;
 use crate::stream::news::AttemptReport;
 use crate::stream::news::WatchdogSignal;
@@ -92,6 +92,33 @@ pub fn cost(cost: Usd, figure: CostSource) -> String {
     }
 }
 
+/// The estimated part of a cost: `, $0.12 of it estimated`. Empty if there is none.
+pub fn estimated_part(estimated: Usd) -> String {
+    match estimated {
+        Usd::ZERO => String::new(),
+        estimated => format!(", {estimated} of it estimated"),
+    }
+}
+
+/// A number and the limit at which the run ends: `idle 2 of 3`, `no gain 4`.
+pub fn toward_limit(name: &str, number: u32, limit: u32) -> String {
+    match limit {
+        0 => format!("{name} {number}"),
+        limit => format!("{name} {number} of {limit}"),
+    }
+}
+
+/// Checks in progress: ``running the checks (`make test`)``.
+pub fn running_checks(commands: &[String]) -> String {
+    format!("running the checks ({})", self::commands(commands))
+}
+
+/// A list of commands: `` `make test`, `make lint` ``.
+pub fn commands(commands: &[String]) -> String {
+    let commands: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
+    commands.join(", ")
+}
+
 /// A call in progress, by its purpose.
 pub fn call(purpose: CallPurpose) -> &'static str {
     match purpose {
@@ -104,12 +131,12 @@ pub fn call(purpose: CallPurpose) -> &'static str {
 
 /// A denied command, and how to allow it: `make (allow with --allowed-tools "Bash(make:*)")`.
 pub fn denied(refused: &DeniedCommand) -> String {
-    denied_as(&refused.what(), refused)
+    denied_as(&refused.what(), refused.rule.as_deref())
 }
 
 /// Like [`denied`], with a shortened form of the command.
-pub fn denied_as(command: &str, refused: &DeniedCommand) -> String {
-    format!("{command} ({})", refused.advice())
+pub fn denied_as(command: &str, rule: Option<&str>) -> String {
+    format!("{command} ({})", denial::advice(rule))
 }
 
 /// The watchdog's finding, as a short description.

@@ -29,13 +29,13 @@ pub(crate) use quoted::{block, quoted};
 pub use template::{TOKENS, TemplateError, check, render};
 
 /// The maximum length of notes. Longer ones are cut in the middle.
-pub const NOTES_MAX: usize = 64 << 10;
+pub const MAX_NOTES: usize = 64 << 10;
 /// The maximum length of notes and inbox after a prompt was too long.
-pub const SHORT_MAX: usize = 16 << 10;
+pub const MAX_SHORT: usize = 16 << 10;
 /// The maximum length of the inbox. The oldest entries are left out first.
-pub const INBOX_MAX: usize = 16 << 10;
+pub const MAX_INBOX: usize = 16 << 10;
 /// The maximum length of the decisions. The oldest are left out first.
-pub const DECISIONS_MAX: usize = 8 << 10;
+pub const MAX_DECISIONS: usize = 8 << 10;
 /// The maximum number of decisions in a prompt.
 pub const MAX_DECISION_COUNT: usize = 20;
 

@@ -29,7 +29,7 @@ use crate::stream::news::Blocker;
 use crate::units::{RunId, Tokens, Usd, millis};
 
 use self::page::PageFormat;
-pub use crate::run_view::Liveness as State;
+use crate::run_view::Liveness;
 pub use build::{ReportContext, UnreadableJournal};
 pub use parts::{
     AttemptSummary, CallSummary, CheckSummary, ClaimSummary, Commit, CommitList, Note, NoteKind,
@@ -41,7 +41,7 @@ pub use parts::{
 pub struct RunReport {
     pub run: RunId,
     /// Whether a process controls the run.
-    pub state: State,
+    pub state: Liveness,
     /// Whether this was a rehearsal, so that nothing real was done or spent.
     pub is_rehearsal: bool,
     /// The overall result of the run.

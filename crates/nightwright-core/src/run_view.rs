@@ -23,8 +23,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    AgentFacts, CallPurpose, GateResult, IterationFinished, IterationKind, Record, StopWhen,
-    Totals, VerdictKind, WaitKind,
+    AgentFacts, AgentKind, CallPurpose, GateResult, IterationFinished, IterationKind, Record,
+    StopWhen, Totals, VerdictKind, WaitKind,
 };
 use crate::failing::FailingCurve;
 use crate::input::{Changes, CheckResult, TamperFinding, TaskProgress};
@@ -43,8 +43,6 @@ pub use liveness::{JournalBreak, Liveness};
 pub use next::{NextStep, shell_word};
 pub use summary::{PurposeSpend, Summary};
 
-/// The agent name of a rehearsal in journals.
-pub const REHEARSAL: &str = "rehearsal";
 /// The suffix of an amount of money in a rehearsal, where nothing was spent.
 pub const REHEARSED: &str = " (rehearsed)";
 
@@ -275,7 +273,7 @@ impl RunView {
 
     /// Whether this is a rehearsal, so that nothing real is done or spent.
     pub fn is_rehearsal(&self) -> bool {
-        self.facts.as_ref().is_some_and(|facts| facts.agent.name == REHEARSAL)
+        self.facts.as_ref().is_some_and(|facts| facts.agent.kind() == AgentKind::Rehearsal)
     }
 
     /// The suffix of its amounts of money; empty unless the run is a rehearsal.

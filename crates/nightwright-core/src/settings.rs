@@ -356,6 +356,16 @@ impl Completion {
     pub fn expects_work(&self) -> bool {
         !self.evidence.is_empty() && !self.evidence.contains(&EvidenceKind::Planned)
     }
+
+    /// Completes the evidence of the mode: none if claims are not to be detected, and the end
+    /// phrase if there is one.
+    pub fn complete_evidence(&mut self, detect: bool) {
+        if !detect {
+            self.evidence.clear();
+        } else if self.end_phrase.is_some() && !self.evidence.contains(&EvidenceKind::EndPhrase) {
+            self.evidence.push(EvidenceKind::EndPhrase);
+        }
+    }
 }
 
 /// The kinds of evidence that the work is complete.

@@ -3,8 +3,8 @@
 //! Agent programs differ in their command line and in the lines they print, not in how a process is
 //! run. These differences form a [`dialect`], which does no I/O.
 
-pub mod decode;
 pub mod dialect;
+pub mod lines;
 pub mod message;
 pub mod news;
 pub mod outcome;

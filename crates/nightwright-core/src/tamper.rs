@@ -34,10 +34,10 @@ use outline::{Outline, outline};
 use patterns::{FileRole, PATTERNS};
 
 /// The maximum length of a text that is inspected.
-const TEXT_MAX: usize = 4 << 20;
+const MAX_TEXT: usize = 4 << 20;
 
 /// The maximum number of findings.
-const FINDINGS_MAX: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
 /// A file before the run and now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub fn inspect(changes: &[FileDiff], commands: &[String]) -> Vec<TamperFinding> 
     let order: HashMap<&str, usize> =
         changes.iter().enumerate().map(|(index, change)| (change.path.as_str(), index)).collect();
     findings.sort_by_key(|finding| order.get(finding.path.as_str()).copied());
-    findings.truncate(FINDINGS_MAX);
+    findings.truncate(MAX_FINDINGS);
     findings
 }
 
@@ -110,7 +110,7 @@ fn file(change: &FileDiff) -> Option<ComparedFile<'_>> {
     let (language, role) = PATTERNS.language(&change.path)?;
     let side = |side: &FileSide| match side {
         FileSide::Absent => Some(Outline::default()),
-        FileSide::Text(text) if text.len() <= TEXT_MAX => Some(outline(text, language, role)),
+        FileSide::Text(text) if text.len() <= MAX_TEXT => Some(outline(text, language, role)),
         FileSide::Text(_) | FileSide::Opaque => None,
     };
     let now = match &change.after {
@@ -127,7 +127,7 @@ fn file(change: &FileDiff) -> Option<ComparedFile<'_>> {
 fn deleted_unseen(change: &FileDiff, appeared: &HashSet<&str>) -> Option<TamperFinding> {
     let is_unseen = match &change.before {
         FileSide::Opaque => true,
-        FileSide::Text(text) => text.len() > TEXT_MAX,
+        FileSide::Text(text) => text.len() > MAX_TEXT,
         FileSide::Absent => false,
     };
     if !is_unseen || change.after != FileSide::Absent || appeared.contains(name(&change.path)) {

@@ -21,7 +21,7 @@ pub struct Candidate {
 
 /// A folder to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RankedFolder {
     pub folder: PathBuf,
     /// The reason why it is not the folder of `TMPDIR`, if it is another one.
     pub instead: Option<&'static str>,
@@ -29,7 +29,7 @@ pub struct Place {
 
 /// The folders to try, best first: `user` is the folder of `TMPDIR`, `usual` are those of the
 /// system. A folder in memory or with a long path is better than none.
-pub fn places(user: Option<Candidate>, usual: Vec<Candidate>) -> Vec<Place> {
+pub fn places(user: Option<Candidate>, usual: Vec<Candidate>) -> Vec<RankedFolder> {
     let problem = user.as_ref().map(problem);
     let is_usable = matches!(problem, Some(None | Some(Problem::InMemory | Problem::TooLong)));
     // A suitable folder is passed over only if it is not writable.
@@ -38,7 +38,9 @@ pub fn places(user: Option<Candidate>, usual: Vec<Candidate>) -> Vec<Place> {
     all.extend(user.filter(|_| is_usable).map(|user| (user, None)));
     all.extend(usual.into_iter().map(|folder| (folder, instead)));
     all.sort_by_key(|(folder, _)| (!folder.leaves_room_for_sockets, folder.is_in_memory));
-    all.into_iter().map(|(Candidate { folder, .. }, instead)| Place { folder, instead }).collect()
+    all.into_iter()
+        .map(|(Candidate { folder, .. }, instead)| RankedFolder { folder, instead })
+        .collect()
 }
 
 const UNWRITABLE: &str = "it is not a writable folder";

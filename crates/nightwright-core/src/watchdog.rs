@@ -32,14 +32,14 @@ const LAST: usize = 6;
 const RETRACTION_WINDOW: usize = 2;
 
 /// The maximum length of a finding in characters.
-const TEXT_MAX: usize = 300;
+const MAX_TEXT: usize = 300;
 
 /// The maximum length of the context in characters. At most as many follow the finding.
-const CONTEXT_MAX: usize = 1500;
-const BEHIND_MAX: usize = 500;
+const MAX_CONTEXT: usize = 1500;
+const MAX_BEHIND: usize = 500;
 
 /// The maximum length of a conflict in bytes.
-const CONFLICT_MAX: usize = 1 << 10;
+const MAX_CONFLICT: usize = 1 << 10;
 
 /// A paragraph with fewer further words only names a conflict and does not describe it.
 const MIN_CONFLICT_WORDS: usize = 3;
@@ -95,9 +95,9 @@ pub(crate) fn analyze_trimmed(
 fn context(message: &str, last: &str, words: &str) -> String {
     // A sentence that spans several lines is not found: then the end of the message is used.
     let after = message.rfind(last).map_or(message.len(), |at| at + last.len());
-    let behind = message[after..].char_indices().nth(BEHIND_MAX);
+    let behind = message[after..].char_indices().nth(MAX_BEHIND);
     let end = behind.map_or(message.len(), |(at, _)| after + at);
-    let from = message[..end].char_indices().rev().nth(CONTEXT_MAX - 1).map_or(0, |(at, _)| at);
+    let from = message[..end].char_indices().rev().nth(MAX_CONTEXT - 1).map_or(0, |(at, _)| at);
     let around = message[from..end].trim();
     let is_all = around.split_whitespace().eq(words.split_whitespace());
     if is_all { String::new() } else { around.to_owned() }
@@ -107,7 +107,7 @@ fn context(message: &str, last: &str, words: &str) -> String {
 /// `message` is the whole message, `own` its lines that count.
 pub(crate) fn conflict(message: &str, own: &[String]) -> Option<String> {
     let text = named(message, own).or_else(|| implicit_conflict(message, own))?;
-    Some(text[..text.floor_char_boundary(CONFLICT_MAX)].to_owned())
+    Some(text[..text.floor_char_boundary(MAX_CONFLICT)].to_owned())
 }
 
 /// Whether a conflict is marked with the agreed word, in any case.
@@ -277,7 +277,7 @@ fn implicit_conflict(message: &str, own: &[String]) -> Option<String> {
 /// The text on one line for display, truncated if it is long.
 pub(crate) fn shown(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(TEXT_MAX) {
+    match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text,
     }

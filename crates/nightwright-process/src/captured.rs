@@ -85,8 +85,9 @@ pub fn run_captured(question: CapturedCommand<'_>) -> io::Result<CapturedOutput>
         // A program that does not read all of its input reports the reason itself.
         thread::spawn(move || drop(pipe.write_all(&input)));
     }
-    let output = drain(running.child.stdout.take(), max_output as u64 + 1, UnreadOutput::Left);
-    let complaint = drain(running.child.stderr.take(), MAX_STDERR_BYTES, UnreadOutput::Read);
+    let output =
+        drain(running.child.stdout.take(), max_output as u64 + 1, UnreadOutput::StaysInPipe);
+    let complaint = drain(running.child.stderr.take(), MAX_STDERR_BYTES, UnreadOutput::Discarded);
     let left = |begin: Instant| limit.saturating_sub(begin.elapsed());
     let Ok(output) = output.recv_timeout(left(begin)) else {
         return Ok(CapturedOutput::cut(CapturedEnd::TimedOut, Vec::new()));
@@ -113,9 +114,9 @@ impl CapturedOutput {
 #[derive(Clone, Copy)]
 enum UnreadOutput {
     /// The output stays in the pipe.
-    Left,
+    StaysInPipe,
     /// The output is read and discarded, because a full pipe would block the program forever.
-    Read,
+    Discarded,
 }
 
 /// Reads up to the limit on a separate thread, so that a process that holds the pipe open does not
@@ -132,9 +133,9 @@ fn drain(
             // A read error counts as end of file.
             let _ = (&mut pipe).take(most).read_to_end(&mut bytes);
             match rest {
-                UnreadOutput::Left => {}
+                UnreadOutput::StaysInPipe => {}
                 // A read error counts as end of file.
-                UnreadOutput::Read => drop(io::copy(&mut pipe, &mut io::sink())),
+                UnreadOutput::Discarded => drop(io::copy(&mut pipe, &mut io::sink())),
             }
             // The receiver may already be gone.
             let _ = sender.send(bytes);

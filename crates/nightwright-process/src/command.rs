@@ -16,7 +16,7 @@ use super::containment::Containment;
 use super::output_tail::OutputTail;
 
 /// The number of bytes kept from the end of a command's output.
-pub const OUTPUT_MAX: usize = 64 << 10;
+pub const MAX_OUTPUT: usize = 64 << 10;
 /// The time that pipes which another process holds open are read after the command's exit.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest sleep that is counted in one step.
@@ -82,8 +82,8 @@ pub async fn run_to_end(
     keep: usize,
     stop: &StopHandle,
 ) -> FinishedCommand {
-    let heard = OutputSink { tail: OutputTail::new(keep), log: None };
-    read_to_end(launch, limit, heard, stop, None).await
+    let sink = OutputSink { tail: OutputTail::new(keep), log: None };
+    read_to_end(launch, limit, sink, stop, None).await
 }
 
 /// Like [`run_to_end`], and writes the complete output to a log, with secrets masked.
@@ -94,21 +94,21 @@ pub async fn run_and_log(
     stop: &StopHandle,
     (log, secrets): (Option<&mut CommandLog>, &Secrets),
 ) -> FinishedCommand {
-    let heard = OutputSink { tail: OutputTail::new(keep), log };
-    read_to_end(launch, limit, heard, stop, Some(secrets)).await
+    let sink = OutputSink { tail: OutputTail::new(keep), log };
+    read_to_end(launch, limit, sink, stop, Some(secrets)).await
 }
 
 async fn read_to_end(
     launch: &Launch,
     limit: Duration,
-    heard: OutputSink<'_>,
+    sink: OutputSink<'_>,
     stop: &StopHandle,
     secrets: Option<&Secrets>,
 ) -> FinishedCommand {
     let begin = Instant::now();
     let masks = OutputMasks::new(secrets);
     let (ended, output) = match spawn(launch).await {
-        Ok(child) => run(child, limit, (heard, masks), stop).await,
+        Ok(child) => run(child, limit, (sink, masks), stop).await,
         Err(error) => {
             let why = format!("cannot start `{}`: {error}", launch.program.display());
             (CommandEnd::NotStarted { why }, String::new())
@@ -144,25 +144,25 @@ impl OutputMasks {
         Self { stdout: masking(), stderr: masking() }
     }
 
-    pub(super) fn finish(&mut self, heard: &mut OutputSink<'_>) {
+    pub(super) fn finish(&mut self, sink: &mut OutputSink<'_>) {
         for masking in [&mut self.stdout, &mut self.stderr].into_iter().flatten() {
-            masking.finish(|text| heard.push(text));
+            masking.finish(|text| sink.push(text));
         }
     }
 }
 
 /// Masks more of one output, and passes it on.
-fn write(masking: &mut Option<StreamMasker>, heard: &mut OutputSink<'_>, more: &[u8]) {
+fn write(masking: &mut Option<StreamMasker>, sink: &mut OutputSink<'_>, more: &[u8]) {
     match masking {
-        Some(masking) => masking.push(more, |text| heard.push(text)),
-        None => heard.push(more),
+        Some(masking) => masking.push(more, |text| sink.push(text)),
+        None => sink.push(more),
     }
 }
 
 async fn run(
     mut child: Child,
     limit: Duration,
-    (mut heard, mut masks): (OutputSink<'_>, OutputMasks),
+    (mut sink, mut masks): (OutputSink<'_>, OutputMasks),
     stop: &StopHandle,
 ) -> (CommandEnd, String) {
     drop(child.take_stdin());
@@ -182,10 +182,10 @@ async fn run(
         let _ = over.send(());
         cut
     };
-    let (cut, ()) = tokio::join!(watch, collect(stdout, stderr, (&mut heard, &mut masks), is_over));
-    masks.finish(&mut heard);
+    let (cut, ()) = tokio::join!(watch, collect(stdout, stderr, (&mut sink, &mut masks), is_over));
+    masks.finish(&mut sink);
     let (exit, _) = child.gone().await;
-    (cut.unwrap_or(CommandEnd::Exited(exit)), heard.tail.into_text())
+    (cut.unwrap_or(CommandEnd::Exited(exit)), sink.tail.into_text())
 }
 
 /// Waits for `limit`, without the time in which this process was stopped. Each step counts only its
@@ -203,15 +203,15 @@ pub(super) async fn pass(limit: Duration) {
 pub(super) async fn collect(
     mut stdout: Option<impl AsyncRead + Unpin>,
     mut stderr: Option<impl AsyncRead + Unpin>,
-    (heard, masks): (&mut OutputSink<'_>, &mut OutputMasks),
+    (sink, masks): (&mut OutputSink<'_>, &mut OutputMasks),
     over: oneshot::Receiver<()>,
 ) {
     let read = async {
         let (mut out, mut err) = (vec![0; CHUNK], vec![0; CHUNK]);
         while stdout.is_some() || stderr.is_some() {
             tokio::select! {
-                n = read_some(&mut stdout, &mut out) => write(&mut masks.stdout, heard, &out[..n]),
-                n = read_some(&mut stderr, &mut err) => write(&mut masks.stderr, heard, &err[..n]),
+                n = read_some(&mut stdout, &mut out) => write(&mut masks.stdout, sink, &out[..n]),
+                n = read_some(&mut stderr, &mut err) => write(&mut masks.stderr, sink, &err[..n]),
             }
         }
     };

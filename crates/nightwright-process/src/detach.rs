@@ -30,7 +30,7 @@ use super::containment::own_program;
 
 /// The maximum length of the message. It is less than a pipe buffer holds, so one write never
 /// blocks.
-const WORD_MAX: u64 = 4096;
+const MAX_WORD: u64 = 4096;
 
 /// The result of starting a detached process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub fn start_detached(
     let mut child = command.spawn()?;
     drop(speaks);
     let mut word = Vec::new();
-    BufReader::new(hears.take(WORD_MAX)).read_until(b'\n', &mut word)?;
+    BufReader::new(hears.take(MAX_WORD)).read_until(b'\n', &mut word)?;
     if word.pop() == Some(b'\n') {
         return Ok(DetachOutcome::Detached(word));
     }

@@ -45,7 +45,7 @@ use self::cgroup::Cgroup;
 pub(super) use self::cgroup::{KILL, MEMBERS};
 pub(super) use self::state::GRACE;
 use self::state::{GuardAction, GuardEvent, GuardState};
-use self::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, ORDER_MAX};
+use self::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, MAX_ORDER};
 use super::process_table::{self, Process, ProcessStat};
 use super::tree_lock;
 
@@ -58,7 +58,7 @@ const SIGNAL_ROUNDS: u32 = 3;
 /// The interval between two checks whether all processes without their own session are gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The capacity of the event queue. The guard handles events faster than processes die.
-const NEWS_MAX: usize = 16;
+const MAX_NEWS: usize = 16;
 
 /// Runs a guard until it exits. Its standard input is the socket; its two outputs are the
 /// program's.
@@ -131,7 +131,7 @@ fn receive(mut socket: &UnixStream) -> io::Result<(GuardOrder, OwnedFd)> {
     }
     socket.read_exact(&mut length[received.bytes..])?;
     let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
-    let (Some(input), ..=ORDER_MAX) = (input, length) else {
+    let (Some(input), ..=MAX_ORDER) = (input, length) else {
         return Err(io::ErrorKind::InvalidData.into());
     };
     let mut body = vec![0; length];
@@ -219,7 +219,7 @@ fn close_pipes(nothing: &File) -> Result<(), Errno> {
 
 /// Listens to the kernel and to the socket, on one thread each.
 fn listen(program: Pid, socket: Option<UnixStream>) -> mpsc::Receiver<GuardEvent> {
-    let (sender, news) = mpsc::sync_channel(NEWS_MAX);
+    let (sender, news) = mpsc::sync_channel(MAX_NEWS);
     let deaths = sender.clone();
     thread::spawn(move || reap_all(program, &deaths));
     thread::spawn(move || read_requests(socket, &sender));
@@ -289,15 +289,15 @@ fn watch(
         let now = begin.elapsed();
         // The kernel does not report the exit of the last process of a session.
         let look = (died && kill_scope == KillScope::Session).then(|| now + POLL_INTERVAL);
-        let heard = match state.due().into_iter().chain(look).min() {
+        let received = match state.due().into_iter().chain(look).min() {
             None => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(due) => news.recv_timeout(due.saturating_sub(now)),
         };
         let now = begin.elapsed();
-        if heard == Ok(GuardEvent::Alone) {
+        if received == Ok(GuardEvent::Alone) {
             begun.outputs.drain();
         }
-        let acts = match heard {
+        let acts = match received {
             Ok(news) => state.handle(now, news),
             Err(RecvTimeoutError::Timeout) => state.wake(now).into_iter().collect(),
             // Both threads are dead, which never happens before the end.

@@ -67,12 +67,12 @@ impl HookProcess {
             let _ = over.send(());
             cut.unwrap_or(CommandEnd::Exited(exit))
         };
-        let mut heard = OutputSink { tail: OutputTail::new(keep), log: None };
+        let mut sink = OutputSink { tail: OutputTail::new(keep), log: None };
         let mut masks = OutputMasks::new(Some(secrets));
         let (ended, ()) =
-            tokio::join!(watch, collect(stdout, stderr, (&mut heard, &mut masks), is_over));
-        masks.finish(&mut heard);
-        (ended, heard.tail.into_text())
+            tokio::join!(watch, collect(stdout, stderr, (&mut sink, &mut masks), is_over));
+        masks.finish(&mut sink);
+        (ended, sink.tail.into_text())
     }
 
     /// Leaves the hook running for a few more seconds, even if nightwright exits.

@@ -40,7 +40,7 @@ mod watched;
 pub use captured::{CapturedCommand, CapturedEnd, CapturedOutput, run_captured};
 pub use child::{Child, Exit, GRACE, Launch, spawn, spawn_hook};
 pub use command::{
-    CommandEnd, FinishedCommand, OUTPUT_MAX, StopHandle, read_some, run_and_log, run_to_end, shell,
+    CommandEnd, FinishedCommand, MAX_OUTPUT, StopHandle, read_some, run_and_log, run_to_end, shell,
 };
 pub use command_log::CommandLog;
 pub use containment::{Containment, ContainmentLevel, groups_folder};

@@ -30,7 +30,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The interval between two scans of the process table.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The part of an environment that is searched for the mark, in bytes.
-const ENVIRONMENT_MAX: usize = 4 << 20;
+const MAX_ENVIRONMENT: usize = 4 << 20;
 
 /// Guards of hooks. They may outlive nightwright, which does not wait for them.
 static HOOK_GUARDS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -211,7 +211,7 @@ pub fn sweep(is_left_over: impl Fn(&RunId) -> bool) -> Vec<KilledProcess> {
 /// The mark in a process's environment, if it has one and the environment is readable.
 fn carried(process: &Process) -> Option<String> {
     let environment = fs::read(format!("/proc/{}/environ", process.pid.as_raw_nonzero())).ok()?;
-    mark_in(&environment[..environment.len().min(ENVIRONMENT_MAX)])
+    mark_in(&environment[..environment.len().min(MAX_ENVIRONMENT)])
 }
 
 fn mark_in(environment: &[u8]) -> Option<String> {

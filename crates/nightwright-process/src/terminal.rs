@@ -75,7 +75,7 @@ pub fn is_there() -> bool {
 }
 
 /// Runs a program on the terminal until it exits.
-pub async fn run_on_terminal(talk: &TerminalCommand) -> io::Result<TerminalExit> {
+pub async fn run_on_terminal(request: &TerminalCommand) -> io::Result<TerminalExit> {
     // Caught without effect. If they were ignored, the program would inherit that.
     let _interrupts = (signal(SignalKind::interrupt())?, signal(SignalKind::quit())?);
     let mut signals = TerminalSignals {
@@ -85,13 +85,13 @@ pub async fn run_on_terminal(talk: &TerminalCommand) -> io::Result<TerminalExit>
     };
     orphans::become_subreaper();
     let terminal = SavedTerminal::remember();
-    let mut command = Command::new(&talk.program);
+    let mut command = Command::new(&request.program);
     command
-        .args(&talk.arguments)
+        .args(&request.arguments)
         .env_clear()
-        .envs(talk.environment.iter().map(|(name, value)| (name, value)))
-        .env(MARK, &talk.mark)
-        .current_dir(&talk.directory)
+        .envs(request.environment.iter().map(|(name, value)| (name, value)))
+        .env(MARK, &request.mark)
+        .current_dir(&request.directory)
         .kill_on_drop(true);
     let (mut child, noted) = orphans::start(&mut command, KillScope::AllDescendants)?;
     drop(command);
@@ -123,7 +123,7 @@ pub async fn run_on_terminal(talk: &TerminalCommand) -> io::Result<TerminalExit>
         }
     };
     drop(noted);
-    let mark = talk.mark.clone();
+    let mark = request.mark.clone();
     let end = move || orphans::end(Some(&mark), orphans::GRACE);
     let survivors = tokio::task::spawn_blocking(end).await.unwrap_or(Survivors::Some);
     if exit.signal().is_some() {

@@ -31,7 +31,7 @@ pub struct Clock {
 struct ClockInner {
     origin: Instant,
     wall: WallClock,
-    motion: ClockSpeed,
+    speed: ClockSpeed,
     /// Time that was skipped in fast mode.
     skipped: Mutex<Duration>,
     /// How far the date was set forward or back.
@@ -81,8 +81,8 @@ pub enum ClockSpeed {
 
 impl Clock {
     /// Creates the clock of a real run.
-    pub fn system(motion: ClockSpeed) -> Self {
-        Self::with(WallClock::System, motion)
+    pub fn system(speed: ClockSpeed) -> Self {
+        Self::with(WallClock::System, speed)
     }
 
     /// Creates a clock that shows `wall` now and advances with the time of the async runtime,
@@ -91,11 +91,11 @@ impl Clock {
         Self::with(WallClock::From(wall), ClockSpeed::Real)
     }
 
-    fn with(wall: WallClock, motion: ClockSpeed) -> Self {
+    fn with(wall: WallClock, speed: ClockSpeed) -> Self {
         let skipped = Mutex::new(Duration::ZERO);
         let jumped = Mutex::new(SignedDuration::ZERO);
         let (origin, ticks) = (Instant::now(), Mutex::default());
-        Self { inner: Arc::new(ClockInner { origin, wall, motion, skipped, jumped, ticks }) }
+        Self { inner: Arc::new(ClockInner { origin, wall, speed, skipped, jumped, ticks }) }
     }
 
     /// Ticks while the future is polled.
@@ -132,7 +132,7 @@ impl Clock {
     /// Returns how long to sleep for a wait until `date`.
     pub fn wait_until(&self, date: Timestamp) -> Duration {
         let rest = self.now().until(date);
-        match self.inner.motion {
+        match self.inner.speed {
             ClockSpeed::Real => rest,
             ClockSpeed::Fast => rest.min(FAST_WAIT),
         }
@@ -140,7 +140,7 @@ impl Clock {
 
     /// Reports that a wait until `date` is complete.
     pub fn slept_until(&self, date: Timestamp) {
-        if self.inner.motion == ClockSpeed::Fast {
+        if self.inner.speed == ClockSpeed::Fast {
             let rest = self.now().until(date);
             *self.inner.skipped.lock().unwrap_or_else(PoisonError::into_inner) += rest;
         }

@@ -1,21 +1,17 @@
 //! The command line: one file per command.
 
+mod cli;
 mod completions;
 mod config;
-mod context;
 mod demo;
 mod doctor;
-mod examples;
-mod familiar;
 mod help;
 #[cfg(test)]
 mod hints;
 mod init;
 mod inspect;
-mod key_options;
 mod log;
 mod man;
-mod masks;
 mod notify;
 mod pause;
 mod principles;
@@ -24,17 +20,13 @@ mod reference;
 mod report;
 mod resume;
 mod run;
-mod select_run;
 mod selftest;
 mod service;
 mod status;
 mod stop;
 mod task;
 mod tell;
-mod terminal;
 mod trust;
-mod usage;
-mod values;
 mod verify;
 
 use std::ffi::OsString;
@@ -42,7 +34,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::context::ProjectArgs;
+use self::cli::context::ProjectArgs;
 use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::paste;
@@ -134,14 +126,14 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     if let Some(done) = completions::requested(&arguments) {
         return done;
     }
-    let arguments = usage::project_last(arguments);
+    let arguments = cli::usage::project_last(arguments);
     let read = command().try_get_matches_from(&arguments).inspect(|matches| {
         let here = ProjectArgs::default().find().ok();
         paste::remember(command(), matches, here.as_deref());
     });
     let done = match read.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => dispatch(&cli.command),
-        Err(error) => usage::clap_error(error, &arguments),
+        Err(error) => cli::usage::clap_error(error, &arguments),
     };
     done.unwrap_or_else(|failure| {
         let hint = failure.hint.as_deref().map(|hint| paste::from_here(hint).into_owned());
@@ -188,7 +180,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
 
 /// Returns the command line with all help strings.
 fn command() -> clap::Command {
-    help::dressed(Cli::command())
+    help::with_help(Cli::command())
 }
 
 fn version() -> Result<ExitCode, Failure> {

@@ -61,7 +61,7 @@ pub const LOG_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_LOG";
 /// Set on the second start of a process that ignores SIGTERM.
 const IGNORES_SIGNALS_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_IGNORES_SIGNALS";
 /// Maximum size of a prompt, as in the real program.
-const PROMPT_MAX: u64 = 10_000_000;
+const MAX_PROMPT: u64 = 10_000_000;
 
 /// Runs the stand-in; `arguments` are those of the real program.
 pub fn main(arguments: &[OsString]) -> ExitCode {
@@ -115,8 +115,8 @@ fn run(arguments: &[OsString]) -> Result<ExitCode, RehearsalError> {
     let input = if live { PlayInput::Open(stdin) } else { PlayInput::Closed };
     let stream = StreamPrinter::new(io::stdout().lock(), cast);
     // A message that cannot be logged does not stop the scene.
-    let heard = |text: &str| drop(log.message(role, text));
-    play(&scene, &model, &prompt, stream, input, heard).map_err(RehearsalError::Stream)
+    let on_message = |text: &str| drop(log.message(role, text));
+    play(&scene, &model, &prompt, stream, input, on_message).map_err(RehearsalError::Stream)
 }
 
 /// Why the stand-in could not play a scene.
@@ -211,10 +211,10 @@ impl AgentArguments {
 
 fn whole_prompt(stdin: &mut impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
-    stdin.take(PROMPT_MAX + 1).read_to_end(&mut bytes)?;
+    stdin.take(MAX_PROMPT + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
         0 => Err(io::Error::other("it is empty")),
-        1..=PROMPT_MAX => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        1..=MAX_PROMPT => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         _ => Err(io::Error::other("piped stdin input exceeds 10MB")),
     }
 }

@@ -53,10 +53,10 @@ impl Signals {
     /// Catches these signals: from now on they no longer kill the process.
     pub fn catch() -> io::Result<Self> {
         let ignored = ignored();
-        let heard = ENDS.iter().filter(|kind| ignored & bit(**kind) == 0);
+        let handled = ENDS.iter().filter(|kind| ignored & bit(**kind) == 0);
         let caught = ASKS
             .iter()
-            .chain(heard)
+            .chain(handled)
             .map(|kind| Ok((*kind, signal(SignalKind::from_raw(kind.as_raw()))?)));
         let caught = caught.collect::<io::Result<_>>()?;
         Ok(Self {

@@ -8,7 +8,15 @@ use super::tree::File;
 
 const PAGE: &str = "ARCHITECTURE.md";
 
-/// Checks every path of the repository that the page has in backticks.
+/// The folders that a path of the page may be relative to.
+const ROOTS: [&str; 4] = [
+    "",
+    "crates/nightwright-core/src/",
+    "crates/nightwright-process/src/",
+    "crates/nightwright/src/",
+];
+
+/// Checks every path that the page has in backticks or in a folder tree.
 pub(super) fn wrong_paths(page: Option<&str>, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let Some(text) = page else {
         let why = "newcomers start there";
@@ -21,7 +29,11 @@ pub(super) fn wrong_paths(page: Option<&str>, exists: impl Fn(&str) -> bool) -> 
     }
     named
         .into_iter()
-        .filter(|(_, path)| !exists(path) && !exists(&format!("{path}.rs")))
+        .filter(|(_, path)| {
+            let found =
+                |root| exists(&format!("{root}{path}")) || exists(&format!("{root}{path}.rs"));
+            !ROOTS.into_iter().any(found)
+        })
         .map(|(line, path)| {
             let why = "fix or remove the path";
             Finding::new(PAGE, line, format!("`{path}` does not exist"), why)
@@ -59,7 +71,7 @@ fn module(path: &str) -> Option<(String, String)> {
 
 /// Returns the paths in backticks and the entries of folder trees.
 fn named_paths(text: &str) -> Vec<(usize, String)> {
-    let is_ours = |path: &str| path.starts_with("crates/") || path.starts_with("xtask");
+    let begins_tree = |path: &str| path.starts_with("crates/") || path.starts_with("xtask");
     let mut named = Vec::new();
     let mut in_block = false;
     let mut folder = None;
@@ -70,8 +82,8 @@ fn named_paths(text: &str) -> Vec<(usize, String)> {
         } else if !in_block {
             // Every second piece is between backticks.
             let quoted = text.split('`').skip(1).step_by(2);
-            named.extend(quoted.filter(|path| is_ours(path)).map(|path| (line, path.to_owned())));
-        } else if let Some(path) = text.split(' ').next().filter(|path| is_ours(path)) {
+            named.extend(quoted.filter(|path| is_path(path)).map(|path| (line, path.to_owned())));
+        } else if let Some(path) = text.split(' ').next().filter(|path| begins_tree(path)) {
             named.push((line, path.to_owned()));
             folder = Some(path);
         } else if let (Some(folder), Some(entry)) = (folder, text.strip_prefix("  ")) {
@@ -82,6 +94,12 @@ fn named_paths(text: &str) -> Vec<(usize, String)> {
     named
 }
 
+/// Whether a text in backticks is a path of the repository, such as `output/follow`.
+fn is_path(text: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
+    text.contains('/') && !text.starts_with(['/', '.']) && text.chars().all(is_part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,7 +107,7 @@ mod tests {
     #[test]
     fn a_path_that_is_not_there_is_found_with_its_line() {
         let page =
-            "# Map\n`crates/a` and `crates/gone/`\n\n`xtask/src/gone.rs`, `src/x`, crates/y\n";
+            "# Map\n`crates/a` and `crates/gone/`\n\n`xtask/src/gone.rs`, `a / b`, crates/y\n";
         let findings = wrong_paths(Some(page), |path| path == "crates/a");
         let found: Vec<_> =
             findings.iter().map(|finding| (finding.line, finding.rule.as_str())).collect();
@@ -108,6 +126,15 @@ mod tests {
         let findings = missing_modules(Some(page), &files);
         let found: Vec<_> = findings.iter().map(|found| found.rule.as_str()).collect();
         assert_eq!(found, ["the page does not name `crates/a/src/lost`"]);
+    }
+
+    #[test]
+    fn a_path_may_be_relative_to_any_crate() {
+        let page = "`output/follow` and `output/gone`, `/tmp/x`\n";
+        let exists = |path: &str| path == "crates/nightwright/src/output/follow.rs";
+        let findings = wrong_paths(Some(page), exists);
+        let found: Vec<_> = findings.iter().map(|finding| finding.rule.as_str()).collect();
+        assert_eq!(found, ["`output/gone` does not exist"]);
     }
 
     #[test]

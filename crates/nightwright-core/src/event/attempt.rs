@@ -38,7 +38,7 @@ event_group! {
             attempt: AttemptId,
             /// The watchdog's finding and its details.
             #[serde(flatten)]
-            notice: WatchdogFinding,
+            finding: WatchdogFinding,
         },
         /// nightwright was about to send another message to a running session.
         "message_sent" => MessageSent {

@@ -22,6 +22,8 @@ event_group! {
         "run_paused" => Paused,
         /// You resumed a paused run.
         "run_resumed" => Resumed,
+        /// You asked to retry again too soon.
+        "retry_refused" => RetryRefused,
         /// A setting changed by an option of `resume` or by a reloaded configuration.
         "settings_changed" => SettingsChanged {
             /// The source of the new value.

@@ -10,6 +10,7 @@ use super::group::event_group;
 use crate::input::CheckResult;
 use crate::outcome::Outcome;
 use crate::settings::Settings;
+use crate::stream::dialect::Dialect;
 use crate::units::{Tokens, Usd, millis};
 
 event_group! {
@@ -71,6 +72,44 @@ pub struct AgentFacts {
     pub path: String,
     /// The agent's version; `null` if it reported none.
     pub version: Option<String>,
+}
+
+impl AgentFacts {
+    /// The kind of the agent. Unknown names in older journals count as Claude Code.
+    pub fn kind(&self) -> AgentKind {
+        let named = AgentKind::ALL.into_iter().find(|kind| kind.name() == self.name);
+        named.unwrap_or(AgentKind::Claude)
+    }
+}
+
+/// The kinds of agent programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentKind {
+    Claude,
+    /// A program that reads the prompt and prints text.
+    Command,
+    /// The built-in agent of rehearsals.
+    Rehearsal,
+}
+
+impl AgentKind {
+    const ALL: [Self; 3] = [Self::Claude, Self::Command, Self::Rehearsal];
+
+    /// The name in journals.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude | Self::Command => self.dialect().name(),
+            Self::Rehearsal => "rehearsal",
+        }
+    }
+
+    /// The format of its command line and output.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Self::Claude | Self::Rehearsal => Dialect::Claude,
+            Self::Command => Dialect::Command,
+        }
+    }
 }
 
 /// Why a later process took over.

@@ -30,7 +30,7 @@ use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
 /// Returns one event of every kind, in an order in which a run might record them.
 pub fn samples() -> Vec<Event> {
-    [beginning(), attempts(), waits(), words(), gate(), steering(), end()].concat()
+    [beginning(), attempts(), waits(), words(), gate(), verdict(), steering(), end()].concat()
 }
 
 fn beginning() -> Vec<Event> {
@@ -142,10 +142,10 @@ fn waits() -> Vec<Event> {
 fn words() -> Vec<Event> {
     vec![
         Event::Note(NoteEvent::BlockerReported { blocker: blocker() }),
-        Event::Attempt(AttemptEvent::WatchdogNoticed { attempt: AttemptId(7), notice: notice() }),
+        Event::Attempt(AttemptEvent::WatchdogNoticed { attempt: AttemptId(7), finding: finding() }),
         Event::Attempt(AttemptEvent::MessageSent {
             attempt: AttemptId(7),
-            answers: Some(notice()),
+            answers: Some(finding()),
             text: "You will not get an answer. Choose, note the choice, continue.".to_owned(),
         }),
         Event::Attempt(AttemptEvent::PermissionDenied {
@@ -195,6 +195,11 @@ fn gate() -> Vec<Event> {
                 }],
             },
         }),
+    ]
+}
+
+fn verdict() -> Vec<Event> {
+    vec![
         Event::Call(CallEvent::Started {
             call: CallId(2),
             purpose: CallPurpose::Verify,
@@ -297,6 +302,7 @@ fn end() -> Vec<Event> {
         Event::Operator(OperatorEvent::StopCancelled),
         Event::Operator(OperatorEvent::Paused),
         Event::Operator(OperatorEvent::Resumed),
+        Event::Operator(OperatorEvent::RetryRefused),
         Event::Note(NoteEvent::HookFailed {
             hook: "iteration_finished".to_owned(),
             why: "exited with 127".to_owned(),
@@ -356,7 +362,7 @@ fn report() -> AttemptReport {
                 decision: "answer unknown routes with 404".to_owned(),
                 rationale: Some("clarity_of_intent is 8".to_owned()),
             }],
-            findings: vec![notice()],
+            findings: vec![finding()],
             summary: "Moved the invoice handlers.".to_owned(),
             ..TextEvidence::default()
         },
@@ -382,7 +388,7 @@ fn report() -> AttemptReport {
     }
 }
 
-fn notice() -> WatchdogFinding {
+fn finding() -> WatchdogFinding {
     WatchdogFinding {
         signal: WatchdogSignal::Asking,
         key: "shall i also move the tests".to_owned(),

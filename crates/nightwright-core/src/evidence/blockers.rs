@@ -14,20 +14,20 @@ const MAX_BLOCKERS: usize = 20;
 const MAX_BLOCKER_CHARS: usize = 2000;
 
 /// Adds the blockers of a message to the earlier ones, each once.
-pub(crate) fn collect(message: &str, heard: &mut Vec<Blocker>) {
+pub(crate) fn collect(message: &str, collected: &mut Vec<Blocker>) {
     // Most messages have no blocker, and every message is checked.
-    if heard.len() < MAX_BLOCKERS
+    if collected.len() < MAX_BLOCKERS
         && memchr::memmem::find(message.as_bytes(), OPEN.as_bytes()).is_some()
     {
-        add(blockers(message), heard);
+        add(blockers(message), collected);
     }
 }
 
 /// Adds blockers to the earlier ones, each once.
-pub(crate) fn add(blockers: Vec<Blocker>, heard: &mut Vec<Blocker>) {
+pub(crate) fn add(blockers: Vec<Blocker>, collected: &mut Vec<Blocker>) {
     for blocker in blockers {
-        if !heard.contains(&blocker) && heard.len() < MAX_BLOCKERS {
-            heard.push(blocker);
+        if !collected.contains(&blocker) && collected.len() < MAX_BLOCKERS {
+            collected.push(blocker);
         }
     }
 }

@@ -22,7 +22,7 @@
 use crate::input::Checklist;
 
 /// The maximum number of list markers in a line. A line with more is not a real list.
-const MARKERS_MAX: usize = 64;
+const MAX_MARKERS: usize = 64;
 
 /// The indentation from which a line is code.
 const CODE_INDENT: usize = 4;
@@ -170,7 +170,7 @@ impl OpenBlocks {
         found: &mut impl FnMut(CheckboxState, &str),
     ) -> Option<LeafBlock> {
         let mut in_marker = false;
-        for _ in 0..MARKERS_MAX {
+        for _ in 0..MAX_MARKERS {
             let text = &line[at..];
             if text.starts_with('>') || is_heading(text) || is_rule(text) {
                 self.close(within, in_marker);

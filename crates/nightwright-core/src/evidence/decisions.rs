@@ -11,18 +11,18 @@ const MAX_DECISIONS: usize = 20;
 const MAX_TEXT_CHARS: usize = 1000;
 
 /// Adds the decisions of a message to the earlier ones, each once.
-pub(crate) fn collect(message: &str, heard: &mut Vec<StatedDecision>) {
+pub(crate) fn collect(message: &str, collected: &mut Vec<StatedDecision>) {
     // Most messages have no decision, and every message is checked.
     if memchr::memmem::find(message.as_bytes(), b"Decision").is_some() {
-        add(decisions(message), heard);
+        add(decisions(message), collected);
     }
 }
 
 /// Adds decisions to the earlier ones, each once.
-pub(crate) fn add(decisions: Vec<StatedDecision>, heard: &mut Vec<StatedDecision>) {
+pub(crate) fn add(decisions: Vec<StatedDecision>, collected: &mut Vec<StatedDecision>) {
     for decision in decisions {
-        if !heard.contains(&decision) && heard.len() < MAX_DECISIONS {
-            heard.push(decision);
+        if !collected.contains(&decision) && collected.len() < MAX_DECISIONS {
+            collected.push(decision);
         }
     }
 }
@@ -98,13 +98,13 @@ mod tests {
 
     #[test]
     fn each_decision_is_kept_once_and_their_number_is_limited() {
-        let mut heard = Vec::new();
+        let mut collected = Vec::new();
         for _ in 0..2 {
-            collect("**Decision**: a\n**Decision**: b", &mut heard);
+            collect("**Decision**: a\n**Decision**: b", &mut collected);
         }
-        assert_eq!(heard.len(), 2);
+        assert_eq!(collected.len(), 2);
         let many: Vec<String> = (0..100).map(|number| format!("**Decision**: {number}")).collect();
-        collect(&many.join("\n"), &mut heard);
-        assert_eq!(heard.len(), MAX_DECISIONS);
+        collect(&many.join("\n"), &mut collected);
+        assert_eq!(collected.len(), MAX_DECISIONS);
     }
 }

@@ -405,12 +405,12 @@ fn after(lines: &[MarkdownLine<'_>], at: usize) -> String {
 /// The sentence that retracts a claim, if any.
 fn retraction(text: &str) -> Option<String> {
     let found = sentences(text).find(|sentence| takes_back(&plain(sentence)))?;
-    let words: String = found.chars().filter(|c| *c != BLANK).take(SHOWN_MAX).collect();
+    let words: String = found.chars().filter(|c| *c != BLANK).take(MAX_SHOWN).collect();
     Some(words.trim().trim_end_matches('.').to_owned())
 }
 
 /// The maximum length of a retraction shown to the agent, in characters.
-const SHOWN_MAX: usize = 80;
+const MAX_SHOWN: usize = 80;
 
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(['\n', '.', '!', '?', ';'])

@@ -159,12 +159,12 @@ impl CodeFence {
 }
 
 /// The maximum number of list markers that are skipped in a line.
-const MARKERS_MAX: usize = 8;
+const MAX_MARKERS: usize = 8;
 
 /// The text after the list markers of a line.
 pub(crate) fn after_list_markers(line: &str) -> &str {
     let mut text = line.trim_start();
-    for _ in 0..MARKERS_MAX {
+    for _ in 0..MAX_MARKERS {
         let after = text.strip_prefix(['-', '*', '+']).or_else(|| {
             text.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(['.', ')'])
         });

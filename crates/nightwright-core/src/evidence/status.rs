@@ -28,10 +28,10 @@ mod json;
 pub const MAX_STATUS_BYTES: usize = 1 << 20;
 
 /// The maximum length of a string in characters.
-const TEXT_MAX: usize = 4000;
+const MAX_TEXT: usize = 4000;
 
 /// The maximum number of blockers.
-const BLOCKERS_MAX: usize = 32;
+const MAX_BLOCKERS: usize = 32;
 
 /// A status file that could be parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -298,8 +298,8 @@ impl StatusReader {
             if is_none(&blocker.description) || known {
                 continue;
             }
-            if blockers.len() == BLOCKERS_MAX {
-                self.warnings.push(format!("only the first {BLOCKERS_MAX} blockers are read"));
+            if blockers.len() == MAX_BLOCKERS {
+                self.warnings.push(format!("only the first {MAX_BLOCKERS} blockers are read"));
                 break;
             }
             blockers.push(blocker);
@@ -388,7 +388,7 @@ fn is_none(text: &str) -> bool {
 
 fn short(text: &str) -> String {
     let text = text.trim();
-    match text.char_indices().nth(TEXT_MAX) {
+    match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -145,8 +145,8 @@ fn words_that_take_it_back_are_not() {
 fn a_summary_is_one_line_of_whole_words() {
     assert_eq!(summary("  One\n\n two\tthree "), "One two three");
     let long = summary(&"wörter ".repeat(100));
-    assert!(long.ends_with(" wörter…") && long.chars().count() <= SUMMARY_MAX, "{long}");
-    assert_eq!(summary(&"ä".repeat(1000)).chars().count(), SUMMARY_MAX - 1);
+    assert!(long.ends_with(" wörter…") && long.chars().count() <= MAX_SUMMARY, "{long}");
+    assert_eq!(summary(&"ä".repeat(1000)).chars().count(), MAX_SUMMARY - 1);
     assert_eq!(summary(""), "");
 }
 

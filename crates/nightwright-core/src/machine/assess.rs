@@ -13,6 +13,7 @@ use crate::event::{
 use crate::input::{CheckPurpose, Checklist, Survey};
 use crate::outcome::Outcome;
 use crate::permissions::denial::DeniedCommand;
+use crate::phrases;
 use crate::policy::escalation::{self, EscalationStep};
 use crate::policy::limits::{self, Budget};
 use crate::policy::progress;
@@ -342,7 +343,8 @@ impl Machine {
 /// Returns a blocker that names the denied commands and the rules that would allow them.
 pub(super) fn permission_blocker(denied: &BTreeSet<DeniedCommand>) -> Blocker {
     let name = |refused: &DeniedCommand| {
-        format!("{} ({})", one_line(&refused.what(), SHOWN_COMMAND), refused.advice())
+        let what = one_line(&refused.what(), SHOWN_COMMAND);
+        phrases::denied_as(&what, refused.rule.as_deref())
     };
     let mut budget = SHOWN_ALL;
     let fits = |text: &String| {

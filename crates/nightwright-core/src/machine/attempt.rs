@@ -7,7 +7,7 @@ use super::live_process::{KILL_TIMEOUT, LiveProcess};
 use super::{IterationSetup, Machine, PendingKind};
 use crate::effect::{Alarm, AttemptRequest, Effect, Grace};
 use crate::event::{
-    AttemptEvent, CostSource, IterationKind, IterationResult, StopWhen, WaitEnd, WaitEvent,
+    AttemptEvent, CostSource, IterationKind, IterationResult, StopWhen, Totals, WaitEnd, WaitEvent,
     WaitKind,
 };
 use crate::input::TimerKey;
@@ -27,7 +27,7 @@ use crate::units::{AttemptId, Usd};
 const UNKNOWN_COST: Usd = Usd::from_cents(1);
 
 /// The maximum number of denied commands that a run reports.
-const DENIED_MAX: usize = 200;
+const MAX_DENIED: usize = 200;
 
 /// The attempt whose process is currently running.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ impl Machine {
     /// Records a denied command. A run reports each command once.
     fn denied(&mut self, attempt: AttemptId, denial: &Denial) {
         for refused in self.ledger.refused(denial) {
-            if self.ledger.denied.len() < DENIED_MAX && !self.ledger.denied.contains(&refused) {
+            if self.ledger.denied.len() < MAX_DENIED && !self.ledger.denied.contains(&refused) {
                 let DeniedCommand { tool, command, rule } = refused;
                 self.record(AttemptEvent::PermissionDenied { attempt, tool, command, rule });
             }
@@ -307,7 +307,7 @@ impl Machine {
         for denial in &report.denied {
             self.denied(attempt, denial);
         }
-        let (cost, figure) = self.charge("work", cap, &report);
+        let (cost, figure) = self.charge(Totals::WORK, cap, &report);
         let notices = report.text_evidence.findings.clone();
         let report = Box::new(report);
         self.record(AttemptEvent::Finished { attempt, cost, figure, duration, report });

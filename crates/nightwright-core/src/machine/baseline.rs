@@ -1,11 +1,9 @@
-//! The baseline: the results of the checks before the first iteration, and what follows from them.
+//! The baseline: whether and how long the checks run before the first iteration, and the warning if
+//! passing them cannot show that the work is done.
 
 use super::Machine;
-use super::gate::named;
-use crate::baseline;
-use crate::event::{Event, GateEvent};
-use crate::input::{CheckPurpose, CheckReport};
-use crate::outcome::{Outcome, Unchecked};
+use crate::input::CheckPurpose;
+use crate::outcome::Unchecked;
 use crate::policy::limits;
 use crate::settings::{Scope, VerdictMode};
 
@@ -28,46 +26,8 @@ impl Machine {
         self.run_checks(CheckPurpose::Baseline, budget);
     }
 
-    pub(super) fn baseline_taken(&mut self, report: CheckReport) {
-        let CheckReport { results, fingerprint, reused_from, outputs, withheld, changed, warnings } =
-            report;
-        let blocked = results.iter().find_map(|result| baseline::cannot_run(result, &withheld));
-        let unknown: Vec<_> = results.iter().filter_map(baseline::warning).collect();
-        let purpose = CheckPurpose::Baseline;
-        let written = outputs.clone();
-        let done = Event::Gate(GateEvent::ChecksFinished {
-            purpose,
-            reused_from,
-            results,
-            fingerprint,
-            outputs,
-        });
-        self.record(done);
-        if self.ledger.stop.is_some() || self.live.abort_outcome.is_some() {
-            return self.advance();
-        }
-        if let Some(why) = blocked {
-            return self.finish(Outcome::ChecksCannotRun { why }, None);
-        }
-        for warning in unknown {
-            self.warn(warning);
-        }
-        if !changed.is_empty() {
-            self.warn(format!("the checks changed files: {}", named(&changed)));
-        }
-        if !written.is_empty() {
-            let files = named(&written);
-            self.warn(format!("the checks wrote files, which do not count as work: {files}"));
-        }
-        for warning in warnings {
-            self.warn_once(warning);
-        }
-        self.explain_baseline();
-        self.advance();
-    }
-
     /// Warns that checks which passed before the work cannot show that it is done.
-    fn explain_baseline(&mut self) {
+    pub(super) fn explain_baseline(&mut self) {
         let what = match self.ledger.unchecked() {
             Some(Unchecked::PassedBefore) => "the checks already pass",
             Some(Unchecked::UnknownBefore) => "the checks have no usable result now",

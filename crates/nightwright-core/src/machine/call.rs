@@ -6,7 +6,7 @@ use super::Machine;
 use super::ledger::is_own_limit;
 use super::live_process::{KILL_TIMEOUT, LiveProcess};
 use crate::effect::{AnswerFormat, CallRequest, Effect, Grace};
-use crate::event::{CallEvent, CallPurpose, StopWhen};
+use crate::event::{CallEvent, CallPurpose, StopWhen, Totals};
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Allowance};
@@ -37,7 +37,7 @@ impl Machine {
 
     /// Returns the cost cap of a review: a quarter of the mean attempt.
     pub(super) fn review_cost(&self) -> Usd {
-        let work = self.ledger.totals.by_purpose.get("work").copied().unwrap_or_default();
+        let work = self.ledger.totals.by_purpose.get(Totals::WORK).copied().unwrap_or_default();
         work.cost.per(u64::from(work.count)).per(4).max(MIN_REVIEW_COST)
     }
 

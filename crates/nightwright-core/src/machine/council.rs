@@ -8,7 +8,7 @@ use crate::settings::{Council, EvidenceKind};
 use crate::stream::news::{Answer, AttemptReport};
 
 /// The maximum length of a stored decision, in bytes.
-const DECISION_MAX: usize = 4 << 10;
+const MAX_DECISION: usize = 4 << 10;
 
 impl Machine {
     /// Requests a decision about a conflict, once per run, and passes it to the next iteration.
@@ -57,7 +57,7 @@ impl Machine {
         }
         let iteration = self.current().iteration;
         let conflict = self.conflict().unwrap_or_default();
-        let decision = prompt::cut_middle(decision, DECISION_MAX).into_owned();
+        let decision = prompt::cut_middle(decision, MAX_DECISION).into_owned();
         self.record(NoteEvent::CouncilDecided { iteration, conflict, decision });
     }
 

@@ -1,19 +1,13 @@
 //! The gate: a run completes only when a claim passes here.
 
-use std::time::Duration;
-
 use super::ledger::Gate;
 use super::{Machine, PendingKind};
 use crate::effect::Effect;
 use crate::event::{
-    CallPurpose, Event, FeedbackSource, GateEvent, GateResult, IterationResult, StopWhen,
-    VerdictKind,
+    CallPurpose, FeedbackSource, GateEvent, GateResult, IterationResult, StopWhen, VerdictKind,
 };
-use crate::input::{
-    CheckPurpose, CheckReport, CheckResult, CheckVerdict, Inspection, Survey, TamperFinding,
-};
+use crate::input::{CheckPurpose, Inspection, Survey, TamperFinding};
 use crate::outcome::Proof;
-use crate::phrases;
 use crate::policy::gains::{self, Measurement};
 use crate::policy::limits;
 use crate::prompt::{self, VerificationCase};
@@ -23,9 +17,6 @@ use crate::units::Ticket;
 
 /// The maximum number of verifier calls per gate: one repetition if the first gives no verdict.
 const MAX_VERDICT_CALLS: u32 = 2;
-
-/// The number of files that a warning names.
-const NAMED: usize = 5;
 
 impl Machine {
     /// Runs the checks, then the tamper inspection, then the verifier; all must pass. Every answer
@@ -93,13 +84,6 @@ impl Machine {
         }
     }
 
-    pub(super) fn run_checks(&mut self, purpose: CheckPurpose, budget: Option<Duration>) {
-        let commands = self.ledger.settings.verify.commands.clone();
-        self.record(GateEvent::ChecksStarted { purpose, commands });
-        let ticket = self.ask(PendingKind::Checks);
-        self.effect(Effect::RunChecks { ticket, purpose, budget });
-    }
-
     /// Whether a check that failed earlier in the run passes now.
     fn fixed_a_check(&self, gate: &Gate) -> bool {
         let results = gate.checks.as_ref().map_or(&[][..], |(results, _)| results.as_slice());
@@ -112,21 +96,6 @@ impl Machine {
         let last = self.ledger.checks.last.as_ref()?;
         let holds = self.current().checked && last.fingerprint == survey.mark.fingerprint;
         holds.then(|| last.clone())
-    }
-
-    /// Lets the gate decide by results that are known already.
-    fn take_over(&mut self, known: Measurement) {
-        let Measurement { at, results, fingerprint, .. } = known;
-        let failed = results.iter().find(|result| !result.verdict.is_pass()).cloned();
-        self.record(GateEvent::ChecksFinished {
-            purpose: CheckPurpose::Gate,
-            reused_from: Some(at),
-            results,
-            fingerprint,
-            outputs: Vec::new(),
-        });
-        self.reject_failed(failed.as_ref());
-        self.advance();
     }
 
     fn wants_verdict(&self, gate: &Gate) -> bool {
@@ -206,92 +175,27 @@ impl Machine {
         odd.iter().map(|what| TamperFinding { path: path.to_owned(), what: what.clone() }).collect()
     }
 
-    pub(super) fn checked(&mut self, ticket: Ticket, report: CheckReport) {
-        if self.answered(ticket).is_none() {
-            return;
-        }
-        if self.ledger.current().is_none() {
-            return self.baseline_taken(report);
-        }
-        let CheckReport { results, fingerprint, reused_from, outputs, changed, warnings, .. } =
-            report;
-        let purpose = match self.current().gate {
-            Some(_) => CheckPurpose::Gate,
-            None => CheckPurpose::Progress,
-        };
-        self.live.judged = Some(fingerprint.clone());
-        if let Some(survey) = &mut self.live.survey {
-            survey.mark.fingerprint = fingerprint.clone();
-        }
-        let failed = results.iter().find(|result| !result.verdict.is_pass()).cloned();
-        let flaky: Vec<_> = results
-            .iter()
-            .filter(|result| result.verdict == CheckVerdict::Flaky)
-            .map(|result| result.command.clone())
-            .collect();
-        let fresh = |file: &&String| !self.ledger.outputs.contains(file.as_str());
-        let fresh: Vec<_> = outputs.iter().filter(fresh).cloned().collect();
-        let mark = fingerprint.clone();
-        let done = Event::Gate(GateEvent::ChecksFinished {
-            purpose,
-            reused_from,
-            results,
-            fingerprint: mark,
-            outputs,
-        });
-        self.record(done);
-        if self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some() {
-            return self.advance();
-        }
-        for command in flaky {
-            self.warn(format!("`{command}` is flaky: it failed, was run once more, and passed"));
-        }
-        if !changed.is_empty() {
-            self.warn(format!("the checks changed files: {}", named(&changed)));
-        }
-        if !fresh.is_empty() {
-            let files = named(&fresh);
-            self.warn(format!("the checks wrote files, which do not count as work: {files}"));
-        }
-        for warning in warnings {
-            self.warn_once(warning);
-        }
-        match purpose {
-            CheckPurpose::Gate => self.reject_failed(failed.as_ref()),
-            CheckPurpose::Baseline | CheckPurpose::Progress => {}
-        }
-        self.advance();
-    }
-
-    fn reject_failed(&mut self, failed: Option<&CheckResult>) {
-        if let Some(failed) = failed {
-            let text =
-                format!("{}. Its last lines:\n{}", phrases::check(failed), failed.output.trim());
-            self.reject(FeedbackSource::Checks, &text, phrases::check(failed));
-        }
-    }
-
-    /// Returns the boxes that were ticked in iterations that changed nothing else.
+    /// Returns the boxes that were checked in iterations that changed nothing else.
     fn unearned(&self) -> Vec<TamperFinding> {
         let current = self.current();
         let survey = self.live.survey.as_deref();
-        let ticks = &self.ledger.unearned_checkboxes;
+        let boxes = &self.ledger.unearned_checkboxes;
         let now = current.checklist.zip(survey).and_then(|(before, survey)| {
-            let ticked =
-                ticks.unearned(before, survey.checklist?, survey.files_changed_outside_plan)?;
-            Some((current.iteration, ticked))
+            let checked =
+                boxes.unearned(before, survey.checklist?, survey.files_changed_outside_plan)?;
+            Some((current.iteration, checked))
         });
         let path = self.ledger.settings.files.list.as_deref().unwrap_or("the checklist");
-        let earlier = ticks.unearned.iter().map(|(iteration, ticked)| (*iteration, *ticked));
+        let earlier = boxes.unearned.iter().map(|(iteration, checked)| (*iteration, *checked));
         earlier
             .chain(now)
-            .map(|(iteration, ticked)| {
-                let checklist =
-                    if ticked == 1 { "a box was" } else { &format!("{ticked} boxes were") };
+            .map(|(iteration, checked)| {
+                let subject =
+                    if checked == 1 { "a box was" } else { &format!("{checked} boxes were") };
                 TamperFinding {
                     path: path.to_owned(),
                     what: format!(
-                        "{checklist} checked in iteration {iteration}, which changed nothing else"
+                        "{subject} checked in iteration {iteration}, which changed nothing else"
                     ),
                 }
             })
@@ -409,7 +313,7 @@ impl Machine {
         self.advance();
     }
 
-    fn reject(&mut self, source: FeedbackSource, text: &str, why: String) {
+    pub(super) fn reject(&mut self, source: FeedbackSource, text: &str, why: String) {
         let claimed = self.current().gate.as_ref().is_some_and(Gate::is_claim);
         let text = if claimed {
             format!("You said that the work is complete. It is not: {text}")
@@ -418,14 +322,5 @@ impl Machine {
         };
         self.feedback_once(source, text);
         self.record(GateEvent::Finished { result: GateResult::Rejected { why } });
-    }
-}
-
-/// Returns the names of the first few files, and the number of the remaining ones.
-pub(super) fn named(files: &[String]) -> String {
-    let shown: Vec<_> = files.iter().take(NAMED).map(|file| format!("`{file}`")).collect();
-    match files.len() - shown.len() {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }

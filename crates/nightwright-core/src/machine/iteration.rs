@@ -40,9 +40,9 @@ impl Machine {
         Consumed { active: self.active(), ..self.ledger.used() }
     }
 
-    /// Applies the first of these that holds: stop now, stop, pause, limits, quota; then the
-    /// baseline, once; then the disk, the hook and the iteration. After every answer, this list
-    /// starts again from the top.
+    /// Applies the first of these that holds: stop now, stop; the hook `started`, once; pause,
+    /// limits, quota; the baseline, once; then the disk, the hook `next_iteration` and the iteration.
+    /// After every answer, this list starts again from the top.
     pub(super) fn before_iteration(&mut self) {
         match self.ledger.stop {
             Some(StopWhen::Now) => return self.finish(Outcome::Interrupted, None),
@@ -209,11 +209,8 @@ impl Machine {
             Some(_) | None => Progress::Uncounted,
         };
         let status = survey.as_deref().and_then(|survey| survey.status.as_ref());
-        let summary = status
-            .map(|status| status.summary.clone())
-            .filter(|summary| !summary.is_empty())
-            .or_else(|| words.map(|words| words.summary.clone()))
-            .unwrap_or_default();
+        let stated = status.map(|status| &status.summary).filter(|summary| !summary.is_empty());
+        let summary = stated.or_else(|| words.map(|words| &words.summary)).cloned();
         let checks = survey.as_deref().filter(|_| judged);
         let checks = checks.and_then(|survey| self.checks_after(Some(survey)));
         let finished = IterationFinished {
@@ -237,7 +234,7 @@ impl Machine {
             end: survey.map(|survey| survey.mark),
             cost: self.ledger.totals.cost.minus(current.cost_before),
             duration: self.active().saturating_sub(current.active_before),
-            summary,
+            summary: summary.unwrap_or_default(),
         };
         if judged && finished.claim.is_empty() {
             self.explain_marker(&current);

@@ -28,7 +28,6 @@ use crate::permissions::granted;
 use crate::policy::limits::{self, Budget};
 use crate::policy::waiting::WaitStreak;
 use crate::settings::{ChangeSource, EvidenceKind, SettingChange, Settings};
-use crate::stream::dialect::Dialect;
 use crate::stream::news::{AttemptReport, Blocker, WatchdogFinding};
 use crate::stream::outcome::{AttemptOutcome, Consequence, Deadline};
 use crate::units::{AttemptId, Fingerprint, Iteration, Usd};
@@ -95,7 +94,7 @@ impl State {
 
     fn run_started(&mut self, started: &RunStarted) {
         self.settings = started.settings.clone();
-        self.dialect = Dialect::of_agent(&started.agent.name);
+        self.dialect = started.agent.kind().dialect();
         self.seed = started.seed;
         self.baseline.clone_from(&started.baseline);
         self.phase = Phase::Ready;
@@ -245,7 +244,7 @@ impl State {
             current.attempts += 1;
             current.nudges.clear();
             for (_, answered) in &mut current.findings {
-                *answered = Answered::Over;
+                *answered = Answered::Superseded;
             }
             current.stage = Stage::Attempting { attempt, cap };
         }
@@ -418,9 +417,9 @@ impl State {
     }
 
     /// Unmarks the findings whose answers did not reach the session.
-    fn unmark_unacknowledged(&mut self, heard: Option<u32>) {
+    fn unmark_unacknowledged(&mut self, acknowledged: Option<u32>) {
         if let Some(current) = self.current_mut() {
-            let unacknowledged = current.unacknowledged(heard).to_vec();
+            let unacknowledged = current.unacknowledged(acknowledged).to_vec();
             for key in unacknowledged.iter().filter_map(|nudge| nudge.answers.as_deref()) {
                 current.mark(key, Answered::No);
             }
@@ -434,8 +433,8 @@ impl State {
             return;
         };
         let iteration = Some(current.iteration);
-        let heard = current.report.as_ref().and_then(|report| report.acknowledged);
-        let unacknowledged = current.unacknowledged(heard).to_vec();
+        let acknowledged = current.report.as_ref().and_then(|report| report.acknowledged);
+        let unacknowledged = current.unacknowledged(acknowledged).to_vec();
         for nudge in unacknowledged.iter().filter(|nudge| nudge.answers.is_none()) {
             let entry = self.inbox.iter_mut().rfind(|entry| {
                 entry.given_to == iteration

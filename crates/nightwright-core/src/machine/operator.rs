@@ -10,9 +10,6 @@ use crate::input::{Control, TimerKey};
 use crate::outcome::Outcome;
 use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
 
-/// The warning about a second request to retry within the minimum time.
-pub const RETRIED_TOO_SOON: &str = "retried less than a minute ago; not retrying yet";
-
 /// The minimum time between two immediate retries that the operator requests.
 const PROBE_GAP: Duration = Duration::from_mins(1);
 
@@ -128,7 +125,7 @@ impl Machine {
     /// Only checks are awaited, because they are being killed.
     fn drop_pending(&mut self) {
         if let Some(pending) = self.live.pending
-            && pending.kind != PendingKind::Checks
+            && !pending.is_checks()
         {
             self.live.pending = None;
         }
@@ -136,7 +133,7 @@ impl Machine {
 
     fn cancel_checks(&mut self, grace: Grace) {
         if let Some(pending) = self.live.pending
-            && pending.kind == PendingKind::Checks
+            && pending.is_checks()
         {
             self.effect(Effect::CancelChecks { ticket: pending.ticket, grace });
         }
@@ -160,7 +157,7 @@ impl Machine {
             PendingKind::Hook(_)
             | PendingKind::Prepare
             | PendingKind::Survey
-            | PendingKind::Checks
+            | PendingKind::Checks(_)
             | PendingKind::Changes => {}
         }
     }
@@ -205,7 +202,7 @@ impl Machine {
         };
         let now = self.now.mono;
         if self.live.probed.is_some_and(|probed| now.saturating_sub(probed) < PROBE_GAP) {
-            return self.warn(RETRIED_TOO_SOON);
+            return self.record(OperatorEvent::RetryRefused);
         }
         self.live.probed = Some(now);
         self.live.pending = None;

@@ -233,16 +233,18 @@ impl Current {
         }
     }
 
-    /// Returns the messages to the last session after the first `heard`, which it acknowledged.
-    pub(super) fn unacknowledged(&self, heard: Option<u32>) -> &[Nudge] {
-        let heard = heard.map_or(self.nudges.len(), |heard| heard as usize);
-        self.nudges.get(heard..).unwrap_or_default()
+    /// Returns the messages to the last session that it did not acknowledge: all after the first
+    /// `acknowledged` ones.
+    pub(super) fn unacknowledged(&self, acknowledged: Option<u32>) -> &[Nudge] {
+        let acknowledged =
+            acknowledged.map_or(self.nudges.len(), |acknowledged| acknowledged as usize);
+        self.nudges.get(acknowledged..).unwrap_or_default()
     }
 
     /// Records whether the finding with this key was answered in the session.
     pub(super) fn mark(&mut self, key: &str, now: Answered) {
         for (finding, answered) in &mut self.findings {
-            if finding.key == key && *answered != Answered::Over {
+            if finding.key == key && *answered != Answered::Superseded {
                 *answered = now;
             }
         }
@@ -265,7 +267,7 @@ pub enum Answered {
     /// No message was sent yet.
     No,
     /// An answer is no longer needed because another attempt has begun.
-    Over,
+    Superseded,
 }
 
 /// The position of an iteration in its lifecycle.

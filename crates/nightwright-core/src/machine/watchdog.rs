@@ -24,12 +24,12 @@ impl Machine {
     pub(super) fn record_finding(&mut self, attempt: AttemptId, finding: WatchdogFinding) {
         let known = self.ledger.current().is_some_and(|current| {
             let same = |(known, answered): &(WatchdogFinding, Answered)| {
-                known.key == finding.key && *answered != Answered::Over
+                known.key == finding.key && *answered != Answered::Superseded
             };
             current.findings.iter().any(same)
         });
         if !known {
-            self.record(AttemptEvent::WatchdogNoticed { attempt, notice: finding });
+            self.record(AttemptEvent::WatchdogNoticed { attempt, finding });
         }
     }
 
@@ -76,7 +76,7 @@ impl Machine {
             current.findings.iter().rfind(|(known, _)| known.key == finding.key)
         });
         if last.is_some_and(|(_, answered)| *answered == Answered::Live) {
-            self.record(AttemptEvent::WatchdogNoticed { attempt, notice: finding });
+            self.record(AttemptEvent::WatchdogNoticed { attempt, finding });
         }
     }
 

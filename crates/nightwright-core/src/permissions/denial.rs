@@ -9,7 +9,7 @@ use crate::display::one_line;
 
 /// The maximum length of an offered rule, as a word of a command line. A few of them fit on one
 /// displayed line.
-const RULE_MAX: usize = 300;
+const MAX_RULE: usize = 300;
 /// The replacement for a secret. A rule that contains it matches nothing.
 const MASK: &str = "***";
 
@@ -191,8 +191,8 @@ pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<Denied
 /// Whether a rule is unchanged after it was displayed on a line and copied.
 fn can_be_pasted(rule: &str) -> bool {
     let word = quoted(rule);
-    word.len() <= RULE_MAX
-        && one_line(&word, RULE_MAX) == word
+    word.len() <= MAX_RULE
+        && one_line(&word, MAX_RULE) == word
         && !rule.contains(MASK)
         && rule::problem(rule).is_none()
 }

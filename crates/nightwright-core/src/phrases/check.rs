@@ -22,6 +22,9 @@ pub fn check_verdict(verdict: &CheckVerdict) -> String {
     }
 }
 
+/// What every screen says if no check fails.
+pub const CHECKS_PASSED: &str = "the checks passed";
+
 /// A check with its result: `` `cargo test` failed (exit 101) ``.
 pub fn check(result: &CheckResult) -> String {
     format!("`{}` {}", result.command, check_verdict(&result.verdict))

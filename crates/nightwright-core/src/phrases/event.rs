@@ -46,8 +46,14 @@ fn requested(event: &OperatorEvent, in_iteration: bool) -> String {
         OperatorEvent::StopCancelled => "stop cancelled".to_owned(),
         OperatorEvent::Paused => "paused".to_owned(),
         OperatorEvent::Resumed => "resumed".to_owned(),
+        OperatorEvent::RetryRefused => retry_refused().to_owned(),
         OperatorEvent::SettingsChanged { change, .. } => format!("changed {}", change.sentence()),
     }
+}
+
+/// Why a request to retry is refused.
+pub fn retry_refused() -> &'static str {
+    "retried less than a minute ago; not retrying yet"
 }
 
 /// A request to stop and its source: `stopping after this iteration, requested by SIGTERM`.

@@ -8,11 +8,11 @@ use crate::settings::{EvidenceKind, Settings};
 use crate::stream::news::{Blocker, WatchdogFinding, WatchdogSignal};
 
 /// The maximum number of characters quoted from an agent's sentence.
-const QUOTE_MAX: usize = 500;
+const MAX_QUOTE: usize = 500;
 /// The maximum number of characters quoted from the message around it.
-const CONTEXT_MAX: usize = 1_500;
+const MAX_CONTEXT: usize = 1_500;
 /// The maximum length of an advisor's answer that is passed on.
-const ADVICE_MAX: usize = 4 << 10;
+const MAX_ADVICE: usize = 4 << 10;
 
 /// The next step for a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ pub fn feedback(
         })
         .collect();
     if let Some(advice) = advice.map(str::trim).filter(|advice| !advice.is_empty()) {
-        let advice = block(&cut_middle(advice, ADVICE_MAX));
+        let advice = block(&cut_middle(advice, MAX_ADVICE));
         parts.push(format!("Advice from a model that analyzed the problem:\n\n{advice}"));
     }
     parts.join("\n\n")
@@ -183,14 +183,14 @@ pub fn context(finding: &WatchdogFinding) -> Option<String> {
     if context.is_empty() || plain(context) == plain(&finding.text) {
         return None;
     }
-    let surplus = context.chars().count().saturating_sub(CONTEXT_MAX);
+    let surplus = context.chars().count().saturating_sub(MAX_CONTEXT);
     Some(context.chars().skip(surplus).collect())
 }
 
 /// Reports a problem that persists as a blocker, for a person.
 pub fn blocker(finding: &WatchdogFinding, round: u32) -> Blocker {
     let what = phrases::watchdog_signal(finding.signal);
-    let text = match one_line(&finding.text, QUOTE_MAX).as_str() {
+    let text = match one_line(&finding.text, MAX_QUOTE).as_str() {
         "" => format!("{what}, in {round} iterations without progress"),
         words => format!("{what}, in {round} iterations without progress: {words}"),
     };
@@ -198,7 +198,7 @@ pub fn blocker(finding: &WatchdogFinding, round: u32) -> Blocker {
 }
 
 fn quote(finding: &WatchdogFinding) -> String {
-    quoted(&finding.text, QUOTE_MAX)
+    quoted(&finding.text, MAX_QUOTE)
 }
 
 #[cfg(test)]
@@ -350,7 +350,7 @@ mod tests {
         assert!(places.is_sorted() && places.iter().all(Option::is_some), "{text}");
         assert!(
             feedback(&noticed, Some(&"x".repeat(100_000)), &settings, IterationKind::Work).len()
-                < ADVICE_MAX + 2_000
+                < MAX_ADVICE + 2_000
         );
     }
 

@@ -45,6 +45,12 @@ pub struct TouchedFiles {
     pub changed: Vec<String>,
 }
 
+/// Whether an output of a check may be code that later runs. Such a file counts as a change, even
+/// though a check wrote it. `commands` are the checks.
+pub fn may_be_executed(path: &str, commands: &[String]) -> bool {
+    tamper::is_source(path) || tamper::is_protected(path, commands)
+}
+
 /// Separates output from work. `files_in` counts the current files in a folder, up to the given
 /// number.
 pub fn sort(touched: &[TouchedFile], files_in: impl Fn(&str, usize) -> usize) -> TouchedFiles {

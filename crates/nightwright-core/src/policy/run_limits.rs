@@ -1,6 +1,6 @@
-//! The limits that a run gets from what the user asked for.
+//! The limits and the checks that a run gets from what the user asked for.
 
-use crate::settings::{Limits, Scope, Settings};
+use crate::settings::{Depth, EvidenceKind, Limits, Scope, Settings, Tamper, VerdictMode};
 use crate::units::Usd;
 
 /// An unlimited run still ends after this many iterations, unless the user lifts that limit too.
@@ -31,6 +31,13 @@ pub enum IterationLimit {
     ByUser,
     /// The user set the iteration limit to 0, which removes it.
     Lifted,
+}
+
+/// The origin of the depth of a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChosenDepth {
+    ByUser,
+    BuiltIn,
 }
 
 /// Why a run may not start.
@@ -84,6 +91,29 @@ pub fn limit_verification(settings: &mut Settings, max_cost: Option<Usd>) {
         ..settings.limits.clone()
     };
     cap_verdict(settings, max_cost, VERDICTS_IN_A_VERIFICATION);
+}
+
+/// Drops configured checks in a mode that writes a plan, which its `evidence` shows. A plan is
+/// written before any check passes, so only checks from the command line (`given`) apply.
+pub fn drop_checks_of_plan(settings: &mut Settings, evidence: &[EvidenceKind], given: bool) {
+    if evidence.contains(&EvidenceKind::Planned) && !given {
+        settings.verify.commands.clear();
+    }
+}
+
+/// Whether a check or a model would judge the work.
+pub fn can_judge(settings: &Settings) -> bool {
+    settings.verify.model != VerdictMode::Off || !settings.verify.commands.is_empty()
+}
+
+/// Adapts a verification of work whose start is unknown. Without a list of changes, tampering cannot
+/// be detected, and a model must read the project itself unless the user chose the `depth`.
+pub fn verify_without_changes(settings: &mut Settings, depth: ChosenDepth) {
+    settings.verify.tamper = Tamper::Off;
+    match depth {
+        ChosenDepth::ByUser => {}
+        ChosenDepth::BuiltIn => settings.verify.depth = Depth::Deep,
+    }
 }
 
 fn cap_verdict(settings: &mut Settings, max_cost: Option<Usd>, verdicts: u64) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::event::Totals;
-use crate::outcome::{Outcome, OutcomeClass};
+use crate::outcome::{LIMIT_EXIT_CODE, Outcome, OutcomeClass, Strictness};
 use crate::policy::limits::{MIN_COST, MIN_TIME};
 use crate::settings::Limits;
 use crate::units::Usd;
@@ -94,6 +94,17 @@ fn is_shared(outcome: &Outcome) -> bool {
             | Outcome::DiskFull { .. }
             | Outcome::JournalFailed { .. }
     )
+}
+
+/// Returns the exit code of the first run that did not complete. A task that no run worked on
+/// counts as stopped by a limit, because only a limit stops after a completed run.
+pub fn exit_code(outcomes: &[&Outcome], tasks: usize, strictness: Strictness) -> u8 {
+    let codes = outcomes.iter().map(|outcome| outcome.exit_code(strictness));
+    let unstarted = match strictness {
+        Strictness::RequireComplete if outcomes.len() < tasks => LIMIT_EXIT_CODE,
+        Strictness::RequireComplete | Strictness::Lenient => 0,
+    };
+    codes.chain([unstarted]).find(|code| *code != 0).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use super::quoted::{block, mark_quoted, quoted};
 use super::{
-    Briefing, CollectedPrinciples, DECISIONS_MAX, Decision, Feedback, INBOX_MAX,
-    MAX_DECISION_COUNT, NOTES_MAX, NotesExcerpt, RemainingLimits, SHORT_MAX, cut_middle, joined,
-    writes,
+    Briefing, CollectedPrinciples, Decision, Feedback, MAX_DECISION_COUNT, MAX_DECISIONS,
+    MAX_INBOX, MAX_NOTES, MAX_SHORT, NotesExcerpt, RemainingLimits, cut_middle, joined, writes,
 };
 use crate::event::{FeedbackSource, IterationKind};
 use crate::input::TaskProgress;
@@ -14,7 +13,7 @@ use crate::units::{Iteration, Usd, human};
 
 /// The notes of earlier iterations.
 pub(super) fn notes(briefing: &Briefing, file: &str, notes: Option<&NotesExcerpt>) -> String {
-    let most = if briefing.shorten { SHORT_MAX } else { NOTES_MAX };
+    let most = if briefing.shorten { MAX_SHORT } else { MAX_NOTES };
     let notes = match notes {
         Some(NotesExcerpt { head, tail, left_out: gap @ 1.. }) => joined(head, tail, *gap, most),
         Some(NotesExcerpt { head, .. }) => cut_middle(head.trim(), most).into_owned(),
@@ -28,7 +27,7 @@ pub(super) fn notes(briefing: &Briefing, file: &str, notes: Option<&NotesExcerpt
 
 /// The inbox, oldest first. The oldest entries are left out if they do not fit, with a note.
 pub(super) fn inbox(briefing: &Briefing) -> String {
-    let mut room = INBOX_MAX;
+    let mut room = MAX_INBOX;
     let mut kept: Vec<String> = Vec::new();
     for feedback in briefing.feedback.iter().rev() {
         let source = match feedback.source {
@@ -40,7 +39,7 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
             FeedbackSource::Marker => "nightwright, about your completion marker",
             FeedbackSource::Human => "The person you work for",
         };
-        let text = cut_middle(feedback.text.trim(), INBOX_MAX);
+        let text = cut_middle(feedback.text.trim(), MAX_INBOX);
         let text = match feedback.source {
             // The person that the agent works for may write and name anything.
             FeedbackSource::Human => text.into_owned(),
@@ -70,7 +69,7 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
 }
 
 /// The maximum length of a quoted conflict in characters.
-const CONFLICT_MAX: usize = 300;
+const MAX_CONFLICT: usize = 300;
 
 /// The earlier decisions of the run that are not in the inbox, oldest first; `None` if there are
 /// none. The oldest are left out if they do not fit, with a note.
@@ -82,11 +81,11 @@ pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<S
         })
     };
     let listed: Vec<_> = decisions.iter().filter(|decided| !in_inbox(decided)).collect();
-    let mut room = DECISIONS_MAX;
+    let mut room = MAX_DECISIONS;
     let mut kept: Vec<String> = Vec::new();
     for Decision { iteration, conflict, decision } in listed.iter().rev().take(MAX_DECISION_COUNT) {
-        let conflict = quoted(conflict, CONFLICT_MAX);
-        let decision = block(&cut_middle(decision.trim(), DECISIONS_MAX / 2));
+        let conflict = quoted(conflict, MAX_CONFLICT);
+        let decision = block(&cut_middle(decision.trim(), MAX_DECISIONS / 2));
         let entry = format!("**In iteration {iteration}:** \"{conflict}\"\n\n{decision}");
         match room.checked_sub(entry.len()) {
             Some(left) => room = left,
@@ -136,7 +135,7 @@ const BY_ITSELF: &str = "The conflict was not decided. Decide it yourself, note 
     intent > data integrity > quality > speed > UX.";
 
 fn unresolved(conflict: &str) -> String {
-    format!("The last iteration could not resolve: \"{}\".", quoted(conflict, CONFLICT_MAX))
+    format!("The last iteration could not resolve: \"{}\".", quoted(conflict, MAX_CONFLICT))
 }
 
 /// The request to write principles, if there are none and they are wanted: in the first iteration,
@@ -159,40 +158,22 @@ pub(super) fn principles_wanted(
     }
 }
 
-<<<<<<< HEAD
-=======
-/// The instructions for the notes to the next iteration.
-pub(super) fn notes_instructions(settings: &Settings) -> Option<String> {
-    let place = match (&settings.notes_file, &settings.files.list) {
-        (Some(notes), _) => format!("create or update `{notes}`"),
-        (None, Some(list)) => format!("update the section `## Notes` at the end of `{list}`"),
-        (None, None) => return None,
-    };
-    Some(format!(
-        "Before you end, {place} for the next iteration: what is done, what remains, what to do \
-         next, and what was hard to find out. Keep it short and accurate: remove or rewrite outdated \
-         text instead of adding to the end. Do not write anything there that belongs in the \
-         project itself."
-    ))
-}
-
->>>>>>> words
 /// The maximum length of an iteration's summary in the next prompt, in characters.
-const SUMMARY_MAX: usize = 1_000;
-const PHASE_MAX: usize = 200;
+const MAX_SUMMARY: usize = 1_000;
+const MAX_PHASE: usize = 200;
 
 pub(super) fn this_iteration(briefing: &Briefing) -> String {
     let mut text = format!("This is iteration {}.", briefing.iteration);
     if let Some(previous) = &briefing.previous {
         if !previous.summary.trim().is_empty() {
-            let summary = quoted(&previous.summary, SUMMARY_MAX);
+            let summary = quoted(&previous.summary, MAX_SUMMARY);
             writes(&mut text, format_args!(" The previous iteration reported: “{summary}”"));
         }
         if let Some(TaskProgress { completed, total }) = previous.progress {
             writes(&mut text, format_args!(" {completed} of {total} items were done."));
         }
         if let Some(phase) = previous.phase.as_deref().filter(|phase| !phase.trim().is_empty()) {
-            writes(&mut text, format_args!(" It was in the phase {}.", quoted(phase, PHASE_MAX)));
+            writes(&mut text, format_args!(" It was in the phase {}.", quoted(phase, MAX_PHASE)));
         }
     }
     remaining_limits(&mut text, &briefing.remaining);

@@ -142,7 +142,7 @@ pub(super) fn notes_instructions(settings: &Settings) -> Option<String> {
         (None, None) => return None,
     };
     Some(format!(
-        "Before you end, {place} for the next iteration: what is done, what is open, what to do \
+        "Before you end, {place} for the next iteration: what is done, what remains, what to do \
          next, and what was hard to find out. Keep it short and accurate: remove or rewrite outdated \
          text instead of adding to the end. Do not write anything there that belongs in the \
          project itself."

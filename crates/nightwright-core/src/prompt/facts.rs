@@ -24,7 +24,7 @@ const COMMAND_CHARS: usize = 200;
 /// The number of lines shown of each failing check.
 const CHECK_LINES: usize = 12;
 /// The maximum length of these lines in bytes, for all checks together.
-const OUTPUT_MAX: usize = 2 << 10;
+const MAX_OUTPUT: usize = 2 << 10;
 
 /// The facts about one of the last iterations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ pub(super) fn checks(news: &CheckNews, briefing: &Briefing) -> String {
     // After a rejected claim, the output is among the messages.
     let is_in_feedback =
         briefing.feedback.iter().any(|entry| entry.source == FeedbackSource::Checks);
-    let mut room = if is_in_feedback { 0 } else { OUTPUT_MAX };
+    let mut room = if is_in_feedback { 0 } else { MAX_OUTPUT };
     for result in &news.failed {
         let check = quoted(&phrases::check(result), COMMAND_CHARS);
         if room == 0 {

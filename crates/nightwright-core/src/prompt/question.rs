@@ -14,7 +14,7 @@ mod verify;
 pub use verify::verify_question;
 
 /// The maximum length of a check's output in a question.
-const OUTPUT_MAX: usize = 4 << 10;
+const MAX_OUTPUT: usize = 4 << 10;
 
 /// The facts for a verifier.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ pub fn review_question(reviewed: ReviewInput<'_>) -> String {
     }
     section(&mut text, "The goal", settings.goal.trim());
     if !summary.trim().is_empty() {
-        let summary = block(&cut_middle(summary.trim(), OUTPUT_MAX));
+        let summary = block(&cut_middle(summary.trim(), MAX_OUTPUT));
         section(&mut text, "What the agent says it did", &summary);
     }
     section(&mut text, "What to look for", instruction);
@@ -131,14 +131,14 @@ pub fn advice_question(settings: &Settings, noticed: &[(WatchdogFinding, u32)]) 
             1 => format!(" The same happened in one earlier iteration{DIFFERENT}"),
             times => format!(" The same happened in {times} earlier iterations{DIFFERENT}"),
         };
-        let words = block(&cut_middle(notice.text.trim(), OUTPUT_MAX));
+        let words = block(&cut_middle(notice.text.trim(), MAX_OUTPUT));
         writes(&mut text, format_args!("\n{signal}{again}\n\n{words}\n"));
         if let Some(context) = escalation::context(notice) {
             let context = block(&context);
             writes(&mut text, format_args!("\nThe end of its message:\n\n{context}\n"));
         }
     }
-    let goal = cut_middle(settings.goal.trim(), OUTPUT_MAX);
+    let goal = cut_middle(settings.goal.trim(), MAX_OUTPUT);
     writes(&mut text, format_args!("\nIts goal:\n\n<goal>\n{goal}\n</goal>\n"));
     text.push_str(&short_goal(settings));
     text.push_str(ADVISE);
@@ -158,10 +158,10 @@ pub fn failure_question(settings: &Settings, results: &[CheckResult]) -> String 
          keep failing. {OUTPUT}\n"
     );
     for result in results.iter().filter(|result| !result.verdict.is_pass()).take(MAX_FAILED) {
-        let output = block(&cut_middle(result.output.trim(), OUTPUT_MAX));
+        let output = block(&cut_middle(result.output.trim(), MAX_OUTPUT));
         writes(&mut text, format_args!("\n{}.\n\n{output}\n", phrases::check(result)));
     }
-    let goal = cut_middle(settings.goal.trim(), OUTPUT_MAX);
+    let goal = cut_middle(settings.goal.trim(), MAX_OUTPUT);
     writes(&mut text, format_args!("\nIts goal:\n\n<goal>\n{goal}\n</goal>\n"));
     text.push_str(&short_goal(settings));
     text.push_str(ADVISE);
@@ -170,8 +170,8 @@ pub fn failure_question(settings: &Settings, results: &[CheckResult]) -> String 
 
 /// Asks whether the agent is right that the task is impossible.
 pub fn impossible_question(settings: &Settings, report: &str, form: AnswerForm) -> String {
-    let goal = cut_middle(settings.goal.trim(), OUTPUT_MAX);
-    let report = block(&cut_middle(report.trim(), OUTPUT_MAX));
+    let goal = cut_middle(settings.goal.trim(), MAX_OUTPUT);
+    let report = block(&cut_middle(report.trim(), MAX_OUTPUT));
     let mut checks = String::new();
     if !settings.verify.commands.is_empty() {
         checks.push_str("\nThese commands must pass in the end:\n\n");
@@ -218,8 +218,8 @@ const DIFFERENT: &str = ": any advice it got then did not help. Advise something
 
 /// Asks for a decision between contradicting principles, given the earlier decisions.
 pub fn council_question(settings: &Settings, decisions: &[Decision], conflict: &str) -> String {
-    let conflict = block(&cut_middle(conflict.trim(), OUTPUT_MAX));
-    let goal = cut_middle(settings.goal.trim(), OUTPUT_MAX);
+    let conflict = block(&cut_middle(conflict.trim(), MAX_OUTPUT));
+    let goal = cut_middle(settings.goal.trim(), MAX_OUTPUT);
     let mut text = format!(
         "# A decision between principles\n\n\
          An agent that works alone in this project found a conflict that it could not resolve. \

@@ -144,13 +144,13 @@ fn an_agent_that_repeats_its_own_instructions_claims_nothing() {
 
 #[test]
 fn long_notes_keep_head_and_tail_and_the_cut_is_named() {
-    let notes = format!("HEAD{}TAIL", "ä".repeat(NOTES_MAX));
+    let notes = format!("HEAD{}TAIL", "ä".repeat(MAX_NOTES));
     let whole = composed(&settings(), &briefing(2), Some(&notes)).user;
     assert!(whole.contains("HEADä") && whole.contains("äTAIL"));
     assert!(whole.contains("bytes omitted]"));
-    assert!(whole.len() < NOTES_MAX + 8000);
+    assert!(whole.len() < MAX_NOTES + 8000);
     let short = Briefing { shorten: true, ..briefing(2) };
-    assert!(composed(&settings(), &short, Some(&notes)).user.len() < SHORT_MAX + 8000);
+    assert!(composed(&settings(), &short, Some(&notes)).user.len() < MAX_SHORT + 8000);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn notes_of_which_only_the_ends_were_read_name_all_that_is_missing() {
     let (count, tail) = rest.split_once(" bytes omitted]\n\n").unwrap();
     assert!(head.starts_with("HEAD") && tail.ends_with("TAIL"));
     assert_eq!(head.len() + tail.len() + count.parse::<usize>().unwrap(), size);
-    assert!(head.len() + tail.len() <= NOTES_MAX);
+    assert!(head.len() + tail.len() <= MAX_NOTES);
     assert_eq!(text.matches("omitted").count(), 1);
 }
 
@@ -192,7 +192,7 @@ fn a_cut_falls_between_characters_and_counts_what_is_gone() {
 #[test]
 fn the_oldest_of_a_full_inbox_is_left_out_by_name() {
     let entries = ["old", "middle", "new"].map(|text| {
-        feedback(FeedbackSource::Checks, &format!("{text} {}", "x".repeat(INBOX_MAX / 2 - 100)))
+        feedback(FeedbackSource::Checks, &format!("{text} {}", "x".repeat(MAX_INBOX / 2 - 100)))
     });
     let briefing = Briefing { feedback: entries.to_vec(), ..briefing(2) };
     let user = composed(&settings(), &briefing, None).user;
@@ -202,7 +202,7 @@ fn the_oldest_of_a_full_inbox_is_left_out_by_name() {
 
 #[test]
 fn an_entry_longer_than_the_inbox_is_truncated() {
-    let entry = feedback(FeedbackSource::Human, &format!("HEAD{}TAIL", "x".repeat(INBOX_MAX)));
+    let entry = feedback(FeedbackSource::Human, &format!("HEAD{}TAIL", "x".repeat(MAX_INBOX)));
     let briefing = Briefing { feedback: vec![entry], ..briefing(2) };
     let user = composed(&settings(), &briefing, None).user;
     assert!(user.contains("HEADx") && user.contains("xTAIL") && user.contains("omitted]"));
@@ -288,7 +288,7 @@ fn the_oldest_of_many_decisions_are_left_out_by_name() {
     let long = Briefing { decisions: many(1_000), ..briefing(31) };
     let (fixed, user) =
         (composed(&settings(), &briefing(31), None).user, composed(&settings(), &long, None).user);
-    assert!(user.len() < fixed.len() + DECISIONS_MAX + 500 && user.contains("D30."));
+    assert!(user.len() < fixed.len() + MAX_DECISIONS + 500 && user.contains("D30."));
     let huge = Briefing { decisions: many(100_000), ..briefing(31) };
     assert!(composed(&settings(), &huge, None).user.contains("D30."));
 }

@@ -17,7 +17,7 @@ pub(super) fn is_json(line: &[u8]) -> bool {
 
 /// The maximum nesting depth. Deeper JSON counts as plain text, which bounds the memory for open
 /// containers.
-const DEPTH_MAX: usize = 1024;
+const MAX_DEPTH: usize = 1024;
 
 /// Members that contain the arguments of a tool. The agent, not its program, chooses the names
 /// inside.
@@ -178,7 +178,7 @@ impl JsonWalker {
     }
 
     fn enter(&mut self, container: Container) {
-        if self.inside.len() == DEPTH_MAX {
+        if self.inside.len() == MAX_DEPTH {
             self.broken = true;
             return;
         }

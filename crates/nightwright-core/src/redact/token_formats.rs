@@ -53,13 +53,13 @@ const SCHEMES: [&[u8]; 10] = [
     b"ntlm",
 ];
 /// The maximum length of a readable name.
-const NAME_MAX: usize = 256;
+const MAX_NAME: usize = 256;
 /// The maximum length of a word in a name.
-const WORD_MAX: usize = 16;
+const MAX_WORD: usize = 16;
 /// The maximum length of a number in a name, such as a version or a chapter.
-const NUMBER_MAX: usize = 5;
+const MAX_NUMBER: usize = 5;
 /// The maximum distance to a later `@` that still belongs to the password.
-const PASSWORD_MAX: usize = 128;
+const MAX_PASSWORD: usize = 128;
 
 /// Searches from `from` on. `seam` returns whether something was removed before a byte.
 pub(super) fn find_tokens(
@@ -141,9 +141,9 @@ fn is_made_up(token: &[u8]) -> bool {
     let is_odd = |part: &[u8]| {
         let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
         let is_mixed = digits > 0 && digits < part.len();
-        is_mixed || digits > NUMBER_MAX || part.len() > WORD_MAX
+        is_mixed || digits > MAX_NUMBER || part.len() > MAX_WORD
     };
-    token.len() > NAME_MAX || token.split(|byte| !byte.is_ascii_alphanumeric()).any(is_odd)
+    token.len() > MAX_NAME || token.split(|byte| !byte.is_ascii_alphanumeric()).any(is_odd)
 }
 
 /// Whether the header's name is followed by nothing, or by a word for the kind of token.
@@ -161,7 +161,7 @@ fn names_scheme(header: &[u8]) -> bool {
 
 /// The last `@` before the host, because a password may contain `@`. There is one at `at`.
 fn last_at(bytes: &[u8], at: usize) -> usize {
-    let near = &bytes[at..bytes.len().min(at + PASSWORD_MAX)];
+    let near = &bytes[at..bytes.len().min(at + MAX_PASSWORD)];
     let is_password = |byte: &u8| byte.is_ascii_alphanumeric() || b"._~%+!$&*=^#-@".contains(byte);
     let length = near.iter().take_while(|byte| is_password(byte)).count();
     near[..length].iter().rposition(|byte| *byte == b'@').map_or(at, |last| at + last)

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::text::{cut, tail};
 use super::{
     AcceptedUnit, AcceptedWork, CheckSummary, ClaimSummary, CommitList, IterationReport,
-    RunParameters, RunReport, State, TimelineSpan,
+    RunParameters, RunReport, TimelineSpan,
 };
 use crate::event::{GateResult, IterationFinished, IterationResult, RunStarted, Totals};
 use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, TamperFinding};
@@ -14,7 +14,7 @@ use crate::permissions::denial::DeniedCommand;
 use crate::phrases;
 use crate::results::{ClaimOutcome, IterationStatus, ReportStatus};
 use crate::run_view::history::{Bounded, History, IterationHistory, MAX_PER_ITERATION, Note};
-use crate::run_view::{GateView, JournalBreak, RunView};
+use crate::run_view::{GateView, JournalBreak, Liveness, RunView};
 use crate::settings::Scope;
 use crate::stream::news::Blocker;
 use crate::units::RunId;
@@ -54,38 +54,35 @@ impl RunReport {
         unread: UnreadableJournal,
     ) -> Self {
         let UnreadableJournal { missing, from } = unread;
-        let state = State::of(&view, context.is_live, from);
+        let state = Liveness::of(&view, context.is_live, from);
         let history = view.history.take().map(|history| *history).unwrap_or_default();
         let History { started, models, before, baseline, iterations, warnings, timeline } = history;
         let report = |iteration| IterationReport::of(iteration, state, &baseline);
         let iterations: Vec<_> = iterations.into_iter().map(report).collect();
-        if state == State::Running {
+        if state == Liveness::Running {
             view.totals.duration = view.at_work(context.now);
         }
-        let last_at = if state == State::Running { Some(context.now) } else { view.at };
+        let last_at = if state == Liveness::Running { Some(context.now) } else { view.at };
         let (spans, more_spans) = timeline.finish(last_at);
         let shown = |span: TimelineSpan| TimelineSpan { text: line(&span.text), ..span };
         let summary = view.summary(&run);
-        let outcome = summary.outcome.as_ref().filter(|_| state == State::Ended);
+        let outcome = summary.outcome.as_ref().filter(|_| state == Liveness::Ended);
+        let curve = phrases::failing_curve(&view.failing);
         // The result is not final if the end of the journal is unreadable.
-        let verification = summary.verification.sentence().filter(|_| state != State::Unknown);
+        let verification = summary.verification.sentence().filter(|_| state != Liveness::Unknown);
         Self {
             is_rehearsal: view.is_rehearsal(),
             status: report_status(state, outcome, view.is_rehearsal()),
             outcome: outcome.map(Outcome::name),
             proof: outcome.and_then(Outcome::proof),
-            sentence: match from.filter(|_| state == State::Unknown) {
-                Some(unread) => unread.sentence(),
-                None => text(&summary.reason),
-            },
+            sentence: sentence(from.filter(|_| state == Liveness::Unknown), &summary.reason),
             note: summary.note.as_deref().filter(|_| outcome.is_some()).map(text),
             verification: verification.as_deref().map(text),
             parameters: started.map(|started| parameters(&started, &models)),
             limits: view.limits.clone(),
             started_at: view.started_at,
             last_at: view.at,
-            failing_curve: Some(phrases::failing_curve(&view.failing))
-                .filter(|curve| !curve.is_empty()),
+            failing_curve: (!curve.is_empty()).then_some(curve),
             flaky: view.flaky.iter().map(|command| line(command)).collect(),
             accepted: accepted(&view.totals, &iterations),
             files_changed: view.files_changed,
@@ -112,6 +109,11 @@ impl RunReport {
     }
 }
 
+/// The overall result, unless the journal is unreadable from some point on.
+fn sentence(from: Option<JournalBreak>, reason: &str) -> String {
+    from.map_or_else(|| text(reason), JournalBreak::sentence)
+}
+
 /// The range of the run's commits, which are not listed yet.
 fn commits(view: &RunView) -> CommitList {
     let from = view.facts.as_ref().and_then(|facts| facts.git_head.clone());
@@ -129,7 +131,7 @@ fn blockers(view: &RunView) -> impl Iterator<Item = &Blocker> {
 fn next_steps(
     view: &RunView,
     run: &RunId,
-    state: State,
+    state: Liveness,
     unread: Option<JournalBreak>,
 ) -> Vec<String> {
     let start = view.facts.as_ref().and_then(|facts| facts.git_head.as_deref());
@@ -138,7 +140,7 @@ fn next_steps(
 }
 
 impl IterationReport {
-    fn of(iteration: IterationHistory, state: State, baseline: &[CheckResult]) -> Self {
+    fn of(iteration: IterationHistory, state: Liveness, baseline: &[CheckResult]) -> Self {
         let (status, left_off) = (status(&iteration, state), iteration.left_off());
         let attempt_count = iteration.attempts.total();
         let mut attempts = iteration.attempts.listed;
@@ -248,24 +250,24 @@ fn parameters(started: &RunStarted, models: &Bounded<String>) -> RunParameters {
     }
 }
 
-fn report_status(state: State, outcome: Option<&Outcome>, is_rehearsal: bool) -> ReportStatus {
+fn report_status(state: Liveness, outcome: Option<&Outcome>, is_rehearsal: bool) -> ReportStatus {
     match (outcome, state) {
         (Some(_), _) if is_rehearsal => ReportStatus::Rehearsed,
         (Some(Outcome::Completed { proof: Proof::Checks, .. }), _) => ReportStatus::Verified,
         (Some(Outcome::Completed { proof: Proof::Model, .. }), _) => ReportStatus::Judged,
         (Some(Outcome::Completed { proof: Proof::None, .. }), _) => ReportStatus::NotVerified,
         (Some(_), _) => ReportStatus::NotDone,
-        (None, State::Running) => ReportStatus::Running,
-        (None, State::Crashed | State::Ended) => ReportStatus::Crashed,
-        (None, State::Unknown) => ReportStatus::Unknown,
+        (None, Liveness::Running) => ReportStatus::Running,
+        (None, Liveness::Crashed | Liveness::Ended) => ReportStatus::Crashed,
+        (None, Liveness::Unknown) => ReportStatus::Unknown,
     }
 }
 
-fn status(iteration: &IterationHistory, state: State) -> IterationStatus {
+fn status(iteration: &IterationHistory, state: Liveness) -> IterationStatus {
     let Some((_, finished)) = &iteration.finished else {
         return match state {
-            State::Running => IterationStatus::Running,
-            State::Crashed | State::Ended | State::Unknown => IterationStatus::Interrupted,
+            Liveness::Running => IterationStatus::Running,
+            Liveness::Crashed | Liveness::Ended | Liveness::Unknown => IterationStatus::Interrupted,
         };
     };
     let claim = iteration.claims.listed.last();

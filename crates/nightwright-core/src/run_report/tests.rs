@@ -45,7 +45,7 @@ fn count_of(page: &str, what: &str) -> usize {
 #[test]
 fn a_verified_run_says_so_first() {
     let report = told(&sample(6).records(), false);
-    assert_eq!((report.state, report.status), (State::Ended, ReportStatus::Verified));
+    assert_eq!((report.state, report.status), (Liveness::Ended, ReportStatus::Verified));
     let markdown = report.markdown();
     assert!(
         markdown.starts_with("# migrate-api\n\n**Completed and verified.** Task completed"),
@@ -120,11 +120,11 @@ fn an_active_run_and_an_interrupted_one_are_distinguished() {
     let records = sample(6).records();
     let half = &records[..8];
     let live = told(half, true);
-    assert_eq!((live.state, live.status), (State::Running, ReportStatus::Running));
+    assert_eq!((live.state, live.status), (Liveness::Running, ReportStatus::Running));
     assert_eq!(live.iterations.last().unwrap().status, IterationStatus::Running);
     assert!(live.html().contains("The run is still in progress"));
     let gone = told(half, false);
-    assert_eq!((gone.state, gone.status), (State::Crashed, ReportStatus::Crashed));
+    assert_eq!((gone.state, gone.status), (Liveness::Crashed, ReportStatus::Crashed));
     assert_eq!(gone.iterations.last().unwrap().status, IterationStatus::Interrupted);
     assert!(gone.markdown().contains("The run crashed."));
 }

@@ -179,6 +179,7 @@ impl RunView {
             OperatorEvent::StopCancelled => self.stop = None,
             OperatorEvent::Paused => self.paused = true,
             OperatorEvent::Resumed => self.paused = false,
+            OperatorEvent::RetryRefused => {}
             OperatorEvent::SettingsChanged { change, .. } => self.setting_changed(change),
         }
     }

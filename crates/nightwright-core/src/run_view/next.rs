@@ -16,7 +16,7 @@ use crate::units::{RunId, Usd, human};
 
 /// Maximum total length of the rules in one command, in bytes. More would not be read before they
 /// are pasted.
-const RULES_MAX: usize = 1_000;
+const MAX_RULES: usize = 1_000;
 
 /// The length of a commit id in a command, in characters.
 const SHORT: usize = 10;
@@ -101,13 +101,7 @@ impl RunView {
         match &finished.outcome {
             Outcome::Completed { proof: Proof::Checks, .. } => vec![report],
             Outcome::Completed { proof: Proof::Model | Proof::None, unchecked } => {
-                match next_check(*unchecked) {
-                    Some(check) => vec![report, NextStep::text(check)],
-                    None => vec![NextStep::command(
-                        "review the plan, then implement it",
-                        "nightwright build",
-                    )],
-                }
+                without_proof(report, *unchecked)
             }
             Outcome::MaxIterations { .. }
             | Outcome::MaxCost { .. }
@@ -118,16 +112,12 @@ impl RunView {
             }
             Outcome::Blocked { needs } => {
                 let named = |refused: &DeniedCommand| needs.contains(&refused.advice());
-                match self.step_that_allows(named, &resume) {
-                    Some(step) => vec![step],
-                    None => then("provide what the agent needs"),
-                }
+                let step = self.step_that_allows(named, &resume);
+                step.map_or_else(|| then("provide what the agent needs"), |step| vec![step])
             }
             Outcome::Impossible { .. } => {
-                vec![
-                    report,
-                    NextStep::command("change the task or its checks, then continue", resume),
-                ]
+                let change = "change the task or its checks, then continue";
+                vec![report, NextStep::command(change, resume)]
             }
             Outcome::Unverified { .. } => {
                 self.or_allow(then("fix what the verification found"), &resume)
@@ -140,28 +130,16 @@ impl RunView {
             Outcome::AllIterationsFailed { .. } => then("fix the cause of the failures"),
             Outcome::Auth { why } => then(&self.access(why)),
             Outcome::BadAgent { why } => {
-                let hand =
+                let hand = 
                     format!("run `{}` manually and fix the problems that it reports", self.agent());
-                let mut steps = then(&hand);
-                if why.contains("model") && self.knows_models() {
-                    let command = format!("{resume} --model sonnet");
-                    steps.push(NextStep::command("or choose another model", command));
-                }
-                steps
+                let other_model = self.step_to_another_model(why, &resume);
+                then(&hand).into_iter().chain(other_model).collect()
             }
-            Outcome::ChecksCannotRun { .. } => vec![
-                NextStep::text(
-                    "install what the check needs, or change the check, and start again",
-                ),
-                NextStep::command("or continue without a baseline (like --no-baseline)", resume),
-            ],
+            Outcome::ChecksCannotRun { .. } => after_checks_cannot_run(resume),
             Outcome::HookAbort { .. } => {
-                let mut steps = then("fix what the hook complains about");
                 // A run keeps the hooks that it started with.
-                steps.push(NextStep::text(
-                    "if the hook itself is wrong, fix it and start a new run",
-                ));
-                steps
+                let new_run = "if the hook itself is wrong, fix it and start a new run";
+                [then("fix what the hook complains about"), vec![NextStep::text(new_run)]].concat()
             }
             Outcome::LimitWaitTooLong { .. } => {
                 vec![NextStep::command("once the limit has been reset, continue", resume)]
@@ -169,6 +147,13 @@ impl RunView {
             Outcome::DiskFull { .. } => then("free some disk space"),
             Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
         }
+    }
+
+    /// Suggests another model if the agent refused this one.
+    fn step_to_another_model(&self, why: &str, resume: &str) -> Option<NextStep> {
+        let command = format!("{resume} --model sonnet");
+        (why.contains("model") && self.knows_models())
+            .then(|| NextStep::command("or choose another model", command))
     }
 
     /// Suggests to raise the limit. Without the denied tools, the raised limit could be spent on
@@ -243,7 +228,7 @@ impl RunView {
         let mut given = 0;
         for rule in &open {
             let option = format!(" --allowed-tools {}", denial::quoted(rule));
-            if options.len() + option.len() <= RULES_MAX {
+            if options.len() + option.len() <= MAX_RULES {
                 options.push_str(&option);
                 given += 1;
             }
@@ -384,6 +369,22 @@ impl RunView {
     fn knows_models(&self) -> bool {
         self.facts.as_ref().is_none_or(|facts| facts.agent_command.is_none())
     }
+}
+
+/// Suggests how to judge a completion that no check proves.
+fn without_proof(report: NextStep, unchecked: Option<Unchecked>) -> Vec<NextStep> {
+    match next_check(unchecked) {
+        Some(check) => vec![report, NextStep::text(check)],
+        None => {
+            vec![NextStep::command("review the plan, then implement it", "nightwright build")]
+        }
+    }
+}
+
+fn after_checks_cannot_run(resume: String) -> Vec<NextStep> {
+    let install = "install what the check needs, or change the check, and start again";
+    let skip = "or continue without trying the checks first (as --no-baseline does)";
+    vec![NextStep::text(install), NextStep::command(skip, resume)]
 }
 
 /// Whether a rule applies to a command.

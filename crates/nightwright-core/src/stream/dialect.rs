@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::decode::LineSplitter;
+use super::lines::LineSplitter;
 use super::message::{AgentMessage, BadLine, ErrorFacts, RateLimit, ResultFacts};
 use super::outcome::{AttemptOutcome, CancelReason, Consequence, ProcessExit};
 use super::output_masker::StreamedPart;
@@ -20,11 +20,11 @@ mod command;
 mod passed_on;
 
 /// The maximum length of a line to display. A line of JSON is measured after its strings are cut.
-const SHOWN_MAX: usize = 1 << 20;
+const MAX_SHOWN: usize = 1 << 20;
 
-/// The maximum length of a displayed string in bytes, as written. [`is_cut`](super::decode::is_cut)
+/// The maximum length of a displayed string in bytes, as written. [`is_cut`](super::lines::is_cut)
 /// tells whether a string was cut.
-pub const SHOWN_TEXT_MAX: usize = 256 << 10;
+pub const MAX_SHOWN_TEXT: usize = 256 << 10;
 
 /// The supported agent programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,17 +130,6 @@ pub struct FinishedAttempt<'a> {
 }
 
 impl Dialect {
-    /// The dialect with this name in settings and journal.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Claude, Self::Command].into_iter().find(|dialect| dialect.name() == name)
-    }
-
-    /// The dialect of the agent with this name. The rehearsal agent uses the default dialect, and
-    /// so do unknown names in older journals.
-    pub fn of_agent(name: &str) -> Self {
-        Self::named(name).unwrap_or_default()
-    }
-
     /// The name in settings, journal and console.
     pub fn name(self) -> &'static str {
         match self {
@@ -161,9 +150,9 @@ impl Dialect {
     pub fn lines_to_show(self) -> LineSplitter {
         match self {
             Self::Claude => {
-                LineSplitter::default().of_json_beginnings(claude::SHOWN_STRINGS, SHOWN_MAX)
+                LineSplitter::default().of_json_beginnings(claude::SHOWN_STRINGS, MAX_SHOWN)
             }
-            Self::Command => LineSplitter::with_limit(SHOWN_MAX).of_text(),
+            Self::Command => LineSplitter::with_limit(MAX_SHOWN).of_text(),
         }
     }
 
@@ -320,7 +309,7 @@ impl Dialect {
     /// The maximum length of a prompt in bytes, if there is a limit.
     pub fn longest_prompt(self) -> Option<usize> {
         match self {
-            Self::Claude => Some(claude::PROMPT_MAX),
+            Self::Claude => Some(claude::MAX_PROMPT),
             Self::Command => None,
         }
     }
@@ -450,11 +439,11 @@ fn refusal(attempt: &FinishedAttempt<'_>) -> String {
 /// The beginning of an explanation.
 fn short(text: &str) -> String {
     let text = text.trim();
-    text[..text.floor_char_boundary(WHY_MAX)].to_owned()
+    text[..text.floor_char_boundary(MAX_WHY)].to_owned()
 }
 
 /// The maximum length of an explanation.
-const WHY_MAX: usize = 2000;
+const MAX_WHY: usize = 2000;
 
 /// A program that handles a fatal signal exits with 128 plus its number.
 const SIGNAL_CODES: i32 = 128;

@@ -7,12 +7,12 @@
 //!
 //! ```text
 //!   bytes ─┬─ a piece of a message ─▶ held ────┬─▶ kept
-//!          │                  └────────────────┼───▶ heard
+//!          │                  └────────────────┼───▶ reader
 //!          └─ anything else ─▶ masked ─▶ held ─┘
-//!                                  └───────────────▶ heard
+//!                                  └───────────────▶ reader
 //! ```
 //!
-//! The `heard` output, which the agent's reader gets, is never delayed; that reader stores no
+//! The `reader` of the agent's messages gets its output without delay; that reader stores no
 //! pieces.
 
 mod queue;
@@ -31,11 +31,11 @@ use super::dialect::Dialect;
 use crate::redact::{Secrets, StreamMasker};
 
 /// The maximum length of a line that is tried as a piece of a message.
-const PIECE_MAX: usize = 256 << 10;
+const MAX_PIECE: usize = 256 << 10;
 /// The maximum number of bytes held back.
-const HELD_MAX: usize = 1 << 20;
+const MAX_HELD: usize = 1 << 20;
 /// The maximum number of bytes of other lines that wait behind a piece.
-const BEHIND_MAX: usize = 256 << 10;
+const MAX_BEHIND: usize = 256 << 10;
 
 /// The part of a streamed message in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,39 +99,39 @@ impl OutputMasker {
         }
     }
 
-    /// Takes a chunk. `heard` gets each line as soon as it is complete. `kept` gets the same,
+    /// Takes a chunk. `reader` gets each line as soon as it is complete. `kept` gets the same,
     /// except that pieces of messages wait for each other, and later lines wait for them.
     pub fn push(
         &mut self,
         chunk: &[u8],
         mut kept: impl FnMut(&[u8]),
-        mut heard: impl FnMut(&[u8]),
+        mut reader: impl FnMut(&[u8]),
     ) {
-        let (kept, heard): (Sink<'_>, Sink<'_>) = (&mut kept, &mut heard);
+        let (kept, reader): (Sink<'_>, Sink<'_>) = (&mut kept, &mut reader);
         if !self.dialect.streams_deltas() {
-            return self.plain(chunk, ScanResult::Unknown, kept, heard);
+            return self.plain(chunk, ScanResult::Unknown, kept, reader);
         }
-        let rest = self.begun(chunk, kept, heard);
+        let rest = self.begun(chunk, kept, reader);
         let (lines, last) = rest.split_at(memrchr(b'\n', rest).map_or(0, |at| at + 1));
-        self.lines(lines, kept, heard);
+        self.lines(lines, kept, reader);
         self.line.extend_from_slice(last);
-        self.pass_long(kept, heard);
+        self.pass_long(kept, reader);
     }
 
     /// Releases the rest at the end of the stream.
-    pub fn finish(&mut self, mut kept: impl FnMut(&[u8]), mut heard: impl FnMut(&[u8])) {
-        let (kept, heard): (Sink<'_>, Sink<'_>) = (&mut kept, &mut heard);
+    pub fn finish(&mut self, mut kept: impl FnMut(&[u8]), mut reader: impl FnMut(&[u8])) {
+        let (kept, reader): (Sink<'_>, Sink<'_>) = (&mut kept, &mut reader);
         let line = std::mem::take(&mut self.line);
-        self.whole(&line, kept, heard);
+        self.whole(&line, kept, reader);
         self.release_all(kept);
         self.masking.finish(|bytes| {
             kept(bytes);
-            heard(bytes);
+            reader(bytes);
         });
     }
 
     /// Completes a line that began in an earlier chunk, and returns the rest of the chunk.
-    fn begun<'c>(&mut self, chunk: &'c [u8], kept: Sink<'_>, heard: Sink<'_>) -> &'c [u8] {
+    fn begun<'c>(&mut self, chunk: &'c [u8], kept: Sink<'_>, reader: Sink<'_>) -> &'c [u8] {
         if self.line.is_empty() && !self.is_long {
             return chunk;
         }
@@ -139,40 +139,40 @@ impl OutputMasker {
         let (more, rest) = chunk.split_at(newline.map_or(chunk.len(), |at| at + 1));
         if self.is_long {
             self.is_long = newline.is_none();
-            self.plain(more, ScanResult::Unknown, kept, heard);
+            self.plain(more, ScanResult::Unknown, kept, reader);
             return rest;
         }
         self.line.extend_from_slice(more);
         if newline.is_some() {
             let mut line = std::mem::take(&mut self.line);
-            self.whole(&line, kept, heard);
+            self.whole(&line, kept, reader);
             // The memory is reused.
             line.clear();
             self.line = line;
         } else {
-            self.pass_long(kept, heard);
+            self.pass_long(kept, reader);
         }
         rest
     }
 
     /// Releases a last line that is too long to be a piece of a message.
-    fn pass_long(&mut self, kept: Sink<'_>, heard: Sink<'_>) {
-        if self.line.len() > PIECE_MAX {
+    fn pass_long(&mut self, kept: Sink<'_>, reader: Sink<'_>) {
+        if self.line.len() > MAX_PIECE {
             self.is_long = true;
             let line = std::mem::take(&mut self.line);
-            self.plain(&line, ScanResult::Unknown, kept, heard);
+            self.plain(&line, ScanResult::Unknown, kept, reader);
         }
     }
 
-    fn whole(&mut self, line: &[u8], kept: Sink<'_>, heard: Sink<'_>) {
+    fn whole(&mut self, line: &[u8], kept: Sink<'_>, reader: Sink<'_>) {
         match self.streamed(line) {
-            Some(streamed) => self.piece(line, streamed, ScanResult::Unknown, kept, heard),
-            None => self.plain(line, ScanResult::Unknown, kept, heard),
+            Some(streamed) => self.piece(line, streamed, ScanResult::Unknown, kept, reader),
+            None => self.plain(line, ScanResult::Unknown, kept, reader),
         }
     }
 
     /// Processes complete lines. If none of them contains anything to mask, one scan shows it.
-    fn lines(&mut self, lines: &[u8], kept: Sink<'_>, heard: Sink<'_>) {
+    fn lines(&mut self, lines: &[u8], kept: Sink<'_>, reader: Sink<'_>) {
         let is_clean = self.masking.is_idle() && !self.secrets.are_in(lines);
         let look = if is_clean { ScanResult::Clean } else { ScanResult::Unknown };
         // Lines that are not pieces are passed on together.
@@ -181,26 +181,26 @@ impl OutputMasker {
         while let Some(length) = memchr(b'\n', &lines[at..]) {
             let end = at + length + 1;
             if let Some(streamed) = self.streamed(&lines[at..end]) {
-                self.plain(&lines[plain..at], look, kept, heard);
-                self.piece(&lines[at..end], streamed, look, kept, heard);
+                self.plain(&lines[plain..at], look, kept, reader);
+                self.piece(&lines[at..end], streamed, look, kept, reader);
                 plain = end;
             }
             at = end;
         }
-        self.plain(&lines[plain..], look, kept, heard);
+        self.plain(&lines[plain..], look, kept, reader);
     }
 
     fn streamed<'l>(&self, line: &'l [u8]) -> Option<StreamedPart<'l>> {
-        if line.len() <= PIECE_MAX { self.dialect.streamed(line) } else { None }
+        if line.len() <= MAX_PIECE { self.dialect.streamed(line) } else { None }
     }
 
     /// Queues bytes that are not pieces, behind everything that is held.
-    fn plain(&mut self, bytes: &[u8], look: ScanResult, kept: Sink<'_>, heard: Sink<'_>) {
+    fn plain(&mut self, bytes: &[u8], look: ScanResult, kept: Sink<'_>, reader: Sink<'_>) {
         if bytes.is_empty() {
             return;
         }
         if !self.held.is_empty() {
-            if self.held.behind() > BEHIND_MAX {
+            if self.held.behind() > MAX_BEHIND {
                 self.break_off(kept);
             } else if self.dialect.ends_turn(bytes) {
                 self.release_all(kept);
@@ -208,7 +208,7 @@ impl OutputMasker {
         }
         let Self { masking, held, .. } = self;
         let mut both = |bytes: &[u8]| {
-            heard(bytes);
+            reader(bytes);
             if held.is_empty() {
                 kept(bytes);
             } else {
@@ -227,11 +227,11 @@ impl OutputMasker {
         streamed: StreamedPart<'_>,
         look: ScanResult,
         kept: Sink<'_>,
-        heard: Sink<'_>,
+        reader: Sink<'_>,
     ) {
         match look {
-            ScanResult::Clean => heard(line),
-            ScanResult::Unknown => heard(&self.secrets.mask_lines_of_json(line)),
+            ScanResult::Clean => reader(line),
+            ScanResult::Unknown => reader(&self.secrets.mask_lines_of_json(line)),
         }
         match streamed {
             StreamedPart::Text(delta) => {
@@ -256,7 +256,7 @@ impl OutputMasker {
             }
         }
         self.release(kept);
-        if self.held.len() > HELD_MAX {
+        if self.held.len() > MAX_HELD {
             self.break_off(kept);
         }
     }

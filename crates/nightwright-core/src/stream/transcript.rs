@@ -23,7 +23,7 @@ use crate::event::CallPurpose;
 use crate::evidence::{self, blockers, decisions};
 use crate::permissions::denial::Denial;
 use crate::settings::Completion;
-use last_text::{LastText, TEXT_MAX, end_of};
+use last_text::{LastText, MAX_TEXT, end_of};
 use loop_detector::LoopDetector;
 pub use spend::RunningSpend;
 use spend::{MessageUsage, SpendTracker};
@@ -39,13 +39,13 @@ mod turns;
 mod unknown;
 
 /// The maximum length of a string answer in bytes.
-const ANSWER_MAX: usize = 16 << 10;
+const MAX_ANSWER: usize = 16 << 10;
 
 /// The maximum number of denials. The first few show which rules are missing.
-const DENIED_MAX: usize = 64;
+const MAX_DENIED: usize = 64;
 
 /// The maximum length of the reason for a denial.
-const REASON_MAX: usize = 8 << 10;
+const MAX_REASON: usize = 8 << 10;
 
 /// The HTTP status of a request without a valid login.
 const UNAUTHORIZED: u16 = 401;
@@ -309,27 +309,20 @@ impl Transcript {
                 }
             }
             MessageKind::Text { text, part: TextPart::Whole } if owner.is_main() => {
-                match self.dialect.text_shape() {
-                    TextShape::Messages => {
-                        blockers::collect(&text, &mut self.blockers);
-                        decisions::collect(&text, &mut self.decisions);
-                        self.last_text.replace(&text);
-                    }
-                    TextShape::OneText => self.last_text.append(&text),
-                }
+                self.text(&text);
             }
             MessageKind::ToolCall { id, name, input } => {
                 let is_main = owner.is_main();
                 let is_new = self.tool_called(mono, owner, (&id, &name, input));
                 if is_new && is_main {
-                    self.watch(|rhythm| rhythm.call(&id, &name, input), tell);
+                    self.watch(|loops| loops.call(&id, &name, input), tell);
                 }
             }
             MessageKind::ToolResult { id, status: went, content } => {
                 let name = self.tools.end(&id, went).unwrap_or_default();
                 if owner.is_main() {
-                    self.watch(|rhythm| rhythm.content(&id, went, content), tell);
-                    self.watch(|rhythm| rhythm.result(&id, &name, went), tell);
+                    self.watch(|loops| loops.content(&id, went, content), tell);
+                    self.watch(|loops| loops.result(&id, &name, went), tell);
                 }
             }
             MessageKind::Compaction if owner.is_main() => {
@@ -357,6 +350,18 @@ impl Transcript {
         }
     }
 
+    /// Reads a complete text of the main agent.
+    fn text(&mut self, text: &str) {
+        match self.dialect.text_shape() {
+            TextShape::Messages => {
+                blockers::collect(text, &mut self.blockers);
+                decisions::collect(text, &mut self.decisions);
+                self.last_text.replace(text);
+            }
+            TextShape::OneText => self.last_text.append(text),
+        }
+    }
+
     /// Notes a tool call, of which the id, the tool and the input are known. Returns whether it is
     /// new.
     fn tool_called(
@@ -377,7 +382,7 @@ impl Transcript {
     fn denial(&mut self, tool: String, id: &str, why: &str) -> Denial {
         self.loop_detector.denied(id);
         let input = self.tools.subject(id).unwrap_or_default().to_owned();
-        let why = why[..why.floor_char_boundary(REASON_MAX.min(why.len()))].to_owned();
+        let why = why[..why.floor_char_boundary(MAX_REASON.min(why.len()))].to_owned();
         Denial { tool, input, why }
     }
 
@@ -424,7 +429,7 @@ impl Transcript {
     /// of the turn.
     fn deny(&mut self, call: &str, denial: Denial, tell: &mut impl FnMut(AgentNews)) {
         let is_known = !call.is_empty() && self.denied_calls.iter().any(|known| known == call);
-        if is_known || self.denied_calls.len() >= DENIED_MAX {
+        if is_known || self.denied_calls.len() >= MAX_DENIED {
             return;
         }
         self.denied_calls.push(call.to_owned());
@@ -443,7 +448,7 @@ impl Transcript {
         }
         self.error_of_result = self.error.take().filter(|_| result.is_error);
         if let Some(text) = &mut result.text {
-            *text = end_of(text, TEXT_MAX).to_owned();
+            *text = end_of(text, MAX_TEXT).to_owned();
         }
         self.tools.clear();
         self.turn_state.end_turn();
@@ -541,14 +546,14 @@ impl Transcript {
             words.decisions.clear();
             return words;
         }
-        let (mut heard, mut decided) = (self.blockers.clone(), self.decisions.clone());
+        let (mut reported, mut decided) = (self.blockers.clone(), self.decisions.clone());
         if self.dialect.text_shape() == TextShape::OneText {
-            blockers::collect(self.last_text.as_str(), &mut heard);
+            blockers::collect(self.last_text.as_str(), &mut reported);
             decisions::collect(self.last_text.as_str(), &mut decided);
         }
-        blockers::add(std::mem::take(&mut words.blockers), &mut heard);
+        blockers::add(std::mem::take(&mut words.blockers), &mut reported);
         decisions::add(std::mem::take(&mut words.decisions), &mut decided);
-        TextEvidence { blockers: heard, decisions: decided, ..words }
+        TextEvidence { blockers: reported, decisions: decided, ..words }
     }
 
     fn answer(&self, outcome: &AttemptOutcome, text: &str) -> Option<Answer> {
@@ -565,7 +570,7 @@ impl Transcript {
                 None
             }
             CallPurpose::Review | CallPurpose::Advise | CallPurpose::Council => {
-                let text = end_of(text.trim(), ANSWER_MAX);
+                let text = end_of(text.trim(), MAX_ANSWER);
                 (!text.is_empty()).then(|| Answer::Text { text: text.to_owned() })
             }
         }

@@ -11,8 +11,8 @@ pub const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"type":"st
 const MARK: &str = "verdict:";
 
 /// The maximum length of a reason, or of a missing item.
-const TEXT_MAX: usize = 2000;
-const MISSING_MAX: usize = 20;
+const MAX_TEXT: usize = 2000;
+const MAX_MISSING: usize = 20;
 
 /// Returns the verdict in an answer, or `None` if it has none that can be parsed.
 pub fn verdict(text: &str, structured: Option<&str>) -> Option<Verdict> {
@@ -37,7 +37,7 @@ fn from_object(json: &str) -> Option<Verdict> {
             .unwrap_or_default()
             .iter()
             .filter_map(Value::as_str)
-            .take(MISSING_MAX)
+            .take(MAX_MISSING)
             .map(short)
             .collect(),
     })
@@ -70,7 +70,7 @@ fn from_last_line(text: &str) -> Option<Verdict> {
 
 fn short(text: &str) -> String {
     let text = text.trim();
-    text[..text.floor_char_boundary(TEXT_MAX)].to_owned()
+    text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
 }
 
 #[cfg(test)]

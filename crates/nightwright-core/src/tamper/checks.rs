@@ -12,10 +12,10 @@ use super::{FileDiff, FileSide};
 use crate::input::TamperFinding;
 
 /// The maximum depth of names; deeper values belong to the last name.
-const DEPTH_MAX: usize = 6;
+const MAX_DEPTH: usize = 6;
 
 /// The number of changed parts that are named.
-const NAMED_MAX: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// The name and the value of a part.
 type ConfigPart = (String, String);
@@ -57,7 +57,7 @@ fn changed<'a>(
 ) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     let mut name = |part: &'a ConfigPart| {
-        if names.len() <= NAMED_MAX && !names.contains(&part.0.as_str()) {
+        if names.len() <= MAX_NAMED && !names.contains(&part.0.as_str()) {
             names.push(&part.0);
         }
     };
@@ -123,8 +123,8 @@ fn missing<'a>(
 }
 
 fn what(check: &CheckFileRule, names: &[&str]) -> String {
-    let mut named = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
-    if names.len() > NAMED_MAX {
+    let mut named = names.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > MAX_NAMED {
         named.push_str(" and more");
     }
     check.what.replace("{}", &named)
@@ -244,7 +244,7 @@ fn values(value: &Value, keys: &Regex) -> Vec<ConfigPart> {
 
 fn collect(value: &Value, name: String, depth: usize, keys: &Regex, parts: &mut Vec<ConfigPart>) {
     match value {
-        Value::Object(fields) if depth < DEPTH_MAX => {
+        Value::Object(fields) if depth < MAX_DEPTH => {
             for (key, value) in fields {
                 let name = match (depth, key.as_str()) {
                     (0, key) => key.to_owned(),

@@ -17,10 +17,10 @@ const SAME_FILE: usize = 60;
 const OTHER_FILE: usize = 90;
 
 /// The maximum number of tests that are compared with each other.
-const COMPARED_MAX: usize = 100;
+const MAX_COMPARED: usize = 100;
 
 /// The number of names that are listed.
-const NAMED_MAX: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// A file with the outlines of both its sides. The outline of a missing side is empty.
 #[derive(Debug)]
@@ -192,8 +192,8 @@ fn count(number: usize, one: &str, many: &str) -> String {
 }
 
 fn list(names: &[String]) -> String {
-    let listed = names.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED_MAX) {
+    let listed = names.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_NAMED) {
         0 => listed,
         more => format!("{listed} and {more} more"),
     }
@@ -350,7 +350,7 @@ fn by_likeness(
     pairing.lost.retain(|lost| {
         let tries = compared.entry(lost.0).or_default();
         *tries += 1;
-        if *tries > COMPARED_MAX {
+        if *tries > MAX_COMPARED {
             return true;
         }
         let was = &files[lost.0].before.tests[lost.1];
@@ -359,7 +359,7 @@ fn by_likeness(
             .iter()
             .enumerate()
             .take_while(|(_, at)| may(lost.0, at.0))
-            .take(COMPARED_MAX)
+            .take(MAX_COMPARED)
             .map(|(place, at)| (was.likeness(test(files, *at)), std::cmp::Reverse(place)))
             .max();
         match best {

@@ -3,10 +3,10 @@
 use super::patterns::Language;
 
 /// The number of bytes searched backwards to see whether a value is expected.
-const BACK_MAX: usize = 100;
+const MAX_BACK: usize = 100;
 
 /// The maximum length of a pattern literal.
-const LITERAL_MAX: usize = 500;
+const MAX_LITERAL: usize = 500;
 
 /// A text with parts of it blanked. All versions have the length and lines of the original.
 #[derive(Debug)]
@@ -141,13 +141,13 @@ fn pattern_literal(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at) != Some(&b'/') {
         return None;
     }
-    let before = bytes[at.saturating_sub(BACK_MAX)..at].trim_ascii_end();
+    let before = bytes[at.saturating_sub(MAX_BACK)..at].trim_ascii_end();
     let expects_value = match before.last() {
         None => true,
         Some(last) if b"(,=:[!&|?{;+".contains(last) => true,
         Some(_) => [&b"=>"[..], b"return", b"case", b"typeof"].iter().any(|w| before.ends_with(w)),
     };
-    let line = &bytes[at..bytes.len().min(at + LITERAL_MAX)];
+    let line = &bytes[at..bytes.len().min(at + MAX_LITERAL)];
     let (mut index, mut in_class) = (1, false);
     while expects_value && let Some(byte) = line.get(index) {
         match *byte {

@@ -9,16 +9,16 @@ use super::patterns::{Body, FileRole, Language, LazyRegex};
 use super::shape::{BlockStructure, elements};
 
 /// The maximum length of an assertion that is compared.
-const ASSERTION_MAX: usize = 200;
+const MAX_ASSERTION: usize = 200;
 
 /// The maximum length of a test that is compared with others, to detect a new name.
-const BODY_MAX: usize = 4 << 10;
+const MAX_BODY: usize = 4 << 10;
 
 /// The maximum length of the beginning of a test, after its name.
-const BEGIN_MAX: usize = 400;
+const MAX_BEGIN: usize = 400;
 
 /// The maximum number of lines above a test that can belong to it.
-const ABOVE_MAX: usize = 20;
+const MAX_ABOVE: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Outline {
@@ -101,7 +101,7 @@ pub(super) fn outline(text: &str, language: &Language, role: FileRole) -> Outlin
 }
 
 fn test(text: &str, place: &TestSpan) -> Test {
-    let body = slice(text, &(place.begun..place.whole.end.min(place.begun + BODY_MAX)));
+    let body = slice(text, &(place.begun..place.whole.end.min(place.begun + MAX_BODY)));
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut words: Vec<u64> = body
         .split(|c| !is_word(c))
@@ -174,7 +174,7 @@ pub(super) fn places(code: &str, language: &Language, shape: &BlockStructure<'_>
             Body::Indent => shape.indented(shape.line_of(name.start)),
         };
         let floor = places.last().map_or(0, |last| last.begun);
-        let start = shape.above(head.start, floor, &language.above, ABOVE_MAX);
+        let start = shape.above(head.start, floor, &language.above, MAX_ABOVE);
         let end = end.max(head.end);
         places.push(TestSpan { whole: start..end, name: name.clone(), begun: head.end });
     }
@@ -190,13 +190,13 @@ fn test_at(places: &[TestSpan], at: usize) -> Option<usize> {
 /// The text from this position, up to the examined length.
 fn beginning(code: &str, from: usize) -> &str {
     let rest = code.get(from..).unwrap_or_default();
-    &rest[..rest.floor_char_boundary(BEGIN_MAX)]
+    &rest[..rest.floor_char_boundary(MAX_BEGIN)]
 }
 
 /// The beginning of a test, after its name.
 pub(super) fn begin<'a>(code: &'a str, place: &TestSpan) -> &'a str {
     let begin = &code[place.begun..place.whole.end.max(place.begun)];
-    &begin[..begin.floor_char_boundary(BEGIN_MAX)]
+    &begin[..begin.floor_char_boundary(MAX_BEGIN)]
 }
 
 /// The calls chained to the call that defines a test.
@@ -317,7 +317,7 @@ fn assertions(outline: &mut Outline, view: &SourceView<'_>, role: FileRole) {
             continue;
         }
         behind = found.end;
-        let rest = slice(text, &(found.start..found.end.max(found.start + ASSERTION_MAX)));
+        let rest = slice(text, &(found.start..found.end.max(found.start + MAX_ASSERTION)));
         // A line may begin before the match in it.
         let line = rest.trim_start().lines().next().unwrap_or_default();
         let statement: String = line.split_whitespace().collect();
@@ -358,7 +358,7 @@ fn slice<'a>(text: &'a str, range: &Range<usize>) -> &'a str {
 
 /// The first words of a string, on one line.
 pub(super) fn one_line(text: &str) -> String {
-    let start = &text[..text.floor_char_boundary(ASSERTION_MAX)];
+    let start = &text[..text.floor_char_boundary(MAX_ASSERTION)];
     let words: Vec<_> = start.split_whitespace().collect();
     words.join(" ").chars().take(80).collect()
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The maximum number of lines between a mark and the line it refers to.
-const HEAD_MAX: usize = 50;
+const MAX_HEAD: usize = 50;
 
 /// The brackets and lines of a string without comments and strings.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl<'a> BlockStructure<'a> {
     pub(super) fn next_head(&self, line: usize) -> usize {
         let is_mark = |line: &usize| self.text(*line).trim_start().starts_with('@');
         let last = self.lines.len() - 1;
-        (line..=last.min(line + HEAD_MAX)).find(|line| !is_mark(line)).unwrap_or(line)
+        (line..=last.min(line + MAX_HEAD)).find(|line| !is_mark(line)).unwrap_or(line)
     }
 
     /// The block indented below this line.

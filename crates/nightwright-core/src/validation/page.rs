@@ -8,7 +8,7 @@ use super::{CriterionResult, Importance, PassCount, Ruling, ValidationResult};
 use crate::display::one_line;
 
 /// The maximum length of a reason or suggestion on the terminal.
-const LINE_MAX: usize = 400;
+const MAX_LINE: usize = 400;
 
 /// The facts on a page besides the result.
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +60,10 @@ pub fn table(result: &ValidationResult) -> String {
         for finding in result.of_weight(weight) {
             let _ = writeln!(text, "  {:<4}  {}", mark(finding), finding.criterion.title);
             if finding.ruling == Ruling::Fail {
-                let _ = writeln!(text, "        {}", one_line(&finding.reason, LINE_MAX));
+                let _ = writeln!(text, "        {}", one_line(&finding.reason, MAX_LINE));
                 if !finding.suggestion.is_empty() {
                     let _ =
-                        writeln!(text, "        try: {}", one_line(&finding.suggestion, LINE_MAX));
+                        writeln!(text, "        try: {}", one_line(&finding.suggestion, MAX_LINE));
                 }
             }
         }

@@ -6,11 +6,11 @@ use serde_json::{Deserializer, Map, Value};
 use super::{CRITERIA, Criterion, CriterionResult, NOT_JUDGED, Ruling, ValidationResult};
 
 /// The maximum length of a reason or a suggestion.
-const TEXT_MAX: usize = 4000;
+const MAX_TEXT: usize = 4000;
 /// The maximum number of positions, from the end, at which an object is searched.
-const PLACES_MAX: usize = 1000;
+const MAX_PLACES: usize = 1000;
 /// The number of bytes searched from the end of a string.
-const SEARCHED_MAX: usize = 256 << 10;
+const MAX_SEARCHED: usize = 256 << 10;
 
 /// Parses an answer; `None` if it contains no result. A missing criterion counts as failed, and an
 /// unknown one is ignored.
@@ -21,8 +21,8 @@ pub fn read(structured: Option<&str>, text: &str) -> Option<ValidationResult> {
 
 /// The last object in a text that is a result: an earlier one may be the question.
 fn search(text: &str) -> Option<ValidationResult> {
-    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(SEARCHED_MAX))..];
-    let mut places = text.rmatch_indices('{').take(PLACES_MAX);
+    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_SEARCHED))..];
+    let mut places = text.rmatch_indices('{').take(MAX_PLACES);
     places.find_map(|(at, _)| at_beginning(&text[at..]))
 }
 
@@ -67,7 +67,7 @@ fn ruling(criteria: &Map<String, Value>, criterion: &Criterion) -> Option<Ruling
 
 fn short(text: &str) -> String {
     let text = text.trim();
-    text[..text.floor_char_boundary(TEXT_MAX)].to_owned()
+    text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
 }
 
 #[cfg(test)]

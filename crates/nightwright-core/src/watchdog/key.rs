@@ -4,10 +4,10 @@ use super::phrases::PHRASES;
 use crate::stream::news::WatchdogSignal;
 
 /// The maximum number of words in a key.
-const WORDS_MAX: usize = 8;
+const MAX_WORDS: usize = 8;
 
 /// The maximum length of a word in characters: some languages do not use spaces.
-const WORD_MAX: usize = 16;
+const MAX_WORD: usize = 16;
 
 /// The key of the problem in this text. Order, number, case and punctuation do not matter.
 pub(crate) fn key(signal: WatchdogSignal, text: &str) -> String {
@@ -19,11 +19,11 @@ pub(crate) fn key(signal: WatchdogSignal, text: &str) -> String {
         .filter(|word| word.chars().nth(1).is_some() && !PHRASES.is_common(word))
         .map(singular)
         .filter(|word| !PHRASES.is_common(word))
-        .map(|word| word.chars().take(WORD_MAX).collect())
+        .map(|word| word.chars().take(MAX_WORD).collect())
         .collect();
     words.sort_unstable();
     words.dedup();
-    words.truncate(WORDS_MAX);
+    words.truncate(MAX_WORDS);
     let name = match signal {
         WatchdogSignal::GivingUp => "giving_up",
         WatchdogSignal::Asking => "asking",

@@ -8,17 +8,17 @@ use std::borrow::Cow;
 use crate::evidence::{QUOTES, prose};
 
 /// The maximum number of sentences.
-const SENTENCES_MAX: usize = 12;
+const MAX_SENTENCES: usize = 12;
 
 /// The maximum number of lines at the end that are searched.
-const LINES_MAX: usize = 80;
-const CHARACTERS_MAX: usize = 8 << 10;
+const MAX_LINES: usize = 80;
+const MAX_CHARACTERS: usize = 8 << 10;
 
 /// The maximum number of bytes examined at either end of a sentence.
-const HALF_MAX: usize = 500;
+const MAX_HALF: usize = 500;
 
 /// The maximum length of a quotation in characters. An unclosed quotation mark quotes nothing.
-const QUOTED_MAX: usize = 600;
+const MAX_QUOTED: usize = 600;
 
 /// Stands for text that is not the agent's own.
 const NOT_OWN: char = '…';
@@ -68,7 +68,7 @@ pub(super) fn last(message: &str, own: &[String]) -> Vec<Sentence> {
     for (number, block) in blocks(message, own).into_iter().enumerate() {
         block.split(number, &mut sentences);
     }
-    sentences.split_off(sentences.len().saturating_sub(SENTENCES_MAX))
+    sentences.split_off(sentences.len().saturating_sub(MAX_SENTENCES))
 }
 
 /// One character, as matched and as written.
@@ -88,7 +88,7 @@ struct TextBlock {
 /// except for trailing white space; or it has only the last lines.
 fn blocks(message: &str, own: &[String]) -> Vec<TextBlock> {
     let (mut first, mut lines, mut characters) = (own.len(), 0, 0);
-    while first > 0 && lines < LINES_MAX && characters < CHARACTERS_MAX {
+    while first > 0 && lines < MAX_LINES && characters < MAX_CHARACTERS {
         first -= 1;
         lines += usize::from(!own[first].is_empty());
         characters += own[first].len();
@@ -160,7 +160,7 @@ fn letters(own: &str, written: &str) -> Vec<Letter> {
             written,
         })
         .collect();
-    letters.split_off(letters.len().saturating_sub(CHARACTERS_MAX))
+    letters.split_off(letters.len().saturating_sub(MAX_CHARACTERS))
 }
 
 impl TextBlock {
@@ -205,11 +205,11 @@ impl TextBlock {
 
 /// The sentence without its middle, if it is too long.
 fn shortened(own: &str) -> Cow<'_, str> {
-    if own.len() <= 2 * HALF_MAX {
+    if own.len() <= 2 * MAX_HALF {
         return Cow::Borrowed(own);
     }
-    let head = &own[..own.floor_char_boundary(HALF_MAX)];
-    let tail = &own[own.ceil_char_boundary(own.len() - HALF_MAX)..];
+    let head = &own[..own.floor_char_boundary(MAX_HALF)];
+    let tail = &own[own.ceil_char_boundary(own.len() - MAX_HALF)..];
     Cow::Owned(format!("{head}{NOT_OWN}{tail}"))
 }
 
@@ -298,7 +298,7 @@ fn quotation(letters: &[Letter], at: usize) -> Option<usize> {
         }
         close => letters[end].written == close,
     };
-    let within = at + 2..letters.len().min(at + QUOTED_MAX);
+    let within = at + 2..letters.len().min(at + MAX_QUOTED);
     match open {
         '"' => within.clone().find(|end| closes('"', *end)),
         '\'' if opens => within.clone().find(|end| closes('\'', *end)),

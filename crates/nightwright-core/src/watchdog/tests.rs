@@ -136,7 +136,7 @@ fn the_words_are_shown_as_they_were_written_and_on_one_line() {
     );
     assert_eq!(text("A. B. I can't fix the parser. C."), "I can't fix the parser.");
     let long = text(&format!("Should I keep {}?", "ä".repeat(1000)));
-    assert!(long.ends_with('…') && long.chars().count() == TEXT_MAX + 1);
+    assert!(long.ends_with('…') && long.chars().count() == MAX_TEXT + 1);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn the_text_around_a_phrase_is_kept_verbatim() {
     // Text far from the finding is left out, before and after it.
     let long = format!("{}\n\nI can't fix it.\n\n```\n{}\n```", "ä".repeat(4000), "ö".repeat(4000));
     let kept = context(&long);
-    assert_eq!(kept.chars().count(), CONTEXT_MAX);
+    assert_eq!(kept.chars().count(), MAX_CONTEXT);
     assert!(kept.starts_with('ä') && kept.ends_with('ö'), "{kept}");
     assert!(kept.contains("\n\nI can't fix it.\n\n```\nöö"), "{kept}");
 }
@@ -175,7 +175,7 @@ fn a_conflict_is_reported_with_its_paragraph() {
         format!("Speed against safety. {marker}")
     );
     assert_eq!(found(marker), marker);
-    assert_eq!(found(&format!("{marker}: {}", "ä".repeat(2000))).len(), CONFLICT_MAX - 1);
+    assert_eq!(found(&format!("{marker}: {}", "ä".repeat(2000))).len(), MAX_CONFLICT - 1);
     assert_eq!(
         found("One.\n\nTwo principles clash. I can't satisfy both. Sorry.\n\nThree."),
         "Two principles clash. I can't satisfy both. Sorry."
@@ -221,15 +221,15 @@ proptest! {
         let finding = analyze(&words);
         prop_assert_eq!(&finding, &analyze(&format!("{words}{blanks}")));
         if let Some(finding) = finding {
-            prop_assert!(finding.text.chars().count() <= TEXT_MAX + 1);
+            prop_assert!(finding.text.chars().count() <= MAX_TEXT + 1);
             prop_assert!(!finding.text.contains('\n'));
-            prop_assert!(finding.context.chars().count() <= CONTEXT_MAX);
+            prop_assert!(finding.context.chars().count() <= MAX_CONTEXT);
             prop_assert!(words.contains(&finding.context));
             prop_assert!(finding.key.chars().count() < 200);
         }
         let words = words.trim_end();
         let found = conflict(words, &prose::own_lines(words));
-        prop_assert!(found.is_none_or(|found| found.len() <= CONFLICT_MAX));
+        prop_assert!(found.is_none_or(|found| found.len() <= MAX_CONFLICT));
     }
 }
 

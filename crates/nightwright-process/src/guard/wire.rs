@@ -15,7 +15,7 @@ use nightwright_core::stream::outcome::ProcessExit;
 
 /// The maximum size of an order in bytes. The kernel's limit for arguments and environment is
 /// lower.
-pub(crate) const ORDER_MAX: usize = 16 << 20;
+pub(crate) const MAX_ORDER: usize = 16 << 20;
 /// The size of a message in bytes.
 pub(crate) const WORD: usize = 5;
 

@@ -16,7 +16,7 @@ use nightwright_core::input::Input;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
-use nightwright_core::settings::Completion;
+use nightwright_core::settings::{Completion, Deadlines};
 use nightwright_core::stream::dialect::{AgentOptions, Dialect, InputShape, ToolAccess};
 use nightwright_core::stream::message::{AgentMessage, MessageKind, ResultFacts};
 use nightwright_core::stream::news::{AgentNews, AttemptReport};
@@ -33,14 +33,12 @@ use crate::process::Containment;
 use crate::signals::Signals;
 use crate::store::temp_folder::TempHandle;
 
-/// How long the program may keep running after its result.
-const AFTER_RESULT: Duration = Duration::from_secs(15);
 /// Capacity of the queue of agent news.
-const NEWS_MAX: usize = 16;
+const MAX_NEWS: usize = 16;
 /// Maximum bytes of the agent's text that are kept in addition to its result.
-const WORDS_MAX: usize = 1 << 20;
+const MAX_WORDS: usize = 1 << 20;
 /// Maximum length of the reason shown when there is no answer.
-const WHY_MAX: usize = 400;
+const MAX_WHY: usize = 400;
 
 /// The agent that receives the question.
 pub struct AgentEndpoint {
@@ -157,7 +155,7 @@ impl AgentAnswer {
     /// Returns the error to report when there is no answer. An unusual answer still counts as an
     /// answer.
     pub fn failure(&self) -> Option<Failure> {
-        let why = || one_line(&self.report.outcome.sentence(), WHY_MAX);
+        let why = || one_line(&self.report.outcome.sentence(), MAX_WHY);
         let failure = match &self.report.outcome {
             AttemptOutcome::Finished | AttemptOutcome::Suspect { .. } => return None,
             AttemptOutcome::UsageLimited { until: Some(until) } => {
@@ -293,7 +291,7 @@ async fn call(
     signals: &mut Signals,
 ) -> Option<AttemptReport> {
     let request = agent_request(question);
-    let (sender, mut news) = mpsc::channel(NEWS_MAX);
+    let (sender, mut news) = mpsc::channel(MAX_NEWS);
     let news_sender = NewsSender::new(request.source, sender);
     let attempt: Box<dyn Attempt> = agent.start(request, news_sender);
     // If the cost can only be estimated from time, the cap is a deadline too.
@@ -304,8 +302,8 @@ async fn call(
     let mut leaving: Option<Instant> = None;
     let (mut late, mut interrupted) = (false, false);
     loop {
-        let heard = tokio::select! {
-            heard = news.recv() => heard?,
+        let received = tokio::select! {
+            received = news.recv() => received?,
             () = &mut time_up, if !late => {
                 late = true;
                 attempt.cancel(CancelReason::Deadline(Deadline::Attempt), Grace::Usual);
@@ -324,12 +322,12 @@ async fn call(
                 continue;
             }
         };
-        let Input::Agent(_, heard) = heard else { continue };
-        match heard {
+        let Input::Agent(_, received) = received else { continue };
+        match received {
             AgentNews::Exited(report) => return (!interrupted).then_some(*report),
             AgentNews::LoginRefused => attempt.cancel(CancelReason::Auth, Grace::Usual),
             AgentNews::Pulse(pulse) if pulse.exiting && leaving.is_none() => {
-                leaving = Some(Instant::now() + AFTER_RESULT);
+                leaving = Some(Instant::now() + Deadlines::default().after_result);
             }
             AgentNews::Ready(_)
             | AgentNews::Pulse(_)
@@ -359,7 +357,7 @@ impl AnswerCollector {
         } else if let MessageKind::Result(result) = &message.kind {
             self.result = Some((**result).clone());
         } else if let Some(text) = message.main_text()
-            && self.words.len() + text.len() < WORDS_MAX
+            && self.words.len() + text.len() < MAX_WORDS
         {
             self.words.push_str(text);
             self.words.push('\n');

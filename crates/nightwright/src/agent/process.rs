@@ -11,9 +11,9 @@
 //! All three run concurrently in one task. An unread prompt, a full queue or a pipe that another
 //! process holds open never delays a cancellation.
 
+mod attempt_task;
 mod listen;
 mod raw;
-mod task;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -40,7 +40,7 @@ use crate::store::temp_folder::TempHandle;
 
 /// Capacity of the queue of messages to the agent. The machine sends at most one per turn, so a
 /// full queue means that the agent does not read its input.
-const MESSAGES_MAX: usize = 16;
+const MAX_MESSAGES: usize = 16;
 
 /// Returns the current time.
 pub type ClockFn = Arc<dyn Fn() -> Now + Send + Sync>;
@@ -133,10 +133,10 @@ impl Agent for ProcessAgent {
             *turn += 1;
             *turn
         });
-        let job = task::AttemptTask::new(&self.setup, request, turn, self.warned.clone());
+        let job = attempt_task::AttemptTask::new(&self.setup, request, turn, self.warned.clone());
         let (canceller, cuts) = Canceller::new();
-        let (messages, received) = mpsc::channel(MESSAGES_MAX);
-        let task = tokio::spawn(task::run(job, news, cuts, received)).abort_handle();
+        let (messages, received) = mpsc::channel(MAX_MESSAGES);
+        let task = tokio::spawn(attempt_task::run(job, news, cuts, received)).abort_handle();
         Box::new(ProcessAttempt { messages, canceller, task })
     }
 }

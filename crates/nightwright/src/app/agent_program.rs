@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use nightwright_core::effect::AnswerFormat;
-use nightwright_core::event::{AgentFacts, CallPurpose};
+use nightwright_core::event::{AgentFacts, AgentKind, CallPurpose};
 use nightwright_core::permissions::{Permissions, granted};
 use nightwright_core::settings::Settings;
 use nightwright_core::stream::dialect::{AgentOptions, Dialect, InputShape, ToolAccess};
@@ -83,7 +83,7 @@ impl AgentProgram {
                     Failure::trouble(format!("cannot find the nightwright program: {error}"))
                 })?;
                 Ok(AgentFacts {
-                    name: "rehearsal".to_owned(),
+                    name: AgentKind::Rehearsal.name().to_owned(),
                     path: path.display().to_string(),
                     version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                 })

@@ -32,7 +32,7 @@ impl Environments {
     /// Creates the environments of this run. Names the variables that the project's files mention
     /// and the agent does not get.
     pub(super) fn of(spec: &RunSpec, folder: &RunDir) -> Result<Self, Failure> {
-        let level = spec.first_level();
+        let level = spec.terminal_level();
         let agent = spec.program.environment(&spec.settings, &spec.variables, folder, level)?;
         let mentioned = mentions::of(&spec.project);
         let names = lacking(&mentioned, &agent, |name| env::var_os(name).is_some());

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use super::async_command::{block_on, catch_signals, interrupted};
 use super::finish::{FinishedRun, conclude, finish};
 use super::prepare::{PreparedRun, prepare};
+use super::resume::{ResumableRun, prepare_resumed};
 use super::run_spec::RunSpec;
 use super::wire::{WiredRun, wire};
 use crate::error::Failure;
@@ -20,17 +21,30 @@ pub(crate) fn run(spec: &RunSpec) -> Result<ExitCode, Failure> {
 
 /// Executes a new run; `None` if it was interrupted before it started.
 pub(crate) fn start(spec: &RunSpec) -> Result<Option<FinishedRun>, Failure> {
+    execute(spec, async |signals| prepare(spec, signals).await)
+}
+
+/// Resumes a run and prints its outcome.
+pub(crate) fn resume(spec: &RunSpec, resumable: ResumableRun) -> Result<ExitCode, Failure> {
+    let finished = execute(spec, async |signals| prepare_resumed(spec, resumable, signals).await)?;
+    Ok(close(spec, finished.as_ref()))
+}
+
+/// Prepares a run, and runs the loop to its end.
+fn execute(
+    spec: &RunSpec,
+    prepare: impl AsyncFnOnce(&mut Signals) -> Result<Option<PreparedRun>, Failure>,
+) -> Result<Option<FinishedRun>, Failure> {
     block_on(async {
         let mut signals = catch_signals()?;
-        match prepare(spec, &mut signals).await? {
-            Some(prepared) => Box::pin(execute(spec, prepared, signals)).await.map(Some),
+        match prepare(&mut signals).await? {
+            Some(prepared) => Box::pin(run_loop(spec, prepared, signals)).await.map(Some),
             None => Ok(None),
         }
     })
 }
 
-/// Runs the loop to its end.
-pub(super) async fn execute(
+async fn run_loop(
     spec: &RunSpec,
     prepared: PreparedRun,
     signals: Signals,

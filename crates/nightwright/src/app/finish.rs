@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightwright_core::event::{Event, Record, RunEvent};
-use nightwright_core::outcome::{Outcome, Strictness};
+use nightwright_core::outcome::{Outcome, Tone};
 use nightwright_core::phrases;
 use nightwright_core::run_view::{FinalOutcome, RunView};
 use nightwright_core::units::human;
@@ -166,7 +166,7 @@ fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
     if stderr.is_open() {
         print_id(spec, locked_run, stderr);
     }
-    if spec.last_level().shows_messages() {
+    if spec.terminal_level().shows_messages() {
         if spec.program.is_rehearsal() {
             stderr.write_line(phrases::REHEARSAL_ENDED);
         }
@@ -174,14 +174,14 @@ fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
         let log = logs.last().map_or(locked_run.folder.path(), PathBuf::as_path);
         let mut summary = view.summary(locked_run.folder.id());
         summary.warnings = summary.warnings.saturating_add(finished.late_warnings);
-        summary.next = match spec.motion {
+        summary.next = match spec.clock_speed {
             ClockSpeed::Real => steps_from_here(summary.next),
             // The project of a demo is removed, so there is nothing to inspect or resume.
             ClockSpeed::Fast => Vec::new(),
         };
         // Rendering makes each part safe before it adds colour.
         stderr.show(output::summary::render(&summary, style, Some(log)).trim_end());
-    } else if let 1 | 2 = outcome.exit_code(Strictness::Lenient) {
+    } else if outcome.tone() == Tone::Bad {
         // Errors are shown at every level.
         let sentence = outcome.sentence(view.totals.iterations);
         stderr.write_line(&format!("error: {}", spec.secrets.mask(&sentence)));

@@ -17,7 +17,7 @@ use crate::store::{lock, run_dir};
 /// How long the guards of an earlier run may take to kill their processes.
 const GUARDS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of killed processes that are named individually.
-const KILLED: usize = 8;
+const MAX_NAMED_PROCESSES: usize = 8;
 
 /// The folder of a run, locked for this process.
 #[derive(Debug)]
@@ -144,7 +144,8 @@ pub(super) fn killed_line(killed: &[KilledProcess]) -> Option<String> {
         0 => "1 process left over from an earlier run".to_owned(),
         more => format!("{} processes left over from earlier runs", more + 1),
     };
-    let named: Vec<_> = rest.iter().take(KILLED - 1).map(ToString::to_string).collect();
+    let named: Vec<_> =
+        rest.iter().take(MAX_NAMED_PROCESSES - 1).map(ToString::to_string).collect();
     let named = [vec![first.to_string()], named].concat();
     let more = match killed.len() - named.len() {
         0 => String::new(),

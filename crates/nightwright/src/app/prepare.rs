@@ -182,6 +182,6 @@ fn keep_unmasked_settings(
 /// Prints what the agent may do. A verification has no agent that works.
 pub(super) fn introduce(spec: &RunSpec, agent: &AgentFacts) {
     if spec.settings.scope == Scope::Whole {
-        spec.program.introduce(agent, &spec.settings, spec.first_level());
+        spec.program.introduce(agent, &spec.settings, spec.terminal_level());
     }
 }

@@ -1,15 +1,13 @@
-//! Resumes a run that an earlier process left.
+//! Prepares a run that an earlier process left.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
 use nightwright_core::event::AgentFacts;
 use nightwright_core::input::{Input, ResumeData};
 use nightwright_core::machine::Machine;
 
-use super::async_command::{block_on, catch_signals, unless_interrupted};
+use super::async_command::unless_interrupted;
 use super::environments::Environments;
-use super::execute::{close, execute};
 use super::locked_run::LockedRun;
 use super::prepare::{PreparedRun, RunFiles, introduce, lock_task};
 use super::run_spec::RunSpec;
@@ -32,20 +30,8 @@ pub(crate) struct ResumableRun {
     pub(crate) note: Option<String>,
 }
 
-/// Resumes a run and prints its outcome.
-pub(crate) fn resume(spec: &RunSpec, resumable: ResumableRun) -> Result<ExitCode, Failure> {
-    let finished = block_on(async {
-        let mut signals = catch_signals()?;
-        match prepare_resumed(spec, resumable, &mut signals).await? {
-            Some(prepared) => Box::pin(execute(spec, prepared, signals)).await.map(Some),
-            None => Ok(None),
-        }
-    })?;
-    Ok(close(spec, finished.as_ref()))
-}
-
 /// Prepares a resumed run; `None` if a signal came first.
-async fn prepare_resumed(
+pub(super) async fn prepare_resumed(
     spec: &RunSpec,
     resumable: ResumableRun,
     signals: &mut Signals,

@@ -13,7 +13,7 @@ use nightwright_core::outcome::Strictness;
 use nightwright_core::policy::run_limits::{self, IterationLimit, LimitRefusal, UnlimitedRuns};
 use nightwright_core::prompt;
 use nightwright_core::redact::Secrets;
-use nightwright_core::settings::{Configured, EvidenceKind, ProjectContext, Settings};
+use nightwright_core::settings::{Configured, ProjectContext, Settings};
 
 pub(crate) use self::subject::no_goal;
 use self::subject::{
@@ -100,7 +100,7 @@ pub(crate) struct RunSpec {
     pub(crate) logs: LogSettings,
     pub(crate) notify: Vec<Address>,
     pub(crate) strictness: Strictness,
-    pub(crate) motion: ClockSpeed,
+    pub(crate) clock_speed: ClockSpeed,
     /// Whether to keep the machine awake while the run is busy.
     pub(crate) keep_awake: bool,
     /// The terminal that the run leaves once it has started.
@@ -139,19 +139,14 @@ impl RunSpec {
             logs: LogSettings::of(&resolved)?,
             notify: Address::all(&resolved, |name| env::var_os(name))?,
             strictness: Strictness::Lenient,
-            motion: ClockSpeed::Real,
+            clock_speed: ClockSpeed::Real,
             keep_awake: resolved.keeps_awake(),
             detach: None,
         })
     }
 
-    /// The output level before the run leaves its terminal.
-    pub(super) fn first_level(&self) -> OutputLevel {
-        self.pending_detach().map_or(self.level, |detach| detach.level)
-    }
-
-    /// The output level at the end of the run.
-    pub(super) fn last_level(&self) -> OutputLevel {
+    /// The output level for the terminal that the run has not left.
+    pub(super) fn terminal_level(&self) -> OutputLevel {
         self.pending_detach().map_or(self.level, |detach| detach.level)
     }
 
@@ -189,7 +184,8 @@ pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failu
     resolved.apply(&mut settings);
     settings.mode.clone_from(&mode.name);
     set_permissions(&mut settings, request, &mode, &agent_files);
-    drop_unwanted_checks(&mut settings, &mode, &resolved);
+    let checks_given = matches!(resolved.origin("verify.commands"), ValueOrigin::Flag(_));
+    run_limits::drop_checks_of_plan(&mut settings, &mode.definition.evidence, checks_given);
     let RunPrinciples { principles, to_write, note } = match purpose {
         RequestPurpose::Run | RequestPurpose::Look => {
             principles::chosen(project, request.principles.as_deref(), &resolved)?
@@ -255,15 +251,6 @@ fn set_permissions(
     // The project's settings for the agent program were approved too.
     if !agent_files.is_empty() && !sources.iter().any(|source| source == PROJECT_SETTINGS) {
         sources.push(PROJECT_SETTINGS.to_owned());
-    }
-}
-
-/// Drops configured checks in a mode that writes a plan. A plan is written before any check passes,
-/// so only checks from the command line apply.
-fn drop_unwanted_checks(settings: &mut Settings, mode: &Mode, resolved: &ResolvedConfig) {
-    let given = matches!(resolved.origin("verify.commands"), ValueOrigin::Flag(_));
-    if mode.definition.evidence.contains(&EvidenceKind::Planned) && !given {
-        settings.verify.commands.clear();
     }
 }
 

@@ -21,7 +21,7 @@ use crate::output::follow::FollowerFinish;
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum number of queued messages; further ones are dropped. A run has only a few.
-const WAITING: usize = 64;
+const MAX_QUEUED_MESSAGES: usize = 64;
 
 /// Writes messages to standard error, and blocks only at the end.
 pub(crate) struct StderrWriter {
@@ -71,28 +71,28 @@ impl StderrWriter {
 
     /// Waits until everything is written, with a timeout.
     pub(super) fn finish(&self) {
-        let (true, Some(words)) = (self.is_open(), self.sender.get()) else { return };
-        let (done, is_said) = sync_channel(1);
-        if words.try_send(QueuedText::Last(done)).is_ok() {
+        let (true, Some(queue)) = (self.is_open(), self.sender.get()) else { return };
+        let (done, is_written) = sync_channel(1);
+        if queue.try_send(QueuedText::Last(done)).is_ok() {
             // A timeout changes nothing.
-            let _ = is_said.recv_timeout(FLUSH_TIMEOUT);
+            let _ = is_written.recv_timeout(FLUSH_TIMEOUT);
         }
     }
 
     fn sender(&self) -> &SyncSender<QueuedText> {
         self.sender.get_or_init(|| {
-            let (words, to_say) = sync_channel(WAITING);
+            let (queue, queued) = sync_channel(MAX_QUEUED_MESSAGES);
             let thread = thread::Builder::new().name("stderr".to_owned());
             // Without a thread nothing is printed, and the exit code remains.
-            let _ = thread.spawn(move || write(&to_say));
-            words
+            let _ = thread.spawn(move || write(&queued));
+            queue
         })
     }
 }
 
-fn write(words: &Receiver<QueuedText>) {
-    for word in words {
-        match word {
+fn write(queue: &Receiver<QueuedText>) {
+    for message in queue {
+        match message {
             // A closed standard error cannot be reported; the exit code remains.
             QueuedText::Text(text) => drop(io::stderr().write_all(text.as_bytes())),
             // The receiver may have given up waiting.

@@ -29,7 +29,7 @@ use crate::hooks::{HookRunner, HookSetup};
 use crate::output::{OutputCapabilities, Screen, Style};
 use crate::runtime::effects::{EffectExecutor, ExecutorSetup};
 use crate::runtime::keys::KeyListener;
-use crate::runtime::supervisor::{InputQueues, RecordObserver, SideInputs, Supervisor};
+use crate::runtime::supervisor::{InputQueues, Observers, RecordObserver, SideInputs, Supervisor};
 use crate::signals::Signals;
 use crate::store::journal::DiskFile;
 use crate::store::retention;
@@ -70,22 +70,25 @@ impl Connections {
 /// Called with the view of the run after every batch of recorded events.
 pub(super) type ViewObserver = Box<dyn FnMut(&RunView)>;
 
-/// Updates the view of the run with recorded events, and then calls those that read it.
-struct RecordObservers {
-    view: Rc<RefCell<RunView>>,
-    then: Vec<ViewObserver>,
+/// Those that read the view of the run after every batch of recorded events.
+struct ViewObservers {
+    /// Makes the followers of the outputs read the new records.
+    wake: Box<dyn Fn()>,
+    keep_awake: Option<ViewObserver>,
+    detach: Option<ViewObserver>,
 }
 
-impl RecordObservers {
-    fn into_observer(self) -> RecordObserver {
-        let Self { view, mut then } = self;
+impl ViewObservers {
+    /// Returns the observer that updates the view with recorded events, and then calls these.
+    fn after_updating(self, view: Rc<RefCell<RunView>>) -> RecordObserver {
+        let Self { wake, mut keep_awake, mut detach } = self;
         Box::new(move |records| {
             for record in records {
                 view.borrow_mut().record(record);
             }
-            let view = view.borrow();
-            for observer in &mut then {
-                observer(&view);
+            wake();
+            for observer in keep_awake.iter_mut().chain(&mut detach) {
+                observer(&view.borrow());
             }
         })
     }
@@ -100,7 +103,7 @@ pub(super) fn wire(
     let force_quit = ForceQuit::watch(spec.with_hangup_policy(catch_signals()?));
     let queues = InputQueues::default();
     let (operator, warnings) = (queues.operator(), queues.side_inputs());
-    let clock = Clock::system(spec.motion);
+    let clock = Clock::system(spec.clock_speed);
     let screen = screen(spec.level);
     let style = Style::new(spec.color, &capabilities()).on(screen.clone());
     let outputs = Outputs::start(spec, &prepared, &style, warnings.clone());
@@ -112,9 +115,17 @@ pub(super) fn wire(
         let report = DetachReport::new(target, &spec.project, &prepared.locked_run.folder);
         DetachTask::new(target, report, outputs.stderr())
     });
-    let mut then = view_observers(spec, &prepared, &outputs);
-    then.extend(detach.as_ref().map(DetachTask::observer));
-    let observers = RecordObservers { view: Rc::clone(&view), then };
+    let run = prepared.locked_run.folder.id();
+    let view_observers = ViewObservers {
+        wake: Box::new(outputs.waker()),
+        keep_awake: keep_awake::observer(spec, run, outputs.notifier_of_notes(spec.level)),
+        detach: detach.as_ref().map(DetachTask::observer),
+    };
+    let folder = prepared.locked_run.folder.path();
+    let observers = Observers {
+        on_record: view_observers.after_updating(Rc::clone(&view)),
+        on_input: operator_messages::unmasked_recorder(folder, &spec.secrets, warnings.clone()),
+    };
 
     let PreparedRun { locked_run, files, machine, first, .. } = prepared;
     let RunFiles { journal, task_lock, warning, .. } = files;
@@ -125,20 +136,8 @@ pub(super) fn wire(
     listeners.extend(detach.map(|detach| tokio::spawn(detach.detach(operator.clone()))));
     let keys = screen.and_then(|screen| KeyListener::listen(screen, operator).ok());
 
-    let mut supervisor = Supervisor::new(
-        queues,
-        machine,
-        journal,
-        clock,
-        executor,
-        spec.secrets.clone(),
-        observers.into_observer(),
-    );
-    supervisor.observe_inputs(operator_messages::unmasked_recorder(
-        locked_run.folder.path(),
-        &spec.secrets,
-        warnings,
-    ));
+    let supervisor =
+        Supervisor::new(queues, machine, journal, clock, executor, spec.secrets.clone(), observers);
     let connections = Connections {
         locked_run,
         task_lock,
@@ -225,15 +224,6 @@ fn executor(
         since: spec.since.as_ref().map(|earlier| earlier.tree.clone()),
     };
     EffectExecutor::new(setup, &spec.settings)
-}
-
-/// Returns the observers of the view of the run.
-fn view_observers(spec: &RunSpec, prepared: &PreparedRun, outputs: &Outputs) -> Vec<ViewObserver> {
-    let wake = outputs.waker();
-    let wake_outputs: ViewObserver = Box::new(move |_| wake());
-    let warn = outputs.notifier_of_notes(spec.level);
-    let keep_awake = keep_awake::observer(spec, prepared.locked_run.folder.id(), warn);
-    [wake_outputs].into_iter().chain(keep_awake).collect()
 }
 
 /// Sends the warnings that are recorded at the start of the run.

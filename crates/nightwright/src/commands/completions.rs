@@ -14,8 +14,8 @@ use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 
+use super::cli::context::ProjectArgs;
 use super::command;
-use super::context::ProjectArgs;
 use crate::config::KEYS;
 use crate::config::modes;
 use crate::console::print;

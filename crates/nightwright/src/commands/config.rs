@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::context::ProjectArgs;
+use super::cli::context::ProjectArgs;
 use crate::app::approval;
 use crate::config::modes;
 use crate::config::{self, ConfigFile, ConfigLayer, ConfigValue, Key, ResolvedConfig, edit};

@@ -73,7 +73,7 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
         logs: LogSettings::default(),
         notify: Vec::new(),
         strictness: Strictness::RequireComplete,
-        motion: ClockSpeed::Fast,
+        clock_speed: ClockSpeed::Fast,
         keep_awake: false,
         detach: None,
     };

@@ -19,7 +19,7 @@ use nightwright_core::stream::dialect::Dialect;
 
 use self::configured::DoctorConfig;
 use self::finding::{DoctorFinding, DoctorReport};
-use super::context::ProjectArgs;
+use super::cli::context::ProjectArgs;
 use crate::agent::program::{FoundProgram, Freshness};
 use crate::app::agent_program::{self, find_claude, refused_as_root};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
@@ -49,7 +49,7 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
     let Root { path: project, found } = options.project.find_root()?;
     block_on(async {
         let mut signals = catch_signals()?;
-        let (spec, configured) = configured::configured(&project);
+        let (config_findings, configured) = configured::configured(&project);
         let (settings, variables) = match &configured {
             Some(DoctorConfig { settings, resolved, .. }) => {
                 (settings.clone(), resolved.environment_of_agent())
@@ -57,7 +57,8 @@ pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
             None => (Settings::default(), BTreeMap::new()),
         };
         let environment = agent_program::environment(Dialect::Claude, &settings, &variables);
-        let looking = look(options, &project, found, spec, configured.as_ref(), &environment);
+        let looking =
+            look(options, &project, found, config_findings, configured.as_ref(), &environment);
         let (agent, mut findings) = tokio::select! {
             all = looking => all?,
             () = signals.next() => return Ok(interrupted()),
@@ -91,7 +92,7 @@ async fn look(
     options: &DoctorArgs,
     project: &Path,
     root: RootSource,
-    spec: Vec<DoctorFinding>,
+    config_findings: Vec<DoctorFinding>,
     configured: Option<&DoctorConfig>,
     environment: &[(OsString, OsString)],
 ) -> Result<(Option<FoundProgram>, Vec<DoctorFinding>), Failure> {
@@ -102,7 +103,7 @@ async fn look(
     findings.push(project::git(project, environment).await);
     let state = project::state(project);
     // A problem of the state folder is reported only once.
-    findings.extend(spec.into_iter().filter(|finding| !finding.repeats(&state)));
+    findings.extend(config_findings.into_iter().filter(|finding| !finding.repeats(&state)));
     // Temporary folders are recorded in the state folder, so one problem is enough.
     let can_keep = state.iter().all(DoctorFinding::is_ok);
     findings.extend(state);

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::builder::StyledStr;
 use clap::{ArgAction, Args, Command};
 
-use super::examples::{EXAMPLES, Example};
-use super::key_options::helps_by_mode;
-use super::usage;
+use super::cli::examples::{EXAMPLES, Example};
+use super::cli::key_options::helps_by_mode;
+use super::cli::usage;
 use crate::error::Failure;
 
 #[derive(Clone, Debug, Args)]
@@ -83,7 +83,7 @@ const RESUMABLE_RUN: &str = "Run ID, a prefix of one, or a task name [default: \
 const ACTIVE_RUN: &str = "Run ID, a prefix of one, or a task name [default: the active run]";
 
 /// Adds examples to every command, and the overview to the program.
-pub(super) fn dressed(root: Command) -> Command {
+pub(super) fn with_help(root: Command) -> Command {
     let overview = overview(&root);
     let root = WITHOUT_EFFECT.iter().fold(root, |root, (name, options)| {
         root.mut_subcommand(name, |command| {
@@ -143,23 +143,24 @@ fn overview(root: &Command) -> StyledStr {
 
 /// Returns the command and its subcommands, with examples after their other help.
 fn with_examples(command: Command, path: &str) -> Command {
-    let mut dressed = command.mut_subcommands(|inner| {
+    let mut with_help = command.mut_subcommands(|inner| {
         let path = format!("{path} {}", inner.get_name());
         with_examples(inner, path.trim())
     });
     let Some((_, examples)) = EXAMPLES.iter().find(|(name, _)| *name == path) else {
-        return dressed;
+        return with_help;
     };
-    let examples = listed(&dressed, examples);
-    let short = dressed.get_after_help().map(|text| text.ansi().to_string());
-    let long = dressed.get_after_long_help().map(|text| text.ansi().to_string());
-    let has_more = long.is_some() || dressed.get_arguments().any(clap::Arg::is_hide_short_help_set);
+    let examples = listed(&with_help, examples);
+    let short = with_help.get_after_help().map(|text| text.ansi().to_string());
+    let long = with_help.get_after_long_help().map(|text| text.ansi().to_string());
+    let has_more =
+        long.is_some() || with_help.get_arguments().any(clap::Arg::is_hide_short_help_set);
     let more =
         has_more.then(|| format!("Use `nightwright {path} --help` for all options and details."));
     let full = joined([long.or_else(|| short.clone()), Some(examples.clone()), None]);
-    dressed = dressed.after_help(StyledStr::from(joined([short, Some(examples), more])));
+    with_help = with_help.after_help(StyledStr::from(joined([short, Some(examples), more])));
     // If both strings are the same, one is enough.
-    if has_more { dressed.after_long_help(StyledStr::from(full)) } else { dressed }
+    if has_more { with_help.after_long_help(StyledStr::from(full)) } else { with_help }
 }
 
 fn listed(command: &Command, examples: &[Example]) -> String {

@@ -50,7 +50,7 @@ fn every_option_in_a_hint_exists() {
 #[test]
 fn every_familiar_word_leads_to_a_valid_command() {
     let mut wrong = Vec::new();
-    for hint in super::familiar::hints() {
+    for hint in super::cli::familiar::hints() {
         let lines = command_lines(hint);
         wrong.extend(lines.iter().filter_map(|line| Some(format!("`{line}`: {}", problem(line)?))));
     }

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::display::display_safe;
 
-use super::context::ProjectArgs;
-use super::terminal::{self, TerminalPrompt};
+use super::cli::context::ProjectArgs;
+use super::cli::terminal::{self, TerminalPrompt};
 use crate::app::approval;
 use crate::config::principles;
 use crate::config::{self, ConfigFile, ResolvedConfig};

@@ -23,8 +23,8 @@ use nightwright_core::permissions::denial::{self, Denial};
 use nightwright_core::phrases::thousands;
 use nightwright_core::redact::{Secrets, StreamMasker};
 use nightwright_core::settings::Completion;
-use nightwright_core::stream::decode::{LineSplitter, StreamLine};
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::lines::{LineSplitter, StreamLine};
 use nightwright_core::stream::news::{AttemptReport, TextEvidence};
 use nightwright_core::stream::outcome::{AttemptOutcome, Consequence, ProcessExit};
 use nightwright_core::stream::output_masker::OutputMasker;
@@ -46,10 +46,10 @@ use crate::secrets;
 const CHUNK: usize = 256 << 10;
 
 /// Maximum bytes kept from the end of standard error, as for a live stream.
-const STDERR_MAX: usize = 16 << 10;
+const MAX_STDERR: usize = 16 << 10;
 
 /// Maximum characters of a reason that are shown.
-const WHY_MAX: usize = 500;
+const MAX_WHY: usize = 500;
 
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
@@ -125,13 +125,13 @@ pub(super) fn inspect(options: &InspectArgs) -> Result<ExitCode, Failure> {
     let shown = if options.json { None } else { Some(InspectScreen::new()) };
     let mut recording = InspectedStream::new(shown, secrets);
     recording.read(&mut *stream, &options.file)?;
-    let heard = recording.finish(options.death(), stderr, now);
+    let finished = recording.finish(options.death(), stderr, now);
     if options.json {
-        let object = serde_json::to_string(&InspectReport::from(heard))
+        let object = serde_json::to_string(&InspectReport::from(finished))
             .map_err(|error| Failure::trouble(format!("cannot write it as JSON: {error}")))?;
         print(&object)?;
     } else {
-        print(&summary(&heard.report))?;
+        print(&summary(&finished.report))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -175,7 +175,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 
 fn read_stderr(path: &Path, secrets: &Secrets) -> Result<OutputTail, Failure> {
     let mut file = open_file(path, "a file with what the agent printed on standard error")?;
-    let mut tail = OutputTail::new(STDERR_MAX);
+    let mut tail = OutputTail::new(MAX_STDERR);
     let mut masking = StreamMasker::new(secrets.clone());
     chunks(&mut file, |chunk| {
         masking.push(chunk, |text| tail.push(text));
@@ -340,8 +340,8 @@ fn take(transcript: &mut Transcript, line: StreamLine<'_>) {
 }
 
 impl From<FinishedTranscript> for InspectReport {
-    fn from(heard: FinishedTranscript) -> Self {
-        let FinishedTranscript { report, final_text } = heard;
+    fn from(finished: FinishedTranscript) -> Self {
+        let FinishedTranscript { report, final_text } = finished;
         let (cost_usd, cost_estimated) = cost(&report);
         let stream = report.stream;
         Self {
@@ -414,7 +414,7 @@ fn carried(words: &TextEvidence) -> impl Iterator<Item = (&'static str, &'static
 /// Returns a summary of a few lines.
 fn summary(report: &AttemptReport) -> String {
     let AttemptReport { outcome, stream, tokens, .. } = report;
-    let (name, sentence) = (outcome.name(), one_line(&outcome.sentence(), WHY_MAX));
+    let (name, sentence) = (outcome.name(), one_line(&outcome.sentence(), MAX_WHY));
     let first = if sentence == name { sentence } else { format!("{name}: {sentence}") };
     let mut lines = vec![first, format!("  next in a run: {}", next(outcome))];
     let cost = match cost(report) {
@@ -457,7 +457,7 @@ fn summary(report: &AttemptReport) -> String {
 
 fn names(names: &[String]) -> String {
     let names: Vec<_> = names.iter().map(|name| display_safe(name)).collect();
-    one_line(&names.join(", "), WHY_MAX)
+    one_line(&names.join(", "), MAX_WHY)
 }
 
 fn next(outcome: &AttemptOutcome) -> String {

@@ -13,8 +13,7 @@ use nightwright_core::display::display_safe;
 use nightwright_core::event::Record;
 use nightwright_core::run_view::RunView;
 
-use super::context::RunSelector;
-use super::select_run::{SelectedRun, damaged};
+use super::cli::select_run::{RunSelector, SelectedRun, damaged};
 use crate::console::{advise, eprint_safe};
 use crate::error::Failure;
 use crate::files::open_regular;

@@ -10,7 +10,8 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::{command, usage};
+use super::cli::usage;
+use super::command;
 use crate::agent::program::locate;
 use crate::app::async_command::block_on;
 use crate::console::print;

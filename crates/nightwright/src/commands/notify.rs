@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use nightwright_core::units::RunId;
 use serde_json::{Value as Json, json};
 
-use super::context::ProjectArgs;
+use super::cli::context::ProjectArgs;
 use crate::app::approval::{self, TrustFlags, UntrustedPolicy};
 use crate::config::{self, KEYS, ResolvedConfig, is_notify_key};
 use crate::console::{print, print_json};

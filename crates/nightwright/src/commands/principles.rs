@@ -11,8 +11,8 @@ use nightwright_core::display::display_safe;
 use nightwright_core::principles::{Preset, Principles};
 
 use self::ask::WeightsShown;
-use super::context::ProjectArgs;
-use super::terminal::{self, TerminalPrompt};
+use super::cli::context::ProjectArgs;
+use super::cli::terminal::{self, TerminalPrompt};
 use crate::config::principles;
 use crate::config::{self, ResolvedConfig, ValueOrigin};
 use crate::console::{self, advise, eprint_safe, print};

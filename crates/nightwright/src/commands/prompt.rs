@@ -40,18 +40,19 @@ struct PromptPage<'a> {
 
 pub(super) fn prompt(options: &PromptArgs) -> Result<ExitCode, Failure> {
     let project = options.run.project.find()?;
-    let spec = run_spec::resolve_run(&options.run.asked(
+    let request = run_spec::resolve_run(&options.run.asked(
         RunCommand::Run,
         &project,
         RequestPurpose::Look,
     )?)?;
-    let prompt = next(&project, &spec.settings)?;
+    let prompt = next(&project, &request.settings)?;
     if options.json {
-        let page = PromptPage { prompt: &prompt.user, system: &prompt.system, notes: &spec.notes };
+        let page =
+            PromptPage { prompt: &prompt.user, system: &prompt.system, notes: &request.notes };
         print_json(&page)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for note in &spec.notes {
+    for note in &request.notes {
         eprint_safe(note);
     }
     print(if options.system { prompt.system.trim_end() } else { prompt.user.trim_end() })?;

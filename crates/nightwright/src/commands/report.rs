@@ -9,9 +9,8 @@ use jiff::Timestamp;
 use nightwright_core::run_report::{Commit, ReportContext, RunReport};
 use nightwright_core::run_view::RunView;
 
-use super::context::RunSelector;
-use super::masks::{self, MaskedJournalTexts};
-use super::select_run::SelectedRun;
+use super::cli::known_secrets::{self, MaskedJournalTexts};
+use super::cli::select_run::{RunSelector, SelectedRun};
 use crate::console::{eprint_safe, json, print};
 use crate::error::Failure;
 use crate::files;
@@ -217,7 +216,7 @@ fn commits(
 ) -> Result<Vec<Commit>, String> {
     let (from, to) = report.commit_range().ok_or("the journal does not name them")?;
     let task = report.parameters.as_ref().and_then(|parameters| parameters.task.as_deref());
-    let secrets = masks::secrets(&found.project, task, &masked.secrets(&found.folder));
+    let secrets = known_secrets::secrets(&found.project, task, &masked.secrets(&found.folder));
     let secrets =
         secrets.map_err(|failure| format!("cannot determine which values to mask: {failure}"))?;
     workspace::commits(&found.project, from, to, MAX_COMMITS, &secrets)

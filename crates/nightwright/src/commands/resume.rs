@@ -2,7 +2,7 @@
 //! changed settings.
 
 mod changes;
-mod lost;
+mod crashed_attempt;
 mod recall;
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use nightwright_core::event::{AgentFacts, Event, Record, RunEvent};
+use nightwright_core::event::{AgentFacts, AgentKind, Event, Record, RunEvent};
 use nightwright_core::input::{ResumeData, ResumePolicy};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::interruption::Interruption;
@@ -25,13 +25,13 @@ use nightwright_core::settings::{Scope, Settings};
 use nightwright_core::units::RunId;
 
 use self::changes::{AskPolicy, ChangeArgs, SourcedChange};
-use self::lost::read_resume_data;
+use self::crashed_attempt::read_resume_data;
 use self::recall::restore_unmasked;
-use super::context::{RunSelector, project_line};
-use super::key_options::{KeyOptions, Limits};
+use super::cli::context::project_line;
+use super::cli::key_options::{KeyOptions, Limits};
+use super::cli::select_run::{RunSelector, SelectedRun, damaged};
+use super::cli::usage;
 use super::run::OutputArgs;
-use super::select_run::{SelectedRun, damaged};
-use super::usage;
 use crate::app;
 use crate::app::agent_program::{AgentCommandLine, AgentProgram, RehearsalScript};
 use crate::app::approval::{self, TrustFlags, UntrustedPolicy};
@@ -117,7 +117,7 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
         return detach::detach(usage::given_arguments());
     }
     let pipe = options.detach.pipe()?;
-    let Some(found) = meant(options)? else { return Ok(ExitCode::SUCCESS) };
+    let Some(found) = run_to_resume(options)? else { return Ok(ExitCode::SUCCESS) };
     if found.owner.is_some() {
         return wake(&found, options);
     }
@@ -133,7 +133,7 @@ pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     };
     let (spec, resume_data) = stored.spec(options, project, pipe)?;
     let StoredRun { locked_run, agent, hooks, machine, writer, note, .. } = stored;
-    app::resume::resume(
+    app::execute::resume(
         &spec,
         ResumableRun { locked_run, agent, hooks, machine, writer, resume_data, note },
     )
@@ -206,10 +206,10 @@ impl StoredRun {
         let layers = layers(&project, &state.settings)?;
         let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
         let report = read_resume_data(folder, &self.agent, state);
-        let program = match self.agent.name.as_str() {
-            "rehearsal" => AgentProgram::Rehearsal(RehearsalScript::of_run(folder)?),
-            "command" => AgentProgram::Command(command(state, &project)?),
-            _ => AgentProgram::Claude,
+        let program = match self.agent.kind() {
+            AgentKind::Rehearsal => AgentProgram::Rehearsal(RehearsalScript::of_run(folder)?),
+            AgentKind::Command => AgentProgram::Command(command(state, &project)?),
+            AgentKind::Claude => AgentProgram::Claude,
         };
         let resolved = configuration(&project, layers, &settings, options.untrusted())?;
         let task = settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
@@ -320,7 +320,7 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
 }
 
 /// Returns the requested run. Prints the reason and returns `None` if there is nothing to do.
-fn meant(options: &ResumeArgs) -> Result<Option<SelectedRun>, Failure> {
+fn run_to_resume(options: &ResumeArgs) -> Result<Option<SelectedRun>, Failure> {
     if !options.if_needed {
         let (found, passed_over) = options.selector.find_resumable()?;
         if let Some(rehearsal) = passed_over

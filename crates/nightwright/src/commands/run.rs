@@ -15,9 +15,9 @@ use nightwright_core::settings::Settings;
 
 use self::goal::{RunSubject, goal, nothing_to_do, short_help};
 use self::series::RunEnd;
-use super::context::ProjectArgs;
-use super::key_options::{Agent, Completion, General, KeyOptions, Limits, Output, Pace};
-use super::{usage, values};
+use super::cli::context::ProjectArgs;
+use super::cli::key_options::{Agent, Completion, General, KeyOptions, Limits, Output, Pace};
+use super::cli::{usage, values};
 use crate::app::agent_program::AgentProgram;
 use crate::app::approval::UntrustedPolicy;
 use crate::app::detach::{self, DetachArgs, DetachTarget};
@@ -172,7 +172,7 @@ fn run_one(
 ) -> Result<(ExitCode, Option<RunEnd>), Failure> {
     let mut request = options.asked(command, project, RequestPurpose::Run).inspect_err(|_| {
         // The text after `--review-prompt` may have been meant as the goal; then help is no use.
-        if options.says_nothing(command) && options.review().is_none() {
+        if options.has_no_subject(command) && options.review().is_none() {
             eprint_raw(&short_help(command));
         }
     })?;
@@ -231,7 +231,7 @@ impl RunArgs {
         }
         let RunSubject { task, goal: given, .. } = self.subject();
         let goal = given.map(goal).transpose()?;
-        if self.says_nothing(command) {
+        if self.has_no_subject(command) {
             return Err(nothing_to_do(project, self.review()));
         }
         // A request that only shows the settings runs nothing.
@@ -265,7 +265,7 @@ impl RunArgs {
     }
 
     /// Whether there is neither a task nor a goal, and the command does not imply one.
-    fn says_nothing(&self, command: RunCommand) -> bool {
+    fn has_no_subject(&self, command: RunCommand) -> bool {
         let own_goal =
             matches!(command, RunCommand::Plan | RunCommand::Build) || self.mode().is_some();
         let RunSubject { task, goal, .. } = self.subject();

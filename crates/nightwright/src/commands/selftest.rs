@@ -216,7 +216,7 @@ impl SelftestRunner {
         CaseResult {
             name: case.name,
             title: case.title,
-            outcome: seen.and_then(|seen| expectations::judge(case, &seen)),
+            outcome: seen.and_then(|seen| expectations::evaluate(case, &seen)),
             containment,
             took: begun.elapsed(),
             folder,

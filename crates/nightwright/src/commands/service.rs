@@ -13,7 +13,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nightwright_core::stream::dialect::Dialect;
 
-use super::context::{ProjectArgs, RunSelector};
+use super::cli::context::ProjectArgs;
+use super::cli::select_run::RunSelector;
 use crate::config::{self, ResolvedConfig};
 use crate::console::{self, eprint_safe, print};
 use crate::error::Failure;
@@ -148,7 +149,7 @@ pub(super) fn service(options: &ServiceArgs) -> Result<ExitCode, Failure> {
 
 fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
     let project = options.project.find()?;
-    let (run, task) = meant(options, &project)?;
+    let (run, task) = run_and_task(options, &project)?;
     let what = match &task {
         Some(task) if *task == run => format!("the last run of the task `{task}`"),
         Some(_) | None => format!("the run {run}, and no later one"),
@@ -188,7 +189,10 @@ fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Returns the selected task or run, and the task it belongs to.
-fn meant(options: &InstallArgs, project: &Path) -> Result<(String, Option<String>), Failure> {
+fn run_and_task(
+    options: &InstallArgs,
+    project: &Path,
+) -> Result<(String, Option<String>), Failure> {
     if let Some(name) = &options.which
         && let Ok(task) = Task::open(project, name)
     {

@@ -18,15 +18,14 @@ use nightwright_core::permissions::denial::DeniedCommand;
 use nightwright_core::phrases;
 use nightwright_core::results::IterationStatus;
 use nightwright_core::run_report::{RunPaths, UnreadableJournal};
-use nightwright_core::run_view::{Activity, CurrentIteration, Estimate, Liveness, RunView};
+use nightwright_core::run_view::{Activity, CurrentIteration, Liveness, RunView};
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::news::Blocker;
 use nightwright_core::test_counts::TestCounts;
 use nightwright_core::units::{Tokens, Usd};
 use serde::Serialize;
 
-use super::context::RunSelector;
-use super::select_run::SelectedRun;
+use super::cli::select_run::{RunSelector, SelectedRun};
 use crate::console::{eprint_safe, print, print_json};
 use crate::error::Failure;
 use crate::output::{self, wrap};
@@ -222,6 +221,12 @@ struct FailingStatus {
     tests: Option<TestCounts>,
 }
 
+impl From<Failing> for FailingStatus {
+    fn from(Failing { checks, tests }: Failing) -> Self {
+        Self { checks, tests }
+    }
+}
+
 /// The result of the last iteration.
 #[derive(Debug, Serialize)]
 struct LastIterationStatus {
@@ -277,11 +282,11 @@ fn page(
     let state = Liveness::of(view, owner.is_some(), from);
     // Time does not advance for a run without a process.
     let now = if state == Liveness::Running { now } else { view.at.unwrap_or(now) };
-    let Estimate { elapsed, mean, iterations_left, estimated_end, idle_limit, .. } =
-        view.estimate(now);
+    let estimate = view.estimate(now);
     let facts = view.facts.as_ref();
     let blockers = last(view.blockers.iter().map(Blocker::sentence).collect());
     let hidden = view.blockers.len().saturating_sub(blockers.len());
+    let next = steps_from_here(view.steps(folder.id(), state, from));
     StatusPage {
         run: folder.id().to_string(),
         state,
@@ -296,19 +301,15 @@ fn page(
         iteration: view.iteration.map(current_iteration),
         max_iterations: view.limits.max_iterations,
         iterations: view.totals.iterations,
-        iterations_left,
+        iterations_left: estimate.iterations_left,
         progress: view.progress,
-        spent: SpendStatus { running: running(view, folder, state), ..spent(view, elapsed, now) },
-        mean_ms: mean.as_ref().map(Duration::as_millis),
-        estimated_end: estimated_end.filter(|_| state == Liveness::Running),
+        spent: spent(view, running(view, folder, state), estimate.elapsed, now),
+        mean_ms: estimate.mean.as_ref().map(Duration::as_millis),
+        estimated_end: estimate.estimated_end.filter(|_| state == Liveness::Running),
         idle: view.idle,
-        idle_limit,
-        failing: view
-            .failing
-            .now()
-            .map(|Failing { checks, tests }| FailingStatus { checks, tests }),
-        failing_curve: Some(phrases::failing_curve(&view.failing))
-            .filter(|curve| !curve.is_empty()),
+        idle_limit: estimate.idle_limit,
+        failing: view.failing.now().map(FailingStatus::from),
+        failing_curve: failing_curve(view),
         without_gain: view.without_gain,
         no_gain_limit: facts.map_or(0, |facts| facts.no_gain_limit),
         flaky: view.flaky.iter().cloned().collect(),
@@ -327,14 +328,20 @@ fn page(
         places: folder.paths(),
         state_folder: folder.path().ancestors().nth(2).map(PathBuf::from),
         missing,
-        next: steps_from_here(view.steps(folder.id(), state, from))
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
+        next: next.iter().map(ToString::to_string).collect(),
     }
 }
 
-fn spent(view: &RunView, elapsed: Duration, now: Timestamp) -> SpendStatus {
+fn failing_curve(view: &RunView) -> Option<String> {
+    Some(phrases::failing_curve(&view.failing)).filter(|curve| !curve.is_empty())
+}
+
+fn spent(
+    view: &RunView,
+    running: Option<RunningStatus>,
+    elapsed: Duration,
+    now: Timestamp,
+) -> SpendStatus {
     let RunView { limits, totals, .. } = view;
     SpendStatus {
         cost_usd: totals.cost,
@@ -346,7 +353,7 @@ fn spent(view: &RunView, elapsed: Duration, now: Timestamp) -> SpendStatus {
         max_duration_ms: limits.max_duration.as_ref().map(Duration::as_millis),
         tokens: Tokens::counted(&totals.tokens),
         max_tokens: limits.max_tokens,
-        running: None,
+        running,
     }
 }
 
@@ -424,7 +431,7 @@ fn last_activity(view: &RunView, folder: &RunDir, state: Liveness) -> Option<Str
 fn running_output(view: &RunView, folder: &RunDir, state: Liveness) -> Option<(Dialect, PathBuf)> {
     let Activity::Working { .. } = view.activity() else { return None };
     let current = view.iteration.filter(|_| state == Liveness::Running)?;
-    let dialect = Dialect::of_agent(&view.facts.as_ref()?.agent.name);
+    let dialect = view.facts.as_ref()?.agent.kind().dialect();
     let label = attempt_label(current.number.0, current.attempts);
     Some((dialect, folder.output().join(format!("{label}.ndjson"))))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::event::StopWhen;
 
-use super::context::RunSelector;
+use super::cli::select_run::RunSelector;
 use crate::console::print_result;
 use crate::error::Failure;
 use crate::runtime::control_socket::ControlRequest;

@@ -5,13 +5,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use nightwright_core::event::{AttemptEvent, CallEvent, Event, NoteEvent, WaitEvent};
-use nightwright_core::machine::RETRIED_TOO_SOON;
+use nightwright_core::event::{AttemptEvent, CallEvent, Event, OperatorEvent, WaitEvent};
+use nightwright_core::phrases;
 use nightwright_core::run_view::Activity;
 
-use super::context::{ProjectArgs, RunSelector};
-use super::select_run::SelectedRun;
-use super::values;
+use super::cli::context::ProjectArgs;
+use super::cli::select_run::{RunSelector, SelectedRun};
+use super::cli::values;
 use crate::console::print_result;
 use crate::error::Failure;
 use crate::runtime::control_socket::ControlRequest;
@@ -60,7 +60,7 @@ pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
             let before = number_of_records(&found)?;
             found.send(&view, &ControlRequest::RetryNow)?;
             if is_refused(&found, before)? {
-                return Err(Failure::trouble(format!("run {run}: {RETRIED_TOO_SOON}")));
+                return Err(Failure::trouble(format!("run {run}: {}", phrases::retry_refused())));
             }
             print_result(&format!("run {run} retries now"))?;
             Ok(ExitCode::SUCCESS)
@@ -106,8 +106,8 @@ fn is_refused(found: &SelectedRun, before: usize) -> Result<bool, Failure> {
 
 /// Whether an event refuses a request to retry; `None` if it is not about one.
 fn retry_answer(event: &Event) -> Option<bool> {
-    if let Event::Note(NoteEvent::Warning { text }) = event {
-        return (text == RETRIED_TOO_SOON).then_some(true);
+    if matches!(event, Event::Operator(OperatorEvent::RetryRefused)) {
+        return Some(true);
     }
     let retries = matches!(
         event,

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::display::one_line;
 
-use super::context::ProjectArgs;
-use super::terminal;
+use super::cli::context::ProjectArgs;
+use super::cli::terminal;
 use crate::app::approval;
 use crate::config::modes;
 use crate::config::{self, ConfigLayer};

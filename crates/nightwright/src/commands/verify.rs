@@ -11,13 +11,15 @@ use nightwright_core::input::WorkspaceMark;
 use nightwright_core::machine::Machine;
 use nightwright_core::outcome::Strictness;
 use nightwright_core::phrases;
-use nightwright_core::settings::{Depth, Settings, Tamper, VerdictMode};
+use nightwright_core::policy::run_limits::{self, ChosenDepth};
+use nightwright_core::settings::Settings;
 use nightwright_core::units::Usd;
 
 use self::summary::VerifyReport;
-use super::context::ProjectArgs;
-use super::select_run::SelectedRun;
-use super::{report, values};
+use super::cli::context::ProjectArgs;
+use super::cli::select_run::SelectedRun;
+use super::cli::values;
+use super::report;
 use crate::app::agent_program::AgentProgram;
 use crate::app::approval::UntrustedPolicy;
 use crate::app::async_command::interrupted;
@@ -26,7 +28,7 @@ use crate::app::finish::FinishedRun;
 use crate::app::run_spec::{
     self, EarlierRun, RequestPurpose, ResolvedRequest, RunRequest, RunSpec,
 };
-use crate::config::{ConfigLayer, OutputLevel, ResolvedConfig, ValueOrigin};
+use crate::config::{ConfigLayer, OutputLevel, ValueOrigin};
 use crate::console::{eprint_safe, print, print_json};
 use crate::error::Failure;
 use crate::files;
@@ -116,10 +118,10 @@ pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
     // Checked before anything is spent.
     files::check_inside(&project, &task.path(REPORT)).map_err(|error| Failure::because(&error))?;
     let origin = last_run(&project, &task);
-    settings.verify.depth = depth(settings, resolved, origin.as_ref());
     if origin.is_none() {
-        // Without a known start there is no list of changes, so tampering cannot be detected.
-        settings.verify.tamper = Tamper::Off;
+        let is_built_in = matches!(resolved.origin("verify.depth"), ValueOrigin::BuiltIn);
+        let depth = if is_built_in { ChosenDepth::BuiltIn } else { ChosenDepth::ByUser };
+        run_limits::verify_without_changes(settings, depth);
     }
     let level = if options.quiet { OutputLevel::Quiet } else { OutputLevel::Progress };
     if level.shows_messages() {
@@ -170,13 +172,11 @@ impl VerifyArgs {
 
 /// Fails if neither a check nor a model would judge the work.
 fn can_judge(settings: &Settings) -> Result<(), Failure> {
-    match settings.verify.model {
-        VerdictMode::Off if settings.verify.commands.is_empty() => Err(Failure::usage(
-            "cannot verify: no checks are configured and `verify.model` is off",
-        )
-        .hint("set `verify.commands`, or `verify.model` to auto, or give a command with --verify")),
-        VerdictMode::Off | VerdictMode::Auto | VerdictMode::Always => Ok(()),
+    if run_limits::can_judge(settings) {
+        return Ok(());
     }
+    Err(Failure::usage("cannot verify: no checks are configured and `verify.model` is off")
+        .hint("set `verify.commands`, or `verify.model` to auto, or give a command with --verify"))
 }
 
 /// Returns the state of the project at the start of the task's last run, from which changes are
@@ -192,15 +192,6 @@ fn last_run(project: &Path, task: &Task) -> Option<EarlierRun> {
         |origin: WorkspaceMark| origin.head.is_some().then(|| StartTree::of_mark(&origin));
     let tree = StartTree::of(folder.path()).or_else(|| origin.and_then(of_origin))?;
     Some(EarlierRun { tree, checks: state.and_then(|state| state.baseline) })
-}
-
-/// Returns how thoroughly a model judges. If the changes are unknown, it must read the project
-/// itself.
-fn depth(settings: &Settings, resolved: &ResolvedConfig, origin: Option<&EarlierRun>) -> Depth {
-    match (resolved.origin("verify.depth"), origin) {
-        (ValueOrigin::BuiltIn, None) => Depth::Deep,
-        _ => settings.verify.depth,
-    }
 }
 
 /// Writes the report, if there is a result, prints a summary, and returns the exit code.

@@ -1,6 +1,6 @@
 //! Applies the configuration to the settings of a run: every key with a field sets it.
 
-use nightwright_core::settings::{EvidenceKind, Settings};
+use nightwright_core::settings::Settings;
 
 use super::keys::{self, KEYS};
 use super::layer::ConfigLayer;
@@ -26,13 +26,7 @@ impl ResolvedConfig {
                 set(settings, value);
             }
         }
-        let completion = &mut settings.completion;
-        if self.get_bool("completion.detect") == Some(false) {
-            completion.evidence.clear();
-        } else if completion.end_phrase.is_some()
-            && !completion.evidence.contains(&EvidenceKind::EndPhrase)
-        {
-            completion.evidence.push(EvidenceKind::EndPhrase);
-        }
+        let detect = self.get_bool("completion.detect").unwrap_or(true);
+        settings.completion.complete_evidence(detect);
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use nightwright_core::display::display_safe;
 
-use super::hidden::hidden;
+use super::secret_values::hidden;
 use crate::error::Failure;
 
 /// The maximum number of mistakes that are shown.

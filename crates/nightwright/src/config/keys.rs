@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use nightwright_core::mode::{EMBEDDED, EmbeddedMode};
-use nightwright_core::notification::NotificationKind as Notice;
+use nightwright_core::notification::NotificationKind;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::policy::retry;
 use nightwright_core::settings::Settings;
@@ -389,7 +389,7 @@ pub static KEYS: &[Key] = &[
         "URL for the notifications of a run. For several URLs, use `[[notify]]` tables.").unset("no notifications").gated(),
     key("notify.kind", ValueKind::Choice(&["auto", "ntfy", "slack", "discord", "webhook"]), "NIGHTWRIGHT_NOTIFY_KIND",
         "Service at the URL. `auto`: detect it from the host name; otherwise use a webhook.").default("auto").gated(),
-    key("notify.events", ValueKind::List(Items::AnyOf(&Notice::NAMES)), "NIGHTWRIGHT_NOTIFY_EVENTS",
+    key("notify.events", ValueKind::List(Items::AnyOf(&NotificationKind::NAMES)), "NIGHTWRIGHT_NOTIFY_EVENTS",
         "Events to notify about; `[]`: none. Default: all but `iteration`.").default(USUAL_NOTICES).gated(),
     key("notify.secret", ValueKind::Secret, "NIGHTWRIGHT_NOTIFY_SECRET",
         "Secret that signs webhook requests: `X-Nightwright-Signature: sha256=...`, an HMAC-SHA256 of the body.").unset("requests are not signed").gated(),

@@ -77,32 +77,18 @@ impl DecisionReporter {
     }
 
     fn add(&mut self, record: &Record) {
-        match &record.event {
-            Event::Note(NoteEvent::CouncilDecided { iteration, conflict, decision }) => {
-                self.push(
-                    record,
-                    *iteration,
-                    DecisionMaker::Council,
-                    Some(conflict),
-                    (decision, None),
-                );
+        if let Event::Note(NoteEvent::CouncilDecided { iteration, conflict, decision }) =
+            &record.event
+        {
+            let stated = (decision.as_str(), None);
+            self.push(record, *iteration, DecisionMaker::Council, Some(conflict), stated);
+        } else if let Event::Attempt(AttemptEvent::Finished { report, .. }) = &record.event {
+            let current = self.view.iteration.as_ref();
+            let iteration = current.map_or(Iteration(0), |current| current.number);
+            for StatedDecision { decision, rationale } in &report.text_evidence.decisions {
+                let stated = (decision.as_str(), rationale.as_deref());
+                self.push(record, iteration, DecisionMaker::Agent, None, stated);
             }
-            Event::Attempt(AttemptEvent::Finished { report, .. }) => {
-                let current = self.view.iteration.as_ref();
-                let iteration = current.map_or(Iteration(0), |current| current.number);
-                for StatedDecision { decision, rationale } in &report.text_evidence.decisions {
-                    let stated = (decision.as_str(), rationale.as_deref());
-                    self.push(record, iteration, DecisionMaker::Agent, None, stated);
-                }
-            }
-            Event::Run(_)
-            | Event::Iteration(_)
-            | Event::Attempt(_)
-            | Event::Call(_)
-            | Event::Wait(_)
-            | Event::Gate(_)
-            | Event::Operator(_)
-            | Event::Note(_) => {}
         }
     }
 

@@ -92,9 +92,9 @@ fn waiting(page: &mut Page<'_>, event: &WaitEvent, now: Timestamp) {
 
 fn attempt(page: &mut Page<'_>, event: &AttemptEvent) {
     match event {
-        AttemptEvent::WatchdogNoticed { notice, .. } => {
-            let what = phrases::watchdog_signal(notice.signal);
-            page.detail(&with_quote(page, what, &notice.text));
+        AttemptEvent::WatchdogNoticed { finding, .. } => {
+            let what = phrases::watchdog_signal(finding.signal);
+            page.detail(&with_quote(page, what, &finding.text));
         }
         AttemptEvent::MessageSent { answers, text, .. } => {
             let what = if answers.is_some() { "answered" } else { "sent to the agent" };
@@ -102,18 +102,21 @@ fn attempt(page: &mut Page<'_>, event: &AttemptEvent) {
         }
         AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
             let what = page.style().one_line(&denial::what(tool, command), DENIED_COMMAND);
-            let advice = denial::advice(rule.as_deref());
-            page.sign(Tone::Mixed, &format!("denied: {what} ({advice})"));
+            let denied = phrases::denied_as(&what, rule.as_deref());
+            page.sign(Tone::Mixed, &format!("denied: {denied}"));
         }
-        // Shown at the end of the iteration.
-        _ => {}
+        // Shown by the panel, and at the end of the iteration.
+        AttemptEvent::Started { .. }
+        | AttemptEvent::AgentReady { .. }
+        | AttemptEvent::Cancelled { .. }
+        | AttemptEvent::Finished { .. } => {}
     }
 }
 
 fn gate(page: &mut Page<'_>, view: &RunView, event: &GateEvent, now: Timestamp) {
     match event {
         GateEvent::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
-            let commands = list(commands);
+            let commands = phrases::commands(commands);
             page.line(&format!("Running the checks before the first iteration ({commands})"));
         }
         GateEvent::ChecksFinished {
@@ -122,7 +125,7 @@ fn gate(page: &mut Page<'_>, view: &RunView, event: &GateEvent, now: Timestamp) 
             baseline_taken(page, results, *reused_from, now);
         }
         GateEvent::ChecksStarted { purpose: CheckPurpose::Progress, commands } => {
-            page.detail(&format!("running the checks ({})", list(commands)));
+            page.detail(&phrases::running_checks(commands));
         }
         GateEvent::ChecksFinished { purpose: CheckPurpose::Progress, results, .. } => {
             progress_measured(page, results);
@@ -264,22 +267,16 @@ fn baseline_taken(
     }
 }
 
-fn list(commands: &[String]) -> String {
-    let commands: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
-    commands.join(", ")
-}
-
 fn checks_started(page: &mut Page<'_>, commands: &[String], only_gate: bool) {
-    let commands = list(commands);
     let claimed = if only_gate { "" } else { "claimed complete: " };
-    page.detail(&format!("{claimed}running the checks ({commands})"));
+    page.detail(&format!("{claimed}{}", phrases::running_checks(commands)));
 }
 
 fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
     // Failures are shown with the result of the gate.
     if results.iter().all(|result| result.verdict.is_pass()) {
         let took: Duration = results.iter().map(|result| result.duration).sum();
-        page.detail(&format!("the checks passed ({})", human(took)));
+        page.detail(&format!("{} ({})", phrases::CHECKS_PASSED, human(took)));
     }
 }
 

@@ -207,7 +207,7 @@ impl LogReporter {
         let title = match kind {
             IterationKind::Work => format!("ITERATION {number}"),
             IterationKind::WrapUp => format!("ITERATION {number} (wrap-up)"),
-            IterationKind::VerifyOnly => "PROOF".to_owned(),
+            IterationKind::VerifyOnly => "VERIFICATION".to_owned(),
         };
         self.heading(&text::iteration(&self.zone, &title, at))
     }

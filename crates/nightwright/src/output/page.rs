@@ -133,7 +133,7 @@ impl<'a> Page<'a> {
     }
 
     /// Adds text of several lines without truncating it, with a prefix on each line.
-    pub(super) fn verbatim(&mut self, front: LineStart, ink: Option<TextColor>, text: &str) {
+    pub(super) fn verbatim(&mut self, front: LineStart, color: Option<TextColor>, text: &str) {
         let LineStart { indent, sign } = front;
         let gap = if sign.is_empty() { "" } else { " " };
         let sign = self.style.spell(sign);
@@ -142,7 +142,8 @@ impl<'a> Page<'a> {
         for line in text.strip_suffix('\n').unwrap_or(&text).split('\n') {
             let line = format!("{sign}{gap}{line}");
             let line = if line.trim().is_empty() { "" } else { line.as_str() };
-            let painted = ink.filter(|_| !line.is_empty()).map(|ink| self.style.paint(ink, line));
+            let painted =
+                color.filter(|_| !line.is_empty()).map(|color| self.style.paint(color, line));
             let indent = if line.is_empty() { 0 } else { indent };
             // Keep trailing white space, which may be the only change in a diff.
             let line = format!("{:indent$}{}\n", "", painted.as_deref().unwrap_or(line));

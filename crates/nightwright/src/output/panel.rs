@@ -68,7 +68,7 @@ pub(super) struct PanelActivity<'a> {
 /// Renders the panel. No line is wider than `width` columns.
 pub(super) fn lines(
     view: &RunView,
-    outlook: &Estimate,
+    estimate: &Estimate,
     doing: PanelActivity<'_>,
     now: Timestamp,
     width: usize,
@@ -79,7 +79,7 @@ pub(super) fn lines(
         return Vec::new();
     }
     let mut lines = vec![
-        progress(view, outlook, doing.running, now, width, style),
+        progress(view, estimate, doing.running, now, width, style),
         what(view, &activity, doing, now, style).fit(width, style),
     ];
     if doing.keys {
@@ -92,7 +92,7 @@ pub(super) fn lines(
 /// The line with the progress and the cost.
 fn progress(
     view: &RunView,
-    outlook: &Estimate,
+    estimate: &Estimate,
     running: Usd,
     now: Timestamp,
     width: usize,
@@ -101,7 +101,7 @@ fn progress(
     let mut parts = PanelParts::default();
     let iteration = view.iteration.map_or(0, |current| current.number.0);
     let most = view.limits.max_iterations;
-    let done = match (outlook.progress.filter(|progress| progress.total > 0), most) {
+    let done = match (estimate.progress.filter(|progress| progress.total > 0), most) {
         (Some(progress), _) => {
             parts.add(0, format!("{}/{} items", progress.completed, progress.total));
             Some((progress.completed, progress.total))
@@ -110,7 +110,7 @@ fn progress(
         (None, None) => None,
     };
     if !view.is_only_the_gate() && iteration > 0 {
-        let weight = if outlook.progress.is_some() { 5 } else { 0 };
+        let weight = if estimate.progress.is_some() { 5 } else { 0 };
         parts.add(
             weight,
             match most {
@@ -119,33 +119,27 @@ fn progress(
             },
         );
     }
-    parts.add(2, human(whole(outlook.elapsed)));
+    parts.add(2, human(whole(estimate.elapsed)));
     let estimated = view.totals.estimated + running;
     let about = if estimated.micros() > 0 { "about " } else { "" };
-    let cost = outlook.cost + running;
-    let of = outlook.budget.map(|budget| format!(" of {}", budget.exact())).unwrap_or_default();
+    let cost = estimate.cost + running;
+    let of = estimate.budget.map(|budget| format!(" of {}", budget.exact())).unwrap_or_default();
     parts.add(1, format!("{about}{cost}{of}{}", view.rehearsed()));
-    if outlook.idle > 0 {
-        let limit = match outlook.idle_limit {
-            0 => String::new(),
-            limit => format!(" of {limit}"),
-        };
-        parts.inked(3, Some(TextColor::Mixed), format!("idle {}{limit}", outlook.idle));
+    if estimate.idle > 0 {
+        let text = phrases::toward_limit("idle", estimate.idle, estimate.idle_limit);
+        parts.colored(3, Some(TextColor::Mixed), text);
     }
     let curve = phrases::failing_curve(&view.failing);
     parts.add(3, style.spelled(&curve).into_owned());
     if view.without_gain > 0 {
-        let limit = match view.facts.as_ref().map_or(0, |facts| facts.no_gain_limit) {
-            0 => String::new(),
-            limit => format!(" of {limit}"),
-        };
-        let text = format!("no improvement {}{limit}", view.without_gain);
-        parts.inked(3, Some(TextColor::Mixed), text);
+        let limit = view.facts.as_ref().map_or(0, |facts| facts.no_gain_limit);
+        let text = phrases::toward_limit("no gain", view.without_gain, limit);
+        parts.colored(3, Some(TextColor::Mixed), text);
     }
-    if let Some(end) = outlook.estimated_end {
+    if let Some(end) = estimate.estimated_end {
         parts.add(4, format!("estimated end {}", style.clock(end, now)));
     }
-    if let Some(mean) = outlook.mean {
+    if let Some(mean) = estimate.mean {
         parts.add(6, format!("{} per iteration", human(whole(mean))));
     }
     match done.filter(|(_, total)| *total > 0) {
@@ -171,9 +165,9 @@ fn bar(done: u32, total: u32, size: usize, style: &Style) -> String {
     let done = style.choose("█", "#").repeat(full);
     let left = style.choose("░", "-").repeat(size - full);
     // Paint no empty text.
-    let painted = |ink, text: &str| match text {
+    let painted = |color, text: &str| match text {
         "" => String::new(),
-        text => style.paint(ink, text),
+        text => style.paint(color, text),
     };
     format!("{}{}", painted(TextColor::Good, &done), painted(TextColor::Faint, &left))
 }
@@ -197,12 +191,12 @@ fn what(
         Activity::Waiting { limit, retry_at } => {
             let (clock, left) = until(retry_at);
             let text = format!("waiting until {clock} ({left} left)");
-            parts.inked(0, Some(TextColor::Mixed), text);
+            parts.colored(0, Some(TextColor::Mixed), text);
             parts.add(2, phrases::limit(*limit).to_owned());
         }
         Activity::Retrying { at, why } => {
             let (_, left) = until(at);
-            parts.inked(0, Some(TextColor::Mixed), format!("retrying in {left}"));
+            parts.colored(0, Some(TextColor::Mixed), format!("retrying in {left}"));
             parts.quote(2, why);
         }
         Activity::Checking => {
@@ -213,7 +207,7 @@ fn what(
         }
         Activity::Asking { purpose } => parts.add(0, phrases::call(*purpose).to_owned()),
         Activity::Paused => {
-            parts.inked(0, Some(TextColor::Mixed), "paused".to_owned());
+            parts.colored(0, Some(TextColor::Mixed), "paused".to_owned());
             parts.add(2, from_here("`nightwright resume` continues it").into_owned());
         }
         Activity::Between => parts.add(0, "the next iteration is about to begin".to_owned()),
@@ -244,10 +238,10 @@ fn what(
 fn stopping(parts: &mut PanelParts, view: &RunView) {
     match view.stop {
         Some(StopWhen::AfterIteration) if view.in_iteration().is_some() => {
-            parts.inked(1, Some(TextColor::Mixed), "stopping after this iteration".to_owned());
+            parts.colored(1, Some(TextColor::Mixed), "stopping after this iteration".to_owned());
         }
         Some(StopWhen::AfterIteration | StopWhen::Now) => {
-            parts.inked(1, Some(TextColor::Mixed), "stopping".to_owned());
+            parts.colored(1, Some(TextColor::Mixed), "stopping".to_owned());
         }
         None => {}
     }
@@ -260,12 +254,12 @@ fn keys(view: &RunView, activity: &Activity) -> PanelParts {
     if view.stop.is_none() {
         let stop =
             if view.in_iteration().is_some() { "s stop after this iteration" } else { "s stop" };
-        parts.inked(1, faint, stop.to_owned());
+        parts.colored(1, faint, stop.to_owned());
     }
     if let Activity::Waiting { .. } | Activity::Retrying { .. } = activity {
-        parts.inked(0, faint, "r retry now".to_owned());
+        parts.colored(0, faint, "r retry now".to_owned());
     }
-    parts.inked(2, faint, "Ctrl-C stop now".to_owned());
+    parts.colored(2, faint, "Ctrl-C stop now".to_owned());
     parts
 }
 
@@ -282,28 +276,28 @@ struct PanelParts(Vec<PanelPart>);
 struct PanelPart {
     /// Parts with a higher weight are dropped first.
     weight: u8,
-    ink: Option<TextColor>,
+    color: Option<TextColor>,
     text: String,
     /// The treatment of a part that fits only partially.
-    tight: OverflowPolicy,
+    overflow: OverflowPolicy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OverflowPolicy {
     /// Drop the part, because half a figure would be wrong.
-    Goes,
+    Drop,
     /// Truncate the end of the part.
-    Cut,
+    Truncate,
 }
 
 impl PanelParts {
     fn add(&mut self, weight: u8, text: String) {
-        self.inked(weight, None, text);
+        self.colored(weight, None, text);
     }
 
-    fn inked(&mut self, weight: u8, ink: Option<TextColor>, text: String) {
+    fn colored(&mut self, weight: u8, color: Option<TextColor>, text: String) {
         if !text.is_empty() {
-            self.0.push(PanelPart { weight, ink, text, tight: OverflowPolicy::Goes });
+            self.0.push(PanelPart { weight, color, text, overflow: OverflowPolicy::Drop });
         }
     }
 
@@ -312,13 +306,18 @@ impl PanelParts {
         // Keep one more character than is shown, so that the final truncation is still visible.
         let text = one_line(text, MAX_TEXT_CHARS + 1);
         if !text.is_empty() {
-            self.0.push(PanelPart { weight, ink: None, text, tight: OverflowPolicy::Cut });
+            self.0.push(PanelPart {
+                weight,
+                color: None,
+                text,
+                overflow: OverflowPolicy::Truncate,
+            });
         }
     }
 
     /// Renders the line, without the parts that do not fit.
     fn fit(mut self, width: usize, style: &Style) -> String {
-        for part in self.0.iter_mut().filter(|part| part.tight == OverflowPolicy::Cut) {
+        for part in self.0.iter_mut().filter(|part| part.overflow == OverflowPolicy::Truncate) {
             part.text = style.one_line(&part.text, MAX_TEXT_CHARS);
         }
         while self.0.len() > 1 && self.columns() > width {
@@ -345,8 +344,8 @@ impl PanelParts {
             let text = style.cut(&part.text, room).into_owned();
             left = room.saturating_sub(columns(&text));
             line.push_str(shown);
-            line.push_str(&match part.ink {
-                Some(ink) => style.paint(ink, &text),
+            line.push_str(&match part.color {
+                Some(color) => style.paint(color, &text),
                 None => text,
             });
         }
@@ -356,12 +355,14 @@ impl PanelParts {
     /// Finds the first quotation that can be truncated to make the line fit, and the room for it.
     fn longest_words(&self, width: usize) -> Option<(usize, usize)> {
         let all = self.columns();
-        self.0.iter().enumerate().filter(|(_, part)| part.tight == OverflowPolicy::Cut).find_map(
-            |(at, part)| {
+        self.0
+            .iter()
+            .enumerate()
+            .filter(|(_, part)| part.overflow == OverflowPolicy::Truncate)
+            .find_map(|(at, part)| {
                 let room = width.checked_sub(all - columns(&part.text))?;
                 (room >= MIN_PART_COLUMNS).then_some((at, room))
-            },
-        )
+            })
     }
 
     fn columns(&self) -> usize {

@@ -92,8 +92,8 @@ impl Screen {
     }
 
     /// Sets whether keys work, so that the panel offers them only then.
-    pub fn set_keys_active(&self, heard: bool) {
-        self.shared.keys.store(heard, Ordering::Relaxed);
+    pub fn set_keys_active(&self, active: bool) {
+        self.shared.keys.store(active, Ordering::Relaxed);
     }
 
     /// Records that the agent printed something, even if it cannot be shown yet.

@@ -237,9 +237,9 @@ impl Style {
     }
 
     /// Colours a string, if colour is enabled.
-    pub(super) fn paint(&self, ink: TextColor, text: &str) -> String {
+    pub(super) fn paint(&self, color: TextColor, text: &str) -> String {
         match self.color {
-            Color::On => format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code()),
+            Color::On => format!("\u{1b}[{}m{text}\u{1b}[0m", color.code()),
             Color::Off => text.to_owned(),
         }
     }

@@ -15,7 +15,7 @@ use super::page::Page;
 use super::style::Style;
 
 /// The maximum number of denied commands shown.
-const DENIED_MAX: usize = 8;
+const MAX_DENIED: usize = 8;
 
 /// Renders the summary for stderr, in several lines. `log` is the path of the full log.
 pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
@@ -54,15 +54,15 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
 fn denied(page: &mut Page<'_>, summary: &Summary) {
     let line = |refused: &DeniedCommand| {
         let what = page.style().one_line(&refused.what(), DENIED_COMMAND);
-        phrases::denied_as(&what, refused)
+        phrases::denied_as(&what, refused.rule.as_deref())
     };
     let lines: Vec<_> = summary.denied.iter().map(line).collect();
     let open: Vec<_> = lines.iter().filter(|line| !summary.reason.contains(*line)).collect();
-    for line in open.iter().take(DENIED_MAX) {
+    for line in open.iter().take(MAX_DENIED) {
         page.detail(&format!("denied: {line}"));
     }
-    if open.len() > DENIED_MAX {
-        page.detail(&format!("denied: {} more, see the report", open.len() - DENIED_MAX));
+    if open.len() > MAX_DENIED {
+        page.detail(&format!("denied: {} more, see the report", open.len() - MAX_DENIED));
     }
 }
 
@@ -111,7 +111,7 @@ fn cost(summary: &Summary) -> Option<String> {
     let estimated = match summary.estimated {
         Usd::ZERO => String::new(),
         estimated if estimated == summary.cost => ", estimated".to_owned(),
-        estimated => format!(", {estimated} of it estimated"),
+        estimated => phrases::estimated_part(estimated),
     };
     let tokens = thousands(summary.tokens.counted());
     let cached = match summary.tokens.cache_read {

@@ -39,7 +39,7 @@ pub(super) fn play<W: Write, R: BufRead>(
     prompt: &str,
     mut stream: StreamPrinter<W>,
     input: PlayInput<R>,
-    heard: impl FnMut(&str),
+    on_message: impl FnMut(&str),
 ) -> io::Result<ExitCode> {
     match &scene.end {
         SceneEnd::HangAtStart(_) => return Ok(hang()),
@@ -71,7 +71,7 @@ pub(super) fn play<W: Write, R: BufRead>(
     if let PlayInput::Open(lines) = input
         && scene.end.has_result()
     {
-        converse(scene, &mut stream, lines, heard)?;
+        converse(scene, &mut stream, lines, on_message)?;
     }
     match &scene.end {
         SceneEnd::HangAfterResult(..) => Ok(hang()),
@@ -304,7 +304,7 @@ fn converse<W: Write, R: BufRead>(
     scene: &Scene,
     stream: &mut StreamPrinter<W>,
     lines: R,
-    mut heard: impl FnMut(&str),
+    mut on_message: impl FnMut(&str),
 ) -> io::Result<()> {
     let usual = SceneReply { says: Some(REPLY.to_owned()), ..SceneReply::default() };
     let mut replies = scene.replies.iter();
@@ -314,7 +314,7 @@ fn converse<W: Write, R: BufRead>(
         let Some(text) = super::live_message(&line) else {
             continue;
         };
-        heard(&text);
+        on_message(&text);
         stream.init()?;
         stream.acknowledge(&text)?;
         answer(replies.next().unwrap_or(last), stream)?;

@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer};
 use super::script::{duration, inside, through};
 
 /// Maximum number of bytes to print; more would only be slow.
-const FLOOD_MAX: u64 = 1 << 30;
+const MAX_FLOOD: u64 = 1 << 30;
 /// Maximum number of repetitions of a step: enough to simulate an agent that loops.
-const TIMES_MAX: u32 = 1000;
+const MAX_TIMES: u32 = 1000;
 /// Maximum number of steps in one table, because nested repetitions multiply.
-const STEPS_MAX: usize = 10_000;
+const MAX_STEPS: usize = 10_000;
 
 /// One step of a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,15 +152,15 @@ fn entry(mut raw: RawStep) -> Result<Vec<SceneStep>, String> {
     let times = match raw.times.take() {
         None if raw.repeat.is_some() => return Err("`repeat` requires `times`".to_owned()),
         None => 1,
-        Some(times @ 1..=TIMES_MAX) => times as usize,
-        Some(_) => return Err(format!("`times` must be a number from 1 to {TIMES_MAX}")),
+        Some(times @ 1..=MAX_TIMES) => times as usize,
+        Some(_) => return Err(format!("`times` must be a number from 1 to {MAX_TIMES}")),
     };
     let steps = match raw.repeat.take() {
         Some(steps) => steps,
         None => vec![main_step(&mut raw, verb)?],
     };
-    if steps.len() * times > STEPS_MAX {
-        return Err(format!("this results in more than {STEPS_MAX} steps"));
+    if steps.len() * times > MAX_STEPS {
+        return Err(format!("this results in more than {MAX_STEPS} steps"));
     }
     let rest = [
         ("text", raw.text.is_some()),
@@ -208,8 +208,8 @@ fn main_step(raw: &mut RawStep, verb: &str) -> Result<SceneStep, String> {
     }
     if let Some(bytes) = raw.flood.take() {
         return match bytes {
-            0..=FLOOD_MAX => Ok(SceneStep::Flood(bytes)),
-            _ => Err(format!("`flood` must be at most {FLOOD_MAX} bytes")),
+            0..=MAX_FLOOD => Ok(SceneStep::Flood(bytes)),
+            _ => Err(format!("`flood` must be at most {MAX_FLOOD} bytes")),
         };
     }
     if let Some(compacts) = raw.compact.take() {

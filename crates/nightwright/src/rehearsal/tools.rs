@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use crate::process::blocking;
 
 /// Maximum output of a command that the model is shown, as in the real program.
-const OUTPUT_MAX: usize = 30_000;
+const MAX_OUTPUT: usize = 30_000;
 /// Larger files are refused, as by the real program.
-const READ_MAX: u64 = 256 << 10;
+const MAX_READ: u64 = 256 << 10;
 
 /// The result of a tool call: a string or an error for the model.
 pub(super) type ToolResult = Result<String, String>;
@@ -50,7 +50,7 @@ pub(super) fn read(path: &Path) -> ToolResult {
 }
 
 pub(super) fn run(command: &str) -> ToolResult {
-    let (exit, output) = blocking::shell(command, OUTPUT_MAX)
+    let (exit, output) = blocking::shell(command, MAX_OUTPUT)
         .map_err(|error| format!("cannot run the command: {error}"))?;
     let output = output.trim_end();
     match (exit.code(), exit.signal()) {
@@ -67,8 +67,8 @@ fn tool_error(text: &str) -> String {
 fn content(path: &Path) -> io::Result<String> {
     let file = open(path, OFlags::RDONLY, MissingFolder::IsAnError)?;
     let mut text = String::new();
-    let read = file.take(READ_MAX + 1).read_to_string(&mut text)?;
-    if read as u64 > READ_MAX {
+    let read = file.take(MAX_READ + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_READ {
         return Err(io::Error::other("the file is too large"));
     }
     Ok(text)

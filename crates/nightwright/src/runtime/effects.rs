@@ -48,7 +48,7 @@ pub mod check_runner;
 /// How long cancelled checks may take to end at shutdown.
 const CHECKS_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long killed processes may take to disappear. Their guards continue without nightwright.
-const VANISH: Duration = Duration::from_millis(700);
+const GUARDS_EXIT_TIMEOUT: Duration = Duration::from_millis(700);
 /// The interval at which that is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -164,7 +164,14 @@ impl EffectExecutor {
         });
     }
 
-    fn prepare(&self, ticket: Ticket, mark: Needed, state: &State, news: &mpsc::Sender<Input>) {
+    /// Looks at the project before an iteration, and marks this state as the start of it.
+    fn observe_start(
+        &self,
+        ticket: Ticket,
+        mark: Needed,
+        state: &State,
+        news: &mpsc::Sender<Input>,
+    ) {
         let folders = [self.project.clone(), self.folder.path().to_owned()];
         let known = JournaledWorkspace::of(state);
         self.observe(news, move |observer| {
@@ -395,7 +402,7 @@ impl EffectExecutor {
 impl Effects for EffectExecutor {
     fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
         match effect {
-            Effect::Prepare { ticket, mark } => self.prepare(ticket, mark, state, news),
+            Effect::Prepare { ticket, mark } => self.observe_start(ticket, mark, state, news),
             Effect::StartAttempt(request) => self.start_attempt(*request, state, news),
             Effect::StartCall(request) => self.start_call(*request, state, news),
             Effect::Survey { ticket, iteration } => self.survey(ticket, iteration, state, news),
@@ -442,7 +449,7 @@ impl Effects for EffectExecutor {
             // After the timeout, the task ends with the async runtime, and its processes with it.
             let _ = tokio::time::timeout(CHECKS_EXIT_TIMEOUT, task).await;
         }
-        let patience = Instant::now() + VANISH;
+        let patience = Instant::now() + GUARDS_EXIT_TIMEOUT;
         while process::guards() > 0 && Instant::now() < patience {
             sleep(POLL_INTERVAL).await;
         }

@@ -19,13 +19,13 @@ use crate::files::{self, FileError};
 use crate::store::journal::create_file;
 
 /// Maximum size of a checklist file.
-const LIST_MAX: u64 = 4 << 20;
+const MAX_LIST: u64 = 4 << 20;
 
 /// Maximum number of files of a plan.
-const FILES_MAX: usize = 500;
+const MAX_FILES: usize = 500;
 
 /// Maximum depth of the folders of a plan.
-const DEPTH_MAX: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// How often a file that changes during reading is read.
 const READS: u32 = 3;
@@ -34,7 +34,7 @@ const READS: u32 = 3;
 const BEFORE: &str = "status-before";
 
 /// Maximum number of such files, one per start of the run.
-const BEFORE_MAX: u32 = 1000;
+const MAX_BEFORE: u32 = 1000;
 
 /// The evidence files of a run.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub enum StaleStatusPolicy {
 }
 
 /// Maximum bytes of a checklist that a verifier is shown.
-const SHOWN: usize = 64 << 10;
+const MAX_LIST_BYTES: usize = 64 << 10;
 
 /// The contents of the evidence files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl EvidenceFiles {
     /// Ignores the stale status files that are stored in this run folder.
     #[must_use]
     pub fn in_run(self, run_folder: &Path) -> Self {
-        let names = (1..=BEFORE_MAX).map(|number| run_folder.join(before_name(number)));
+        let names = (1..=MAX_BEFORE).map(|number| run_folder.join(before_name(number)));
         let before = names.map_while(|path| fs::read(path).ok()).collect();
         Self { before, ..self }
     }
@@ -203,8 +203,8 @@ fn shown(files: &[(String, String)]) -> String {
             all.push('\n');
         }
         all.push_str(text);
-        if all.len() > SHOWN {
-            all.truncate(all.floor_char_boundary(SHOWN));
+        if all.len() > MAX_LIST_BYTES {
+            all.truncate(all.floor_char_boundary(MAX_LIST_BYTES));
             break;
         }
     }
@@ -266,7 +266,7 @@ fn keep(run_folder: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
                 return Ok(path);
             }
             // A resumed run has one from an earlier start.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < BEFORE_MAX => {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_BEFORE => {
                 number += 1;
             }
             Err(error) => return Err(error),
@@ -324,7 +324,7 @@ fn identity(file: &File) -> io::Result<String> {
 }
 
 fn read_text(project: &Path, relative: &Path) -> Result<Option<String>, FileError> {
-    let bytes = files::read_inside(project, relative, LIST_MAX)?;
+    let bytes = files::read_inside(project, relative, MAX_LIST)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
@@ -365,15 +365,15 @@ fn list_folder(
         let path = format!("{folder}/{name}");
         if kind.is_dir() {
             let is_archive = name.eq_ignore_ascii_case(plan::ARCHIVE);
-            if depth >= DEPTH_MAX {
+            if depth >= MAX_DEPTH {
                 return Err(format!("`{path}` is nested too deeply for a plan"));
             }
             if !is_archive {
                 list_folder(project, &path, depth + 1, paths)?;
             }
         } else if plan::is_part(&path) {
-            if paths.len() >= FILES_MAX {
-                return Err(format!("`{}` has more than {FILES_MAX} files", plan::FOLDER));
+            if paths.len() >= MAX_FILES {
+                return Err(format!("`{}` has more than {MAX_FILES} files", plan::FOLDER));
             }
             paths.push(path);
         }

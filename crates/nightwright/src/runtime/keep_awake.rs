@@ -26,7 +26,7 @@ const INHIBIT: &str = "systemd-inhibit";
 const MAX_STDERR_BYTES: u64 = 4 << 10;
 
 /// Maximum characters of it that are shown.
-const SHOWN: usize = 160;
+const MAX_OUTPUT_CHARS: usize = 160;
 
 /// How long to read standard error after the exit, in case another process holds it open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -120,7 +120,7 @@ async fn wait_for_exit(launch: &Launch) -> String {
     let output = String::from_utf8_lossy(&output);
     match output.trim() {
         "" => format!("`{name}` exited"),
-        output => format!("`{name}` printed: {}", one_line(output, SHOWN)),
+        output => format!("`{name}` printed: {}", one_line(output, MAX_OUTPUT_CHARS)),
     }
 }
 

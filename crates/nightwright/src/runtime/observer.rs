@@ -8,7 +8,7 @@ use nightwright_core::machine::ledger::State;
 use nightwright_core::policy::outputs::{self, TouchedFiles};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
-use nightwright_core::tamper::{self, FileDiff, FileSide};
+use nightwright_core::tamper::{FileDiff, FileSide};
 use nightwright_core::units::Iteration;
 
 use crate::runtime::evidence_files::{EvidenceFiles, EvidenceSnapshot};
@@ -122,11 +122,9 @@ impl WorkspaceObserver {
 
     fn without_outputs(&self, mut changes: Vec<FileDiff>, commands: &[String]) -> Vec<FileDiff> {
         changes.retain(|FileDiff { path, before, .. }| {
-            // Code that a check wrote can be run, so it is included.
             *before != FileSide::Absent
                 || !self.workspace.is_loose_output(path)
-                || tamper::is_source(path)
-                || tamper::is_protected(path, commands)
+                || outputs::may_be_executed(path, commands)
         });
         changes
     }

@@ -11,13 +11,11 @@ use std::future::Future;
 
 use nightwright_core::effect::{Effect, Step};
 use nightwright_core::event::{Event, Record, RunEvent};
-use nightwright_core::input::{CheckReport, Control, HookAnswer, Input, Prepared, StatusReport};
+use nightwright_core::input::{Control, Input, StatusReport};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::State;
 use nightwright_core::outcome::Outcome;
 use nightwright_core::redact::Secrets;
-use nightwright_core::stream::news::{AgentNews, AttemptReport};
-use nightwright_core::stream::outcome::AttemptOutcome;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
@@ -26,9 +24,9 @@ use crate::runtime::timers::Timers;
 use crate::store::journal::{FileLayer, JournalError, JournalWriter};
 
 /// Capacity of the queue of news. When it is full, attempts wait, and so do their pipes.
-const NEWS_MAX: usize = 256;
+const MAX_QUEUED_NEWS: usize = 256;
 /// Capacity of the queue of the operator's requests.
-const CONTROLS_MAX: usize = 64;
+const MAX_QUEUED_CONTROLS: usize = 64;
 
 /// Executes effects. Answers come back as inputs.
 pub trait Effects {
@@ -42,8 +40,26 @@ pub trait Effects {
 /// Called with every batch of events after it is recorded.
 pub type RecordObserver = Box<dyn FnMut(&[Record])>;
 
-/// Called with every input before it is handled.
+/// Called with every input before it is handled, even if it is ignored then.
 pub type InputObserver = Box<dyn FnMut(&Input)>;
+
+/// The observers of a run. They can change nothing.
+pub struct Observers {
+    pub on_record: RecordObserver,
+    pub on_input: InputObserver,
+}
+
+impl Observers {
+    pub fn of_records(on_record: RecordObserver) -> Self {
+        Self { on_record, on_input: Box::new(|_| {}) }
+    }
+}
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observers").finish_non_exhaustive()
+    }
+}
 
 /// Runs a machine with its effects.
 pub struct Supervisor<L, W> {
@@ -59,7 +75,7 @@ pub struct Supervisor<L, W> {
     /// Called after every recorded batch.
     on_record: RecordObserver,
     /// Called before every input is handled, if set.
-    on_input: Option<InputObserver>,
+    on_input: InputObserver,
     /// Secrets to mask in all records.
     secrets: Secrets,
     /// Why nothing is recorded any more.
@@ -88,8 +104,8 @@ pub struct InputQueues {
 
 impl Default for InputQueues {
     fn default() -> Self {
-        let (operator, controls) = mpsc::channel(CONTROLS_MAX);
-        let (input_sender, inputs) = mpsc::channel(NEWS_MAX);
+        let (operator, controls) = mpsc::channel(MAX_QUEUED_CONTROLS);
+        let (input_sender, inputs) = mpsc::channel(MAX_QUEUED_NEWS);
         Self { operator, controls, input_sender, inputs }
     }
 }
@@ -147,8 +163,9 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         clock: Clock,
         effects: W,
         secrets: Secrets,
-        on_record: RecordObserver,
+        observers: Observers,
     ) -> Self {
+        let Observers { on_record, on_input } = observers;
         let InputQueues { operator: _, controls, input_sender, inputs } = queues;
         Self {
             machine,
@@ -160,7 +177,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
             inputs,
             input_sender,
             on_record,
-            on_input: None,
+            on_input,
             secrets,
             failed: None,
             missing: Vec::new(),
@@ -168,18 +185,11 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         }
     }
 
-    /// Sets an observer of all inputs, whether they are handled or ignored.
-    pub fn observe_inputs(&mut self, on_input: InputObserver) {
-        self.on_input = Some(on_input);
-    }
-
     /// Runs until the end. `first` is the first input: a start, or a resumption.
     pub async fn run(mut self, first: Input) -> RunOutcome {
         let mut input = first;
         loop {
-            if let Some(on_input) = &mut self.on_input {
-                on_input(&input);
-            }
+            (self.on_input)(&input);
             let step = self.machine.handle(self.clock.now(), input);
             let note = outcome_note(&step);
             self.carry_out(step);
@@ -264,7 +274,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
         let now = self.clock.now();
         let last = self.machine.handle(now, Input::JournalFailed { why });
         self.drain(&last);
-        for answer in step.effects.iter().filter_map(answer_unperformed) {
+        for answer in step.effects.iter().filter_map(Effect::unexecuted_answer) {
             let step = self.machine.handle(now, answer);
             self.drain(&step);
         }
@@ -279,27 +289,8 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
 
     /// Executes those effects that end something.
     fn end_things(&mut self, effects: &[Effect]) {
-        for effect in effects {
-            match effect {
-                Effect::CancelAttempt { .. }
-                | Effect::CancelCall { .. }
-                | Effect::CancelChecks { .. }
-                | Effect::CloseInput { .. }
-                | Effect::Finish => {
-                    self.effects.perform(effect.clone(), self.machine.state(), &self.input_sender);
-                }
-                Effect::ClearTimer { key } => self.timers.clear(*key),
-                // Killing a process has its own deadline: the earlier one would be too short.
-                Effect::SetTimer { key, alarm } => self.timers.set(*key, *alarm, &self.clock),
-                Effect::RunHook { .. }
-                | Effect::Prepare { .. }
-                | Effect::StartAttempt(_)
-                | Effect::Nudge { .. }
-                | Effect::Survey { .. }
-                | Effect::RunChecks { .. }
-                | Effect::InspectChanges { .. }
-                | Effect::StartCall(_) => {}
-            }
+        for effect in effects.iter().filter(|effect| effect.ends_something()) {
+            self.perform(effect.clone());
         }
     }
 
@@ -350,29 +341,4 @@ fn outcome_note(step: &Step) -> Option<String> {
         Event::Run(RunEvent::Finished { note, .. }) => note.clone(),
         _ => None,
     })
-}
-
-/// Returns the answer to a request that was not performed because its events could not be recorded.
-fn answer_unperformed(effect: &Effect) -> Option<Input> {
-    let report = || {
-        let why = "cannot write the journal".to_owned();
-        AgentNews::Exited(Box::new(AttemptReport::bare(AttemptOutcome::NotStarted { why })))
-    };
-    match effect {
-        Effect::StartAttempt(request) => Some(Input::Agent(request.attempt, report())),
-        Effect::StartCall(request) => Some(Input::Call(request.call, report())),
-        Effect::RunChecks { ticket, .. } => Some(Input::Checked(*ticket, CheckReport::default())),
-        Effect::Prepare { ticket, .. } => Some(Input::Prepared(*ticket, Prepared::default())),
-        Effect::InspectChanges { ticket } => Some(Input::Inspected(*ticket, Box::default())),
-        Effect::RunHook { ticket, .. } => Some(Input::Hook(*ticket, HookAnswer::GoOn)),
-        Effect::Survey { ticket, .. } => Some(Input::Surveyed(*ticket, Box::default())),
-        Effect::Nudge { .. }
-        | Effect::CloseInput { .. }
-        | Effect::CancelAttempt { .. }
-        | Effect::CancelChecks { .. }
-        | Effect::CancelCall { .. }
-        | Effect::SetTimer { .. }
-        | Effect::ClearTimer { .. }
-        | Effect::Finish => None,
-    }
 }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nightwright_core::temp::{self, Candidate, Place};
+use nightwright_core::temp::{self, Candidate, RankedFolder};
 
 use crate::error::Failure;
 use crate::files;
@@ -85,7 +85,7 @@ impl From<TempError> for Failure {
 }
 
 /// Returns the folders to try, best first: `user` is the value of `TMPDIR`.
-pub fn places(user: Option<OsString>, project: Option<&Path>) -> Vec<Place> {
+pub fn places(user: Option<OsString>, project: Option<&Path>) -> Vec<RankedFolder> {
     let user = user.filter(|user| !user.is_empty()).map(PathBuf::from);
     let look = |folder: PathBuf| Candidate {
         is_in_project: project.is_some_and(|project| is_inside(&folder, project)),
@@ -118,9 +118,9 @@ fn leaves_room_for_sockets(folder: &Path) -> bool {
 
 impl TempFolder {
     /// Creates a new folder in the first writable one of `places`, and records it in `state`.
-    pub fn create(state: &Path, places: &[Place]) -> Result<Self, TempError> {
+    pub fn create(state: &Path, places: &[RankedFolder]) -> Result<Self, TempError> {
         let mut first = None;
-        for Place { folder, .. } in places {
+        for RankedFolder { folder, .. } in places {
             match Self::create_in(state, folder) {
                 Ok(created) => return Ok(created),
                 Err(source) => {
@@ -392,11 +392,11 @@ mod tests {
     use super::*;
 
     /// Returns a state folder and a folder for temporary folders.
-    fn two() -> (tempfile::TempDir, PathBuf, Vec<Place>) {
+    fn two() -> (tempfile::TempDir, PathBuf, Vec<RankedFolder>) {
         let folder = tempfile::tempdir().unwrap();
         let (state, temp) = (folder.path().join("state"), folder.path().join("t"));
         fs::create_dir(&temp).unwrap();
-        (folder, state, vec![Place { folder: temp, instead: None }])
+        (folder, state, vec![RankedFolder { folder: temp, instead: None }])
     }
 
     /// Simulates a crash: only the lock is released.
@@ -520,7 +520,7 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_written_to_is_passed_over() {
         let (folder, state, mut places) = two();
-        places.insert(0, Place { folder: folder.path().join("missing"), instead: None });
+        places.insert(0, RankedFolder { folder: folder.path().join("missing"), instead: None });
         assert!(TempFolder::create(&state, &places).is_ok());
         let error = TempFolder::create(&state, &places[..1]).unwrap_err();
         let failure = Failure::from(error);

@@ -5,7 +5,7 @@ use similar::{ChangeTag, TextDiff};
 /// Lines of context around a change.
 const CONTEXT: usize = 2;
 /// Maximum number of lines shown.
-const SHOWN_MAX: usize = 60;
+const MAX_SHOWN: usize = 60;
 
 /// Returns the differing lines, marked with `-` or `+`, with their context.
 pub fn diff(old: &str, new: &str) -> String {
@@ -25,9 +25,9 @@ pub fn diff(old: &str, new: &str) -> String {
             format!("{sign} {}", change.value().trim_end_matches(['\n', '\r']))
         }));
     }
-    let more = shown.len().saturating_sub(SHOWN_MAX);
+    let more = shown.len().saturating_sub(MAX_SHOWN);
     if more > 0 {
-        shown.truncate(SHOWN_MAX);
+        shown.truncate(MAX_SHOWN);
         shown.push(format!("  ... {more} more lines"));
     }
     shown.join("\n")
@@ -52,7 +52,7 @@ mod tests {
     fn a_long_difference_is_cut_and_says_so() {
         let old = (0..3000).map(|number| number.to_string()).collect::<Vec<_>>().join("\n") + "\n";
         let shown = diff(&old, "other\n");
-        assert_eq!(shown.lines().count(), SHOWN_MAX + 1);
+        assert_eq!(shown.lines().count(), MAX_SHOWN + 1);
         assert!(shown.ends_with("more lines"), "{shown}");
     }
 }

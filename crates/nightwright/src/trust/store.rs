@@ -16,7 +16,7 @@ use crate::store::run_dir;
 const FOLDER: &str = "trust";
 
 /// Maximum number of earlier approvals that are kept per location.
-const EARLIER_MAX: usize = 50;
+const MAX_EARLIER: usize = 50;
 
 /// The approvals by location.
 pub type Approvals = BTreeMap<String, Approval>;
@@ -42,7 +42,7 @@ impl Approval {
         let mut earlier = before.map(|before| before.earlier.clone()).unwrap_or_default();
         earlier.extend(before.map(|before| before.hash.clone()));
         earlier.retain(|hash| *hash != item.hash);
-        earlier.drain(..earlier.len().saturating_sub(EARLIER_MAX));
+        earlier.drain(..earlier.len().saturating_sub(MAX_EARLIER));
         let TrustItem { hash, shown, text, .. } = item.clone();
         Self { hash, shown, text, earlier }
     }

@@ -23,7 +23,7 @@ use crate::hex::hex;
 use crate::process::CapturedEnd;
 
 /// Larger files are not read.
-pub(super) const FILE_MAX: u64 = 1 << 20;
+pub(super) const MAX_FILE: u64 = 1 << 20;
 /// Maximum number of files whose sides are read.
 const FILES: usize = 2_000;
 /// Maximum total size of both sides.
@@ -104,7 +104,7 @@ impl Workspace {
                     gone = true;
                     Some(FileSide::Opaque)
                 }
-                OldSide::Left => None,
+                OldSide::NotRead => None,
             };
             let fits = before.as_ref().is_some_and(|before| budget.takes(before, draft.size));
             let (before, after) = match before {
@@ -200,19 +200,19 @@ impl Workspace {
     ) -> OldSide {
         let old = match &draft.before {
             OldSource::Known(side) => OldSide::Side(side.clone()),
-            OldSource::Kept(_) if budget.files == 0 => OldSide::Left,
+            OldSource::Kept(_) if budget.files == 0 => OldSide::NotRead,
             OldSource::Kept(kept) => {
                 let side = self.start_tree.as_ref().map(|start_tree| start_tree.side(kept));
                 OldSide::Side(side.unwrap_or(FileSide::Opaque))
             }
-            OldSource::Blob(id) => blobs.get(id).cloned().unwrap_or(OldSide::Left),
+            OldSource::Blob(id) => blobs.get(id).cloned().unwrap_or(OldSide::NotRead),
         };
         match old {
             OldSide::Side(FileSide::Text(text)) if is_configuration(&draft.path) => {
                 let text = public(text.as_bytes());
                 OldSide::Side(text.map_or(FileSide::Opaque, |bytes| side(&bytes)))
             }
-            OldSide::Side(_) | OldSide::Gone | OldSide::Left => old,
+            OldSide::Side(_) | OldSide::Gone | OldSide::NotRead => old,
         }
     }
 
@@ -262,7 +262,7 @@ pub(super) enum OldSide {
     /// The file existed, but can no longer be read.
     Gone,
     /// The budget was exhausted.
-    Left,
+    NotRead,
 }
 
 impl ChangeDraft {
@@ -311,7 +311,7 @@ impl ReadBudget {
             FileSide::Absent | FileSide::Opaque => 0,
         };
         // Larger files are not read, so they cost nothing.
-        let bytes = old + size.filter(|size| *size <= FILE_MAX).unwrap_or(0);
+        let bytes = old + size.filter(|size| *size <= MAX_FILE).unwrap_or(0);
         if self.files == 0 || bytes > self.bytes {
             return false;
         }
@@ -337,7 +337,7 @@ fn blobs(
     let unknown: Vec<_> = names.into_iter().filter(|name| !known.contains_key(*name)).collect();
     let bytes = known.values().map(|old| match old {
         OldSide::Side(FileSide::Text(text)) => text.len() as u64,
-        OldSide::Side(FileSide::Absent | FileSide::Opaque) | OldSide::Gone | OldSide::Left => 0,
+        OldSide::Side(FileSide::Absent | FileSide::Opaque) | OldSide::Gone | OldSide::NotRead => 0,
     });
     let (mut wanted, mut left) = (Vec::new(), BYTES.saturating_sub(bytes.sum()));
     let mut all = known;
@@ -348,10 +348,10 @@ fn blobs(
         // A missing object has another format.
         let [name, "blob", length] = words[..] else { continue };
         let length = length.parse().unwrap_or(u64::MAX);
-        let old = if length > FILE_MAX {
+        let old = if length > MAX_FILE {
             OldSide::Side(FileSide::Opaque)
         } else if length > left {
-            OldSide::Left
+            OldSide::NotRead
         } else {
             left -= length;
             wanted.push(name.to_owned());
@@ -414,10 +414,10 @@ fn public(bytes: &[u8]) -> Option<Vec<u8>> {
 
 fn whole(root: &Path, path: &Path) -> Option<Vec<u8>> {
     let metadata = fs::symlink_metadata(root.join(path)).ok()?;
-    if !metadata.is_file() || metadata.len() > FILE_MAX {
+    if !metadata.is_file() || metadata.len() > MAX_FILE {
         return None;
     }
-    files::read_inside(root, path, FILE_MAX).ok().flatten()
+    files::read_inside(root, path, MAX_FILE).ok().flatten()
 }
 
 pub(super) fn is_text(bytes: &[u8]) -> bool {

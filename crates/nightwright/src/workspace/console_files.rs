@@ -21,7 +21,7 @@ use rustix::fs::{FileType, fstat};
 /// In the run folder: the files that all its processes found, one JSON string per line.
 const FILE_NAME: &str = "console-files.jsonl";
 /// Larger files are not read.
-const KEPT_MAX: u64 = 64 << 10;
+const MAX_KEPT: u64 = 64 << 10;
 /// Maximum number of files to ignore.
 const MAX_FILES: usize = 16;
 
@@ -40,7 +40,7 @@ pub(crate) struct ConsoleFiles {
 enum SearchState {
     /// The other program may not have opened its file yet.
     Open,
-    Over,
+    Finished,
 }
 
 impl ConsoleFiles {
@@ -59,7 +59,7 @@ impl ConsoleFiles {
     }
 
     fn look(&mut self) {
-        self.search = SearchState::Over;
+        self.search = SearchState::Finished;
         let (out, err) = (io::stdout(), io::stderr());
         for (number, descriptor) in [(1, out.as_fd()), (2, err.as_fd())] {
             match behind(descriptor) {
@@ -99,7 +99,7 @@ fn keep(kept: &Path, file: &Path) -> io::Result<()> {
 }
 
 fn recall(kept: &Path) -> BTreeSet<PathBuf> {
-    let bounded = fs::metadata(kept).is_ok_and(|it| it.is_file() && it.len() <= KEPT_MAX);
+    let bounded = fs::metadata(kept).is_ok_and(|it| it.is_file() && it.len() <= MAX_KEPT);
     let text = bounded.then(|| fs::read_to_string(kept).ok()).flatten().unwrap_or_default();
     let names = text.lines().filter_map(|line| serde_json::from_str::<String>(line).ok());
     // The agent can write to this file too, so it can never exclude code or tests.

@@ -6,7 +6,7 @@ use std::path::Path;
 use nightwright_core::input::Disk;
 
 /// The maximum of the floor, for large disks.
-const FLOOR_MAX: u64 = 1 << 30;
+const MAX_FLOOR: u64 = 1 << 30;
 
 /// Returns the disk with the least space above its floor, among those that hold these folders. The
 /// floor is 2 % of the disk, at most 1 GiB.
@@ -19,5 +19,5 @@ fn disk_of(folder: &Path) -> io::Result<Disk> {
     let facts = rustix::fs::statvfs(folder)?;
     let free = facts.f_bavail.saturating_mul(facts.f_frsize);
     let total = facts.f_blocks.saturating_mul(facts.f_frsize);
-    Ok(Disk { free, floor: (total / 50).min(FLOOR_MAX) })
+    Ok(Disk { free, floor: (total / 50).min(MAX_FLOOR) })
 }

@@ -41,7 +41,7 @@ const UNBORN: &str = "ref: refs/heads/none";
 /// Maximum size of ignore lists and other lists of git that are copied.
 const LIST: u64 = 1 << 20;
 /// Maximum size of the list of submodules in the index.
-const LINKS_MAX: u64 = 16 << 20;
+const MAX_LINKS: u64 = 16 << 20;
 /// Maximum number of files that make up an index.
 const PIECES: usize = 16;
 
@@ -92,7 +92,7 @@ impl PrivateGit {
         let config = text_of(&folder.join("config"), LIST)?;
         let format =
             if config.contains("objectFormat") { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
-        let links = bytes_of(&folder.join(LINKS), LINKS_MAX)?;
+        let links = bytes_of(&folder.join(LINKS), MAX_LINKS)?;
         let links = links.split(|&byte| byte == 0).filter(|path| !path.is_empty());
         // A killed git may have left a lock, which would prevent updates of the index. Usually the
         // file does not exist.

@@ -24,7 +24,7 @@ const MODES: &str = ".nightwright/modes";
 const EFFECTIVE: [&str; 3] = [CONFIGURATION, ".nightwright/hooks", MODES];
 
 /// Maximum bytes read of a `.gitignore`.
-const IGNORE_MAX: u64 = 1 << 20;
+const MAX_IGNORE: u64 = 1 << 20;
 
 /// Which files count as work.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ fn patterns_in(
 
 /// Returns the patterns in the `.gitignore` of a folder, if it has one. Invalid lines are ignored.
 fn own_patterns(folder: &Path) -> Option<Gitignore> {
-    let text = text_of(&folder.join(".gitignore"), IGNORE_MAX)?;
+    let text = text_of(&folder.join(".gitignore"), MAX_IGNORE)?;
     let mut builder = GitignoreBuilder::new(folder);
     for line in text.lines() {
         // Git ignores such lines, too.

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use nightwright_core::input::WorkspaceMark;
 use nightwright_core::tamper::FileSide;
 
-use super::changes::{self, FILE_MAX};
+use super::changes::{self, MAX_FILE};
 use super::identity::Identity;
 use super::private;
 use crate::hex::hex;
@@ -40,7 +40,7 @@ const BYTES: u64 = 32 << 20;
 /// Maximum number of files in the index.
 const FILES: usize = 100_000;
 /// Maximum size of an index with that many files.
-const INDEX_MAX: u64 = 64 << 20;
+const MAX_INDEX: u64 = 64 << 20;
 
 /// The state of the project at the start of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl StartTree {
     pub fn of(run_folder: &Path) -> Option<Self> {
         let folder = run_folder.join(FOLDER);
         let mut bytes = Vec::new();
-        File::open(folder.join(INDEX)).ok()?.take(INDEX_MAX).read_to_end(&mut bytes).ok()?;
+        File::open(folder.join(INDEX)).ok()?.take(MAX_INDEX).read_to_end(&mut bytes).ok()?;
         Self::decode(&bytes, run_folder)
     }
 
@@ -184,7 +184,7 @@ impl StartTree {
             let mut file = File::open(run.join(FOLDER).join(CONTENTS))?;
             file.seek(SeekFrom::Start(start))?;
             let mut bytes = Vec::new();
-            file.take(length.min(FILE_MAX)).read_to_end(&mut bytes)?;
+            file.take(length.min(MAX_FILE)).read_to_end(&mut bytes)?;
             Ok::<_, io::Error>(bytes)
         };
         read().map_or(FileSide::Opaque, |bytes| changes::side(&bytes))

@@ -11,8 +11,8 @@ use nightwright::process::Containment;
 use nightwright_core::stream::dialect::claude::COVERED;
 use nightwright_core::stream::version::{Version, VersionSupport};
 
+use super::agent_env::{GROWING, NIGHTWRIGHT, is_alive};
 use super::harness::{Output, TestEnv, finish};
-use super::stage::{GROWING, NIGHTWRIGHT, is_alive};
 
 /// Installs a program in the `bin` folder of the test environment.
 pub(crate) fn program(env: &TestEnv, name: &str, script: &str) -> PathBuf {

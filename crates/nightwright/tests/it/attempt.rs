@@ -13,9 +13,9 @@ use nightwright_core::stream::outcome::{
 };
 use tokio::time::Instant;
 
+use crate::agent_env::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};
 use crate::harness::soon_takes_less_than;
 use crate::scripted_agent::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
-use crate::stage::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};
 
 /// The time that an agent has after it was asked to exit.
 const GRACE: Duration = Duration::from_secs(5);

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::agent_env::is_alive;
 use super::agent_program::program;
 use super::harness::{RunningCommand, TestEnv, finish, run_outcome};
-use super::stage::is_alive;
 
 /// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);

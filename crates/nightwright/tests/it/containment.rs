@@ -14,9 +14,9 @@ use nightwright::process::{Containment, ContainmentLevel, groups_folder};
 use nightwright_core::effect::Grace;
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline};
 
+use super::agent_env::{NIGHTWRIGHT, RunningAttempt, attempt, eventually};
 use super::fake_agent::{FakeAgent, FakeAgentEnv, FakeAttempt};
 use super::harness::{finish, names};
-use super::stage::{NIGHTWRIGHT, RunningAttempt, attempt, eventually};
 
 /// Shared by all tests of this process, because it assigns the names of groups.
 static GROUPED: LazyLock<Option<Containment>> = LazyLock::new(|| {

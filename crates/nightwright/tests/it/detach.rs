@@ -11,9 +11,9 @@ use nightwright_core::event::{Event, RunEvent};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::agent_env::{NIGHTWRIGHT, is_alive};
 use super::agent_program::program;
 use super::harness::{Output, TestEnv, finish, names, run_outcome};
-use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
 /// The timeout of a test; only a failing test takes this long.

@@ -9,9 +9,9 @@ use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::agent_env::is_alive;
 use super::agent_program::{player, program, recorded};
 use super::harness::{Output, TestEnv, finish};
-use super::stage::is_alive;
 
 /// A test environment with a working agent and a committed project.
 fn healthy() -> TestEnv {

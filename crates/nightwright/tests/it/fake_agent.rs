@@ -27,9 +27,9 @@ use nightwright_core::units::RunId;
 use rustix::process::{Pid, Signal, kill_process};
 
 use self::census::Census;
+use super::agent_env::{AgentEnv, NIGHTWRIGHT};
 use super::agent_program::program;
 use super::harness::{RunningCommand, TestEnv};
-use super::stage::{AgentEnv, NIGHTWRIGHT};
 
 /// The timeout of a test; only a failing test takes this long.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);

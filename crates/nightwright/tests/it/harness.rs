@@ -13,7 +13,7 @@ use nightwright_core::policy::signals::ONE_EVENT;
 use nightwright_core::run_view::shell_word;
 use tempfile::TempDir;
 
-use super::stage::NIGHTWRIGHT;
+use super::agent_env::NIGHTWRIGHT;
 use super::tasks::disk::skip;
 
 /// The timeout of a test; only a failing test takes this long.

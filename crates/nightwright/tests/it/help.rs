@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
+use super::agent_env::NIGHTWRIGHT;
 use super::harness::TestEnv;
 use super::pty::Pty;
-use super::stage::NIGHTWRIGHT;
 
 #[test]
 fn without_a_command_the_commands_are_shown_by_what_they_are_for() {

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 
+use super::agent_env::NIGHTWRIGHT;
 use super::agent_program::program;
 use super::harness::{TestEnv, finish};
-use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
 const CONFIG: &str = ".nightwright/config.toml";

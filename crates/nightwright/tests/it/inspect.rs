@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::agent_env::NIGHTWRIGHT;
 use super::harness::{Output, TestEnv, finish};
-use super::stage::NIGHTWRIGHT;
 
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-opus-5-5"}"#;
 const BASH: &str = r#"{"type":"assistant","message":{"id":"a","model":"claude-opus-5-5","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make"}}],"usage":{"input_tokens":100,"output_tokens":1}}}"#;

@@ -82,7 +82,7 @@ fn masked(text: &str, env: &TestEnv) -> String {
     let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     let text = text.replace(&run, "RUN");
     let text = text.replace(&env.project().canonicalize().unwrap().display().to_string(), "DIR");
-    let text = text.replace(super::stage::NIGHTWRIGHT, "NIGHTWRIGHT");
+    let text = text.replace(super::agent_env::NIGHTWRIGHT, "NIGHTWRIGHT");
     let mut lines = Vec::new();
     for line in text.lines() {
         let mut words: Vec<String> = Vec::new();

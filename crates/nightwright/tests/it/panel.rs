@@ -3,10 +3,10 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use super::agent_env::NIGHTWRIGHT;
 use super::agent_program::program;
 use super::harness::{RunningCommand, TestEnv, finish, names, run_outcome};
 use super::pty::Pty;
-use super::stage::NIGHTWRIGHT;
 use super::terminal::{Terminal, assert_sane};
 
 /// The first attempt waits until the test creates the file `go`; the second one claims completion.

@@ -7,8 +7,8 @@ use nightwright_core::event::{AttemptEvent, Event, Record, RunEvent};
 use nightwright_core::permissions::Permissions;
 use serde_json::Value;
 
+use super::agent_env::NIGHTWRIGHT;
 use super::harness::{Output, TestEnv, run_outcome};
-use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
 /// An agent that tries to deploy twice and does nothing else.

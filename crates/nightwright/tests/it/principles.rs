@@ -8,8 +8,8 @@ use std::os::unix::fs::symlink;
 use insta::assert_snapshot;
 use nightwright_core::principles::{Preset, Principles, Weight};
 
+use super::agent_env::NIGHTWRIGHT;
 use super::harness::{Output, TestEnv, finish};
-use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
 const FILE: &str = ".nightwright/principles.toml";

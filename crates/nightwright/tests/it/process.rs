@@ -4,13 +4,13 @@ use std::fs;
 use std::time::Duration;
 
 use nightwright::process::{
-    CommandEnd, Containment, Exit, FinishedCommand, OUTPUT_MAX, StopHandle, run_to_end, shell,
+    CommandEnd, Containment, Exit, FinishedCommand, MAX_OUTPUT, StopHandle, run_to_end, shell,
 };
 use nightwright_core::stream::outcome::ProcessExit;
 use tempfile::TempDir;
 
+use crate::agent_env::{GROWING, NIGHTWRIGHT, TEST_TIMEOUT, eventually, is_alive};
 use crate::fake_agent::FakeAgent;
-use crate::stage::{GROWING, NIGHTWRIGHT, TEST_TIMEOUT, eventually, is_alive};
 
 async fn run(
     folder: &TempDir,
@@ -20,7 +20,7 @@ async fn run(
 ) -> FinishedCommand {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let launch = shell(command, vec![("PATH".into(), path)], folder.path(), &kept());
-    run_to_end(&launch, limit, OUTPUT_MAX, stop).await
+    run_to_end(&launch, limit, MAX_OUTPUT, stop).await
 }
 
 fn kept() -> Containment {
@@ -59,7 +59,7 @@ async fn the_end_of_a_flood_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let command = "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end";
     let finished = run(&folder, command, TEST_TIMEOUT, &StopHandle::default()).await;
-    assert!(finished.output.len() < OUTPUT_MAX + 100, "{} bytes", finished.output.len());
+    assert!(finished.output.len() < MAX_OUTPUT + 100, "{} bytes", finished.output.len());
     assert!(finished.output.ends_with("\nthe end\n"));
 }
 
@@ -132,7 +132,7 @@ async fn a_command_that_cannot_be_started_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
     let launch = shell("true", Vec::new(), &gone, &kept());
-    let finished = run_to_end(&launch, TEST_TIMEOUT, OUTPUT_MAX, &StopHandle::default()).await;
+    let finished = run_to_end(&launch, TEST_TIMEOUT, MAX_OUTPUT, &StopHandle::default()).await;
     let CommandEnd::NotStarted { why } = finished.ended else { panic!("{finished:?}") };
     assert!(why.starts_with("cannot start `/bin/sh`: "), "{why}");
 }

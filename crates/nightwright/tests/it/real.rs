@@ -53,10 +53,10 @@ use nightwright_core::stream::outcome::AttemptOutcome;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
+use super::agent_env::is_alive;
 use super::harness::{Output, RunningCommand, TestEnv, finish};
 use super::messages_api::scenario::{ApiAnswer, Scenario, call, say};
 use super::messages_api::{Api, ApiRequest};
-use super::stage::is_alive;
 
 /// The version of the program under test.
 const VERSION: &str = include_str!("real/version");

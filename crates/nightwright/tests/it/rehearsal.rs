@@ -15,7 +15,7 @@ use nightwright_core::stream::news::{AgentNews, Answer, QuotaWindow};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
 use nightwright_core::units::Usd;
 
-use crate::stage::{AgentEnv, NIGHTWRIGHT, RunningAttempt, attempt, call, report};
+use crate::agent_env::{AgentEnv, NIGHTWRIGHT, RunningAttempt, attempt, call, report};
 
 #[tokio::test]
 async fn every_end_of_a_scene_has_its_outcome() {

@@ -460,7 +460,7 @@ fn call(number: u32, purpose: CallPurpose, cents: u64, said: &str) -> [Event; 2]
 pub(crate) fn everybody_asked() -> Vec<Record> {
     let mut records = records();
     let words = "Which of the two? ".repeat(40);
-    let notice = |signal| {
+    let finding = |signal| {
         let (key, context) = ("k".to_owned(), String::new());
         WatchdogFinding { signal, key, text: words.clone(), context }
     };
@@ -474,7 +474,7 @@ pub(crate) fn everybody_asked() -> Vec<Record> {
     let attempt = AttemptId(7);
     let events: Vec<Event> = noticed
         .map(|signal| {
-            Event::Attempt(AttemptEvent::WatchdogNoticed { attempt, notice: notice(signal) })
+            Event::Attempt(AttemptEvent::WatchdogNoticed { attempt, finding: finding(signal) })
         })
         .into_iter()
         .chain(call(3, CallPurpose::Advise, 2, "The path is wrong.\n\n1. Look at it.\n2. Mend it."))

@@ -13,9 +13,9 @@ use nightwright_core::event::{Event, NoteEvent, Record};
 
 use super::git::git;
 use super::harness::TestEnv;
-use super::looking_back::{between, commit, made_up, write};
 use super::replace_texts::replace_all_texts;
 use super::report::records;
+use super::report_states::{between, commit, made_up, write};
 use super::sample_run::SampleRun;
 
 /// The timeout of the browser on a busy machine, in seconds.

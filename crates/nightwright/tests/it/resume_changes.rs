@@ -8,9 +8,9 @@ use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::{ChangeSource, SettingChange, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::agent_env::NIGHTWRIGHT;
 use super::fake_agent::FakeAgentEnv;
 use super::harness::{Output, TestEnv, finish, run_outcome};
-use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
 /// The first attempt does nothing; the second does the work.

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::agent_env::NIGHTWRIGHT;
 use super::git::git;
 use super::harness::{Output, TestEnv, finish};
-use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
 const WORKS: &str = r#"

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use nightwright::store::lock;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::agent_env::NIGHTWRIGHT;
 use super::agent_program::program;
 use super::harness::{Output, RunningCommand, TestEnv, finish, names, run_outcome};
-use super::stage::NIGHTWRIGHT;
 
 /// The first attempt waits until the test creates the file `go`.
 const HELD: &str = r#"

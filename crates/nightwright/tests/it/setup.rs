@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::agent_env::{NIGHTWRIGHT, is_alive};
 use super::harness::TestEnv;
-use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
 /// How long processes of the agent may outlive it.
@@ -97,7 +97,7 @@ fn the_agent_has_the_terminal_and_what_it_wrote_is_reported() {
     let system = env.read("system");
     assert!(system.contains(".nightwright/tasks/t/TODO.md"), "{system}");
     let environment = env.read("environment");
-    assert!(environment.contains("\nNIGHTWRIGHT_MARK=talk.1."), "{environment}");
+    assert!(environment.contains("\nNIGHTWRIGHT_MARK=setup.1."), "{environment}");
     assert!(!environment.contains("NIGHTWRIGHT_STATE_DIR="), "{environment}");
     env.terminal_is_as_before();
     assert_eq!(fs::read_dir(env.path("tmp")).unwrap().count(), 0);

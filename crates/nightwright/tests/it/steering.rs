@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
+use super::agent_env::NIGHTWRIGHT;
 use super::fake_agent::{TEST_TIMEOUT, send};
 use super::harness::{RunningCommand, TestEnv, finish, names, run_outcome};
-use super::stage::NIGHTWRIGHT;
 
 /// An agent that waits for the test, then works.
 const PATIENT: &str = r#"

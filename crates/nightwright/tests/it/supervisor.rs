@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nightwright::agent::{Agent, AgentRequest, Attempt, NewsSender, NewsSource};
 use nightwright::clock::Clock;
-use nightwright::runtime::supervisor::{Effects, InputQueues, RunOutcome, Supervisor};
+use nightwright::runtime::supervisor::{Effects, InputQueues, Observers, RunOutcome, Supervisor};
 use nightwright::store::journal::{self, JournalWriter};
 use nightwright_core::effect::AnswerFormat;
 use nightwright_core::effect::{Effect, Needed};
@@ -195,7 +195,7 @@ impl SupervisorEnv {
                 clock,
                 play,
                 Secrets::default(),
-                watcher,
+                Observers::of_records(watcher),
             ),
             operator,
         )

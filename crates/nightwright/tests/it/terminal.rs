@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::agent_env::NIGHTWRIGHT;
 use super::harness::{TestEnv, takes_less_than, wait_past_debounce};
-use super::stage::NIGHTWRIGHT;
 
 /// The timeout of a test; only a failing test takes this long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);

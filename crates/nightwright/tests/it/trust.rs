@@ -7,8 +7,8 @@ use std::path::Path;
 use nightwright_core::event::{Event, RunEvent};
 use nightwright_core::permissions::Permissions;
 
+use super::agent_env::NIGHTWRIGHT;
 use super::harness::{Output, TestEnv};
-use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
 /// The name of the file whose existence proves that a command ran.

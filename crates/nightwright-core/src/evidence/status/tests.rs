@@ -229,7 +229,7 @@ fn blockers_are_read_from_whatever_they_are_written_as() {
     }
     let many: Vec<_> = (0..100).map(|number| format!("\"key {number}\"")).collect();
     let text = format!(r#"{{"complete": false, "blockers": [{}]}}"#, many.join(","));
-    assert_eq!(report(&text).blockers.len(), BLOCKERS_MAX);
+    assert_eq!(report(&text).blockers.len(), MAX_BLOCKERS);
     assert_eq!(warnings(&text).len(), 1);
 }
 
@@ -303,7 +303,7 @@ fn a_file_made_to_break_the_reader_does_not() {
     }
     assert_eq!(invalid(&vec![b' '; MAX_STATUS_BYTES + 1]), "it is larger than 1048576 bytes");
     let long = format!(r#"{{"complete": true, "summary": "{}"}}"#, "ä".repeat(100_000));
-    assert_eq!(report(&long).summary.chars().count(), TEXT_MAX + 1);
+    assert_eq!(report(&long).summary.chars().count(), MAX_TEXT + 1);
 }
 
 proptest! {

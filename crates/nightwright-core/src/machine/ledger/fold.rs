@@ -64,7 +64,7 @@ impl State {
         match event {
             AttemptEvent::Started { attempt, cap, .. } => self.attempt_started(*attempt, *cap),
             AttemptEvent::Finished { report, .. } => self.attempt_finished(report),
-            AttemptEvent::WatchdogNoticed { notice: finding, .. } => self.watchdog_noticed(finding),
+            AttemptEvent::WatchdogNoticed { finding, .. } => self.watchdog_noticed(finding),
             AttemptEvent::MessageSent { answers, text, .. } => {
                 self.message_sent(answers.as_ref(), text);
             }
@@ -149,6 +149,7 @@ impl State {
             }
             OperatorEvent::Paused => self.paused = true,
             OperatorEvent::Resumed => self.paused = false,
+            OperatorEvent::RetryRefused => {}
             OperatorEvent::SettingsChanged { source, change } => {
                 self.setting_changed(*source, change);
             }

@@ -122,7 +122,7 @@ fn retry_now_probes_once_and_at_most_once_a_minute() {
         > agent fails usage_limited until=2h
         > wait 30s
         > retry now
-          warning: retried less than a minute ago
+          retry_refused
           not attempt_started
         > wait 31s
         > retry now

@@ -83,7 +83,7 @@ fn attempt_words(event: &AttemptEvent) -> Option<String> {
         AttemptEvent::Finished { attempt, cost, figure, report, .. } => {
             format!(" {attempt} {} {cost}{}", report.outcome.name(), mark(*figure))
         }
-        AttemptEvent::WatchdogNoticed { notice: finding, .. } => format!(" {:?}", finding.signal),
+        AttemptEvent::WatchdogNoticed { finding, .. } => format!(" {:?}", finding.signal),
         AttemptEvent::MessageSent { text, .. } => format!(": {text}"),
         AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
             format!(" {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
@@ -142,7 +142,10 @@ fn operator_words(event: &OperatorEvent) -> Option<String> {
     match event {
         OperatorEvent::StopRequested { when, by } => Some(format!(" {when:?} {by:?}")),
         OperatorEvent::SettingsChanged { change, .. } => Some(format!(" {}", change.sentence())),
-        OperatorEvent::StopCancelled | OperatorEvent::Paused | OperatorEvent::Resumed => None,
+        OperatorEvent::StopCancelled
+        | OperatorEvent::Paused
+        | OperatorEvent::Resumed
+        | OperatorEvent::RetryRefused => None,
     }
 }
 

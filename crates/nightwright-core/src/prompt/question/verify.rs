@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{AnswerForm, OUTPUT_MAX, VerificationCase};
+use super::{AnswerForm, MAX_OUTPUT, VerificationCase};
 use crate::input::{
     ChangedFile, CheckResult, Checklist, Inspection, StatusReport, TamperFinding, TaskProgress,
 };
@@ -16,14 +16,14 @@ use crate::prompt::{cut_middle, section, writes};
 use crate::settings::{Depth, EvidenceKind, Settings, Tamper};
 
 /// The maximum length of each part. Together they stay below 96 KiB.
-const GOAL_MAX: usize = 20 << 10;
-const STATUS_MAX: usize = 4 << 10;
-const LIST_MAX: usize = 12 << 10;
-const CHECKS_MAX: usize = 10 << 10;
-const CHANGES_MAX: usize = 8 << 10;
-const FINDINGS_MAX: usize = 8 << 10;
-const BLOCKERS_MAX: usize = 4 << 10;
-const PATH_MAX: usize = 300;
+const MAX_GOAL: usize = 20 << 10;
+const MAX_STATUS: usize = 4 << 10;
+const MAX_LIST: usize = 12 << 10;
+const MAX_CHECKS: usize = 10 << 10;
+const MAX_CHANGES: usize = 8 << 10;
+const MAX_FINDINGS: usize = 8 << 10;
+const MAX_BLOCKERS: usize = 4 << 10;
+const MAX_PATH: usize = 300;
 
 /// The maximum length of a question.
 #[cfg(test)]
@@ -158,21 +158,21 @@ fn parts(case: &VerificationCase<'_>, depth: Depth) -> Vec<QuestionSection> {
         QuestionSection::new("The goal", "The agent's goal. Do not work on it yourself.").with(
             "goal",
             &settings.goal,
-            GOAL_MAX,
+            MAX_GOAL,
         ),
-        claimed(claim).with("message", summary, OUTPUT_MAX),
+        claimed(claim).with("message", summary, MAX_OUTPUT),
     ];
     let status = status(case.status, case.checklist);
     if !status.is_empty() {
         let words = "The agent's own report of its progress.";
         parts.push(
             QuestionSection::new("The state of the task", words)
-                .with("status", &status, STATUS_MAX),
+                .with("status", &status, MAX_STATUS),
         );
     }
     if !case.list.trim().is_empty() {
         let words = "The agent's checklist.";
-        parts.push(QuestionSection::new("The checklist", words).with("list", case.list, LIST_MAX));
+        parts.push(QuestionSection::new("The checklist", words).with("list", case.list, MAX_LIST));
     }
     let words = match case.unchecked {
         Some(Unchecked::NoChecks) => "No check commands are configured.",
@@ -190,7 +190,7 @@ fn parts(case: &VerificationCase<'_>, depth: Depth) -> Vec<QuestionSection> {
     parts.push(QuestionSection::new("The checks", words).with(
         "checks",
         &checked(checks),
-        CHECKS_MAX,
+        MAX_CHECKS,
     ));
     // Without a run to compare with, the changes are unknown.
     let is_known = claim != [EvidenceKind::Asked] || settings.verify.tamper != Tamper::Off;
@@ -198,13 +198,13 @@ fn parts(case: &VerificationCase<'_>, depth: Depth) -> Vec<QuestionSection> {
     if !findings.is_empty() {
         let words = "Changes that weaken the checks. Judge whether there was a good reason.";
         let part = QuestionSection::new("Findings of the tamper inspection", words);
-        parts.push(part.with("findings", &found(findings), FINDINGS_MAX));
+        parts.push(part.with("findings", &found(findings), MAX_FINDINGS));
     }
     if !blockers.is_empty() {
         let list: Vec<_> =
             blockers.iter().map(|blocker| format!("- {}", blocker.sentence())).collect();
         let part = QuestionSection::new("The blockers that the agent reports", "");
-        parts.push(part.with("blockers", &list.join("\n"), BLOCKERS_MAX));
+        parts.push(part.with("blockers", &list.join("\n"), MAX_BLOCKERS));
     }
     parts
 }
@@ -263,7 +263,7 @@ fn checked(checks: &[CheckResult]) -> String {
             let mut text =
                 format!("- `{}`: {}", check.command, phrases::check_verdict(&check.verdict));
             if !check.verdict.is_pass() && !check.output.trim().is_empty() {
-                let output = cut_middle(check.output.trim(), OUTPUT_MAX);
+                let output = cut_middle(check.output.trim(), MAX_OUTPUT);
                 writes(&mut text, format_args!(". Its last lines:\n{output}\n"));
             }
             text
@@ -287,7 +287,7 @@ fn changed(inspection: Option<&Inspection>, depth: Depth) -> Vec<QuestionSection
         .iter()
         .take(MAX_FILE_COUNT)
         .map(|ChangedFile { path, added, removed }| {
-            format!("{} +{added} -{removed}", cut_middle(path, PATH_MAX).replace('\n', " "))
+            format!("{} +{added} -{removed}", cut_middle(path, MAX_PATH).replace('\n', " "))
         })
         .collect();
     let shown = u32::try_from(lines.len()).unwrap_or(u32::MAX);
@@ -297,7 +297,7 @@ fn changed(inspection: Option<&Inspection>, depth: Depth) -> Vec<QuestionSection
     let mut parts = vec![QuestionSection::new("What changed", files).with(
         "changes",
         &lines.join("\n"),
-        CHANGES_MAX,
+        MAX_CHANGES,
     )];
     let most = match depth {
         Depth::Quick => 8 << 10,

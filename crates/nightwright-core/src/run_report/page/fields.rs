@@ -11,7 +11,8 @@ use super::{OwnText, PageFormat, PageValue, fields};
 use crate::phrases::{self, capitalized};
 use crate::results::ReportStatus;
 use crate::run_report::parts::RunPaths;
-use crate::run_report::{RunParameters, RunReport, State, chart, format};
+use crate::run_report::{RunParameters, RunReport, chart, format};
+use crate::run_view::Liveness;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -130,9 +131,9 @@ fn tone(status: ReportStatus) -> &'static str {
 fn banners(report: &RunReport) -> Vec<OwnText> {
     let rehearsal = format!("This is a rehearsal: {}.", phrases::REHEARSAL);
     let preliminary = match report.state {
-        State::Running => Some("The run is still in progress."),
-        State::Crashed => Some("The run crashed."),
-        State::Ended | State::Unknown => None,
+        Liveness::Running => Some("The run is still in progress."),
+        Liveness::Crashed => Some("The run crashed."),
+        Liveness::Ended | Liveness::Unknown => None,
     };
     let rehearsal = report.is_rehearsal.then_some(rehearsal);
     rehearsal.into_iter().chain(preliminary.map(str::to_owned)).map(OwnText).collect()

@@ -59,7 +59,7 @@ fn the_outcome_of_a_damaged_journal_is_unknown() {
     // A recorded outcome may not be the last one, because the run may have been resumed.
     for end in [8, records.len()] {
         let report = unread(&records[..end], JournalBreak::Damaged { line: 9 }, false);
-        assert_eq!((report.state, report.status), (State::Unknown, ReportStatus::Unknown));
+        assert_eq!((report.state, report.status), (Liveness::Unknown, ReportStatus::Unknown));
         assert_eq!((report.outcome, report.verification.as_ref()), (None, None));
         for page in [report.markdown(), report.html()] {
             assert!(page.contains("Unknown"), "{page}");
@@ -73,7 +73,7 @@ fn the_outcome_of_a_damaged_journal_is_unknown() {
     assert!(newer.markdown().contains("a newer nightwright wrote the journal from line 9 on"));
     assert_eq!(newer.next, ["update nightwright: a newer version recorded this run"]);
     let live = unread(&records[..8], JournalBreak::Newer { line: 9 }, true);
-    assert_eq!((live.state, live.status), (State::Running, ReportStatus::Running));
+    assert_eq!((live.state, live.status), (Liveness::Running, ReportStatus::Running));
 }
 
 #[test]

@@ -86,14 +86,18 @@ fn of_attempt(event: &AttemptEvent) -> Option<(NoteKind, String)> {
         AttemptEvent::MessageSent { text, .. } => {
             Some((NoteKind::Feedback, format!("during the attempt: {text}")))
         }
-        AttemptEvent::WatchdogNoticed { notice, .. } => {
-            Some((NoteKind::Watchdog, notice.text.clone()))
+        AttemptEvent::WatchdogNoticed { finding, .. } => {
+            Some((NoteKind::Watchdog, finding.text.clone()))
         }
         AttemptEvent::PermissionDenied { tool, command, rule, .. } => {
-            let (what, advice) = (denial::what(tool, command), denial::advice(rule.as_deref()));
-            Some((NoteKind::Denied, format!("{what} ({advice})")))
+            let what = denial::what(tool, command);
+            Some((NoteKind::Denied, phrases::denied_as(&what, rule.as_deref())))
         }
-        _ => None,
+        // The attempts of an iteration have their own place in the report.
+        AttemptEvent::Started { .. }
+        | AttemptEvent::AgentReady { .. }
+        | AttemptEvent::Cancelled { .. }
+        | AttemptEvent::Finished { .. } => None,
     }
 }
 

@@ -11,23 +11,23 @@ mod edits;
 mod fast_path;
 mod known;
 mod lenient;
-mod lines;
 mod model;
 mod price;
 mod reset;
+mod schema;
 mod version;
 
 pub use classify::classify;
 pub use command::{
-    ENVIRONMENT, ENVIRONMENT_DEFAULTS, OUTPUT_TOKENS, PASSED_ON, PROMPT_MAX, TEMP_VARIABLES,
+    ENVIRONMENT, ENVIRONMENT_DEFAULTS, MAX_PROMPT, OUTPUT_TOKENS, PASSED_ON, TEMP_VARIABLES,
     arguments, conversation_arguments, message_line, prompt_text,
 };
 pub use decode::{decode, is_only_a_part, subject_of};
 pub use deltas::{ends_turn, streamed};
 pub use edits::edited_file;
-pub use lines::{SHOWN_STRINGS, STRINGS};
 pub use model::is_model;
 pub use price::price;
+pub use schema::{SHOWN_STRINGS, STRINGS};
 pub use version::COVERED;
 
 #[cfg(test)]

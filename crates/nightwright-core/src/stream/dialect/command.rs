@@ -20,13 +20,13 @@ const PER_SECOND: Usd = Usd::from_micros(5_000);
 const MIN_COST: Usd = Usd::from_cents(1);
 
 /// The number of bytes read from the end of a line.
-const LINE_MAX: usize = 1 << 20;
+const MAX_LINE: usize = 1 << 20;
 
 /// Decodes one line as text of the agent.
 pub(super) fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     // Each invalid byte becomes three bytes.
-    let line = &line[line.len().saturating_sub(LINE_MAX)..];
+    let line = &line[line.len().saturating_sub(MAX_LINE)..];
     let text = String::from_utf8_lossy(line);
     each(AgentMessage {
         owner: Owner::Main,
@@ -79,6 +79,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::event::AgentFacts;
     use crate::permissions::Permissions;
     use crate::settings::WatchdogResponse;
     use crate::stream::dialect::{Dialect, InputShape};
@@ -204,8 +205,11 @@ mod tests {
 
     #[test]
     fn an_agent_is_known_by_its_name() {
-        assert_eq!(Dialect::named("command"), Some(Dialect::Command));
-        assert_eq!(Dialect::named("codex"), None);
-        assert_eq!(Dialect::of_agent("rehearsal"), Dialect::Claude);
+        let dialect = |name: &str| {
+            AgentFacts { name: name.to_owned(), ..AgentFacts::default() }.kind().dialect()
+        };
+        assert_eq!(dialect("command"), Dialect::Command);
+        assert_eq!(dialect("codex"), Dialect::Claude);
+        assert_eq!(dialect("rehearsal"), Dialect::Claude);
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::text::{DeltaState, TextId};
 
 /// The maximum number of released bytes that are kept.
-const GONE_MAX: usize = 64 << 10;
+const MAX_GONE: usize = 64 << 10;
 
 /// The result of the quick scan of a block of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl LineQueue {
         if self.parts.is_empty() {
             self.behind = 0;
         }
-        if self.parts.is_empty() || self.gone > GONE_MAX {
+        if self.parts.is_empty() || self.gone > MAX_GONE {
             self.bytes.drain(..self.gone);
             self.gone = 0;
         }

@@ -32,12 +32,12 @@ fn end() -> String {
 /// Both outputs of a stream that arrives in chunks of this size.
 fn masked(stream: &str, size: usize) -> (String, String) {
     let mut masker = OutputMasker::new(Dialect::Claude, secrets());
-    let (mut kept, mut heard) = (Vec::new(), Vec::new());
+    let (mut kept, mut reader) = (Vec::new(), Vec::new());
     for chunk in stream.as_bytes().chunks(size.max(1)) {
-        masker.push(chunk, |out| kept.extend(out), |out| heard.extend(out));
+        masker.push(chunk, |out| kept.extend(out), |out| reader.extend(out));
     }
-    masker.finish(|out| kept.extend(out), |out| heard.extend(out));
-    (String::from_utf8(kept).unwrap(), String::from_utf8(heard).unwrap())
+    masker.finish(|out| kept.extend(out), |out| reader.extend(out));
+    (String::from_utf8(kept).unwrap(), String::from_utf8(reader).unwrap())
 }
 
 /// The concatenated pieces of a string.
@@ -51,9 +51,9 @@ fn joined(kept: &str, speaker: Option<&str>) -> String {
 fn a_secret_that_is_cut_into_pieces_is_masked() {
     let pieces = ["The password is correct-", "horse-", "9x7Q2z ok\nand ", "more"];
     let stream: String = pieces.iter().map(|piece| text(None, piece)).collect();
-    let (kept, heard) = masked(&(stream.clone() + &end()), 1000);
+    let (kept, reader) = masked(&(stream.clone() + &end()), 1000);
     assert_eq!(joined(&kept, None), "The password is ******************** ok\nand more");
-    assert_eq!(kept.len(), heard.len());
+    assert_eq!(kept.len(), reader.len());
     let (kept, _) = masked(&stream, 7);
     assert_eq!(joined(&kept, None), "The password is ******************** ok\nand more");
 }
@@ -80,9 +80,9 @@ fn lines_keep_their_order_and_what_is_fine_stays_as_it_is() {
     ]
     .concat();
     for size in [1, 3, 100, 10_000] {
-        let (kept, heard) = masked(&stream, size);
+        let (kept, reader) = masked(&stream, size);
         assert_eq!(kept, stream);
-        assert_eq!(heard, stream);
+        assert_eq!(reader, stream);
     }
 }
 
@@ -114,12 +114,12 @@ fn no_line_in_between_takes_a_secret_apart() {
             end(),
         ];
         for size in [5, 1000, 100_000] {
-            let (kept, heard) = masked(&stream.concat(), size);
+            let (kept, reader) = masked(&stream.concat(), size);
             let shown = joined(&kept, None);
             assert!(shown.starts_with("The pw is ******************** ok\n"), "{shown}");
             assert!(!kept.contains("EFAASCBK"), "{between}{kept}");
             assert_eq!(kept.lines().count(), stream.len(), "{between}{kept}");
-            assert_eq!(heard.lines().count(), stream.len());
+            assert_eq!(reader.lines().count(), stream.len());
             assert_eq!(kept.lines().nth(1), Some(between.trim_end()));
         }
     }
@@ -262,9 +262,9 @@ fn partial_texts_that_arrive_whole_later_are_masked_entirely() {
 fn a_line_goes_out_when_it_is_whole_and_what_follows_it_waits_until_then() {
     let mut masker = OutputMasker::new(Dialect::Claude, secrets());
     let mut push = |text: &str| {
-        let (mut kept, mut heard) = (0, 0);
-        masker.push(text.as_bytes(), |out| kept += out.len(), |out| heard += out.len());
-        (kept, heard)
+        let (mut kept, mut reader) = (0, 0);
+        masker.push(text.as_bytes(), |out| kept += out.len(), |out| reader += out.len());
+        (kept, reader)
     };
     let (first, second) = (text(None, "a line "), text(None, "ends\n"));
     assert_eq!(push(&first), (0, first.len()));
@@ -290,8 +290,8 @@ fn text_blocks_of_one_speaker_are_distinguished() {
 
 #[test]
 fn the_rest_of_a_piece_is_masked_and_what_ends_or_is_too_much_goes_out() {
-    let (kept, heard) = masked(&text(None, "x").replace("\"u\"", &format!("\"{SECRET}\"")), 9);
-    assert!(!kept.contains(SECRET) && !heard.contains(SECRET), "{kept}{heard}");
+    let (kept, reader) = masked(&text(None, "x").replace("\"u\"", &format!("\"{SECRET}\"")), 9);
+    assert!(!kept.contains(SECRET) && !reader.contains(SECRET), "{kept}{reader}");
     let mut masker = OutputMasker::new(Dialect::Claude, secrets());
     let mut push = |text: &str| {
         let mut kept = 0;
@@ -301,7 +301,7 @@ fn the_rest_of_a_piece_is_masked_and_what_ends_or_is_too_much_goes_out() {
     let (half, end) = (text(None, "half"), end());
     assert_eq!((push(&half), push(&end)), (0, half.len() + end.len()));
     let long = text(None, &"x".repeat(60_000));
-    assert!((0..100).map(|_| push(&long)).sum::<usize>() > HELD_MAX / 2);
+    assert!((0..100).map(|_| push(&long)).sum::<usize>() > MAX_HELD / 2);
     push(&end);
     let one = |index: usize| half.replace("\"index\":0", &format!("\"index\":{index}"));
     assert!((0..=256).map(|index| push(&one(index))).sum::<usize>() > 0);

@@ -6,9 +6,9 @@ use super::TextDelta;
 use crate::redact::{Secrets, StreamMasker};
 
 /// The maximum number of strings streamed at the same time.
-const TEXTS_MAX: usize = 256;
+const MAX_TEXTS: usize = 256;
 /// The maximum number of released bytes that are kept.
-const GONE_MAX: usize = 16 << 10;
+const MAX_GONE: usize = 16 << 10;
 
 /// The identifier of a streamed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl OpenTexts {
     }
 
     pub(super) fn are_many(&self) -> bool {
-        self.open.len() >= TEXTS_MAX
+        self.open.len() >= MAX_TEXTS
     }
 
     /// Adds more of a string.
@@ -180,7 +180,7 @@ impl OpenText {
             DeltaState::Masked(String::from_utf8_lossy(masked).into_owned())
         };
         self.gone = share.end;
-        if self.gone == self.original.len() || self.gone > GONE_MAX {
+        if self.gone == self.original.len() || self.gone > MAX_GONE {
             self.original.drain(..self.gone);
             self.masked.drain(..self.gone);
             self.gone = 0;

@@ -1,7 +1,7 @@
 //! The agent's last message, up to a maximum length.
 
 /// The maximum length of a string in bytes. The end of a message matters more than its beginning.
-pub(super) const TEXT_MAX: usize = 1 << 20;
+pub(super) const MAX_TEXT: usize = 1 << 20;
 
 /// The last message of the agent.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(super) struct LastText {
 impl LastText {
     /// Replaces the text with a separate message.
     pub(super) fn replace(&mut self, text: &str) {
-        end_of(text, TEXT_MAX).clone_into(&mut self.text);
+        end_of(text, MAX_TEXT).clone_into(&mut self.text);
     }
 
     /// Appends one more line of a single long message.
@@ -20,15 +20,15 @@ impl LastText {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        self.text.push_str(end_of(line, TEXT_MAX));
+        self.text.push_str(end_of(line, MAX_TEXT));
         // Cut only now and then, so that a long text of short lines is not copied for each line.
-        if self.text.len() > 2 * TEXT_MAX {
-            self.text = end_of(&self.text, TEXT_MAX).to_owned();
+        if self.text.len() > 2 * MAX_TEXT {
+            self.text = end_of(&self.text, MAX_TEXT).to_owned();
         }
     }
 
     pub(super) fn as_str(&self) -> &str {
-        end_of(&self.text, TEXT_MAX)
+        end_of(&self.text, MAX_TEXT)
     }
 }
 

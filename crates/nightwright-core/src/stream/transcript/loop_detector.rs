@@ -15,7 +15,7 @@ const SAME_CALLS: u32 = 20;
 const SAME_RESULTS: u32 = 5;
 
 /// The number of calls whose results may be outstanding.
-const OUTSTANDING_MAX: usize = 256;
+const MAX_OUTSTANDING: usize = 256;
 
 /// The number of consecutive failed calls that is reported.
 const ERRORS_IN_A_ROW: usize = 5;
@@ -25,16 +25,16 @@ const COMPACTIONS: u32 = 3;
 
 /// The number of different calls that are remembered. Beyond that all are forgotten: such an agent
 /// keeps doing something new.
-const CALLS_MAX: usize = 4096;
+const MAX_CALLS: usize = 4096;
 
 /// The maximum length of an input in bytes, before it is shortened for display.
-const SHOWN_MAX: usize = 2048;
+const MAX_SHOWN: usize = 2048;
 
 /// The maximum length of a tool's name in characters.
-const NAME_MAX: usize = 40;
+const MAX_NAME: usize = 40;
 
 /// The number of denied calls whose results may be outstanding.
-const DENIED_MAX: usize = 256;
+const MAX_DENIED: usize = 256;
 
 /// The counts of one attempt so far.
 #[derive(Debug, Default)]
@@ -88,14 +88,14 @@ impl LoopDetector {
     pub(super) fn call(&mut self, id: &str, name: &str, input: &str) -> Option<WatchdogFinding> {
         let call = hash(&(name, input));
         if !id.is_empty() {
-            if self.outstanding.len() >= OUTSTANDING_MAX {
+            if self.outstanding.len() >= MAX_OUTSTANDING {
                 self.outstanding.pop_front();
             }
-            let input = input[..input.floor_char_boundary(SHOWN_MAX)].to_owned();
+            let input = input[..input.floor_char_boundary(MAX_SHOWN)].to_owned();
             let (id, name) = (id.to_owned(), name.to_owned());
             self.outstanding.push_back(OutstandingCall { id, call, name, input });
         }
-        if self.calls.len() >= CALLS_MAX {
+        if self.calls.len() >= MAX_CALLS {
             self.calls.clear();
         }
         let news = self.news;
@@ -127,7 +127,7 @@ impl LoopDetector {
         if std::mem::replace(&mut self.warned.repetition, true) {
             return None;
         }
-        let input = &input[..input.floor_char_boundary(SHOWN_MAX)];
+        let input = &input[..input.floor_char_boundary(MAX_SHOWN)];
         let signal = WatchdogSignal::Repetition;
         let key = watchdog::key(signal, &format!("{name} {input}"));
         let text = format!("{name} {what} with {input}");
@@ -164,7 +164,7 @@ impl LoopDetector {
         if id.is_empty() {
             return;
         }
-        if self.denied.len() >= DENIED_MAX {
+        if self.denied.len() >= MAX_DENIED {
             self.denied.pop_front();
         }
         self.denied.push_back(id.to_owned());
@@ -233,7 +233,7 @@ fn hash(value: &impl Hash) -> u64 {
 /// Keeps only the characters that belong in a tool's name: an agent may call a tool by any name.
 fn plain(name: &str) -> String {
     let belongs = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-    let plain: String = name.chars().filter(belongs).take(NAME_MAX).collect();
+    let plain: String = name.chars().filter(belongs).take(MAX_NAME).collect();
     if plain.is_empty() { "?".to_owned() } else { plain }
 }
 
@@ -313,9 +313,9 @@ mod tests {
     #[test]
     fn the_number_of_remembered_calls_is_limited() {
         let mut detector = LoopDetector::default();
-        for number in 0..3 * CALLS_MAX {
+        for number in 0..3 * MAX_CALLS {
             assert_eq!(detector.call("", "Bash", &number.to_string()), None);
-            assert!(detector.calls.len() <= CALLS_MAX);
+            assert!(detector.calls.len() <= MAX_CALLS);
         }
     }
 
@@ -349,7 +349,7 @@ mod tests {
     fn a_call_that_was_not_allowed_neither_counts_as_an_error_nor_ends_a_row_of_them() {
         let mut detector = LoopDetector::default();
         let mut findings = Vec::new();
-        for number in 0..3 * DENIED_MAX {
+        for number in 0..3 * MAX_DENIED {
             let id = number.to_string();
             detector.denied(&id);
             findings.push(detector.result(&id, "Bash", ToolStatus::Failed));
@@ -361,8 +361,8 @@ mod tests {
         findings.push(detector.result("one", "Bash", ToolStatus::Failed));
         assert_eq!(signals(findings), []);
         assert_eq!(signals(fail(&mut detector, 1)), [WatchdogSignal::ToolErrors]);
-        (0..3 * DENIED_MAX).for_each(|number| detector.denied(&number.to_string()));
-        assert_eq!(detector.denied.len(), DENIED_MAX);
+        (0..3 * MAX_DENIED).for_each(|number| detector.denied(&number.to_string()));
+        assert_eq!(detector.denied.len(), MAX_DENIED);
     }
 
     #[test]

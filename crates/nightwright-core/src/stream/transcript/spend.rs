@@ -7,7 +7,7 @@ use crate::units::{Tokens, Usd};
 
 /// The number of concurrent agents whose last message is tracked. For further agents, the first
 /// figures of a message count.
-const FOLLOWED_MAX: usize = 64;
+const MAX_FOLLOWED: usize = 64;
 
 /// The usage of a running attempt or call so far, for display. The journal gets the figures when it
 /// ends.
@@ -160,7 +160,7 @@ impl SpendTracker {
     }
 
     fn follow(&mut self, dialect: Dialect, message: TrackedMessage) {
-        if self.followed.len() >= FOLLOWED_MAX {
+        if self.followed.len() >= MAX_FOLLOWED {
             // Prefer a message that has ended; otherwise the end of the oldest one goes unnoticed.
             let ended = self.followed.iter().position(|message| message.tokens.is_zero());
             let left = self.followed.swap_remove(ended.unwrap_or(0));

@@ -243,11 +243,11 @@ fn everything_that_a_plain_program_prints_is_its_final_message() {
     let mono = plain.last_line + Duration::from_mins(1);
     let closing =
         AttemptExit { exit: Some(ProcessExit::Code(0)), stdout_bytes: 9, ..AttemptExit::default() };
-    let heard = plain.conclude(mono, Timestamp::UNIX_EPOCH, closing);
-    assert_eq!(heard.final_text, "I looked.\n<promise>COMPLETE</promise>\nBye.");
-    assert!(heard.report.text_evidence.promise);
-    assert_eq!(heard.report.cost, None);
-    assert_eq!(heard.report.priced, Some(Usd::from_micros(63 * 5_000)));
+    let concluded = plain.conclude(mono, Timestamp::UNIX_EPOCH, closing);
+    assert_eq!(concluded.final_text, "I looked.\n<promise>COMPLETE</promise>\nBye.");
+    assert!(concluded.report.text_evidence.promise);
+    assert_eq!(concluded.report.cost, None);
+    assert_eq!(concluded.report.priced, Some(Usd::from_micros(63 * 5_000)));
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn only_the_end_of_what_a_plain_program_prints_is_kept() {
         feed(&mut plain, &[&format!("{}{number}", "ä".repeat(10_000))]);
     }
     let kept = plain.last_text.as_str();
-    assert!(kept.len() <= TEXT_MAX && kept.len() > TEXT_MAX - 4 && kept.ends_with("ä299"));
+    assert!(kept.len() <= MAX_TEXT && kept.len() > MAX_TEXT - 4 && kept.ends_with("ä299"));
 }
 
 #[test]
@@ -522,9 +522,9 @@ fn a_quota_is_news_only_when_it_changes() {
 
 #[test]
 fn only_the_end_of_a_very_long_text_is_kept() {
-    let long = text("null", &format!("{}{}", "ä".repeat(TEXT_MAX), "END"));
+    let long = text("null", &format!("{}{}", "ä".repeat(MAX_TEXT), "END"));
     let mut transcript = transcript(false);
     feed(&mut transcript, &[INIT, &long]);
     let kept = transcript.last_text.as_str();
-    assert!(kept.len() <= TEXT_MAX && kept.ends_with("äEND"));
+    assert!(kept.len() <= MAX_TEXT && kept.ends_with("äEND"));
 }

@@ -7,13 +7,13 @@ use crate::stream::news::RunningTool;
 
 /// The maximum number of concurrent calls that are tracked. The attempt's deadline covers the
 /// others.
-const RUNNING_MAX: usize = 256;
+const MAX_RUNNING: usize = 256;
 
 /// The number of edited files that are named. The first few suffice to show that there was work.
-const EDITED_MAX: usize = 16;
+const MAX_EDITED: usize = 16;
 
 /// The maximum length of a path in bytes.
-const PATH_MAX: usize = 256;
+const MAX_PATH: usize = 256;
 
 /// Running tool calls, and counts of all calls.
 #[derive(Debug, Default)]
@@ -71,8 +71,8 @@ impl ToolTracker {
     }
 
     pub(super) fn note_edit(&mut self, mut path: String) {
-        path.truncate(path.floor_char_boundary(PATH_MAX));
-        if self.edited.len() < EDITED_MAX && !self.edited.contains(&path) {
+        path.truncate(path.floor_char_boundary(MAX_PATH));
+        if self.edited.len() < MAX_EDITED && !self.edited.contains(&path) {
             self.edited.push(path);
         }
     }
@@ -89,7 +89,7 @@ impl ToolTracker {
             return false;
         }
         self.calls = self.calls.saturating_add(1);
-        if self.running.len() < RUNNING_MAX {
+        if self.running.len() < MAX_RUNNING {
             self.running.push(RunningCall {
                 id: id.to_owned(),
                 name: name.to_owned(),

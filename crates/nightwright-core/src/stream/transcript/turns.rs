@@ -104,8 +104,8 @@ impl TurnState {
     /// The number of messages after the prompt that were taken up, as far as is known; `None` if
     /// none could be sent.
     pub(super) fn acknowledged(&self) -> Option<u32> {
-        let heard = self.answered().min(self.sent).saturating_sub(1);
-        (self.input != InputState::Never || self.sent > 1).then_some(heard)
+        let acknowledged = self.answered().min(self.sent).saturating_sub(1);
+        (self.input != InputState::Never || self.sent > 1).then_some(acknowledged)
     }
 
     /// Whether the agent is working on a message sent after its last result. That result was then

@@ -1,10 +1,10 @@
 //! Events and fields that no supported version of the program prints: counted, and named once each.
 
 /// The number of kinds that are named. The first few suffice to show that the program has changed.
-const KINDS_MAX: usize = 16;
+const MAX_KINDS: usize = 16;
 
 /// The maximum length of a name in bytes.
-const NAME_MAX: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// The unknown events and fields so far.
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ impl UnknownEvents {
     }
 
     fn name(&mut self, mut kind: String) {
-        kind.truncate(kind.floor_char_boundary(NAME_MAX));
-        if self.kinds.len() < KINDS_MAX && !self.kinds.contains(&kind) {
+        kind.truncate(kind.floor_char_boundary(MAX_NAME));
+        if self.kinds.len() < MAX_KINDS && !self.kinds.contains(&kind) {
             self.kinds.push(kind);
         }
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use nightwright_core::redact::{Secrets, StreamMasker};
-use nightwright_core::stream::decode::{LineSplitter, StreamLine};
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::lines::{LineSplitter, StreamLine};
 use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::stream::news::AgentNews;
 use nightwright_core::stream::output_masker::OutputMasker;
@@ -23,9 +23,9 @@ const CHUNK: usize = 128 << 10;
 const STDERR_CHUNK: usize = 16 << 10;
 /// The size of the standard output pipe, if the system grants it. With the usual 64 KiB, a program
 /// that prints fast and its reader would constantly wait for each other.
-const PIPE: usize = 1 << 20;
+const PIPE_BYTES: usize = 1 << 20;
 /// Maximum bytes of standard error that are kept, from its end.
-const STDERR_MAX: usize = 16 << 10;
+const MAX_STDERR: usize = 16 << 10;
 /// Minimum time between two pulses.
 const PULSE: Duration = Duration::from_secs(1);
 /// How long pipes that another process holds open are read after the exit.
@@ -80,7 +80,7 @@ impl<'a> OutputListener<'a> {
             raw,
             stdout_bytes: 0,
             stderr: StreamMasker::new(secrets.clone()),
-            stderr_tail: OutputTail::new(STDERR_MAX),
+            stderr_tail: OutputTail::new(MAX_STDERR),
             has_output: false,
             news,
             clock,
@@ -126,7 +126,7 @@ impl<'a> OutputListener<'a> {
     /// Reads what the pipe already contains. Later output is ignored.
     async fn drain(&mut self, pipe: &mut Option<Stdout>, out: &mut [u8], pulse: &mut Interval) {
         let mut read_so_far = 0;
-        while pipe.is_some() && read_so_far < PIPE {
+        while pipe.is_some() && read_so_far < PIPE_BYTES {
             tokio::select! {
                 biased;
                 n = read_some(pipe, out) => {
@@ -150,13 +150,13 @@ impl<'a> OutputListener<'a> {
         let mut news = Vec::new();
         let Self { stdout, raw, lines, transcript, show, .. } = self;
         let mut lines_seen = 0_u32;
-        let heard = |bytes: &[u8]| {
+        let on_line = |bytes: &[u8]| {
             lines.push(bytes, |line| {
                 lines_seen += 1;
                 take(transcript, mono, line, show.as_ref(), &mut news);
             });
         };
-        stdout.push(bytes, |bytes| raw.append(bytes), heard);
+        stdout.push(bytes, |bytes| raw.append(bytes), on_line);
         // The events that follow are recorded next, and their readers expect this output in the
         // file.
         raw.flush();
@@ -240,7 +240,7 @@ fn take(
 fn widen(pipe: Option<&Stdout>) {
     if let Some(pipe) = pipe {
         // The kernel refuses users who already have many large pipes: then the size stays as it is.
-        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
     }
 }
 

@@ -10,9 +10,9 @@ use crate::process::{CommandEnd, Exit, Launch, StopHandle, run_to_end};
 use crate::secrets;
 
 /// Maximum bytes of the answer that are kept.
-const ANSWER_MAX: usize = 16 << 10;
+const MAX_ANSWER: usize = 16 << 10;
 /// Maximum characters shown of a line that is not a version.
-const SHOWN_MAX: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 pub(super) async fn version(
     program: &Path,
@@ -26,7 +26,7 @@ pub(super) async fn version(
         directory: "/".into(),
         containment: wanted.containment.clone(),
     };
-    let finished = run_to_end(&launch, wanted.timeout, ANSWER_MAX, &StopHandle::default()).await;
+    let finished = run_to_end(&launch, wanted.timeout, MAX_ANSWER, &StopHandle::default()).await;
     let file = program.to_owned();
     let output = || match secrets::of_environment(&wanted.environment) {
         Ok(secrets) => first_line(&secrets.mask(&finished.output)),
@@ -54,5 +54,5 @@ pub(super) async fn version(
 
 fn first_line(output: &str) -> String {
     let line = output.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(SHOWN_MAX).collect()
+    line.chars().take(MAX_SHOWN).collect()
 }

@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 /// The version of the file format; other versions are ignored.
 const FORMAT: u32 = 1;
 /// Maximum number of entries; the newest are kept.
-const ENTRIES_MAX: usize = 16;
+const MAX_ENTRIES: usize = 16;
 /// Maximum bytes that are read.
-const FILE_MAX: u64 = 64 << 10;
+const MAX_FILE: u64 = 64 << 10;
 /// Maximum age of an entry. A launcher stays the same when the program behind it is updated, so no
 /// entry is valid forever.
-const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
+const MAX_AGE: SignedDuration = SignedDuration::from_hours(24);
 
 /// The versions of agent programs, stored in a file.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl VersionCache {
         kept.format = FORMAT;
         kept.entries.retain(|entry| entry.stamp.path != stamp.path && entry.is_good(now));
         kept.entries.insert(0, CachedVersion { stamp, version: version.to_string(), asked: now });
-        kept.entries.truncate(ENTRIES_MAX);
+        kept.entries.truncate(MAX_ENTRIES);
         // On a failure, the program is asked again next time.
         let _ = self.write(&kept);
     }
@@ -96,7 +96,7 @@ impl VersionCache {
             return None;
         }
         let mut text = Vec::new();
-        File::open(&self.file).ok()?.take(FILE_MAX).read_to_end(&mut text).ok()?;
+        File::open(&self.file).ok()?.take(MAX_FILE).read_to_end(&mut text).ok()?;
         let kept: VersionCacheFile = serde_json::from_slice(&text).ok()?;
         (kept.format == FORMAT).then_some(kept)
     }
@@ -116,6 +116,6 @@ impl CachedVersion {
     /// Whether the entry is neither too old nor from the future.
     fn is_good(&self, now: Timestamp) -> bool {
         let age = now.duration_since(self.asked);
-        !age.is_negative() && age <= AGE_MAX
+        !age.is_negative() && age <= MAX_AGE
     }
 }

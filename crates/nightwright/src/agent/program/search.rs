@@ -12,7 +12,7 @@ use rustix::fs::{Access, access};
 use super::ProgramError;
 
 /// Maximum bytes read to find the first line of a script.
-const FIRST_LINE_MAX: u64 = 4 << 10;
+const MAX_FIRST_LINE: u64 = 4 << 10;
 
 /// Finds a program by its name in `PATH` or by its path, and checks that its interpreter exists.
 pub fn locate(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
@@ -83,7 +83,7 @@ fn dangling(file: &Path, error: &io::Error) -> Result<bool, ProgramError> {
 /// Returns the interpreter named in the first line, if the file is a script.
 fn interpreter(file: &Path) -> io::Result<Option<PathBuf>> {
     let mut start = Vec::new();
-    File::open(file)?.take(FIRST_LINE_MAX).read_to_end(&mut start)?;
+    File::open(file)?.take(MAX_FIRST_LINE).read_to_end(&mut start)?;
     let Some(line) = start.strip_prefix(b"#!") else {
         return Ok(None);
     };

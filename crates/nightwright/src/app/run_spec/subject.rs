@@ -1,4 +1,4 @@
-//! The subject of a run: its task or goal, its mode, and the files of these.
+//! Settings that follow from the task or goal of a run: its mode, and the files of these.
 
 use std::path::Path;
 

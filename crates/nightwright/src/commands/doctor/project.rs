@@ -13,7 +13,7 @@ use serde_json::json;
 use super::configured;
 use super::finding::DoctorFinding;
 use crate::agent::program::locate;
-use crate::commands::context;
+use crate::commands::cli::context;
 use crate::process::{CommandEnd, Containment, FinishedCommand, Launch, StopHandle, run_to_end};
 use crate::store::lock::{self, LockOwner};
 use crate::store::run_dir;

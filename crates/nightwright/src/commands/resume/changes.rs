@@ -11,8 +11,8 @@ use nightwright_core::settings::{ChangeSource, SettingChange, Settings};
 
 use crate::app::approval::{self, UntrustedPolicy};
 use crate::app::run_spec;
-use crate::commands::key_options::{KeyOptions, Limits};
-use crate::commands::values;
+use crate::commands::cli::key_options::{KeyOptions, Limits};
+use crate::commands::cli::values;
 use crate::config::{self, ConfigLayer};
 use crate::console::{self, eprint_safe};
 use crate::error::Failure;

@@ -56,9 +56,9 @@ pub(super) fn restore_unmasked(records: &mut [Record], folder: &RunDir) -> Unmas
         let found = messages.iter().position(|kept| kept.len() == text.len() && same(kept));
         match found.or_else(|| messages.iter().position(same)) {
             Some(at) => {
-                let spec = messages.remove(at);
-                recalled.secret.extend(masked_in(text, &spec));
-                *text = spec;
+                let original = messages.remove(at);
+                recalled.secret.extend(masked_in(text, &original));
+                *text = original;
             }
             None if has_masks(text) => recalled.lost.push(text.clone()),
             None => {}
@@ -76,9 +76,9 @@ fn recall_changes(records: &mut [Record], folder: &RunDir, recalled: &mut Unmask
             continue;
         };
         if let Some(at) = kept.iter().position(|kept| agrees(change, kept)) {
-            let spec = kept.remove(at);
-            recalled.secret.extend(masked_in(change, &spec));
-            *change = spec;
+            let original = kept.remove(at);
+            recalled.secret.extend(masked_in(change, &original));
+            *change = original;
         } else if has_masks(change) {
             eprint_safe(&format!(
                 "warning: the secret in `{}` is masked, because the original was not saved; set it \

@@ -1,4 +1,4 @@
-//! The subject of a run on the command line: the task or the goal, and the error if there is none.
+//! Reads the task or the goal from the command line, and explains how to give one.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -13,9 +13,9 @@ use crate::task;
 
 /// Maximum bytes of a goal. Agents accept prompts of 10 MB, and the prompt contains more than the
 /// goal.
-const GOAL_MAX: u64 = 9_000_000;
+const MAX_GOAL: u64 = 9_000_000;
 /// Maximum characters of a goal that its note shows.
-const NOTED: usize = 80;
+const MAX_NOTE_CHARS: usize = 80;
 
 /// The task or the goal on a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl<'a> RunSubject<'a> {
     /// Returns a note if a goal was recognized without `-p`.
     pub(super) fn note(self) -> Option<String> {
         let goal = self.goal.filter(|_| self.unmarked)?;
-        let goal = one_line(goal, NOTED);
+        let goal = one_line(goal, MAX_NOTE_CHARS);
         Some(format!("Goal: \"{goal}\" (a goal, not a task name, because it contains a space)"))
     }
 }
@@ -99,10 +99,10 @@ pub(super) fn goal(prompt: &str) -> Result<String, Failure> {
 /// Reads a goal that is too long for an argument, or comes from another program.
 fn read_goal(input: impl Read) -> Result<String, Failure> {
     let mut text = String::new();
-    input.take(GOAL_MAX + 1).read_to_string(&mut text).map_err(|error| {
+    input.take(MAX_GOAL + 1).read_to_string(&mut text).map_err(|error| {
         Failure::usage(format!("cannot read the goal from standard input: {error}"))
     })?;
-    if text.len() as u64 > GOAL_MAX {
+    if text.len() as u64 > MAX_GOAL {
         return Err(Failure::usage("the goal on standard input is longer than 9 MB")
             .hint("put it into a file of the project, and name that file in a short goal"));
     }

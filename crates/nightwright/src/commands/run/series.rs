@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use nightwright_core::display::one_line;
 use nightwright_core::event::Totals;
-use nightwright_core::outcome::{Outcome, Strictness, count};
-use nightwright_core::policy::series::{SeriesBudget, SeriesEnd, Unfinished, end};
+use nightwright_core::outcome::{Outcome, count};
+use nightwright_core::policy::series::{self, SeriesBudget, SeriesEnd, Unfinished, end};
 use nightwright_core::run_view::REHEARSED;
 use nightwright_core::settings::Settings;
 use nightwright_core::units::{RunId, Usd, human};
@@ -16,7 +16,7 @@ use nightwright_core::units::{RunId, Usd, human};
 use super::goal::nothing_to_do;
 use super::{RunArgs, RunCommand, run_one};
 use crate::app::run_spec::{self, RequestPurpose};
-use crate::commands::usage;
+use crate::commands::cli::usage;
 use crate::config::{self, OutputLevel, ResolvedConfig};
 use crate::console::eprint_safe;
 use crate::error::Failure;
@@ -152,7 +152,8 @@ pub(super) fn run(
         summarize(&ended, &names[ended.len()..], stopped, rehearsed);
     }
     let strictness = options.strictness();
-    Ok(ExitCode::from(exit_code(&ended, names.len(), strictness)))
+    let outcomes: Vec<_> = ended.iter().map(|(_, end)| &end.outcome).collect();
+    Ok(ExitCode::from(series::exit_code(&outcomes, names.len(), strictness)))
 }
 
 /// Returns the budget of the whole series: the limits of the command line and the configuration,
@@ -168,17 +169,6 @@ fn shared_budget(options: &RunArgs, project: &Path) -> Result<SeriesBudget, Fail
         duration: limits.max_duration,
         tokens: limits.max_tokens,
     })
-}
-
-/// Returns the exit code of the first run that did not complete. A task that no run worked on
-/// counts as stopped by a limit, because only a limit stops after a completed run.
-fn exit_code(ended: &[(&str, RunEnd)], tasks: usize, strictness: Strictness) -> u8 {
-    let codes = ended.iter().map(|(_, end)| end.outcome.exit_code(strictness));
-    let unfinished = match strictness {
-        Strictness::RequireComplete if ended.len() < tasks => 3,
-        Strictness::RequireComplete | Strictness::Lenient => 0,
-    };
-    codes.chain([unfinished]).find(|code| *code != 0).unwrap_or(0)
 }
 
 fn summarize(

@@ -21,7 +21,7 @@ use crate::process::{Exit, ProcessFamily, WatchedCommand, WatchedProgram, can_be
 /// The interval at which a run is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long processes may live after a normal end of the run.
-const LEAVING: Duration = Duration::from_secs(1);
+const PROCESS_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long processes may live after the runner was killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum characters of standard error that are shown.
@@ -92,14 +92,14 @@ impl<'a> CaseEnv<'a> {
             CaseAction::Leave => {
                 let mut run = self.start(self.program, &self.run(), "run")?;
                 let exit = self.see_out(&mut run)?;
-                ("state", exit, self.survivors(LEAVING)?)
+                ("state", exit, self.survivors(PROCESS_EXIT_TIMEOUT)?)
             }
             CaseAction::Terminate => {
                 let mut run = self.start(self.program, &self.run(), "run")?;
                 self.until_ready(&mut run)?;
                 run.signal(Signal::TERM);
                 let exit = self.see_out(&mut run)?;
-                ("state", exit, self.survivors(LEAVING)?)
+                ("state", exit, self.survivors(PROCESS_EXIT_TIMEOUT)?)
             }
             CaseAction::KillAndResume => {
                 let mut run = self.start(self.program, &self.run(), "run")?;
@@ -109,12 +109,12 @@ impl<'a> CaseEnv<'a> {
                 let mut survivors = self.survivors(EXIT_TIMEOUT)?;
                 let mut resumed = self.start(self.program, &self.resume(), "resume")?;
                 let exit = self.see_out(&mut resumed)?;
-                survivors.extend(self.survivors(LEAVING)?);
+                survivors.extend(self.survivors(PROCESS_EXIT_TIMEOUT)?);
                 ("state", exit, survivors)
             }
             CaseAction::SmallDisk => {
                 let exit = self.on_a_small_disk()?;
-                ("kept", exit, self.survivors(LEAVING)?)
+                ("kept", exit, self.survivors(PROCESS_EXIT_TIMEOUT)?)
             }
         };
         let complaint = self.complaint();

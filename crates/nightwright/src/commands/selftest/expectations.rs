@@ -56,7 +56,7 @@ pub(super) struct Mismatch {
 }
 
 /// Judges a case: its own expectations, and those of all cases.
-pub(super) fn judge(case: &SelftestCase, seen: &CaseObservation) -> CaseOutcome {
+pub(super) fn evaluate(case: &SelftestCase, seen: &CaseObservation) -> CaseOutcome {
     no_survivors(seen).and_then(|()| whole(seen)).and_then(|()| (case.check)(seen)).map_err(
         |shortfall| match shortfall {
             Shortfall::Missed(miss) => Shortfall::Missed(Mismatch { ended: ended(seen), ..miss }),

@@ -10,8 +10,8 @@ use nightwright_core::units::Usd;
 use serde::Serialize;
 
 use super::StatusArgs;
-use crate::commands::context::table;
-use crate::commands::select_run::SelectedRun;
+use crate::commands::cli::context::table;
+use crate::commands::cli::select_run::SelectedRun;
 use crate::console::{advise, print, print_json};
 use crate::error::Failure;
 

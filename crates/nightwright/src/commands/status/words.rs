@@ -27,7 +27,7 @@ const RULE_OPTION: &str = "--allowed-tools";
 pub(super) const INDENT: usize = 14;
 
 /// Maximum number of refused commands that are shown.
-const DENIED_MAX: usize = 10;
+const MAX_DENIED: usize = 10;
 
 /// Returns the lines of the page.
 pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
@@ -62,7 +62,7 @@ pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
     pace(&mut lines, page, now);
     pending_requests(&mut lines, page);
     let denied: Vec<_> = page.denied.iter().map(phrases::denied).collect();
-    let earlier = denied.len().saturating_sub(DENIED_MAX);
+    let earlier = denied.len().saturating_sub(MAX_DENIED);
     lines.list("denied", &after(earlier, &denied[earlier..]));
     // In a completed run, the blockers were not fatal.
     if page.outcome.as_ref().is_none_or(|outcome| outcome.proof.is_none()) {
@@ -177,12 +177,7 @@ fn iteration(page: &StatusPage) -> String {
 fn cost(page: &StatusPage) -> String {
     let of =
         page.spent.max_cost_usd.map(|most| format!(" of {}", most.exact())).unwrap_or_default();
-    let estimated = page.spent.estimated_usd;
-    let estimated = if estimated == Usd::ZERO {
-        String::new()
-    } else {
-        format!(", {estimated} of it estimated")
-    };
+    let estimated = phrases::estimated_part(page.spent.estimated_usd);
     let running = match &page.spent.running {
         Some(running) if running.cost_usd > Usd::ZERO => {
             format!(", and about {} in the running attempt", running.cost_usd)

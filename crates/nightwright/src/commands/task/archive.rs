@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::locked_task::LockedTask;
-use crate::commands::context::ProjectArgs;
+use crate::commands::cli::context::ProjectArgs;
 use crate::console::print_result;
 use crate::error::Failure;
 

@@ -23,8 +23,8 @@ use crate::app::agent_program::{self, find_claude};
 use crate::app::async_command::{block_on, catch_signals, interrupted};
 use crate::app::locked_run::temp_folder;
 use crate::app::run_spec;
-use crate::commands::context::ProjectArgs;
-use crate::commands::values;
+use crate::commands::cli::context::ProjectArgs;
+use crate::commands::cli::values;
 use crate::config::modes;
 use crate::console::{advise, eprint_safe};
 use crate::error::Failure;
@@ -86,19 +86,19 @@ impl Conversation {
             let folder = private_folder()?;
             let temp = temp_folder(Some(self.task.project()))?;
             let arguments = self.arguments(folder.path())?;
-            let talk = TerminalCommand {
+            let command = TerminalCommand {
                 program: found.path,
                 arguments,
                 environment: with_temp(environment, &temp)?,
                 directory: self.task.project().to_owned(),
                 mark: mark(),
             };
-            let talked = terminal::run_on_terminal(&talk).await;
-            let talked = talked.map_err(|error| {
-                let program = talk.program.display();
+            let exited = terminal::run_on_terminal(&command).await;
+            let exited = exited.map_err(|error| {
+                let program = command.program.display();
                 Failure::trouble(format!("cannot start `{program}`: {error}"))
             })?;
-            self.conclude(&before, talked)
+            self.conclude(&before, exited)
         })
     }
 
@@ -125,7 +125,7 @@ impl Conversation {
     }
 
     fn arguments(&self, folder: &Path) -> Result<Vec<OsString>, Failure> {
-        let text = self.task.guidance(self.purpose)?;
+        let text = self.task.setup_prompt(self.purpose)?;
         let file = folder.join(self.purpose.file());
         fs::write(&file, text).map_err(|error| {
             Failure::trouble(format!("cannot write `{}`: {error}", file.display()))
@@ -154,18 +154,18 @@ impl Conversation {
     }
 
     /// Prints the result of the conversation.
-    fn conclude(&self, before: &TaskFiles, talked: TerminalExit) -> Result<ExitCode, Failure> {
-        if talked.survivors == Survivors::Some {
+    fn conclude(&self, before: &TaskFiles, exited: TerminalExit) -> Result<ExitCode, Failure> {
+        if exited.survivors == Survivors::Some {
             eprint_safe("warning: the agent left processes behind that could not be killed");
         }
         self.task.remember();
         let after = TaskFiles::read(&self.task)?;
         let name = self.task.name();
         let Some(news) = outcome::news(&self.task, before, &after) else {
-            if talked.terminated {
+            if exited.terminated {
                 return Ok(interrupted());
             }
-            let how = outcome::ended_badly(talked.exit).unwrap_or_default();
+            let how = outcome::ended_badly(exited.exit).unwrap_or_default();
             let nothing = match self.purpose {
                 SetupPrompt::Setup | SetupPrompt::Validate => "no instructions were written",
                 SetupPrompt::Edit => "nothing was changed",
@@ -181,7 +181,7 @@ impl Conversation {
             });
         };
         eprint_safe(&news);
-        if talked.terminated {
+        if exited.terminated {
             return Ok(interrupted());
         }
         advise(&format!("Next: `nightwright task validate {name}`, then `nightwright run {name}`"));
@@ -190,20 +190,15 @@ impl Conversation {
 }
 
 fn private_folder() -> Result<TempDir, Failure> {
-    let made = tempfile::Builder::new().prefix("nightwright-talk-").tempdir();
-    made.map_err(|error| {
-        Failure::trouble(format!(
-            "cannot create a folder for the conversation: \
-                                                   {error}"
-        ))
-    })
+    let made = tempfile::Builder::new().prefix("nightwright-setup-").tempdir();
+    made.map_err(|error| Failure::trouble(format!("cannot create a folder for the conversation: {error}")))
 }
 
 fn with_temp(
     mut environment: Vec<(OsString, OsString)>,
     temp: &TempFolder,
 ) -> Result<Vec<(OsString, OsString)>, Failure> {
-    let room = temp.room("talk").map_err(|error| {
+    let room = temp.room("setup").map_err(|error| {
         let path = temp.path().display();
         Failure::trouble(format!("cannot create a temporary folder in `{path}`: {error}"))
     })?;
@@ -215,7 +210,7 @@ fn with_temp(
 fn mark() -> String {
     // Without randomness, the process id is enough: the mark is not a secret.
     let bytes = random::bytes().unwrap_or(u64::from(std::process::id()).to_be_bytes());
-    format!("talk.1.{}", hex(&bytes))
+    format!("setup.1.{}", hex(&bytes))
 }
 
 /// A task whose instructions are being edited, locked against other commands.
@@ -293,7 +288,7 @@ impl SetupTask {
     }
 
     /// Returns the system prompt for a conversation about the instructions.
-    pub(super) fn guidance(&self, purpose: SetupPrompt) -> Result<String, Failure> {
+    pub(super) fn setup_prompt(&self, purpose: SetupPrompt) -> Result<String, Failure> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let tokens = SetupVariables {
             task_path: text(&self.folder()),

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::locked_task::LockedTask;
-use crate::commands::context::ProjectArgs;
-use crate::commands::terminal;
+use crate::commands::cli::context::ProjectArgs;
+use crate::commands::cli::terminal;
 use crate::console::print_result;
 use crate::error::Failure;
 

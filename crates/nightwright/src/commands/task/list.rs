@@ -9,7 +9,7 @@ use nightwright_core::evidence::checklist;
 use nightwright_core::input::{Checklist, TaskProgress};
 use serde::Serialize;
 
-use crate::commands::context::{ProjectArgs, table};
+use crate::commands::cli::context::{ProjectArgs, table};
 use crate::console::{advise, print, print_json};
 use crate::error::Failure;
 use crate::task::state::{IterationCounts, LastRun};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::commands::context::ProjectArgs;
+use crate::commands::cli::context::ProjectArgs;
 use crate::console::eprint_safe;
 use crate::error::Failure;
 use crate::files::Removed;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::commands::context::ProjectArgs;
+use crate::commands::cli::context::ProjectArgs;
 use crate::config::modes;
 use crate::console::print_result;
 use crate::error::Failure;

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::locked_task::LockedTask;
 use super::show::write_instructions;
-use crate::commands::context::ProjectArgs;
-use crate::commands::terminal;
+use crate::commands::cli::context::ProjectArgs;
+use crate::commands::cli::terminal;
 use crate::console::print_result;
 use crate::error::Failure;
 use crate::task::{INSTRUCTIONS, TODO, reset};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::locked_task::LockedTask;
-use crate::commands::context::ProjectArgs;
+use crate::commands::cli::context::ProjectArgs;
 use crate::console::{self, eprint_safe, print_result};
 use crate::error::Failure;
 use crate::task::archive::{self, RestoredTask};

@@ -10,8 +10,8 @@ use nightwright_core::input::Checklist;
 use nightwright_core::outcome::count;
 use serde::Serialize;
 
-use crate::commands::context::ProjectArgs;
-use crate::commands::masks;
+use crate::commands::cli::context::ProjectArgs;
+use crate::commands::cli::known_secrets;
 use crate::console::{eprint_safe, print, print_json};
 use crate::error::Failure;
 use crate::paste::from_here;
@@ -121,7 +121,7 @@ fn page(task: &Task, runs: &ProjectRuns) -> Result<TaskPage, Failure> {
         files.extend(task.size(name)?.map(part));
     }
     let run_folder = state.last_run.as_ref().and_then(|last| runs.folder(&last.id));
-    let known = run_folder.as_ref().map(masks::known_to).unwrap_or_default();
+    let known = run_folder.as_ref().map(known_secrets::known_to).unwrap_or_default();
     Ok(TaskPage {
         name: task.name().to_string(),
         mode,
@@ -144,7 +144,7 @@ fn page(task: &Task, runs: &ProjectRuns) -> Result<TaskPage, Failure> {
 fn checklist_status(task: &Task, known: &[String]) -> Option<ChecklistStatus> {
     let text = task.text(TODO).ok().flatten()?;
     let Checklist { open, done } = checklist::count(&text);
-    let secrets = masks::secrets(task.project(), Some(task.name().as_str()), known).ok();
+    let secrets = known_secrets::secrets(task.project(), Some(task.name().as_str()), known).ok();
     // Masked before truncating: half of a secret is still a secret.
     let shown = |item: String| Some(one_line(&secrets.as_ref()?.mask(&item), MAX_ITEM_CHARS));
     let next = checklist::items(&text, 1).pop().and_then(shown);

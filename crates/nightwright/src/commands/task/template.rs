@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::locked_task::warn_about_leftovers;
 use super::new::created;
-use crate::commands::context::ProjectArgs;
-use crate::commands::terminal;
+use crate::commands::cli::context::ProjectArgs;
+use crate::commands::cli::terminal;
 use crate::console::{self, advise, print, print_json, print_result};
 use crate::error::Failure;
 use crate::task::template::{self, Template, TemplateStore};

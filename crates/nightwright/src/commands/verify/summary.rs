@@ -176,7 +176,7 @@ fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (VerifyVerdict,
 fn passed(gate: Option<&GateView>) -> String {
     match gate {
         Some(gate) if !gate.reason.trim().is_empty() => gate.reason.clone(),
-        Some(gate) if !gate.checks.is_empty() => "the checks passed".to_owned(),
+        Some(gate) if !gate.checks.is_empty() => phrases::CHECKS_PASSED.to_owned(),
         Some(_) | None => "a model judged the work complete".to_owned(),
     }
 }

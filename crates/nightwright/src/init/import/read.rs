@@ -243,15 +243,8 @@ impl Reader<'_> {
         for part in &mut value {
             part.push_str(&key.suffix);
         }
-        let pieces: Vec<&str> = value.iter().map(String::as_str).collect();
         let known = config::find(to).expect("a test finds every key of the table");
-        let parsed = match &key.only {
-            Some(only) if !only.contains(&value.join(" ")) => {
-                Err(format!("one of {}", only.join(", ")))
-            }
-            Some(_) | None => known.kind.parse(&pieces),
-        };
-        let parsed = match parsed {
+        let parsed = match parse(key, known, &value) {
             Ok(parsed) => parsed,
             Err(allowed) => {
                 let value = value.join(" ");
@@ -332,5 +325,19 @@ impl Reader<'_> {
             self.import.notes.push(format!("left {named}: {why}"));
         }
         self.import
+    }
+}
+
+/// Parses a value of another program as one of the configuration key `known`. The error names the
+/// allowed values.
+fn parse(key: &KeyRule, known: &config::Key, value: &[String]) -> Result<ConfigValue, String> {
+    match &key.only {
+        Some(only) if !only.contains(&value.join(" ")) => {
+            Err(format!("one of {}", only.join(", ")))
+        }
+        Some(_) | None => {
+            let pieces: Vec<&str> = value.iter().map(String::as_str).collect();
+            known.kind.parse(&pieces)
+        }
     }
 }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use nightwright_core::event::{AttemptEvent, CallEvent, Event, Record};
 use nightwright_core::run_view::RunView;
-use nightwright_core::stream::decode::{LineSplitter, StreamLine};
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::lines::{LineSplitter, StreamLine};
 use nightwright_core::stream::message::{AgentMessage, MessageKind, Owner, TextPart};
 
 use crate::files::open_regular;
@@ -78,7 +78,7 @@ impl OutputStreams {
     pub(super) fn after(&mut self, record: &Record) {
         self.view.record(record);
         let agent = self.view.facts.as_ref().map(|facts| &facts.agent);
-        self.dialect = agent.map(|agent| Dialect::of_agent(&agent.name)).unwrap_or_default();
+        self.dialect = agent.map(|agent| agent.kind().dialect()).unwrap_or_default();
         let speaker = match &record.event {
             Event::Attempt(AttemptEvent::Started { attempt, .. }) => Speaker::Attempt(*attempt),
             Event::Call(CallEvent::Started { call, purpose, .. }) => Speaker::Call(*call, *purpose),
@@ -139,7 +139,7 @@ impl OutputStream {
             let mut shown = Ok(());
             lines.push(&buffer[..count], |line| {
                 if shown.is_ok() {
-                    shown = show_line(dialect, *speaker, line, reporter).map(|heard| match heard {
+                    shown = show_line(dialect, *speaker, line, reporter).map(|kind| match kind {
                         StreamLineKind::Piece => *partial_from = partial_from.or(Some(here)),
                         StreamLineKind::Whole => *partial_from = None,
                         StreamLineKind::Nothing => {}
@@ -246,15 +246,15 @@ fn show_line(
     }
     reporter.raw(speaker, line)?;
     let mut shown = Ok(());
-    let mut heard = StreamLineKind::Nothing;
+    let mut kind = StreamLineKind::Nothing;
     // Lines that are not messages are counted elsewhere, and cannot be shown.
     let _ = dialect.decode(line, &mut |message| {
         if is_whole(&message) {
-            heard = StreamLineKind::Whole;
+            kind = StreamLineKind::Whole;
         }
         if shown.is_ok() {
             shown = reporter.message(speaker, &message);
         }
     });
-    shown.map(|()| heard)
+    shown.map(|()| kind)
 }

@@ -191,15 +191,15 @@ mod tests {
     }
 
     fn complaints() -> (Arc<Mutex<Vec<String>>>, WarnFn) {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let sink = Arc::clone(&heard);
-        (heard, Arc::new(move |text| sink.lock().unwrap().push(text)))
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&received);
+        (received, Arc::new(move |text| sink.lock().unwrap().push(text)))
     }
 
     #[test]
     fn a_failed_log_is_reported_once_and_its_copy_continues() {
         let folder = tempfile::tempdir().unwrap();
-        let (heard, complain) = complaints();
+        let (received, complain) = complaints();
         let mut out = LogOutput::new(complain)
             .to("the log", Path::new("/state/x.log"), || Ok(Box::new(SmallDisk(15 << 10))))
             .copy(folder.path(), Path::new(".nightwright/logs"), "x.log");
@@ -207,8 +207,8 @@ mod tests {
             out.write(&[b'x'; 1 << 10]).unwrap();
         }
         out.flush().unwrap();
-        let heard = heard.lock().unwrap();
-        assert_eq!(*heard, ["cannot write the log `/state/x.log`: no storage space"]);
+        let received = received.lock().unwrap();
+        assert_eq!(*received, ["cannot write the log `/state/x.log`: no storage space"]);
         let copy = folder.path().join(".nightwright/logs/x.log");
         let facts = fs::metadata(&copy).unwrap();
         assert_eq!((facts.len(), facts.permissions().mode() & 0o777), (100 << 10, 0o600));
@@ -216,13 +216,13 @@ mod tests {
 
     #[test]
     fn once_nothing_can_be_written_there_is_nothing_to_write_for() {
-        let (heard, complain) = complaints();
+        let (received, complain) = complaints();
         let mut out =
             LogOutput::new(complain).to("the log", Path::new("x"), || Ok(Box::new(SmallDisk(0))));
         assert!(out.write(b"a").is_ok() && out.holds());
         assert!(out.flush().is_err() && !out.holds());
         assert!(out.write(b"b").is_err() && out.flush().is_err());
-        assert_eq!(heard.lock().unwrap().len(), 1);
+        assert_eq!(received.lock().unwrap().len(), 1);
     }
 
     #[test]
@@ -243,11 +243,11 @@ mod tests {
         let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let project = folder.path();
         symlink(outside.path(), project.join(".nightwright")).unwrap();
-        let (heard, complain) = complaints();
+        let (received, complain) = complaints();
         let mut out =
             LogOutput::new(complain).copy(project, Path::new(".nightwright/logs"), "x.log");
         assert!(out.write(b"a").is_err());
-        assert!(heard.lock().unwrap()[0].contains("outside the project"));
+        assert!(received.lock().unwrap()[0].contains("outside the project"));
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 }

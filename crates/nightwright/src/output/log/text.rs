@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{
-    AgentFacts, AttemptEvent, Event, FeedbackSource, GateEvent, IterationFinished, IterationResult,
-    NoteEvent, RunStarted,
+    AgentFacts, AgentKind, AttemptEvent, Event, FeedbackSource, GateEvent, IterationFinished,
+    IterationResult, NoteEvent, RunStarted,
 };
 use nightwright_core::input::{CheckResult, TaskProgress};
 use nightwright_core::outcome::count;
@@ -139,8 +139,8 @@ pub(super) fn iteration(zone: &TimeZone, title: &str, at: Timestamp) -> String {
 /// The name of the agent in the heading of its output.
 pub(super) fn agent_name(agent: Option<&AgentFacts>) -> String {
     let name = match agent {
-        Some(AgentFacts { name, path, .. }) if name == "command" => {
-            let program = Path::new(path).file_stem().unwrap_or_default();
+        Some(agent) if agent.kind() == AgentKind::Command => {
+            let program = Path::new(&agent.path).file_stem().unwrap_or_default();
             program.to_string_lossy().into_owned()
         }
         Some(AgentFacts { name, .. }) => name.clone(),

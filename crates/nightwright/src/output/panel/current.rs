@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::event::{AttemptEvent, CallEvent, Event};
-use nightwright_core::stream::decode::StreamLine;
 use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::lines::StreamLine;
 use nightwright_core::stream::message::{AgentMessage, MessageKind};
 use nightwright_core::stream::transcript::RunningSpend;
 

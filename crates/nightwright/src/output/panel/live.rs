@@ -10,7 +10,6 @@ use jiff::{SignedDuration, Timestamp};
 use nightwright_core::event::{AttemptEvent, Event};
 use nightwright_core::journal::JournalLine;
 use nightwright_core::run_view::RunView;
-use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::message::AgentMessage;
 use nightwright_core::stream::transcript::RunningSpend;
 
@@ -72,8 +71,8 @@ impl LivePanel {
         if let Event::Attempt(AttemptEvent::Started { .. } | AttemptEvent::Finished { .. })
         | Event::Call(_) = event
         {
-            let agent = view.facts.as_ref().map(|facts| facts.agent.name.as_str());
-            self.spend = RunningSpend::new(Dialect::of_agent(agent.unwrap_or_default()));
+            let agent = view.facts.as_ref().map(|facts| facts.agent.kind().dialect());
+            self.spend = RunningSpend::new(agent.unwrap_or_default());
         }
         self.happened = Some(line.record.at);
     }
@@ -125,8 +124,8 @@ impl LivePanel {
             keys: self.screen.has_keys(),
         };
         let then = now.checked_add(self.ahead).unwrap_or(now);
-        let outlook = view.estimate(then);
-        self.drawn = lines(view, &outlook, doing, then, self.screen.columns(), style);
+        let estimate = view.estimate(then);
+        self.drawn = lines(view, &estimate, doing, then, self.screen.columns(), style);
         self.drawn.truncate(self.screen.room());
         self.drawn_at = Some(now);
         let held = std::mem::take(&mut self.held);
@@ -247,9 +246,9 @@ mod tests {
                 .event(1, all.find(|event| event.name() == wanted).expect("a sample of each kind"));
         }
         drawn.panel(1);
-        let heard = drawn.live.screen.clone();
+        let screen = drawn.live.screen.clone();
         for seconds in [4, 7, 10] {
-            heard.agent_output_seen();
+            screen.agent_output_seen();
             let panel = drawn.panel(seconds).join("\n");
             assert!(panel.contains("working") && !panel.contains("silent"), "{panel}");
         }

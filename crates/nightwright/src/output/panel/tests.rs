@@ -91,8 +91,8 @@ impl PanelStory {
     }
 
     fn panel(&self, doing: PanelActivity<'_>, width: usize, style: &Style) -> String {
-        let outlook = self.view.estimate(self.now);
-        let lines = lines(&self.view, &outlook, doing, self.now, width, style);
+        let estimate = self.view.estimate(self.now);
+        let lines = lines(&self.view, &estimate, doing, self.now, width, style);
         assert!(lines.len() <= 3, "{lines:#?}");
         for line in &lines {
             let plain = nightwright_core::display::display_safe(line);
@@ -322,8 +322,8 @@ fn overlong_lines_are_cut_in_characters_of_the_locale() {
 #[test]
 fn before_its_first_event_and_after_its_last_there_is_no_panel() {
     let nothing = RunView::default();
-    let outlook = nothing.estimate(Timestamp::UNIX_EPOCH);
-    let none = lines(&nothing, &outlook, busy(), Timestamp::UNIX_EPOCH, 80, &plain());
+    let estimate = nothing.estimate(Timestamp::UNIX_EPOCH);
+    let none = lines(&nothing, &estimate, busy(), Timestamp::UNIX_EPOCH, 80, &plain());
     assert_eq!(none, Vec::<String>::new());
     let last =
         samples().into_iter().find(|event| matches!(event, Event::Run(RunEvent::Finished { .. })));

@@ -114,12 +114,12 @@ impl<'a> ToolCallView<'a> {
             | ToolKind::Agent
             | ToolKind::Other => String::new(),
         };
-        let telling = || INFORMATIVE_ARGUMENTS.iter().find_map(|name| arguments.text(name));
+        let detail_argument = || INFORMATIVE_ARGUMENTS.iter().find_map(|name| arguments.text(name));
         let name = name.to_owned();
         match detail {
             Some(detail) => Heading { name, detail, about, tail },
             None if self.tool == ToolKind::Other => {
-                let detail = telling().unwrap_or_else(|| arguments.names());
+                let detail = detail_argument().unwrap_or_else(|| arguments.names());
                 Heading { name, detail, ..Heading::default() }
             }
             None => Heading { name, detail: arguments.names(), ..Heading::default() },
@@ -279,7 +279,7 @@ fn kilobytes(bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nightwright_core::stream::dialect::SHOWN_TEXT_MAX;
+    use nightwright_core::stream::dialect::MAX_SHOWN_TEXT;
 
     use super::*;
     use crate::config::ColorChoice;
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn a_command_that_was_cut_on_its_way_says_so() {
-        let long = "x".repeat(SHOWN_TEXT_MAX);
+        let long = "x".repeat(MAX_SHOWN_TEXT);
         let text = shown("Bash", &format!(r#"{{"command":"{long}…"}}"#));
         let cut = "x\n    … truncated after 256 KB; the raw output contains everything\n";
         assert!(text.ends_with(cut), "{}", &text[text.len() - 100..]);
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn a_truncated_text_is_marked() {
-        let long = "x\\n".repeat(SHOWN_TEXT_MAX / 3);
+        let long = "x\\n".repeat(MAX_SHOWN_TEXT / 3);
         let write = format!(r#"{{"file_path":"a","content":"{long}xx…"}}"#);
         let text = shown("Write", &write);
         assert!(

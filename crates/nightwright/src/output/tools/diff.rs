@@ -7,7 +7,7 @@ use crate::output::style::TextColor;
 
 /// The maximum number of lines to diff. Larger edits show all old lines as removed and all new
 /// lines as added, because a diff would take too long.
-const PAIRED_MAX: usize = 4_000;
+const MAX_PAIRED: usize = 4_000;
 
 /// Shows the diff of two strings: unchanged, removed and added lines.
 pub(super) fn show(page: &mut Page<'_>, indent: usize, old: &str, new: &str) {
@@ -19,7 +19,7 @@ pub(super) fn show(page: &mut Page<'_>, indent: usize, old: &str, new: &str) {
     let end = pairs.take_while(|(old, new)| old == new).count();
     let (before, rest) = before.split_at(before.len() - end);
     let after = &after[..after.len() - end];
-    let changes = if before.len() + after.len() > PAIRED_MAX {
+    let changes = if before.len() + after.len() > MAX_PAIRED {
         let (old_len, new_len) = (before.len(), after.len());
         vec![DiffOp::Replace { old_index: 0, old_len, new_index: 0, new_len }]
     } else {
@@ -47,13 +47,13 @@ fn each(
     page: &mut Page<'_>,
     indent: usize,
     sign: &'static str,
-    ink: Option<TextColor>,
+    color: Option<TextColor>,
     lines: &[&str],
 ) {
     // Align unchanged lines with those that have a sign.
     let indent = if sign.is_empty() { indent + 2 } else { indent };
     for line in lines {
-        page.verbatim(LineStart { indent, sign }, ink, line);
+        page.verbatim(LineStart { indent, sign }, color, line);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use nightwright_core::stream::decode::is_cut;
-use nightwright_core::stream::dialect::SHOWN_TEXT_MAX;
+use nightwright_core::stream::dialect::MAX_SHOWN_TEXT;
+use nightwright_core::stream::lines::is_cut;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -35,7 +35,7 @@ impl Extent {
 
 /// The note at the end of a truncated text, after the ellipsis.
 pub(super) fn cut_here() -> String {
-    let most = SHOWN_TEXT_MAX >> 10;
+    let most = MAX_SHOWN_TEXT >> 10;
     format!("truncated after {most} KB; the raw output contains everything")
 }
 
@@ -120,7 +120,7 @@ fn block_text(json: &str) -> PartialText {
 fn text(json: &str) -> Option<PartialText> {
     let mut text: String = serde_json::from_str(json).ok()?;
     let raw = json.trim();
-    if !is_cut(raw.strip_suffix('"').unwrap_or(raw), SHOWN_TEXT_MAX) {
+    if !is_cut(raw.strip_suffix('"').unwrap_or(raw), MAX_SHOWN_TEXT) {
         return Some(PartialText { text, extent: Extent::Whole });
     }
     // Remove the truncation mark, which is not part of the text.
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_text_that_was_cut_is_known_by_its_length_and_its_mark() {
-        let long = "x".repeat(SHOWN_TEXT_MAX);
+        let long = "x".repeat(MAX_SHOWN_TEXT);
         let cut = PartialText { text: long.clone(), extent: Extent::Beginning };
         assert_eq!(content(&format!("\"{long}…\"")), cut);
         assert_eq!(content(&format!(r#"[{{"type":"text","text":"{long}…"}}]"#)), cut);

@@ -269,7 +269,7 @@ fn lower_first(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nightwright_core::stream::dialect::SHOWN_TEXT_MAX;
+    use nightwright_core::stream::dialect::MAX_SHOWN_TEXT;
 
     use super::*;
     use crate::config::ColorChoice;
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn a_truncated_result_is_marked() {
         let line = format!("{}\n", "x".repeat(1_000));
-        let long = line.repeat(SHOWN_TEXT_MAX / 1_000) + "…";
+        let long = line.repeat(MAX_SHOWN_TEXT / 1_000) + "…";
         let cut = "│ … truncated after 256 KB; the raw output contains everything\n";
         let error = shown("Bash", ToolStatus::Failed, &long);
         assert!(error.ends_with(cut), "{}", &error[error.len() - 200..]);

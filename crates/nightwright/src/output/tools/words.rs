@@ -4,10 +4,10 @@
 //! is complete, the last one at the end of the block. Nothing is shown twice.
 
 /// The number of bytes remembered from the beginning of a block, to recognize the complete block.
-const KNOWN_MAX: usize = 256 << 10;
+const MAX_KNOWN: usize = 256 << 10;
 
 /// The maximum size of an incomplete line, in bytes. A longer one is shown in pieces.
-const LINE_MAX: usize = 64 << 10;
+const MAX_LINE: usize = 64 << 10;
 
 /// The block that is being streamed.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub(super) enum TextLine {
 impl StreamedText {
     /// Adds a delta, and returns the lines that it completes.
     pub(super) fn delta(&mut self, text: &str) -> Vec<TextLine> {
-        let room = KNOWN_MAX.saturating_sub(self.beginning.len());
+        let room = MAX_KNOWN.saturating_sub(self.beginning.len());
         if self.beginning.len() == self.length {
             self.beginning.push_str(&text[..text.floor_char_boundary(room)]);
         }
@@ -45,7 +45,7 @@ impl StreamedText {
         self.rest.push_str(text);
         let complete = self.rest.rfind('\n').map_or(0, |end| end + 1);
         let complete =
-            if self.rest.len() - complete > LINE_MAX { self.rest.len() } else { complete };
+            if self.rest.len() - complete > MAX_LINE { self.rest.len() } else { complete };
         let lines: String = self.rest.drain(..complete).collect();
         self.lines(&lines)
     }
@@ -109,7 +109,7 @@ impl StreamedText {
 
     fn forget(&mut self) {
         self.beginning.clear();
-        self.beginning.shrink_to(KNOWN_MAX / 16);
+        self.beginning.shrink_to(MAX_KNOWN / 16);
         self.rest.clear();
         self.length = 0;
     }
@@ -235,7 +235,7 @@ mod tests {
         let mut shown = 0;
         for _ in 0..10_000 {
             shown += text(words.delta(&"x".repeat(1_000))).len();
-            assert!(words.rest.len() <= LINE_MAX && words.beginning.len() <= KNOWN_MAX);
+            assert!(words.rest.len() <= MAX_LINE && words.beginning.len() <= MAX_KNOWN);
         }
         assert!(shown > 9_000_000);
         assert_eq!(

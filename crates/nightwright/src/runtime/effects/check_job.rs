@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::baseline::{self, CheckPhase};
+use nightwright_core::baseline;
 use nightwright_core::input::{CheckPurpose, CheckReport, CheckResult, Input};
 use nightwright_core::machine::ledger::State;
 use nightwright_core::policy::gains;
@@ -60,6 +60,7 @@ impl EffectExecutor {
         };
         let job = CheckJob {
             checks,
+            purpose,
             budget,
             observer: Arc::clone(&self.workspace),
             baselines: BaselineCache::of(self.folder.project_folder()),
@@ -91,7 +92,8 @@ impl EffectExecutor {
 /// All checks, run once.
 struct CheckJob {
     checks: CheckRunner,
-    /// The time for all of them together, before the first iteration only.
+    purpose: CheckPurpose,
+    /// The time for all of them together, if it is limited.
     budget: Option<Duration>,
     observer: Arc<Mutex<WorkspaceObserver>>,
     baselines: BaselineCache,
@@ -116,21 +118,21 @@ struct ChecksAftermath {
 impl CheckJob {
     /// The report; `None` if the project cannot be looked at afterwards.
     async fn run(self, stop: &StopHandle) -> Option<CheckReport> {
-        let Measured { before, results, reused } = match self.budget {
-            None => {
+        let Measured { before, results, reused } = match self.purpose {
+            CheckPurpose::Progress | CheckPurpose::Gate => {
                 let before = lock(&self.observer).now.clone();
                 Measured { before, results: self.checks.run(stop).await, reused: None }
             }
-            Some(budget) => self.take_baseline(budget, stop).await,
+            CheckPurpose::Baseline => self.take_baseline(stop).await,
         };
         let tree = before.as_ref().map(Snapshot::fingerprint);
         let ChecksAftermath { fingerprint, touched, mut warnings } = self.look(before).await?;
         let TouchedFiles { mut outputs, changed } = touched;
-        let phase = self.phase();
-        if results.iter().any(|result| baseline::may_lack_a_variable(result, phase)) {
+        let purpose = self.purpose;
+        if results.iter().any(|result| baseline::may_lack_a_variable(result, purpose)) {
             warnings.extend(self.withheld.take_line());
         }
-        if baseline::is_kept(phase, reused.is_some(), &self.checks.verify.commands, &results)
+        if baseline::is_kept(purpose, reused.is_some(), &self.checks.verify.commands, &results)
             && let Some(tree) = tree
         {
             self.keep(tree, &results, &outputs);
@@ -149,13 +151,9 @@ impl CheckJob {
         })
     }
 
-    fn phase(&self) -> CheckPhase {
-        if self.budget.is_some() { CheckPhase::Baseline } else { CheckPhase::Gate }
-    }
-
     /// Runs all checks on the project as it is before the first iteration, or finds the results of
     /// an earlier run on the same tree.
-    async fn take_baseline(&self, budget: Duration, stop: &StopHandle) -> Measured {
+    async fn take_baseline(&self, stop: &StopHandle) -> Measured {
         let observer = Arc::clone(&self.observer);
         let look = move || lock(&observer).observe().0;
         let before = tokio::task::spawn_blocking(look).await.ok();
@@ -165,6 +163,7 @@ impl CheckJob {
         if let Some(found) = found {
             return Measured { before, results: found.results.clone(), reused: Some(found) };
         }
+        let budget = self.budget.unwrap_or(Duration::MAX);
         Measured { before, results: self.checks.run_all(budget, stop).await, reused: None }
     }
 

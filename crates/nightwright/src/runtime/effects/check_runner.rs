@@ -81,12 +81,7 @@ impl CheckRunner {
             };
             if again {
                 let second = self.once(command, &format!("{name}-again"), limit, stop).await;
-                let verdict = match second.verdict {
-                    CheckVerdict::Passed => CheckVerdict::Flaky,
-                    verdict => verdict,
-                };
-                let duration = result.duration + second.duration;
-                result = CheckResult { verdict, duration, ..second };
+                result = result.repeated(second);
             }
             let is_stopped = result.verdict == CheckVerdict::Interrupted;
             results.push(result);

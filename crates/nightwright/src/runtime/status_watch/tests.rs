@@ -174,7 +174,7 @@ async fn constant_notifications_do_not_cause_more_reads() {
     assert!(read <= 2, "read {read} times in five times the wait");
 }
 
-fn heard(kind: EventKind, path: &str) -> FileChange {
+fn change_of(kind: EventKind, path: &str) -> FileChange {
     let names = WatchedNames::of(Path::new("project/task/.status.json"));
     names.classify(&Ok(Event::new(kind).add_path(path.into())))
 }
@@ -182,18 +182,21 @@ fn heard(kind: EventKind, path: &str) -> FileChange {
 #[test]
 fn only_changes_of_the_file_and_its_folder_count() {
     let written = EventKind::Modify(ModifyKind::Data(DataChange::Any));
-    assert_eq!(heard(written, "/spelled/otherwise/.status.json"), FileChange::Change);
-    assert_eq!(heard(written, "project/task/TODO.md"), FileChange::Nothing);
+    assert_eq!(change_of(written, "/spelled/otherwise/.status.json"), FileChange::Change);
+    assert_eq!(change_of(written, "project/task/TODO.md"), FileChange::Nothing);
     let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
-    assert_eq!(heard(closed, "project/task/.status.json"), FileChange::Change);
+    assert_eq!(change_of(closed, "project/task/.status.json"), FileChange::Change);
     let opened = EventKind::Access(AccessKind::Open(AccessMode::Any));
-    assert_eq!(heard(opened, "project/task/.status.json"), FileChange::Nothing, "a read");
-    assert_eq!(heard(EventKind::Create(CreateKind::Folder), "project/task"), FileChange::Change);
+    assert_eq!(change_of(opened, "project/task/.status.json"), FileChange::Nothing, "a read");
+    assert_eq!(
+        change_of(EventKind::Create(CreateKind::Folder), "project/task"),
+        FileChange::Change
+    );
 }
 
 #[test]
 fn a_watch_that_lost_its_folder_or_failed_is_put_up_again() {
-    assert_eq!(heard(EventKind::Remove(RemoveKind::Folder), "project/task"), FileChange::Loss);
+    assert_eq!(change_of(EventKind::Remove(RemoveKind::Folder), "project/task"), FileChange::Loss);
     let names = WatchedNames::of(Path::new("project/task/.status.json"));
     assert_eq!(names.classify(&Err(notify::Error::generic("lost"))), FileChange::Loss);
     let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);

@@ -9,9 +9,9 @@ use nightwright_core::stream::outcome::{AttemptOutcome, Consequence, ProcessExit
 use rustix::process::Signal;
 
 use super::left_no_group;
+use crate::agent_env::{NIGHTWRIGHT, attempt, report};
 use crate::fake_agent::{FakeAgentEnv, FakeAttempt, send};
 use crate::harness::finish;
-use crate::stage::{NIGHTWRIGHT, attempt, report};
 use crate::terminal::Terminal;
 
 /// The time within which all processes must exit after nightwright.

@@ -11,9 +11,9 @@ use nightwright_core::event::{Event, NoteEvent, Record};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::skipped;
+use crate::agent_env::is_alive;
 use crate::fake_agent::{FakeAgentEnv, TEST_TIMEOUT, send};
 use crate::harness::finish;
-use crate::stage::is_alive;
 
 /// The first run has children that ignore signals and carry no mark: only the lock that their guard
 /// holds shows that they exist. Later runs look around and exit.

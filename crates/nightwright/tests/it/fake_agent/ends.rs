@@ -4,7 +4,7 @@ use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
 
 use super::FakeAttempt;
-use crate::stage::{attempt, report};
+use crate::agent_env::{attempt, report};
 
 /// Plays a script until it ends, and checks that all output is stored and no process is left.
 async fn ended(words: &str) -> AttemptReport {

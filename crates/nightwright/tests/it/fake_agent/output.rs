@@ -5,7 +5,7 @@ use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
 
 use super::FakeAttempt;
-use crate::stage::{RunningAttempt, attempt, eventually};
+use crate::agent_env::{RunningAttempt, attempt, eventually};
 
 /// Plays a script until it ends. Checks that all output is stored, it is ready once, and no process
 /// is left.

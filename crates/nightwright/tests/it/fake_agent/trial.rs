@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nightwright::agent::process::{AgentSetup, ProcessAgent};
 use nightwright::clock::{Clock, ClockSpeed};
 use nightwright::runtime::effects::{EffectExecutor, ExecutorSetup};
-use nightwright::runtime::supervisor::{InputQueues, Supervisor};
+use nightwright::runtime::supervisor::{InputQueues, Observers, Supervisor};
 use nightwright::store::journal;
 use nightwright::store::run_dir::RunDir;
 use nightwright_core::event::{
@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use super::census::Census;
 use super::{FakeAgent, TEST_TIMEOUT, mark, same_bytes};
-use crate::stage::AgentEnv;
+use crate::agent_env::AgentEnv;
 
 /// A run that has ended.
 pub(super) struct Trial {
@@ -98,7 +98,7 @@ impl Trial {
             clock,
             executor,
             Secrets::default(),
-            Box::new(|_| {}),
+            Observers::of_records(Box::new(|_| {})),
         );
         timeout(TEST_TIMEOUT, supervisor.run(Input::Start)).await.expect("a run that ends");
         let records = journal::read(&run.journal()).unwrap().records;

@@ -3,9 +3,9 @@
 use std::io::{self, BufRead, Read, Write};
 
 /// No request of a test is longer.
-const BODY_MAX: usize = 64 << 20;
+const MAX_BODY: usize = 64 << 20;
 /// Nor has it more lines in front of its body.
-const HEADERS_MAX: usize = 200;
+const MAX_HEADERS: usize = 200;
 
 /// The first line and the headers of a request, and what follows them.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Option<HttpMessage>>
         }
         let (name, value) = text.split_once(':').ok_or_else(|| wrong("a header without colon"))?;
         message.headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
-        if message.headers.len() > HEADERS_MAX {
+        if message.headers.len() > MAX_HEADERS {
             return Err(wrong("too many headers"));
         }
     }
@@ -73,14 +73,14 @@ fn chunks(stream: &mut impl BufRead) -> io::Result<Vec<u8>> {
         if size == 0 {
             return Ok(all);
         }
-        if all.len() > BODY_MAX {
+        if all.len() > MAX_BODY {
             return Err(wrong("too long"));
         }
     }
 }
 
 fn bytes(stream: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
-    if length > BODY_MAX {
+    if length > MAX_BODY {
         return Err(wrong("too long"));
     }
     let mut bytes = vec![0; length];

@@ -52,7 +52,7 @@ fn noticed(real: &RealEnv) -> Vec<WatchdogSignal> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
-            Event::Attempt(AttemptEvent::WatchdogNoticed { notice, .. }) => Some(notice.signal),
+            Event::Attempt(AttemptEvent::WatchdogNoticed { finding, .. }) => Some(finding.signal),
             _ => None,
         })
         .collect()
@@ -85,8 +85,8 @@ fn continues_after(words: &'static str, signal: WatchdogSignal) {
     assert_eq!(run_outcome(&real.journal()), "completed", "{}", output.exits(0).err);
 
     let nudges = nudges(&real);
-    let [(Some(notice), answer)] = &nudges[..] else { panic!("{nudges:?}") };
-    assert_eq!(notice.signal, signal);
+    let [(Some(finding), answer)] = &nudges[..] else { panic!("{nudges:?}") };
+    assert_eq!(finding.signal, signal);
     let work = asked(&real, WORK);
     assert_eq!(work.len(), 3, "the words, the file and the claim");
     let before = work[0].conversation();

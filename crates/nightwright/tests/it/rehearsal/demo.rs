@@ -10,7 +10,7 @@ use nightwright::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT, SceneStep};
 use nightwright_core::stream::outcome::AttemptOutcome;
 use nightwright_core::units::Usd;
 
-use crate::stage::{AgentEnv, attempt, report};
+use crate::agent_env::{AgentEnv, attempt, report};
 
 /// The demo is what people see first: each attempt must do what the summary will say.
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use nightwright::clock::Clock;
-use nightwright::runtime::supervisor::{InputQueues, RunOutcome, Supervisor};
+use nightwright::runtime::supervisor::{InputQueues, Observers, RunOutcome, Supervisor};
 use nightwright::store::journal::{self, JournalError};
 use nightwright_core::event::{AgentFacts, Record, RunStarted};
 use nightwright_core::input::{Control, Input, ResumeData, ResumePolicy};
@@ -103,7 +103,7 @@ async fn pass_on(sim: &SharedSim) {
 }
 
 async fn live(sim: &SharedSim, birth: ProcessStart) -> ProcessEnd {
-    let (mut supervisor, first) = match be_born(sim, birth) {
+    let (supervisor, first) = match be_born(sim, birth) {
         Ok(born) => born,
         Err(why) => {
             let sim = sim.borrow_mut();
@@ -112,11 +112,6 @@ async fn live(sim: &SharedSim, birth: ProcessStart) -> ProcessEnd {
             return ProcessEnd::Died;
         }
     };
-    let heard = sim.clone();
-    supervisor.observe_inputs(Box::new(move |input| {
-        heard.pass(CrashPoint::Input);
-        heard.borrow_mut().heard(input);
-    }));
     let mut run = Box::pin(supervisor.run(first));
     loop {
         let (calm, gap) = {
@@ -163,6 +158,11 @@ fn be_born(
         }
         watch.pass(CrashPoint::Told);
     });
+    let observed = sim.clone();
+    let on_input = Box::new(move |input: &Input| {
+        observed.pass(CrashPoint::Input);
+        observed.borrow_mut().heard(input);
+    });
     let clock = sim.borrow_mut().clock.clone();
     let queues = InputQueues::default();
     let operator = queues.operator();
@@ -173,7 +173,7 @@ fn be_born(
         clock,
         SimEffects::new(sim),
         Secrets::default(),
-        watcher,
+        Observers { on_record: watcher, on_input },
     );
     let mut sim = sim.borrow_mut();
     sim.operator = Some(operator);

@@ -9,7 +9,7 @@ use nightwright::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
 use nightwright::error::WarnFn;
 use nightwright::output::follow::FollowTarget;
 use nightwright::output::notify::{Address, Notifier};
-use nightwright::runtime::supervisor::InputQueues;
+use nightwright::runtime::supervisor::{InputQueues, Observers};
 use nightwright_core::event::NoteEvent;
 use nightwright_core::redact::Secrets;
 use nightwright_core::run_view;
@@ -61,7 +61,7 @@ async fn run(addresses: &[String]) -> NotifiedRun {
         clock,
         play,
         Secrets::default(),
-        watcher,
+        Observers::of_records(watcher),
     );
     // The other clock stands still while the loop is blocked.
     let begun = std::time::Instant::now();

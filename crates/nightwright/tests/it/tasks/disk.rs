@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{TestEnv, tree, with_task};
+use crate::agent_env::NIGHTWRIGHT;
 use crate::harness::Output;
 use crate::harness::finish;
-use crate::stage::NIGHTWRIGHT;
 
 /// An unprivileged user ID.
 const NOBODY: u32 = 65534;

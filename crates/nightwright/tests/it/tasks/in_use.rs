@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 
 use super::{TestEnv, home, tree, with_task};
-use crate::stage::NIGHTWRIGHT;
+use crate::agent_env::NIGHTWRIGHT;
 
 /// An answer of an agent that judges instructions, after it did something else.
 fn judge(env: &TestEnv, first: &str) {

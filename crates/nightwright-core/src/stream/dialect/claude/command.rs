@@ -25,7 +25,7 @@ pub const ENVIRONMENT_DEFAULTS: &[(&str, &str)] =
 pub const TEMP_VARIABLES: &[&str] = &["TMPDIR", "CLAUDE_CODE_TMPDIR"];
 
 /// The maximum length of standard input in bytes.
-pub const PROMPT_MAX: usize = 10_000_000;
+pub const MAX_PROMPT: usize = 10_000_000;
 
 /// The variables passed on besides those for any program. Variables that an outer session of the
 /// program sets for its children are excluded.

@@ -11,7 +11,7 @@ use super::deltas::may_be_part;
 use super::fast_path::{FastDelta, TEXT, fast_delta};
 use super::known;
 use super::lenient::{LenientMap, LenientNumber, LenientObject, LenientText, names};
-use super::lines::{
+use super::schema::{
     ClaudeLine, ContentBlock, ModelUsage, PartialLine, RateLimitInfo, RateLimitWindow, StreamDelta,
     StreamEvent, ToolInput, Usage,
 };
@@ -29,25 +29,25 @@ const NO_MODEL: &str = "<synthetic>";
 const NO_KEY: &str = "none";
 
 /// The maximum length of an answer in the requested format. A longer one is no answer.
-const STRUCTURED_MAX: usize = 1 << 20;
+const MAX_STRUCTURED: usize = 1 << 20;
 
 /// The maximum length of an error message.
-const ERROR_MAX: usize = 8 << 10;
+const MAX_ERROR: usize = 8 << 10;
 
 /// The number of failed servers that are named.
-const SERVERS_MAX: usize = 16;
+const MAX_SERVERS: usize = 16;
 
 /// The maximum length of a name.
-const NAME_MAX: usize = 100;
+const MAX_NAME: usize = 100;
 
 /// The maximum length of a command, file or address.
-const SUBJECT_MAX: usize = 4 << 10;
+const MAX_SUBJECT: usize = 4 << 10;
 
 /// The number of unknown fields of a result that are named.
-const UNKNOWN_MAX: usize = 8;
+const MAX_UNKNOWN: usize = 8;
 
 /// The maximum length of a line that is tried as a piece of a message.
-const PIECE_MAX: usize = 1000;
+const MAX_PIECE: usize = 1000;
 
 /// Timestamps in seconds stay below this for three thousand years; larger numbers are milliseconds.
 const MILLISECONDS: u64 = 100_000_000_000;
@@ -73,7 +73,7 @@ pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<()
         "user" => user(line, each),
         "result" => {
             // The line is parsed a second time, but only once per turn.
-            let unknown = names(bytes, |name| !known::is_result_field(name), UNKNOWN_MAX);
+            let unknown = names(bytes, |name| !known::is_result_field(name), MAX_UNKNOWN);
             let result = Box::new(ResultFacts {
                 unknown_fields: unknown.unwrap_or_default(),
                 ..result(line)
@@ -105,7 +105,7 @@ pub fn is_only_a_part(line: &[u8]) -> bool {
 /// Parses a short line as a piece of a message, as nine of ten lines are. They lack most fields,
 /// and the full structure would cost more than parsing them.
 fn piece(line: &[u8]) -> Option<PartialLine<'_>> {
-    if line.len() > PIECE_MAX || !may_be_part(line) {
+    if line.len() > MAX_PIECE || !may_be_part(line) {
         return None;
     }
     read(line).ok().filter(|piece: &PartialLine<'_>| piece.kind.0 == "stream_event")
@@ -131,7 +131,7 @@ fn assistant(line: ClaudeLine<'_>, each: &mut impl FnMut(AgentMessage<'_>)) -> R
     if line.is_api_error_message.0 == Some(true) || !line.error.0.is_empty() {
         let mut text = String::new();
         for block in blocks {
-            let room = ERROR_MAX.saturating_sub(text.len());
+            let room = MAX_ERROR.saturating_sub(text.len());
             text.push_str(beginning(&words(block.text)?, room));
         }
         let error = ErrorFacts {
@@ -288,12 +288,12 @@ fn ready(line: ClaudeLine<'_>) -> Ready {
         tools: line.tools.length,
         api_key: Some(&*line.api_key_source.0)
             .filter(|source| *source != NO_KEY)
-            .map(|source| beginning(source, NAME_MAX).to_owned())
+            .map(|source| beginning(source, MAX_NAME).to_owned())
             .unwrap_or_default(),
         failed_servers: servers
             .filter(|server| server.status.0 == "failed")
-            .take(SERVERS_MAX)
-            .map(|server| beginning(&server.name.0, NAME_MAX).to_owned())
+            .take(MAX_SERVERS)
+            .map(|server| beginning(&server.name.0, MAX_NAME).to_owned())
             .collect(),
     }
 }
@@ -321,7 +321,7 @@ fn result(line: ClaudeLine<'_>) -> ResultFacts {
         structured: line
             .structured_output
             .map(RawValue::get)
-            .filter(|text| text.len() <= STRUCTURED_MAX)
+            .filter(|text| text.len() <= MAX_STRUCTURED)
             .map(str::to_owned),
         turns: line.num_turns.small(),
         took: Duration::from_millis(line.duration_ms.count().unwrap_or(0)),
@@ -335,8 +335,8 @@ fn result(line: ClaudeLine<'_>) -> ResultFacts {
             .into_iter()
             .filter_map(|denial| denial.0)
             .map(|denied| DeniedCall {
-                id: beginning(&denied.id.0, NAME_MAX).to_owned(),
-                tool: beginning(&denied.name.0, NAME_MAX).to_owned(),
+                id: beginning(&denied.id.0, MAX_NAME).to_owned(),
+                tool: beginning(&denied.name.0, MAX_NAME).to_owned(),
                 input: denied.input.0.map(subject).unwrap_or_default(),
             })
             .collect(),
@@ -358,7 +358,7 @@ fn subject(input: ToolInput<'_>) -> String {
     let ToolInput { command, file_path, notebook_path, url, path, query } = input;
     let all = [command, file_path, notebook_path, url, path, query];
     let first = all.into_iter().find(|text| !text.0.is_empty());
-    first.map(|text| beginning(&text.0, SUBJECT_MAX).to_owned()).unwrap_or_default()
+    first.map(|text| beginning(&text.0, MAX_SUBJECT).to_owned()).unwrap_or_default()
 }
 
 /// The sum of tokens and cost of all models. An empty list is a figure too: nothing was used. If

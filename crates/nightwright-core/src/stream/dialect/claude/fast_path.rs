@@ -24,7 +24,7 @@ pub(super) const TEXT: &str = "text_delta";
 const SESSION: &[u8] = br#"}},"session_id":"#;
 const PARENT: &[u8] = br#","parent_tool_use_id":null"#;
 /// The maximum length of the rest, which is never longer in practice.
-const TAIL_MAX: usize = 256;
+const MAX_TAIL: usize = 256;
 
 /// Some characters of the main agent's answer, thoughts or tool input.
 #[derive(Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ fn plain(bytes: &[u8]) -> Option<&[u8]> {
 /// Whether only a few strings with other names follow.
 fn is_end(bytes: &[u8]) -> bool {
     let mut rest = bytes.trim_ascii_end();
-    if rest.len() > TAIL_MAX {
+    if rest.len() > MAX_TAIL {
         return false;
     }
     while let Some(member) = rest.strip_prefix(b",") {

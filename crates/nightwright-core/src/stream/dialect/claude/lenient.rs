@@ -8,11 +8,11 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::lines::ApiMessage;
+use super::schema::ApiMessage;
 use crate::units::Usd;
 
 /// The maximum length of a list. A line of nothing but commas must not fill the memory.
-const LIST_MAX: usize = 1000;
+const MAX_LIST: usize = 1000;
 
 /// Visitor methods for the kinds of value that a field ignores.
 macro_rules! ignore {
@@ -243,7 +243,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientList<T> {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<LenientList<T>, A::Error> {
                 let mut found = LenientList::default();
-                while found.entries.len() < LIST_MAX
+                while found.entries.len() < MAX_LIST
                     && let Some(entry) = list.next_element()?
                 {
                     found.entries.push(entry);
@@ -280,7 +280,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientMap<T> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LenientMap<T>, A::Error> {
                 let mut found = Vec::new();
-                while found.len() < LIST_MAX
+                while found.len() < MAX_LIST
                     && let Some(entry) = map.next_entry()?
                 {
                     found.push(entry);

@@ -11,7 +11,7 @@ use crate::agent::ask::AgentAnswer;
 use crate::commands::doctor::finding::{DoctorFinding, Grade};
 
 /// Maximum characters shown of an answer or an error.
-const SHOWN_MAX: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 /// Judges a completed call.
 pub(super) fn verdict(answer: &AgentAnswer) -> DoctorFinding {
@@ -66,7 +66,7 @@ fn answered(answer: &AgentAnswer) -> String {
     };
     format!(
         "{model} answered `{}` in {}; {turns}, {} tokens, {}",
-        one_line(text, SHOWN_MAX),
+        one_line(text, MAX_SHOWN),
         human(answer.took),
         thousands(report.tokens.counted()),
         cost(report)
@@ -74,7 +74,7 @@ fn answered(answer: &AgentAnswer) -> String {
 }
 
 fn failed(report: &AttemptReport) -> String {
-    let why = one_line(&report.outcome.sentence(), SHOWN_MAX);
+    let why = one_line(&report.outcome.sentence(), MAX_SHOWN);
     let text = format!("no usable answer: {why} ({})", report.outcome.name());
     match report.cost.or(report.priced) {
         Some(some) if some.micros() > 0 => format!("{text}; {}", cost(report)),

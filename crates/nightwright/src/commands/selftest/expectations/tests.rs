@@ -122,7 +122,7 @@ fn row(name: &str) -> &'static SelftestCase {
 /// Returns the mismatch. Panics if there is none.
 #[track_caller]
 fn missed(row: &SelftestCase, seen: &CaseObservation) -> Mismatch {
-    match judge(row, seen) {
+    match evaluate(row, seen) {
         Err(Shortfall::Missed(miss)) => miss,
         other => panic!("{}: {other:?} by {seen:?}", row.name),
     }
@@ -131,7 +131,7 @@ fn missed(row: &SelftestCase, seen: &CaseObservation) -> Mismatch {
 /// Returns why the case was not tested.
 #[track_caller]
 fn not_tested(row: &SelftestCase, seen: &CaseObservation) -> String {
-    match judge(row, seen) {
+    match evaluate(row, seen) {
         Err(Shortfall::NotTested(why)) => why,
         other => panic!("{}: {other:?} by {seen:?}", row.name),
     }
@@ -207,7 +207,7 @@ fn good(name: &str) -> CaseObservation {
 #[test]
 fn every_row_holds_when_all_is_well() {
     for row in &CASES {
-        assert_eq!(judge(row, &good(row.name)), Ok(()), "{}", row.name);
+        assert_eq!(evaluate(row, &good(row.name)), Ok(()), "{}", row.name);
     }
 }
 

@@ -94,7 +94,7 @@ impl ValidationQuestion<'_> {
         signals: &mut Signals,
     ) -> Result<Option<ValidationAnswer>, Failure> {
         let SetupTask { settings, variables, .. } = self.task;
-        let system = self.task.guidance(SetupPrompt::Validate)?;
+        let system = self.task.setup_prompt(SetupPrompt::Validate)?;
         let agent = tokio::select! {
             agent = self.program.find(settings, variables) => agent?,
             () = signals.next() => return Ok(None),

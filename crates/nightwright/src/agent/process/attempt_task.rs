@@ -31,7 +31,7 @@ use crate::process::{Child, Launch, Stdin, Survivors, spawn};
 use crate::store::temp_folder::TempHandle;
 
 /// The delays before a program that could not be started is tried again.
-const BUSY: [Duration; 4] = [
+const START_RETRY_DELAYS: [Duration; 4] = [
     Duration::from_millis(500),
     Duration::from_secs(2),
     Duration::from_secs(6),
@@ -41,8 +41,8 @@ const BUSY: [Duration; 4] = [
 const START_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum characters of standard error shown for an agent that crashed.
 const MAX_STDERR_CHARS: usize = 300;
-/// Capacity of the queue of lines to write, see `MESSAGES_MAX`.
-const LINES_MAX: usize = super::MESSAGES_MAX;
+/// Capacity of the queue of lines to write, see `MAX_MESSAGES`.
+const MAX_LINES: usize = super::MAX_MESSAGES;
 
 /// The inputs of one attempt or call.
 pub(super) struct AttemptTask {
@@ -165,7 +165,7 @@ async fn begin(job: &AttemptTask) -> Result<Child, AttemptOutcome> {
     })?;
     let mut launch = job.launch.clone();
     environment::set_temp(&mut launch.environment, job.dialect, &room);
-    let mut waits = BUSY.iter();
+    let mut waits = START_RETRY_DELAYS.iter();
     loop {
         let error = match spawn(&launch).await {
             Ok(child) => return Ok(child),
@@ -217,7 +217,7 @@ async fn attempt(
     cuts: watch::Receiver<Option<Cancellation>>,
     messages: mpsc::Receiver<AgentInput>,
 ) -> AttemptReport {
-    let (lines, written) = mpsc::channel(LINES_MAX);
+    let (lines, written) = mpsc::channel(MAX_LINES);
     let (first, session) = match job.input {
         InputShape::Prompt => {
             // Dropping the sender closes the input after the prompt.

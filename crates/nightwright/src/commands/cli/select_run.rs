@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use nightwright_core::event::Record;
 use nightwright_core::outcome::Outcome;
 use nightwright_core::run_report::UnreadableJournal;
 use nightwright_core::run_view::{JournalBreak, RunView, shell_word};
 use nightwright_core::units::RunId;
 
-use super::context::RunSelector;
+use super::context::ProjectArgs;
 use crate::error::Failure;
 use crate::runtime::control_socket::{self, ControlRequest};
 use crate::runtime::stop_file;
@@ -17,18 +18,31 @@ use crate::store::journal::{self, JournalError};
 use crate::store::lock::{self, LockOwner};
 use crate::store::run_dir::{self, RunDir};
 
+/// The project and the run that a command is about.
+#[derive(Clone, Debug, Args)]
+#[group(skip)]
+pub(crate) struct RunSelector {
+    /// Id of the run, the beginning of the id, or the name of its task [default: the active run,
+    /// otherwise the last one]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
+}
+
 /// A run that was selected by the command line.
 #[derive(Debug)]
-pub(super) struct SelectedRun {
-    pub(super) project: PathBuf,
-    pub(super) folder: RunDir,
+pub(crate) struct SelectedRun {
+    pub(crate) project: PathBuf,
+    pub(crate) folder: RunDir,
     /// The process that executes the run, if it is active.
-    pub(super) owner: Option<LockOwner>,
+    pub(crate) owner: Option<LockOwner>,
 }
 
 impl RunSelector {
     /// Finds the run. Fails if there is none.
-    pub(super) fn find(&self) -> Result<SelectedRun, Failure> {
+    pub(crate) fn find(&self) -> Result<SelectedRun, Failure> {
         if let Some(found) = self.find_any()? {
             return Ok(found);
         }
@@ -46,7 +60,7 @@ impl RunSelector {
 
     /// Finds the run to resume. A rehearsal has nothing to resume, so without a name the last real
     /// run that has not completed is preferred. Also returns the rehearsal that was passed over.
-    pub(super) fn find_resumable(&self) -> Result<(SelectedRun, Option<RunId>), Failure> {
+    pub(crate) fn find_resumable(&self) -> Result<(SelectedRun, Option<RunId>), Failure> {
         let found = self.find()?;
         let is_rehearsal = |run: &SelectedRun| {
             run.view().is_ok_and(|view| view.is_rehearsal() && !view.is_only_the_gate())
@@ -73,20 +87,16 @@ impl RunSelector {
     }
 
     /// Returns all runs of the project, the newest first.
-    pub(super) fn find_all(&self) -> Result<Vec<SelectedRun>, Failure> {
+    pub(crate) fn find_all(&self) -> Result<Vec<SelectedRun>, Failure> {
         let project = self.project.find()?;
         let home = run_dir::state_of(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
-        let open = |run: &RunId| {
-            let folder = RunDir::open(&home, run).map_err(|error| Failure::because(&error))?;
-            let owner = lock::peek(&folder.lock());
-            Ok(SelectedRun { project: project.clone(), folder, owner })
-        };
+        let open = |run| SelectedRun::open(&project, &home, run);
         runs.iter().rev().map(open).collect()
     }
 
     /// Returns the only active run of the project.
-    pub(super) fn find_running(&self) -> Result<SelectedRun, Failure> {
+    pub(crate) fn find_running(&self) -> Result<SelectedRun, Failure> {
         let project = self.project.find()?;
         let home = run_dir::state_of(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
@@ -97,11 +107,7 @@ impl RunSelector {
             .filter(|run| lock::peek(&lock_of(&home, run)).is_some() && worked(run))
             .collect();
         match live.as_slice() {
-            [run] => {
-                let folder = RunDir::open(&home, run).map_err(|error| Failure::because(&error))?;
-                let owner = lock::peek(&folder.lock());
-                Ok(SelectedRun { project, folder, owner })
-            }
+            [run] => SelectedRun::open(&project, &home, run),
             [] => {
                 let message = format!("no active run in `{}`", project.display());
                 let failure = Failure::trouble(message);
@@ -123,7 +129,7 @@ impl RunSelector {
     }
 
     /// Finds the run, if any.
-    pub(super) fn find_any(&self) -> Result<Option<SelectedRun>, Failure> {
+    pub(crate) fn find_any(&self) -> Result<Option<SelectedRun>, Failure> {
         let project = self.project.find()?;
         let home = run_dir::state_of(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
@@ -131,16 +137,19 @@ impl RunSelector {
             Some(reference) => named(reference, &runs, &home)?,
             None => unnamed(&runs, &home),
         };
-        let Some(id) = id else { return Ok(None) };
-        let folder = RunDir::open(&home, &id).map_err(|error| Failure::because(&error))?;
-        let owner = lock::peek(&folder.lock());
-        Ok(Some(SelectedRun { project, folder, owner }))
+        id.map(|id| SelectedRun::open(&project, &home, &id)).transpose()
     }
 }
 
 impl SelectedRun {
+    fn open(project: &Path, home: &Path, run: &RunId) -> Result<Self, Failure> {
+        let folder = RunDir::open(home, run).map_err(|error| Failure::because(&error))?;
+        let owner = lock::peek(&folder.lock());
+        Ok(Self { project: project.to_owned(), folder, owner })
+    }
+
     /// Sends a request to the process of the run. Fails if the run is not active.
-    pub(super) fn send(&self, view: &RunView, request: &ControlRequest) -> Result<(), Failure> {
+    pub(crate) fn send(&self, view: &RunView, request: &ControlRequest) -> Result<(), Failure> {
         self.require_running(view)?;
         let run = self.folder.id();
         control_socket::send(&self.folder.socket(), request).map_err(|error| {
@@ -152,7 +161,7 @@ impl SelectedRun {
         })
     }
 
-    pub(super) fn require_running(&self, view: &RunView) -> Result<(), Failure> {
+    pub(crate) fn require_running(&self, view: &RunView) -> Result<(), Failure> {
         if self.owner.is_some() {
             return Ok(());
         }
@@ -168,13 +177,13 @@ impl SelectedRun {
     }
 
     /// Returns the state of the run according to its journal.
-    pub(super) fn view(&self) -> Result<RunView, Failure> {
+    pub(crate) fn view(&self) -> Result<RunView, Failure> {
         let journal = journal::read(&self.folder.journal()).map_err(|error| damaged(&error))?;
         Ok(RunView::of(&journal.records))
     }
 
     /// Visits the readable records of the journal, and returns the unreadable part.
-    pub(super) fn walk(&self, each: impl FnMut(Record)) -> Result<UnreadableJournal, Failure> {
+    pub(crate) fn walk(&self, each: impl FnMut(Record)) -> Result<UnreadableJournal, Failure> {
         let (missing, from) = match journal::walk(&self.folder.journal(), each) {
             // While a process is writing, an incomplete line is normal.
             Ok(Some(torn)) if self.owner.is_none() => {
@@ -209,7 +218,7 @@ fn broken(error: &JournalError) -> Option<JournalBreak> {
 }
 
 /// Returns the error for an unusable journal, with a hint.
-pub(super) fn damaged(error: &JournalError) -> Failure {
+pub(crate) fn damaged(error: &JournalError) -> Failure {
     let failure = Failure::because(error);
     match error.hint() {
         Some(hint) => failure.hint(hint),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use nightwright_core::root::{Root, RootSource as FoundBy};
+use nightwright_core::root::{Root, RootSource};
 use rustix::fs::{Access, access};
 
 use crate::console;
@@ -15,42 +15,30 @@ use crate::workspace::root;
 /// The project that a command is about.
 #[derive(Clone, Debug, Default, Args)]
 #[group(skip)]
-pub(super) struct ProjectArgs {
+pub(crate) struct ProjectArgs {
     /// Project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
-    pub(super) project: Option<PathBuf>,
-}
-
-/// The project and the run that a command is about.
-#[derive(Clone, Debug, Args)]
-#[group(skip)]
-pub(super) struct RunSelector {
-    /// Run ID, a prefix of one, or a task name [default: the active run, otherwise the last one]
-    #[arg(value_name = "RUN")]
-    pub(super) run: Option<String>,
-
-    #[command(flatten)]
-    pub(super) project: ProjectArgs,
+    pub(crate) project: Option<PathBuf>,
 }
 
 impl ProjectArgs {
-    pub(super) fn find(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn find(&self) -> Result<PathBuf, Failure> {
         Ok(self.find_root()?.path)
     }
 
-    pub(super) fn find_root(&self) -> Result<Root, Failure> {
+    pub(crate) fn find_root(&self) -> Result<Root, Failure> {
         if let Some(folder) = &self.project {
-            return Ok(Root { path: real_folder(folder)?, found: FoundBy::Named });
+            return Ok(Root { path: real_folder(folder)?, found: RootSource::Named });
         }
         let current = current()?;
-        Ok(root::find(&current).unwrap_or(Root { path: current, found: FoundBy::Current }))
+        Ok(root::find(&current).unwrap_or(Root { path: current, found: RootSource::Current }))
     }
 
     /// Returns the project of a command that works in it, and a line that names the folder, unless
     /// it is obvious. The home folder and `/` must be named explicitly, or confirmed at a terminal.
-    pub(super) fn find_for_work(&self) -> Result<(PathBuf, Option<String>), Failure> {
+    pub(crate) fn find_for_work(&self) -> Result<(PathBuf, Option<String>), Failure> {
         let root = self.find_root()?;
-        if root.found == FoundBy::TooWide {
+        if root.found == RootSource::TooWide {
             confirm_wide(&root.path)?;
         }
         check_writable(&root.path)?;
@@ -60,7 +48,7 @@ impl ProjectArgs {
 
     /// Returns the folder that `init` sets up. A package of a larger repository with its own
     /// manifest is a separate project.
-    pub(super) fn find_new(&self) -> Result<(PathBuf, Option<String>), Failure> {
+    pub(crate) fn find_new(&self) -> Result<(PathBuf, Option<String>), Failure> {
         let current = current()?;
         let is_package =
             self.project.is_none() && !root::is_too_wide(&current) && has_manifest(&current);
@@ -69,7 +57,7 @@ impl ProjectArgs {
 }
 
 /// Fails if the project is not writable: an agent could only waste money there.
-pub(super) fn check_writable(project: &Path) -> Result<(), Failure> {
+pub(crate) fn check_writable(project: &Path) -> Result<(), Failure> {
     access(project, Access::WRITE_OK).map_err(|error| {
         let (shown, why) = (project.display(), io::Error::from(error));
         Failure::usage(format!("cannot write to the project folder `{shown}`: {why}"))
@@ -77,12 +65,12 @@ pub(super) fn check_writable(project: &Path) -> Result<(), Failure> {
 }
 
 /// Returns a line that names the project folder, unless it is obvious.
-pub(super) fn project_line(root: &Root) -> Option<String> {
+pub(crate) fn project_line(root: &Root) -> Option<String> {
     let Root { path, found } = root;
     let how = match found {
-        FoundBy::Named | FoundBy::Current | FoundBy::TooWide => return None,
-        FoundBy::Configured => "it has `.nightwright/`",
-        FoundBy::Repository => "the root of the git repository",
+        RootSource::Named | RootSource::Current | RootSource::TooWide => return None,
+        RootSource::Configured => "it has `.nightwright/`",
+        RootSource::Repository => "the root of the git repository",
     };
     let line = format!("Project: `{}` ({how})", path.display());
     Some(line).filter(|_| current().is_ok_and(|here| here != *path))
@@ -99,7 +87,7 @@ fn confirm_wide(path: &Path) -> Result<(), Failure> {
     Err(too_wide(path))
 }
 
-pub(super) fn too_wide(path: &Path) -> Failure {
+pub(crate) fn too_wide(path: &Path) -> Failure {
     let (shown, what) = (path.display(), wide_name(path));
     Failure::usage(format!("`{shown}` is {what}, and no project was named")).hint(format!(
         "change to the folder of the project, or name it: -C DIR (-C {} for {what} itself)",
@@ -128,7 +116,7 @@ fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Formats rows as text; every column is as wide as its widest cell.
-pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; COLUMNS] = std::array::from_fn(|column| width(column).unwrap_or(0));
     let line = |row: &[String; COLUMNS]| {

@@ -20,7 +20,7 @@ use crate::task::Task;
 /// The masked strings of a journal. The masked values are still secret, even if no variable
 /// contains them any more.
 #[derive(Debug, Default)]
-pub(super) struct MaskedJournalTexts {
+pub(crate) struct MaskedJournalTexts {
     settings: Option<Box<Settings>>,
     operator_messages: Vec<String>,
     changed: Vec<SettingChange>,
@@ -28,7 +28,7 @@ pub(super) struct MaskedJournalTexts {
 
 impl MaskedJournalTexts {
     /// Adds the masked strings of an event.
-    pub(super) fn record(&mut self, event: &Event) {
+    pub(crate) fn record(&mut self, event: &Event) {
         if let Event::Run(RunEvent::Started(started)) = event
             && started.settings.masked
         {
@@ -46,7 +46,7 @@ impl MaskedJournalTexts {
     }
 
     /// Returns the masked values, as far as they were saved.
-    pub(super) fn secrets(&self, folder: &RunDir) -> Vec<String> {
+    pub(crate) fn secrets(&self, folder: &RunDir) -> Vec<String> {
         let settings = self.settings.as_deref();
         secrets::masked_values(folder.path(), settings, &self.operator_messages, &self.changed)
     }
@@ -54,7 +54,7 @@ impl MaskedJournalTexts {
 
 /// Returns the secrets in the settings and messages of a run. Reads the journal only if it has
 /// masks.
-pub(super) fn known_to(folder: &RunDir) -> Vec<String> {
+pub(crate) fn known_to(folder: &RunDir) -> Vec<String> {
     if !secrets::has_unmasked(folder.path()) {
         return Vec::new();
     }
@@ -67,7 +67,7 @@ pub(super) fn known_to(folder: &RunDir) -> Vec<String> {
 
 /// Returns all secrets: from the environment, from the configuration of a project and of a task,
 /// and those already known.
-pub(super) fn secrets(
+pub(crate) fn secrets(
     project: &Path,
     task: Option<&str>,
     known: &[String],

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::lenient::{
     LenientBool, LenientList, LenientMap, LenientNumber, LenientObject, LenientText, MessageOrText,
 };
-use crate::stream::decode::StringLimits;
-use crate::stream::dialect::SHOWN_TEXT_MAX;
+use crate::stream::dialect::MAX_SHOWN_TEXT;
+use crate::stream::lines::StringLimits;
 
 /// The limits for reading long strings: the agent's own words up to the length that is kept, tool
 /// results up to the output limit of a command. Copies for the program's own display, files and
@@ -23,10 +23,10 @@ pub const STRINGS: StringLimits = StringLimits {
 /// length. No other strings are displayed.
 pub const SHOWN_STRINGS: StringLimits = StringLimits {
     named: &[
-        ("text", SHOWN_TEXT_MAX),
-        ("content", SHOWN_TEXT_MAX),
-        ("old_string", SHOWN_TEXT_MAX),
-        ("new_string", SHOWN_TEXT_MAX),
+        ("text", MAX_SHOWN_TEXT),
+        ("content", MAX_SHOWN_TEXT),
+        ("old_string", MAX_SHOWN_TEXT),
+        ("new_string", MAX_SHOWN_TEXT),
     ],
     others: 8 << 10,
 };

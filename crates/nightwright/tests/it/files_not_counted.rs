@@ -83,7 +83,7 @@ fn output_of_a_run_in_the_project_is_no_work() {
 fn nor_is_the_file_of_a_tee_behind_a_pipe() {
     let env = repository();
     let script = env.script(&always(r#"{ say = "Let me look." }"#, 9));
-    std::os::unix::fs::symlink(super::stage::NIGHTWRIGHT, env.path("bin/nightwright")).unwrap();
+    std::os::unix::fs::symlink(super::agent_env::NIGHTWRIGHT, env.path("bin/nightwright")).unwrap();
     let line = format!(
         "nightwright run 'look around' -m 9 --no-delay --dry-run --rehearsal '{script}' 2>&1 | \
          cat | tee run.log"

@@ -9,9 +9,9 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use nightwright_core::run_view::shell_word;
 
-use super::command;
 use super::familiar;
-use super::help::SINGLE_TASK;
+use crate::commands::command;
+use crate::commands::help::SINGLE_TASK;
 use crate::config::nearest::nearest;
 use crate::console::written;
 use crate::error::Failure;
@@ -20,12 +20,12 @@ use crate::error::Failure;
 const TASK: &str = "task";
 
 /// Returns the arguments of this process, with `-C DIR` after the command.
-pub(super) fn given_arguments() -> Vec<OsString> {
+pub(crate) fn given_arguments() -> Vec<OsString> {
     project_last(env::args_os().collect())
 }
 
 /// Moves `-C DIR` after the command, because every command accepts it there.
-pub(super) fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
+pub(crate) fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let given: Vec<OsString> = match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some("-C" | "--project") if arguments.len() > 3 => arguments.drain(1..3).collect(),
         Some(argument) if argument.starts_with("--project=") => arguments.drain(1..2).collect(),
@@ -38,7 +38,7 @@ pub(super) fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Prints help and version on standard output, and errors on standard error.
-pub(super) fn clap_error(
+pub(crate) fn clap_error(
     mut error: clap::Error,
     arguments: &[OsString],
 ) -> Result<ExitCode, Failure> {
@@ -99,7 +99,7 @@ fn second_task(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
 
 /// Returns the error for a goal without quotes, whose second word is `extra`. Its hint is the same
 /// command line with quotes.
-pub(super) fn unquoted_goal(extra: &str, arguments: &[OsString]) -> Option<Failure> {
+pub(crate) fn unquoted_goal(extra: &str, arguments: &[OsString]) -> Option<Failure> {
     let (first, line) = quoted_goal(extra, arguments)?;
     Some(
         Failure::usage(format!("there is no task `{first}`, and a goal needs quotes"))
@@ -146,7 +146,7 @@ fn drop_escape_tip(error: &mut clap::Error) {
 }
 
 /// Returns the command that these words name. Arguments may follow a command without subcommands.
-pub(super) fn find_command<'a>(
+pub(crate) fn find_command<'a>(
     root: &'a Command,
     words: &[String],
 ) -> Result<&'a Command, Failure> {
@@ -165,7 +165,7 @@ fn shown(command: &Command) -> impl Iterator<Item = &Command> {
 }
 
 fn unknown(within: &Command, word: &str, rest: &[String]) -> Failure {
-    let name = super::man::full_name(within).replace('-', " ");
+    let name = crate::commands::man::full_name(within).replace('-', " ");
     let failure = Failure::usage(format!("`{name}` has no command `{word}`"));
     let own: Vec<_> = shown(within).map(Command::get_name).collect();
     let of_task = within.find_subcommand(TASK).into_iter().flat_map(shown).map(Command::get_name);

@@ -17,7 +17,7 @@ const MAX_LINE_BYTES: u64 = 64 << 10;
 
 /// Whether to do what `question` asks: `--yes` was given, or the user answers yes. Without a
 /// terminal, fails with `refusal`, which says that `--yes` is needed.
-pub(super) fn confirm_unless(
+pub(crate) fn confirm_unless(
     yes: bool,
     question: &str,
     refusal: impl FnOnce() -> Failure,
@@ -37,7 +37,7 @@ pub(super) fn confirm_unless(
 
 /// Handles a user who left before answering all questions, when nothing is written yet. `instead`
 /// names the option that avoids the questions.
-pub(super) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failure> {
+pub(crate) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failure> {
     match gone {
         NoAnswer::Interrupted => {
             eprint_safe("\nNothing was written.");
@@ -53,14 +53,14 @@ pub(super) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failu
 
 /// Asks several consecutive questions. Ctrl-C arrives as an answer, so it cannot interrupt between
 /// two files.
-pub(super) struct TerminalPrompt {
+pub(crate) struct TerminalPrompt {
     runtime: Runtime,
     signals: Signals,
     lines: Option<mpsc::Receiver<String>>,
 }
 
 impl TerminalPrompt {
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(crate) fn new() -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

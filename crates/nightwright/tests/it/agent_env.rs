@@ -21,7 +21,7 @@ use nightwright_core::settings::Completion;
 use nightwright_core::stream::dialect::{AgentOptions, Dialect, InputShape, ToolAccess};
 use nightwright_core::stream::news::{AgentNews, AttemptReport};
 use nightwright_core::stream::verdict;
-use nightwright_core::temp::Place;
+use nightwright_core::temp::RankedFolder;
 use nightwright_core::units::{AttemptId, CallId, Now, RunId};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -44,7 +44,7 @@ impl AgentEnv {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("project")).unwrap();
-        let place = Place { folder: folder.path().to_owned(), instead: None };
+        let place = RankedFolder { folder: folder.path().to_owned(), instead: None };
         let temp = TempFolder::create(&folder.path().join("state"), &[place]).unwrap();
         Self { folder, temp, input: InputShape::Prompt }
     }

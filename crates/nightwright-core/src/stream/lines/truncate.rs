@@ -9,7 +9,7 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter};
 
 /// The length of `\u00e4`.
-const ESCAPE_MAX: usize = 6;
+const MAX_ESCAPE: usize = 6;
 
 /// The mark at the end of a string that was cut there.
 const MARK: &[u8] = "…".as_bytes();
@@ -27,7 +27,7 @@ pub struct StringLimits {
 /// cut string, and the mark. `raw` is the string as written, without quotes.
 pub fn is_cut(raw: &str, most: usize) -> bool {
     // A cut may remove half of a character that takes two escapes.
-    let shortest = (most + MARK.len()).saturating_sub(2 * ESCAPE_MAX);
+    let shortest = (most + MARK.len()).saturating_sub(2 * MAX_ESCAPE);
     raw.len() >= shortest && raw.as_bytes().ends_with(MARK)
 }
 
@@ -188,7 +188,7 @@ struct StringLimit {
 /// Appends to the string at the end of the line, and cuts its beginning if it gets too long.
 fn add(line: &mut Vec<u8>, begin: usize, more: &[u8], next: NextByte, room: StringLimit) {
     let StringLimit { most, longest } = room;
-    if more.len() > most + ESCAPE_MAX {
+    if more.len() > most + MAX_ESCAPE {
         // These bytes contain all that is kept, and any escape at its start.
         let from = boundary(more, next.begin(), more.len() - most);
         line.truncate(begin);
@@ -205,7 +205,7 @@ fn add(line: &mut Vec<u8>, begin: usize, more: &[u8], next: NextByte, room: Stri
 /// Appends as much as fits to the string at the end of the line, and a little more, to find a place
 /// to cut.
 fn add_while_room(line: &mut Vec<u8>, begin: usize, more: &[u8], most: usize) {
-    let room = (most + ESCAPE_MAX).saturating_sub(line.len() - begin);
+    let room = (most + MAX_ESCAPE).saturating_sub(line.len() - begin);
     line.extend_from_slice(&more[..more.len().min(room)]);
 }
 
@@ -223,8 +223,8 @@ fn cut_end(line: &mut Vec<u8>, begin: usize, most: usize) {
     }
     // The first half of a character that takes two escapes is invalid without the second.
     let is_half = line.get(at..at + 4).is_some_and(is_second_half);
-    if is_half && at >= begin + ESCAPE_MAX && is_first_half(&line[at - ESCAPE_MAX..at]) {
-        at -= ESCAPE_MAX;
+    if is_half && at >= begin + MAX_ESCAPE && is_first_half(&line[at - MAX_ESCAPE..at]) {
+        at -= MAX_ESCAPE;
     }
     line.truncate(at);
     line.extend_from_slice(MARK);
@@ -241,17 +241,17 @@ fn boundary(line: &[u8], begin: usize, mut at: usize) -> usize {
     }
     // The second half of a character that takes two escapes is invalid without the first.
     while line.get(at..at + 4).is_some_and(is_second_half) {
-        at = (at + ESCAPE_MAX).min(line.len());
+        at = (at + MAX_ESCAPE).min(line.len());
     }
     at
 }
 
 /// The escape that begins before `at` and ends after it, if any.
 fn escape_around(line: &[u8], begin: usize, at: usize) -> Option<Range<usize>> {
-    (begin.max(at.saturating_sub(ESCAPE_MAX - 1))..at)
+    (begin.max(at.saturating_sub(MAX_ESCAPE - 1))..at)
         .filter(|start| line[*start] == b'\\' && !is_escaped(line, begin, *start))
         .map(|start| {
-            let length = if line.get(start + 1) == Some(&b'u') { ESCAPE_MAX } else { 2 };
+            let length = if line.get(start + 1) == Some(&b'u') { MAX_ESCAPE } else { 2 };
             start..(start + length).min(line.len())
         })
         .find(|escape| escape.end > at)

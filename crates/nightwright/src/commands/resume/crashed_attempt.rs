@@ -6,8 +6,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use nightwright_core::event::AgentFacts;
 use nightwright_core::machine::ledger::{Stage, State};
-use nightwright_core::stream::decode::StreamLine;
-use nightwright_core::stream::dialect::Dialect;
+use nightwright_core::stream::lines::StreamLine;
 use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
 
@@ -32,7 +31,7 @@ pub(super) fn read_resume_data(
     };
     // Without a file nothing was printed, so the attempt is lost as a whole.
     let mut file = open_regular(&folder.output().join(format!("{label}.ndjson"))).ok()?;
-    let dialect = Dialect::of_agent(&agent.name);
+    let dialect = agent.kind().dialect();
     let mut transcript = Transcript::new(TranscriptOptions {
         dialect,
         completion: &state.settings.completion,

@@ -3,14 +3,14 @@
 use crate::config::{self, FieldValue, Items, ValueKind};
 
 /// Returns the parser of an option that sets a key: it accepts the same values as a file.
-pub(super) fn setting<T: FieldValue>(
+pub(crate) fn setting<T: FieldValue>(
     key: &'static str,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     move |text| config::parse_setting(key, text)
 }
 
 /// Accepts any text that is not blank.
-pub(super) fn text(text: &str) -> Result<String, String> {
+pub(crate) fn text(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("it must not be empty".to_owned()),
         _ => Ok(text.to_owned()),
@@ -19,14 +19,14 @@ pub(super) fn text(text: &str) -> Result<String, String> {
 
 /// Parses a rule for a tool. A rule that the agent program cannot read would allow nothing, and the
 /// run would be denied the same again.
-pub(super) fn tool(text: &str) -> Result<String, String> {
+pub(crate) fn tool(text: &str) -> Result<String, String> {
     let tools = ValueKind::List(Items::Tools);
     tools.parse_option(text).map(|_| text.to_owned())
 }
 
 /// Accepts text for the agent. A list may begin with a dash, but a single word with a dash is a
 /// mistyped option, or one whose text is missing.
-pub(super) fn words(given: &str) -> Result<String, String> {
+pub(crate) fn words(given: &str) -> Result<String, String> {
     let word = given.trim();
     if word.len() > 1 && word.starts_with('-') && !word.contains(char::is_whitespace) {
         return Err("it must be text; this looks like an option".to_owned());

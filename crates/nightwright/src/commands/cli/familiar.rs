@@ -26,7 +26,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 
 /// Returns the hint for a command line that another program would understand. `words` are the words
 /// after the program's name, and `unknown` is the first of them that nightwright does not know.
-pub(super) fn hint(words: &[&str], unknown: &str) -> Option<String> {
+pub(crate) fn hint(words: &[&str], unknown: &str) -> Option<String> {
     let (row, used) = best(words, unknown)?;
     let name = words[used..].iter().find(|word| !word.starts_with('-'));
     Some(match name.filter(|_| used > 0) {
@@ -43,7 +43,7 @@ fn best(words: &[&str], unknown: &str) -> Option<(&'static Row, usize)> {
 
 /// Returns the strings of all hints.
 #[cfg(test)]
-pub(super) fn hints() -> impl Iterator<Item = &'static str> {
+pub(crate) fn hints() -> impl Iterator<Item = &'static str> {
     TABLE.row.iter().map(|row| row.hint.as_str())
 }
 

@@ -1,11 +1,11 @@
 //! Examples of every command, for its help and its manual page. A test parses all of them.
 
 /// A command line, and a description of it.
-pub(super) type Example = (&'static str, &'static str);
+pub(crate) type Example = (&'static str, &'static str);
 
 /// The examples of every command, by its path; the first ones belong to the program itself.
 #[rustfmt::skip]
-pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
+pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
     ("", &[
         ("nightwright demo", "Watch a complete run in ten seconds, without an account"),
         ("nightwright init", "Set up the project in the current folder"),

@@ -10,7 +10,7 @@ use super::values;
 use crate::config::{self, ConfigLayer, ConfigValue, KEYS, Key, KeyOption, OptionGroup, ValueKind};
 
 /// The options of one group.
-pub(super) trait KeyGroup {
+pub(crate) trait KeyGroup {
     const GROUP: OptionGroup;
 }
 
@@ -18,7 +18,7 @@ macro_rules! groups {
     ($($group:ident),+) => {
         $(
             #[derive(Clone, Copy, Debug)]
-            pub(super) struct $group;
+            pub(crate) struct $group;
 
             impl KeyGroup for $group {
                 const GROUP: OptionGroup = OptionGroup::$group;
@@ -31,14 +31,14 @@ groups!(General, Completion, Limits, Pace, Agent, Output);
 
 /// The values of the options of a group, as a layer of the configuration.
 #[derive(Clone, Debug)]
-pub(super) struct KeyOptions<G> {
-    pub(super) layer: ConfigLayer,
+pub(crate) struct KeyOptions<G> {
+    pub(crate) layer: ConfigLayer,
     group: PhantomData<G>,
 }
 
 impl<G> KeyOptions<G> {
     /// Returns the text that an option gave to this key.
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
         match self.layer.get(key)?.1 {
             ConfigValue::Text(text) => Some(text),
             _ => None,
@@ -154,7 +154,7 @@ fn parser(kind: ValueKind, option: &KeyOption) -> ValueParser {
 
 /// Returns the options whose default depends on the mode, each with its help: for commands with a
 /// fixed mode, its default.
-pub(super) fn helps_by_mode(mode: Option<&str>) -> Vec<(&'static str, String)> {
+pub(crate) fn helps_by_mode(mode: Option<&str>) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for key in KEYS {
         let defaults = key.mode_defaults();

@@ -1,0 +1,136 @@
+//! Running the checks: the request, and what their results mean for each purpose.
+
+use std::time::Duration;
+
+use super::{Machine, PendingKind};
+use crate::baseline;
+use crate::effect::Effect;
+use crate::event::{FeedbackSource, GateEvent, StopWhen};
+use crate::input::{CheckPurpose, CheckReport, CheckResult, CheckVerdict};
+use crate::outcome::Outcome;
+use crate::phrases;
+use crate::policy::gains::Measurement;
+use crate::units::Ticket;
+
+/// The number of files that a warning names.
+const MAX_NAMED_FILES: usize = 5;
+
+impl Machine {
+    pub(super) fn run_checks(&mut self, purpose: CheckPurpose, budget: Option<Duration>) {
+        let commands = self.ledger.settings.verify.commands.clone();
+        self.record(GateEvent::ChecksStarted { purpose, commands });
+        let ticket = self.ask(PendingKind::Checks(purpose));
+        self.effect(Effect::RunChecks { ticket, purpose, budget });
+    }
+
+    pub(super) fn checked(&mut self, ticket: Ticket, report: CheckReport) {
+        let Some(PendingKind::Checks(purpose)) = self.answered(ticket) else {
+            return;
+        };
+        let CheckReport { results, fingerprint, reused_from, outputs, withheld, changed, warnings } =
+            report;
+        match purpose {
+            CheckPurpose::Baseline => {}
+            CheckPurpose::Progress | CheckPurpose::Gate => {
+                self.live.judged = Some(fingerprint.clone());
+                if let Some(survey) = &mut self.live.survey {
+                    survey.mark.fingerprint = fingerprint.clone();
+                }
+            }
+        }
+        let fresh = |file: &&String| !self.ledger.outputs.contains(file.as_str());
+        let fresh: Vec<_> = outputs.iter().filter(fresh).cloned().collect();
+        self.record(GateEvent::ChecksFinished {
+            purpose,
+            reused_from,
+            results: results.clone(),
+            fingerprint,
+            outputs,
+        });
+        if self.discards_results(purpose) {
+            return self.advance();
+        }
+        match purpose {
+            CheckPurpose::Baseline => {
+                if let Some(why) =
+                    results.iter().find_map(|one| baseline::cannot_run(one, &withheld))
+                {
+                    return self.finish(Outcome::ChecksCannotRun { why }, None);
+                }
+                for warning in results.iter().filter_map(baseline::warning) {
+                    self.warn(warning);
+                }
+            }
+            CheckPurpose::Progress | CheckPurpose::Gate => self.warn_of_flaky(&results),
+        }
+        self.warn_of_files(&changed, &fresh);
+        for warning in warnings {
+            self.warn_once(warning);
+        }
+        match purpose {
+            CheckPurpose::Baseline => self.explain_baseline(),
+            CheckPurpose::Progress => {}
+            CheckPurpose::Gate => self.reject_failed(&results),
+        }
+        self.advance();
+    }
+
+    /// Whether the run ends before the results of checks matter.
+    fn discards_results(&self, purpose: CheckPurpose) -> bool {
+        let stops = match purpose {
+            CheckPurpose::Baseline => self.ledger.stop.is_some(),
+            CheckPurpose::Progress | CheckPurpose::Gate => self.ledger.stop == Some(StopWhen::Now),
+        };
+        stops || self.live.abort_outcome.is_some()
+    }
+
+    /// Lets the gate decide by results that are known already.
+    pub(super) fn take_over(&mut self, known: Measurement) {
+        let Measurement { at, results, fingerprint, .. } = known;
+        self.record(GateEvent::ChecksFinished {
+            purpose: CheckPurpose::Gate,
+            reused_from: Some(at),
+            results: results.clone(),
+            fingerprint,
+            outputs: Vec::new(),
+        });
+        self.reject_failed(&results);
+        self.advance();
+    }
+
+    fn reject_failed(&mut self, results: &[CheckResult]) {
+        if let Some(failed) = results.iter().find(|result| !result.verdict.is_pass()) {
+            let text =
+                format!("{}. Its last lines:\n{}", phrases::check(failed), failed.output.trim());
+            self.reject(FeedbackSource::Checks, &text, phrases::check(failed));
+        }
+    }
+
+    fn warn_of_flaky(&mut self, results: &[CheckResult]) {
+        for flaky in results.iter().filter(|result| result.verdict == CheckVerdict::Flaky) {
+            let command = &flaky.command;
+            self.warn(format!("`{command}` is flaky: it failed, was run once more, and passed"));
+        }
+    }
+
+    /// Warns of files that the checks `changed`, and of those that they `wrote` for the first time.
+    fn warn_of_files(&mut self, changed: &[String], wrote: &[String]) {
+        if !changed.is_empty() {
+            self.warn(format!("the checks changed files: {}", named(changed)));
+        }
+        if !wrote.is_empty() {
+            let files = named(wrote);
+            self.warn(format!("the checks wrote files, which do not count as work: {files}"));
+        }
+    }
+}
+
+/// Returns the names of the first few files, and the number of the remaining ones.
+fn named(files: &[String]) -> String {
+    let shown: Vec<_> =
+        files.iter().take(MAX_NAMED_FILES).map(|file| format!("`{file}`")).collect();
+    match files.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
