@@ -130,7 +130,7 @@ impl RunView {
             Outcome::AllIterationsFailed { .. } => then("fix the cause of the failures"),
             Outcome::Auth { why } => then(&self.access(why)),
             Outcome::BadAgent { why } => {
-                let hand = 
+                let hand =
                     format!("run `{}` manually and fix the problems that it reports", self.agent());
                 let other_model = self.step_to_another_model(why, &resume);
                 then(&hand).into_iter().chain(other_model).collect()
@@ -383,7 +383,7 @@ fn without_proof(report: NextStep, unchecked: Option<Unchecked>) -> Vec<NextStep
 
 fn after_checks_cannot_run(resume: String) -> Vec<NextStep> {
     let install = "install what the check needs, or change the check, and start again";
-    let skip = "or continue without trying the checks first (as --no-baseline does)";
+    let skip = "or continue without a baseline (like --no-baseline)";
     vec![NextStep::text(install), NextStep::command(skip, resume)]
 }
 

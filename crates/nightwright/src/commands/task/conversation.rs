@@ -191,7 +191,9 @@ impl Conversation {
 
 fn private_folder() -> Result<TempDir, Failure> {
     let made = tempfile::Builder::new().prefix("nightwright-setup-").tempdir();
-    made.map_err(|error| Failure::trouble(format!("cannot create a folder for the conversation: {error}")))
+    made.map_err(|error| {
+        Failure::trouble(format!("cannot create a folder for the conversation: {error}"))
+    })
 }
 
 fn with_temp(

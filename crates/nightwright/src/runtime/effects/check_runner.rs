@@ -223,7 +223,7 @@ fn open(file: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use nightwright_core::temp::Place;
+    use nightwright_core::temp::RankedFolder;
 
     use super::*;
     use crate::store::temp_folder::TempFolder;
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_check_gets_three_times_as_long_as_its_own_baseline_took() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { folder: folder.path().to_owned(), instead: None };
+        let place = RankedFolder { folder: folder.path().to_owned(), instead: None };
         let temp = TempFolder::create(&folder.path().join("state"), &[place]).unwrap();
         let took = |command: &str, seconds| CheckResult {
             duration: Duration::from_secs(seconds),
