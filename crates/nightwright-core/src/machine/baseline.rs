@@ -35,12 +35,14 @@ impl Machine {
         let unknown: Vec<_> = results.iter().filter_map(baseline::warning).collect();
         let purpose = CheckPurpose::Baseline;
         let written = outputs.clone();
+        let flaky = self.ledger.checks.chance(&results, &fingerprint);
         let done = Event::Gate(GateEvent::ChecksFinished {
             purpose,
             reused_from,
             results,
             fingerprint,
             outputs,
+            flaky,
         });
         self.record(done);
         if self.ledger.stop.is_some() || self.live.abort_outcome.is_some() {

@@ -305,7 +305,7 @@ fn page(
         failing: view
             .failing
             .now()
-            .map(|Failing { checks, tests }| FailingStatus { checks, tests }),
+            .map(|Failing { checks, uncounted: _, tests }| FailingStatus { checks, tests }),
         failing_curve: Some(phrases::failing_curve(&view.failing))
             .filter(|curve| !curve.is_empty()),
         without_gain: view.without_gain,

@@ -139,7 +139,7 @@ fn progress(
             0 => String::new(),
             limit => format!(" of {limit}"),
         };
-        let text = format!("no gain {}{limit}", view.without_gain);
+        let text = format!("no improvement {}{limit}", view.without_gain);
         parts.inked(3, Some(TextColor::Mixed), text);
     }
     if let Some(end) = outlook.estimated_end {

@@ -236,9 +236,9 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
         let curve = lines.style.spelled(curve).into_owned();
         let stuck = match (page.without_gain, page.no_gain_limit) {
             (0, _) => String::new(),
-            (stuck, 0) => format!("; no gain in {}", count(stuck, "iteration")),
+            (stuck, 0) => format!("; no improvement in {}", count(stuck, "iteration")),
             (stuck, limit) => {
-                format!("; no gain in {}, {limit} end the run", count(stuck, "iteration"))
+                format!("; no improvement in {}, {limit} end the run", count(stuck, "iteration"))
             }
         };
         lines.row("checks", &format!("{curve}{stuck}"));
