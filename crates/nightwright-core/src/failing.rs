@@ -1,25 +1,21 @@
-//! How much fails, by one run of the checks: failing checks, failing tests, and how they fail.
+//! How much fails, by one run of the checks: failing checks and failing tests.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::display::display_safe;
-use crate::failure_excerpt;
 use crate::input::{CheckResult, CheckVerdict};
-use crate::test_counts::{self, TestCounts};
-
-/// The number of lines of a failure that identify it.
-const SIGNATURE_LINES: usize = 10;
+use crate::test_counts::TestCounts;
 
 /// The number of checks and tests that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Failing {
     /// The number of checks that fail.
     pub checks: u32,
+    /// The number of these that count no failing tests; absent for 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncounted: u32,
     /// The test counts of all checks that print any; absent if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
@@ -38,9 +34,13 @@ impl Failing {
         if results.is_empty() || !results.iter().all(is_known) {
             return None;
         }
-        let failing = results.iter().filter(|result| !result.verdict.is_pass()).count();
+        let failing = || results.iter().filter(|result| !result.verdict.is_pass());
+        let is_uncounted =
+            |result: &&CheckResult| result.tests.is_none_or(|tests| tests.failed == 0);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Some(Self {
-            checks: u32::try_from(failing).unwrap_or(u32::MAX),
+            checks: number(failing().count()),
+            uncounted: number(failing().filter(is_uncounted).count()),
             tests: results.iter().filter_map(|result| result.tests).reduce(TestCounts::plus),
         })
     }
@@ -57,6 +57,11 @@ impl Failing {
     pub fn failed_tests(self) -> Option<TestCounts> {
         self.tests.filter(|tests| self.checks > 0 && tests.failed > 0)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How much failed over the run: consecutive equal results count once.
@@ -118,60 +123,13 @@ pub fn failing_commands(results: &[CheckResult]) -> BTreeSet<String> {
     failing.map(|result| result.command.clone()).collect()
 }
 
-/// The number of problems that the failing linters and compilers report, if they do.
-pub fn problems(results: &[CheckResult]) -> Option<u32> {
-    let failing = results.iter().filter(|result| !result.verdict.is_pass());
-    failing.filter_map(|result| test_counts::problems(&result.output)).reduce(u32::saturating_add)
-}
-
-/// Identifies how the failing checks fail: the same failure has the same signature in every run,
-/// although times, addresses and line numbers differ.
-pub fn signature(results: &[CheckResult]) -> String {
-    let mut hasher = crc32fast::Hasher::new();
-    for result in results.iter().filter(|result| !result.verdict.is_pass()) {
-        hasher.update(result.command.as_bytes());
-        let output = display_safe(&result.output);
-        for line in failure_excerpt::excerpt(&output, SIGNATURE_LINES) {
-            hasher.update(without_figures(line).as_bytes());
-            hasher.update(b"\n");
-        }
-    }
-    format!("{:08x}", hasher.finalize())
-}
-
-/// A number, with the word and the characters before it, that does not belong to a name.
-static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
-    let address = r"\b0x[0-9a-fA-F]+|\b[0-9a-f]*\d[0-9a-f]{7,}\b|/tmp/\S+";
-    let number = r"(?:(?<word>\w*[A-Za-z])[\s#:]+)?(?<number>\b\d[\d.,:]*(?:\s?(?:ns|µs|ms|s|sec|m|min|h)\b)?\b)";
-    Regex::new(&format!("{address}|{number}")).expect("the pattern is a constant")
-});
-
-/// The words after which a number is a name: `test 3`.
-const NAMES: [&str; 10] =
-    ["case", "check", "example", "exercise", "item", "level", "part", "step", "task", "test"];
-
-/// The line without what differs between two runs of the same failure.
-fn without_figures(line: &str) -> String {
-    let replaced = FIGURE.replace_all(line.trim(), |found: &Captures<'_>| {
-        let word = found.name("word").map_or("", |word| word.as_str());
-        let is_name = NAMES.contains(&word.to_ascii_lowercase().as_str());
-        match found.name("number") {
-            Some(_) if is_name => found[0].to_owned(),
-            Some(number) => {
-                format!("{}#", &found[0][..found[0].len() - number.as_str().len()])
-            }
-            None => "#".to_owned(),
-        }
-    });
-    replaced.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::stream::outcome::ProcessExit;
+    use crate::test_counts;
 
     fn ended(verdict: CheckVerdict, output: &str) -> CheckResult {
         let (tests, output) = (test_counts::of(output), output.to_owned());
@@ -188,7 +146,7 @@ mod tests {
         let passed = ended(CheckVerdict::Passed, "3 passed in 0.1s");
         let all = [passed, failed("2 failed, 12 passed in 0.1s"), failed("boom")];
         let tests = Some(TestCounts { failed: 2, total: 17 });
-        assert_eq!(Failing::of(&all), Some(Failing { checks: 2, tests }));
+        assert_eq!(Failing::of(&all), Some(Failing { checks: 2, uncounted: 1, tests }));
         assert_eq!(failing_commands(&all).len(), 1, "the commands are equal");
     }
 
@@ -197,29 +155,5 @@ mod tests {
         assert_eq!(Failing::of(&[]), None);
         let results = [failed("boom"), ended(CheckVerdict::Interrupted, "")];
         assert_eq!(Failing::of(&results), None);
-    }
-
-    #[test]
-    fn the_same_failure_has_the_same_signature_whatever_its_figures() {
-        let alike = |one: &str, other: &str| {
-            assert_eq!(signature(&[failed(one)]), signature(&[failed(other)]), "{one} / {other}");
-        };
-        alike("got 7 in 0.12s", "got 12 in 3.4 s");
-        alike("src/a.rs:12:5: boom", "src/a.rs:40:1:  boom");
-        alike("at 0x7ffe01 in /tmp/x.1", "at 0x55aa in /tmp/y.22");
-        alike(
-            "test a ... ok\n\nfailures:\n\n---- b stdout ----\nboom\n",
-            "test c ... ok\ntest a ... ok\n\nfailures:\n\n---- b stdout ----\nboom\n",
-        );
-    }
-
-    #[test]
-    fn another_failure_has_another_signature() {
-        let differ = |one: &str, other: &str| {
-            assert_ne!(signature(&[failed(one)]), signature(&[failed(other)]), "{one} / {other}");
-        };
-        differ("one.txt is missing", "two.txt is missing");
-        differ("file1 is missing", "file2 is missing");
-        differ("test 1 is wrong", "test 2 is wrong");
     }
 }

@@ -1,5 +1,6 @@
 //! The lines of a failed check's output that explain the first failure.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -72,6 +73,31 @@ pub fn excerpt(output: &str, most: usize) -> Vec<&str> {
     let explains = |line: &&&str| !WITHOUT_MEANING.is_match(line);
     let rest = lines[from..].iter().filter(explains).take(most.saturating_sub(1));
     [&lines[title]].into_iter().chain(rest).copied().collect()
+}
+
+/// What a test runner prints before the name of a failed test, and what it prints after it.
+static TITLE: LazyLock<Regex> = LazyLock::new(|| {
+    let titles = [
+        r"---- (.+) stdout ----$",
+        r"\s*FAIL \[[^\]]*\]\s+(.+)$",
+        r"_{3,} (.+) _{3,}$",
+        r"\s*not ok \d+(?: -)? (.+?)(?: # .*)?$",
+        r"\s*✖ (.+?) \(\d[\d.]*m?s\)$",
+        r"\s*● (.*\S)$",
+        r"\s*FAIL\s+(\S+ > .+)$",
+        r"\s*--- FAIL: (\S+)",
+        r"(?:FAIL|ERROR): (\S+ \([^)]*\))",
+        r"FAILED\s+(\S+)",
+    ];
+    Regex::new(&format!("(?m)^(?:{})", titles.join("|"))).expect("the patterns are constants")
+});
+
+/// The names of the failed tests in an output without colours, as far as the runner prints them.
+pub fn titles(output: &str) -> BTreeSet<String> {
+    let name = |found: regex::Captures<'_>| {
+        found.iter().skip(1).flatten().next().map(|name| name.as_str().trim().to_owned())
+    };
+    TITLE.captures_iter(output).filter_map(name).collect()
 }
 
 #[cfg(test)]

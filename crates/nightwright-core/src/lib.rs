@@ -22,6 +22,7 @@ pub mod event;
 pub mod evidence;
 pub mod failing;
 pub mod failure_excerpt;
+pub mod failure_identity;
 pub mod hook;
 pub mod input;
 pub mod journal;

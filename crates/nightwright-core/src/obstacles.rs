@@ -17,12 +17,21 @@ pub struct Obstacle {
     pub key: String,
     /// The missing thing, and how to remove the obstacle.
     pub text: String,
+    /// Whether it is a server on this machine, which the agent may have to write.
+    pub is_local: bool,
 }
 
-/// A variable or a host that a line of the output reports as missing.
+/// A variable of the environment or a host that a line of the output reports as missing. A name in
+/// capital letters alone is no variable: tests of a form say that `USER_ID is required`.
 static MISSING: LazyLock<Regex> = LazyLock::new(|| {
-    let variable = r#"(?i:environment variable|env var)s? [`'"]?(?<variable1>[A-Z][A-Z0-9_]{2,})|\b(?<variable2>[A-Z][A-Z0-9]*_[A-Z0-9_]+)[`'"]?(?i: environment variable)?(?i:: unbound variable|: parameter not set| is not set| must be set| is required)"#;
-    let host = r"(?i:could not resolve host:?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|connect ECONNREFUSED) (?<host>[\w.-]+(?::\d+)?)";
+    let name = "[A-Z][A-Z0-9_]{2,}";
+    let variable = format!(
+        r#"(?i:environment variable|env var)s?:? [`'"]?(?<v1>{name})|\b(?<v2>{name})[`'"]? (?i:environment variable|env var)|\b(?<v3>{name}): (?:unbound variable|parameter not set)|KeyError: ['"](?<v4>[A-Z][A-Z0-9]*_[A-Z0-9_]+)['"]"#
+    );
+    let at = r"\[?(?<h1>[\w.-]+|[0-9a-fA-F:]*::[0-9a-fA-F]*?)\]?(?<port>:\d+)?";
+    let host = format!(
+        r#"(?i:could not resolve host:?|no such host:?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|connect ECONNREFUSED) {at}(?:[\s,;)'"]|$)|dial tcp \[?(?<h2>[\w.:-]+?)\]?(?<port2>:\d+): connect: connection refused|lookup (?<h3>[\w.-]+)(?: on \S+)?: no such host|(?<refused>\[Errno 111\]|\(os error 111\)|(?i:connection refused))|(?<unresolved>Temporary failure in name resolution|Name or service not known)"#
+    );
     Regex::new(&format!("{variable}|{host}")).expect("the pattern is a constant")
 });
 
@@ -49,23 +58,34 @@ fn missing_program(result: &CheckResult) -> Option<Obstacle> {
     let install = baseline::installer(&result.command);
     let how = install.map_or_else(|| "install it".to_owned(), |install| format!("run `{install}`"));
     let text = format!("`{}` needs `{program}`, which is missing: {how}", result.command);
-    Some(Obstacle { key: format!("missing {program}"), text })
+    Some(Obstacle { key: format!("missing {program}"), text, is_local: false })
 }
 
 fn missing_resource(result: &CheckResult) -> Option<Obstacle> {
-    let command = &result.command;
     let found = result.output.lines().find_map(|line| MISSING.captures(line))?;
-    if let Some(host) = found.name("host") {
-        let host = host.as_str();
-        let text = format!("`{command}` cannot reach `{host}`: start it, or make it reachable");
-        return Some(Obstacle { key: format!("host {host}"), text });
+    let first =
+        |names: &[&str]| names.iter().find_map(|name| found.name(name)).map(|it| it.as_str());
+    let command = &result.command;
+    if let Some(variable) = first(&["v1", "v2", "v3", "v4"]) {
+        let text = format!(
+            "`{command}` needs the variable `{variable}`: set it, and pass it on with \
+             verify.pass_env = [\"{variable}\"] if it is a credential"
+        );
+        return Some(Obstacle { key: format!("variable {variable}"), text, is_local: false });
     }
-    let variable = found.name("variable1").or_else(|| found.name("variable2"))?.as_str();
-    let text = format!(
-        "`{command}` needs the variable `{variable}`: set it, and pass it on with verify.pass_env \
-         = [\"{variable}\"] if it is a credential"
-    );
-    Some(Obstacle { key: format!("variable {variable}"), text })
+    let port = first(&["port", "port2"]).unwrap_or_default();
+    let host = first(&["h1", "h2", "h3"]).map(|host| {
+        if host.contains(':') { format!("[{host}]{port}") } else { format!("{host}{port}") }
+    });
+    // A refusal that names no host is most likely one of a server on this machine.
+    let is_local = first(&["refused"]).is_some() || host.as_deref().is_some_and(is_loopback);
+    let name = host.map_or_else(|| "a host".to_owned(), |host| format!("`{host}`"));
+    let text = format!("`{command}` cannot reach {name}: start it, or make it reachable");
+    Some(Obstacle { key: format!("host {name}"), text, is_local })
+}
+
+fn is_loopback(host: &str) -> bool {
+    ["127.", "localhost", "[::1]", "::1", "0.0.0.0"].iter().any(|local| host.starts_with(local))
 }
 
 #[cfg(test)]
@@ -96,6 +116,14 @@ mod tests {
             (1, "t.sh: line 3: DB_PASSWORD: unbound variable", "[\"DB_PASSWORD\"]"),
             (1, "Error: getaddrinfo ENOTFOUND db.internal", "cannot reach `db.internal`"),
             (1, "connect ECONNREFUSED 127.0.0.1:5432", "`127.0.0.1:5432`"),
+            (1, "connect ECONNREFUSED ::1:5432", "`[::1]:5432`"),
+            (1, "KeyError: 'DB_PASSWORD'", "[\"DB_PASSWORD\"]"),
+            (1, "dial tcp: lookup db.internal: no such host", "`db.internal`"),
+            (1, "dial tcp 10.0.0.7:5432: connect: connection refused", "`10.0.0.7:5432`"),
+            (1, "dial tcp [::1]:5432: connect: connection refused", "`[::1]:5432`"),
+            (1, "socket.gaierror: [Errno -3] Temporary failure in name resolution", "a host"),
+            (1, "ConnectionRefusedError: [Errno 111] Connection refused", "a host"),
+            (1, "Connection refused (os error 111)", "a host"),
         ] {
             let text = obstacle(code, output).unwrap_or_else(|| panic!("nothing in {output}"));
             assert!(text.contains(part), "{text}");
@@ -104,8 +132,32 @@ mod tests {
 
     #[test]
     fn an_ordinary_failure_is_no_obstacle() {
-        for output in ["expected 1, got 2", "FAILED tests/a.py", "error: a is required", ""] {
+        for output in [
+            "expected 1, got 2",
+            "FAILED tests/a.py",
+            "error: a is required",
+            "AssertionError: USER_ID is required",
+            "expected `API_KEY must be set`",
+            "KeyError: 'name'",
+            "",
+        ] {
             assert_eq!(obstacle(1, output), None, "{output}");
         }
+    }
+
+    #[test]
+    fn a_server_on_this_machine_is_local() {
+        let is_local = |output: &str| {
+            let verdict = CheckVerdict::Failed { how: ProcessExit::Code(1) };
+            let (command, output) = ("npm test".to_owned(), output.to_owned());
+            let (tests, log, duration) = (None, None, Duration::ZERO);
+            let result = CheckResult { command, verdict, output, tests, log, duration };
+            of(&[result])[0].is_local
+        };
+        assert!(is_local("connect ECONNREFUSED 127.0.0.1:3000"));
+        assert!(is_local("connect ECONNREFUSED ::1:3000"));
+        assert!(is_local("ConnectionRefusedError: [Errno 111] Connection refused"));
+        assert!(!is_local("connect ECONNREFUSED 10.0.0.7:5432"));
+        assert!(!is_local("getaddrinfo ENOTFOUND db.internal"));
     }
 }

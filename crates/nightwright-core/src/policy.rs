@@ -1,5 +1,7 @@
 //! Policies: pure decision rules, one file each, without state.
 
+pub mod check_history;
+pub mod check_progress;
 pub mod deadlines;
 pub mod escalation;
 pub mod gains;

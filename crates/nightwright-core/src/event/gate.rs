@@ -45,6 +45,10 @@ event_group! {
             /// run.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             outputs: Vec<String>,
+            /// The flaky checks: those that passed only when they ran again, and those whose result
+            /// differs from the last one although the project did not change.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            flaky: Vec<String>,
         },
         /// The gate inspected the changes since the start of the run for tampering.
         "changes_inspected" => ChangesInspected {

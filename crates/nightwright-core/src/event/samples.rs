@@ -180,6 +180,7 @@ fn gate() -> Vec<Event> {
             }],
             fingerprint: Fingerprint("c01d5eed".to_owned()),
             outputs: vec!["coverage.xml".to_owned()],
+            flaky: vec!["cargo test".to_owned()],
         }),
         Event::Gate(GateEvent::ChangesInspected {
             findings: vec![TamperFinding {
@@ -282,9 +283,15 @@ fn steering() -> Vec<Event> {
             cost: Usd::from_micros(429_462),
             duration: Duration::from_millis(430_303),
             checks: Some(ChecksAfterIteration {
-                failing: Failing { checks: 1, tests: Some(TestCounts { failed: 2, total: 14 }) },
+                failing: Failing {
+                    checks: 1,
+                    uncounted: 0,
+                    tests: Some(TestCounts { failed: 2, total: 14 }),
+                },
                 change: Some(Change::Better),
             }),
+            idle: 0,
+            without_gain: 2,
             summary: "Moved the invoice handlers.".to_owned(),
         }))),
     ]

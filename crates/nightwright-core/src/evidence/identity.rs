@@ -9,51 +9,64 @@ enum BlockerField {
     Description,
     Action,
     Resume,
+    Impossible,
 }
 
 /// The labels of the fields, in lower case.
-const LABELS: [(&str, BlockerField); 3] = [
+const LABELS: [(&str, BlockerField); 4] = [
     ("description", BlockerField::Description),
     ("action", BlockerField::Action),
     ("resume", BlockerField::Resume),
+    ("impossible", BlockerField::Impossible),
 ];
 
-/// The blocker with this text, which may have lines that begin with `Description:`, `Action:` and
-/// `Resume:`. White space around it makes no difference.
+/// The blocker with this text, which may have lines that begin with `Description:`, `Action:`,
+/// `Resume:` and `Impossible:`. White space around it makes no difference.
 pub fn blocker(text: &str) -> Blocker {
-    let text = [". Action:", ". Resume:"]
+    let text = [". Action:", ". Resume:", ". Impossible:"]
         .into_iter()
         .fold(text.to_owned(), |text, label| text.replace(label, &label.replacen(' ', "\n", 1)));
-    let (mut description, mut action, mut resume) = (String::new(), String::new(), String::new());
+    let mut fields = BlockerFields::default();
     let mut current = BlockerField::Description;
     for line in text.lines() {
         let (label, rest) =
             labelled(line).map_or((None, line), |(field, rest)| (Some(field), rest));
         current = label.unwrap_or(current);
         let into = match current {
-            BlockerField::Description => &mut description,
-            BlockerField::Action => &mut action,
-            BlockerField::Resume => &mut resume,
+            BlockerField::Description => &mut fields.description,
+            BlockerField::Action => &mut fields.action,
+            BlockerField::Resume => &mut fields.resume,
+            BlockerField::Impossible => &mut fields.impossible,
         };
         into.push_str(rest);
         into.push('\n');
     }
-    of_fields(&description, &action, &resume)
+    of_fields(fields)
 }
 
-/// The blocker with these fields. Without a description, the first other field takes its place.
-pub(super) fn of_fields(description: &str, action: &str, resume: &str) -> Blocker {
-    let mut fields = [description, action, resume].map(|field| field.trim().to_owned());
-    let is_missing = fields[0].is_empty();
-    if let Some(at) = (1..3).find(|at| is_missing && !fields[*at].is_empty()) {
-        fields.swap(0, at);
-    }
-    let [description, action, resume] = fields;
-    let optional = |field: String| (!field.is_empty()).then_some(field);
-    let mut blocker = Blocker::new("", description);
-    (blocker.action, blocker.resume) = (optional(action), optional(resume));
-    blocker.key = key(&blocker.sentence());
-    blocker
+/// The fields of a blocker as written; empty if they are missing.
+#[derive(Debug, Default)]
+pub(super) struct BlockerFields {
+    pub(super) description: String,
+    pub(super) action: String,
+    pub(super) resume: String,
+    pub(super) impossible: String,
+}
+
+/// The blocker with these fields. Without a description, the evidence that the task is impossible
+/// is the description too; otherwise the first other field takes its place.
+pub(super) fn of_fields(fields: BlockerFields) -> Blocker {
+    let BlockerFields { description, action, resume, impossible } = fields;
+    let optional = |field: String| Some(field.trim().to_owned()).filter(|field| !field.is_empty());
+    let [description, mut action, mut resume, impossible] =
+        [description, action, resume, impossible].map(optional);
+    let description = description
+        .or_else(|| impossible.clone())
+        .or_else(|| action.take())
+        .or_else(|| resume.take())
+        .unwrap_or_default();
+    let blocker = Blocker { action, resume, impossible, ..Blocker::new("", description) };
+    Blocker { key: key(&blocker.sentence()), ..blocker }
 }
 
 /// A short key for a string.
@@ -111,6 +124,21 @@ mod tests {
         ] {
             assert_eq!(fields(text), wanted, "{text}");
         }
+        let texts = [
+            "Description: two tests exclude each other\nAction: none\nResume: -\n\
+             Impossible: `test_a` wants 1, `test_b` wants 2",
+            "- **Description:** two tests exclude each other\n- **Impossible:** `test_a` wants 1, \
+             `test_b` wants 2",
+        ];
+        for report in texts.map(blocker) {
+            let evidence = "`test_a` wants 1, `test_b` wants 2";
+            assert_eq!(report.impossible.as_deref(), Some(evidence));
+            let text = format!("two tests exclude each other. {evidence}");
+            assert_eq!(report.impossibility(), Some(text));
+        }
+        let alone = blocker("Impossible: no such API");
+        assert_eq!((alone.sentence(), alone.is_impossible()), ("no such API".to_owned(), true));
+        assert!(!blocker("It looks impossible: no key").is_impossible());
         assert_ne!(blocker("no key\nAction: a").key, blocker("no key\nAction: b").key);
         assert_eq!(blocker("no key\nAction: a").sentence(), "no key. Action: a");
         assert_eq!(blocker("No key!\nResume: a").sentence(), "No key! Resume: a");

@@ -18,7 +18,7 @@
 
 use serde_json::{Map, Value};
 
-use super::identity;
+use super::identity::{self, BlockerFields};
 use crate::input::{StatusReport, TaskProgress};
 use crate::stream::news::Blocker;
 
@@ -376,8 +376,9 @@ fn blocker(item: &Value) -> Option<Blocker> {
     }
     let of = |name: &str| item.get(name)?.as_str().filter(|text| !is_none(text)).map(short);
     let description = of("description").or_else(|| of("text"))?;
-    let [action, resume] = ["action", "resume"].map(|name| of(name).unwrap_or_default());
-    Some(identity::of_fields(&description, &action, &resume))
+    let [action, resume, impossible] =
+        ["action", "resume", "impossible"].map(|name| of(name).unwrap_or_default());
+    Some(identity::of_fields(BlockerFields { description, action, resume, impossible }))
 }
 
 /// Whether the text is a placeholder for an empty list.

@@ -167,3 +167,20 @@ fn an_output_of_another_format_is_shown_from_its_end() {
     assert!(ten(&long).starts_with("line 21\n") && ten(&long).ends_with("line 30"));
     assert_eq!(ten(""), "");
 }
+
+#[test]
+fn the_names_of_the_failed_tests_are_found() {
+    for (output, names) in [
+        (CARGO, &["tests::adds"][..]),
+        ("FAIL [   0.010s] app tests::adds\n", &["app tests::adds"]),
+        ("_____ test_a _____\nE   boom\n_____ test_b[1-2] _____\n", &["test_a", "test_b[1-2]"]),
+        ("not ok 3 - adds # time=3ms\nok 4 - works\n", &["adds"]),
+        ("✖ adds 1 and 2 (1.5ms)\n✖ failing tests:\n", &["adds 1 and 2"]),
+        ("    --- FAIL: TestA/x (0.00s)\n--- FAIL: TestA (0.00s)\n", &["TestA", "TestA/x"]),
+        ("FAIL: test_a (tests.A)\n", &["test_a (tests.A)"]),
+        ("FAILED tests/a.py::test_a - boom\n", &["tests/a.py::test_a"]),
+        ("test result: FAILED. 1 passed\nerror: boom\n", &[]),
+    ] {
+        assert_eq!(Vec::from_iter(titles(output)), names, "{output}");
+    }
+}

@@ -46,7 +46,8 @@ impl Machine {
         if !begun && (self.advise(&claim) || self.review() || self.council(&claim)) {
             return;
         }
-        if !begun && claim.is_empty() && self.wants_progress_checks(&survey) {
+        let is_claimed = claim.iter().any(|kind| kind.is_claim());
+        if !begun && !is_claimed && self.wants_progress_checks(&survey) {
             return self.run_checks(CheckPurpose::Progress, None);
         }
         if !begun && claim.is_empty() && self.advise_on_failure() {
@@ -167,11 +168,11 @@ impl Machine {
         claim: Vec<EvidenceKind>,
         survey: &Survey,
     ) -> Vec<EvidenceKind> {
-        if !claim.is_empty() {
+        if claim.iter().any(|kind| kind.is_claim()) {
             claim
         } else if self.passes_unclaimed(survey) {
             vec![EvidenceKind::ChecksPass]
-        } else if self.verifies_before_stagnation(self.current(), survey) {
+        } else if claim.is_empty() && self.verifies_before_stagnation(self.current(), survey) {
             vec![EvidenceKind::NoProgress]
         } else {
             claim
@@ -189,18 +190,25 @@ impl Machine {
         let worked = origin.is_some_and(|origin| *origin != survey.mark.fingerprint);
         can_judge
             && (says_done || worked)
-            && self.has_nothing_open(survey)
+            && !Self::has_open_box(survey)
+            && self.may_run_unclaimed(survey)
             && self.would_stagnate(current, survey)
     }
 
-    /// Whether the gate may run without a claim: nothing is known to be open.
-    pub(super) fn has_nothing_open(&self, survey: &Survey) -> bool {
-        let open_box = survey.checklist.is_some_and(|checklist| checklist.open > 0);
+    /// Whether the checklist has open boxes.
+    pub(super) fn has_open_box(survey: &Survey) -> bool {
+        survey.checklist.is_some_and(|checklist| checklist.open > 0)
+    }
+
+    /// Whether the gate may run without a claim: no blocker is known. A report that the task is
+    /// impossible is none, because the checks may refute it.
+    pub(super) fn may_run_unclaimed(&self, survey: &Survey) -> bool {
         let status = survey.status.as_ref().filter(|_| self.is_of_this_run(survey));
-        let open_blocker = status.is_some_and(|status| !status.blockers.is_empty());
+        let earlier = status.map(|status| status.blockers.clone()).unwrap_or_default();
+        let mut blockers = self.blockers(self.current(), Some(survey));
+        blockers.extend(earlier);
         self.ledger.settings.completion.expects_work()
-            && !open_box
-            && !open_blocker
+            && blockers.iter().all(Blocker::is_impossible)
             && self.ledger.stop.is_none()
     }
 
@@ -238,10 +246,10 @@ impl Machine {
     /// Whether this iteration would exceed the limit of idle iterations.
     fn would_stagnate(&self, current: &Current, survey: &Survey) -> bool {
         let threshold = self.ledger.settings.progress.threshold;
-        threshold > 0
-            && self.ledger.streaks.idle + 1 >= threshold
-            && self.progress(current, survey) == Progress::Idle
-            && self.blockers(current, Some(survey)).is_empty()
+        let reports_blocker = !self.blockers(current, Some(survey)).is_empty();
+        let before = self.ledger.streaks.idle;
+        let idle = progress::idle_after(before, self.progress(current, survey), reports_blocker);
+        threshold > 0 && idle > before && idle >= threshold
     }
 
     /// Whether another iteration will follow that can use new findings, as far as this is known
@@ -303,7 +311,7 @@ impl Machine {
         let denied = (self.live.work != Some(true) && !current.denied.is_empty())
             .then(|| permission_blocker(&current.denied));
         let stated = current.blockers.iter().cloned().chain(status);
-        distinct(stated.chain(stuck).chain(denied).chain(self.repeated_obstacles(current)))
+        distinct(stated.chain(stuck).chain(denied).chain(self.repeated_obstacles(current, survey)))
     }
 
     /// Adds feedback to the inbox unless it is already there, because this code runs several times.

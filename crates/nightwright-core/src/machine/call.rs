@@ -104,13 +104,23 @@ impl Machine {
     fn call_model(&self, purpose: CallPurpose) -> Option<String> {
         let settings = &self.ledger.settings;
         match purpose {
-            CallPurpose::Verify if self.is_second_opinion() => settings.model.escalate.clone(),
-            CallPurpose::Verify if self.ledger.missing_verifiers == 0 => {
-                settings.verify.model_name.clone()
-            }
-            CallPurpose::Verify | CallPurpose::Advise | CallPurpose::Council => None,
+            CallPurpose::Verify if self.is_second_opinion() => self.second_opinion(),
+            CallPurpose::Verify => self.first_opinion(),
+            CallPurpose::Advise | CallPurpose::Council => None,
             CallPurpose::Review => settings.model.name.clone(),
         }
+    }
+
+    /// Returns the model that judges first; `None` for the agent's default.
+    pub(super) fn first_opinion(&self) -> Option<String> {
+        let is_missing = self.ledger.missing_verifiers > 0;
+        self.ledger.settings.verify.model_name.clone().filter(|_| !is_missing)
+    }
+
+    /// Returns the model whose verdict is needed as well: the stronger one, or the one that works.
+    pub(super) fn second_opinion(&self) -> Option<String> {
+        let model = &self.ledger.settings.model;
+        model.escalate.clone().or_else(|| model.name.clone())
     }
 
     /// Whether another model has already said yes.

@@ -9,7 +9,7 @@ use crate::event::{FeedbackSource, GateEvent, StopWhen};
 use crate::input::{CheckPurpose, CheckReport, CheckResult, CheckVerdict};
 use crate::outcome::Outcome;
 use crate::phrases;
-use crate::policy::gains::Measurement;
+use crate::policy::check_history::Measurement;
 use crate::units::Ticket;
 
 /// The number of files that a warning names.
@@ -40,12 +40,14 @@ impl Machine {
         }
         let fresh = |file: &&String| !self.ledger.outputs.contains(file.as_str());
         let fresh: Vec<_> = outputs.iter().filter(fresh).cloned().collect();
+        let flaky = self.ledger.checks.chance(&results, &fingerprint);
         self.record(GateEvent::ChecksFinished {
             purpose,
             reused_from,
             results: results.clone(),
             fingerprint,
             outputs,
+            flaky,
         });
         if self.discards_results(purpose) {
             return self.advance();
@@ -93,6 +95,7 @@ impl Machine {
             results: results.clone(),
             fingerprint,
             outputs: Vec::new(),
+            flaky: Vec::new(),
         });
         self.reject_failed(&results);
         self.advance();

@@ -8,11 +8,12 @@ use super::ledger::Current;
 use crate::event::{
     CallPurpose, ChecksAfterIteration, FeedbackSource, IterationFinished, IterationKind,
 };
-use crate::input::Survey;
+use crate::input::{CheckResult, Survey};
 use crate::obstacles;
 use crate::outcome::Outcome;
 use crate::permissions::denial::DeniedCommand;
-use crate::policy::gains::{self, AfterIteration, CheckTime};
+use crate::policy::check_history::AfterIteration;
+use crate::policy::gains::{self, CheckTime};
 use crate::policy::limits;
 use crate::prompt;
 use crate::settings::{Scope, VerdictMode};
@@ -23,6 +24,9 @@ const MAX_IMPOSSIBLE: usize = 3;
 
 /// The number of times that an obstacle is met before it is a blocker.
 const OBSTACLE_REPEATED: u32 = 2;
+
+/// The number of iterations without a gain after which one on this machine is a blocker.
+const LOCAL_AFTER: u32 = 2;
 
 impl Machine {
     /// Whether the checks run now: the iteration changed something, claims nothing, and the checks
@@ -35,6 +39,8 @@ impl Machine {
         let left = limits::remaining(settings, self.used()).duration;
         let expected = self.ledger.checks.expected;
         let fits = left.is_none_or(|left| expected.unwrap_or_default() < left);
+        let is_last = current.kind == IterationKind::WrapUp
+            || limits::remaining(settings, self.used()).iterations == Some(1);
         !settings.verify.commands.is_empty()
             && settings.scope == Scope::Whole
             && settings.completion.expects_work()
@@ -43,7 +49,7 @@ impl Machine {
             && changed
             && fits
             && self.ledger.stop.is_none()
-            && gains::are_due(settings.verify.every, self.check_time())
+            && gains::are_due(settings.verify.every, self.check_time(), is_last)
     }
 
     fn check_time(&self) -> CheckTime {
@@ -54,17 +60,28 @@ impl Machine {
         }
     }
 
-    /// Whether all checks pass after this iteration, although some failed earlier in the run.
+    /// Whether all checks pass after this iteration, although some failed before the first one.
     pub(super) fn passes_unclaimed(&self, survey: &Survey) -> bool {
         let Some(last) = &self.ledger.checks.last else { return false };
+        let current = self.current();
         let status = survey.status.as_ref().and_then(|status| status.progress);
         let items_open = status.is_some_and(|items| items.completed < items.total);
-        self.current().checked
+        let nothing_open = !Self::has_open_box(survey) && !items_open;
+        current.checked
             && last.failing.checks == 0
             && last.fingerprint == survey.mark.fingerprint
-            && self.ledger.checks.fixed_a_check(&last.results)
-            && self.has_nothing_open(survey)
-            && !items_open
+            && self.ledger.shows_work(&last.results)
+            && self.may_run_unclaimed(survey)
+            && (nothing_open || self.has_stale_items())
+            && self.ledger.unclaimed_gates.may_run(current.iteration)
+    }
+
+    /// Whether the open items are no reason to wait: all checks have passed for several iterations,
+    /// and the agent ticked none of them. A model judges whether they are done.
+    fn has_stale_items(&self) -> bool {
+        let settings = &self.ledger.settings;
+        let most = settings.progress.no_gain;
+        most > 0 && self.ledger.streaks.passing >= most && settings.verify.model != VerdictMode::Off
     }
 
     /// Returns what the checks show about the project as the iteration left it, if that is known.
@@ -77,29 +94,29 @@ impl Machine {
     }
 
     /// The number of iterations without an improvement, with the current one as far as it is known.
-    fn without_gain(&self) -> u32 {
-        let survey = self.live.survey.as_deref();
-        let open = survey.and_then(|survey| survey.checklist).map(|checklist| checklist.open);
-        let fewest = self.ledger.seen.fewest_open;
-        let is_fewer = open.zip(fewest).is_some_and(|(now, fewest)| now < fewest);
-        let only_boxes = survey.and_then(|survey| survey.files_changed_outside_plan) == Some(0);
+    pub(super) fn without_gain(&self, survey: Option<&Survey>) -> u32 {
         let last = self.ledger.checks.last.as_ref().map(|last| &last.fingerprint);
+        let is_further = survey.is_some_and(|survey| {
+            let items = survey.status.as_ref().and_then(|status| status.progress);
+            let outside = survey.files_changed_outside_plan;
+            self.ledger.seen.is_further(survey.checklist, items, outside)
+        });
         self.ledger.checks.without_gain_after(AfterIteration {
             change: self.current().change,
             is_known: last.is_some() && last == survey.map(|survey| &survey.mark.fingerprint),
-            fewer_open: is_fewer && !only_boxes,
+            fewer_open: is_further,
         })
     }
 
     /// Whether this iteration is the last that the run may take without an improvement.
     pub(super) fn would_end_without_gain(&self) -> bool {
         let most = self.ledger.settings.progress.no_gain;
-        most > 0 && self.without_gain() >= most
+        most > 0 && self.without_gain(self.live.survey.as_deref()) >= most
     }
 
     /// Asks an advisor about checks that keep failing. Returns true if the run has to wait for it.
     pub(super) fn advise_on_failure(&mut self) -> bool {
-        let due = self.without_gain() == gains::ADVISED_AT
+        let due = self.without_gain(self.live.survey.as_deref()) == gains::ADVISED_AT
             && self.will_continue(&[])
             && self.ledger.settings.progress.no_gain > 0
             && !self.current().calls_done.contains(&CallPurpose::Advise);
@@ -112,14 +129,13 @@ impl Machine {
     /// last.
     pub(super) fn queue_gain_feedback(&mut self, finished: &IterationFinished) {
         let most = self.ledger.settings.progress.no_gain;
-        let after = self.ledger.after_iteration(finished);
-        let without_gain = self.ledger.checks.without_gain_after(after);
+        let without_gain = finished.without_gain;
         let counts = without_gain > self.ledger.checks.without_gain && without_gain < most;
         let Some(standing) = self.ledger.checks.standing_failure().filter(|_| counts) else {
             return;
         };
         let advice = self.live.advice.take();
-        let text = gains::feedback(without_gain, &standing, advice.as_deref());
+        let text = gains::feedback(without_gain, most, &standing, advice.as_deref());
         self.feedback_once(FeedbackSource::Idle, text);
     }
 
@@ -151,18 +167,31 @@ impl Machine {
     /// Returns the agent's report that the task is impossible.
     pub(super) fn impossible_report(&self) -> Option<String> {
         let reports = self.blockers(self.current(), self.live.survey.as_deref());
-        let report = reports.into_iter().find(Blocker::is_impossible)?.sentence();
-        Some(report.strip_prefix(Blocker::IMPOSSIBLE).unwrap_or(&report).trim().to_owned())
+        reports.iter().find_map(Blocker::impossibility)
+    }
+
+    /// Returns the results of the last run of the checks, if they hold for the project as it is now.
+    pub(super) fn known_results(&self) -> &[CheckResult] {
+        let now = self.live.survey.as_ref().map(|survey| &survey.mark.fingerprint);
+        let last = self.ledger.checks.last.as_ref();
+        let last = last.filter(|last| Some(&last.fingerprint) == now);
+        last.map_or(&[], |last| last.results.as_slice())
     }
 
     /// Returns the obstacles that were met before: each is a blocker.
-    pub(super) fn repeated_obstacles(&self, current: &Current) -> Vec<Blocker> {
+    pub(super) fn repeated_obstacles(
+        &self,
+        current: &Current,
+        survey: Option<&Survey>,
+    ) -> Vec<Blocker> {
         let last = self.ledger.checks.last.as_ref().filter(|_| current.checked);
         let results = last.map_or(&[][..], |last| last.results.as_slice());
         let is_repeated = |key: &String| {
             self.ledger.obstacles.get(key).is_some_and(|times| *times >= OBSTACLE_REPEATED)
         };
-        let met = obstacles::of(results).into_iter();
+        // A server on this machine may be one that the agent has to write.
+        let is_stuck = self.without_gain(survey) >= LOCAL_AFTER;
+        let met = obstacles::of(results).into_iter().filter(|met| is_stuck || !met.is_local);
         let met = met.filter(|met| is_repeated(&met.key)).map(obstacles::blocker);
         let denied_before = |command: &&DeniedCommand| {
             self.ledger.denied_in.get(*command).is_some_and(|times| *times + 1 >= OBSTACLE_REPEATED)

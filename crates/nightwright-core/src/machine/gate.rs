@@ -8,7 +8,8 @@ use crate::event::{
 };
 use crate::input::{CheckPurpose, Inspection, Survey, TamperFinding};
 use crate::outcome::Proof;
-use crate::policy::gains::{self, Measurement};
+use crate::policy::check_history::Measurement;
+use crate::policy::gains;
 use crate::policy::limits;
 use crate::prompt::{self, VerificationCase};
 use crate::settings::{Depth, EvidenceKind, Tamper, VerdictMode};
@@ -57,7 +58,7 @@ impl Machine {
         }
         if gate.claim == [EvidenceKind::NoProgress]
             && verify.model == VerdictMode::Off
-            && !self.fixed_a_check(&gate)
+            && !self.shows_work(&gate)
         {
             let why = "none of the checks that failed at the start passes now".to_owned();
             return self.decide(GateResult::Rejected { why });
@@ -84,10 +85,10 @@ impl Machine {
         }
     }
 
-    /// Whether a check that failed earlier in the run passes now.
-    fn fixed_a_check(&self, gate: &Gate) -> bool {
+    /// Whether a check passes now that failed before the first iteration.
+    fn shows_work(&self, gate: &Gate) -> bool {
         let results = gate.checks.as_ref().map_or(&[][..], |(results, _)| results.as_slice());
-        self.ledger.checks.fixed_a_check(results)
+        self.ledger.shows_work(results)
     }
 
     /// Returns the results of the checks that ran after the work of this iteration, if they hold
@@ -112,10 +113,9 @@ impl Machine {
         }
     }
 
-    /// The number of models that have to agree.
+    /// The number of models that have to agree. The same model would only repeat its opinion.
     fn required_verdicts(&self) -> u32 {
-        let settings = &self.ledger.settings;
-        let has_another = settings.verify.model_name.is_some() || settings.model.escalate.is_some();
+        let has_another = self.first_opinion() != self.second_opinion();
         if has_another { gains::required_verdicts(self.ledger.rejected_claims) } else { 1 }
     }
 
@@ -139,7 +139,8 @@ impl Machine {
         if gate.is_about_impossibility() {
             let report = self.impossible_report().unwrap_or_default();
             let form = self.ledger.dialect.answer_form();
-            let question = prompt::impossible_question(&self.ledger.settings, &report, form);
+            let (settings, results) = (&self.ledger.settings, self.known_results());
+            let question = prompt::impossible_question(settings, &report, results, form);
             return self.start_call(CallPurpose::Verify, question, share);
         }
         let current = self.current();

@@ -213,9 +213,17 @@ impl Machine {
         let summary = stated.or_else(|| words.map(|words| &words.summary)).cloned();
         let checks = survey.as_deref().filter(|_| judged);
         let checks = checks.and_then(|survey| self.checks_after(Some(survey)));
+        let counts = judged && current.iteration.0 > 0;
+        let (idle, without_gain) = (self.ledger.streaks.idle, self.ledger.checks.without_gain);
         let finished = IterationFinished {
             iteration: current.iteration,
             checks,
+            idle: if judged {
+                progress::idle_after(idle, progress, !blockers.is_empty())
+            } else {
+                idle
+            },
+            without_gain: if counts { self.without_gain(survey.as_deref()) } else { without_gain },
             result,
             ends,
             progress,
@@ -260,10 +268,9 @@ impl Machine {
     /// Queues feedback for the next iteration after an idle one that is not the last. This happens
     /// before the iteration is recorded: a crash in between repeats the feedback and loses nothing.
     fn queue_idle_feedback(&mut self, finished: &IterationFinished) {
-        let idle = self.ledger.streaks.idle + 1;
+        let idle = finished.idle;
         let threshold = self.ledger.settings.progress.threshold;
-        let counts = finished.progress == Progress::Idle && finished.blockers.is_empty();
-        if counts && (threshold == 0 || idle < threshold) {
+        if idle > self.ledger.streaks.idle && (threshold == 0 || idle < threshold) {
             self.feedback_once(FeedbackSource::Idle, progress::idle_feedback(idle));
         }
     }

@@ -25,6 +25,8 @@ use crate::input::{CheckPurpose, CheckResult, CheckVerdict, Checklist, Workspace
 use crate::obstacles;
 use crate::permissions::denial::{self, Denial, DeniedCommand};
 use crate::permissions::granted;
+use crate::policy::check_history::Measured;
+use crate::policy::gains::UnclaimedGates;
 use crate::policy::limits::{self, Budget};
 use crate::policy::waiting::WaitStreak;
 use crate::settings::{ChangeSource, EvidenceKind, SettingChange, Settings};
@@ -132,6 +134,7 @@ impl State {
                 self.paused = false;
                 self.streaks = Streaks::default();
                 self.checks.without_gain = 0;
+                self.unclaimed_gates = UnclaimedGates::default();
                 self.judged_impossible.clear();
                 self.obstacles.clear();
                 self.denied_in.clear();
@@ -216,7 +219,8 @@ impl State {
             return;
         }
         let iteration = self.current().map_or(Iteration(0), |current| current.iteration);
-        let change = self.checks.add(iteration, at, results, fingerprint);
+        let measured = Measured { iteration, at, results, fingerprint };
+        let change = self.checks.add(measured, self.settings.progress.no_gain);
         if let Some(current) = self.current_mut() {
             current.checked = true;
             current.change = change.or(current.change);

@@ -13,6 +13,7 @@ use crate::event::{
 };
 use crate::input::{CheckPurpose, Control, Input};
 use crate::outcome::Outcome;
+use crate::run_view::RunView;
 use crate::stream::outcome::Consequence;
 use crate::units::Usd;
 
@@ -35,6 +36,17 @@ proptest! {
             let replayed = Ledger::replay(&run.story.journal[..*length]);
             prop_assert_eq!(&*replayed, state);
         }
+    }
+
+    #[test]
+    fn people_see_the_counters_that_the_machine_decides_by(seed: u64) {
+        let run = run(seed, 120);
+        let (state, view) = (run.story.machine.state(), RunView::of(&run.story.journal));
+        prop_assert_eq!(view.idle, state.streaks.idle);
+        prop_assert_eq!(view.without_gain, state.checks.without_gain);
+        prop_assert_eq!(&view.flaky, &state.checks.flaky);
+        prop_assert_eq!(view.totals.iterations, state.totals.iterations);
+        prop_assert_eq!(view.totals.cost, state.totals.cost);
     }
 
     #[test]

@@ -15,13 +15,14 @@ use crate::failing::Change;
 use crate::input::{CheckResult, Checklist, TamperFinding, WorkspaceMark};
 use crate::outcome::{Outcome, Unchecked};
 use crate::permissions::denial::DeniedCommand;
-use crate::policy::gains::CheckHistory;
+use crate::policy::check_history::CheckHistory;
+use crate::policy::gains::UnclaimedGates;
 use crate::policy::limits::Consumed;
 use crate::policy::progress::SeenStates;
 use crate::policy::unearned_checkboxes::UnearnedCheckboxes;
 use crate::policy::waiting::WaitStreak;
 use crate::prompt::{Decision, EarlierIteration};
-use crate::settings::{EvidenceKind, Settings};
+use crate::settings::{EvidenceKind, Settings, VerdictMode};
 use crate::stream::dialect::{Dialect, InputShape};
 use crate::stream::news::{AttemptReport, Blocker, QuotaNews, QuotaWindow, WatchdogFinding};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
@@ -95,6 +96,8 @@ pub struct State {
     pub checks_began: Option<Duration>,
     /// The number of claims that the gate has rejected.
     pub rejected_claims: u32,
+    /// The gates that ran because all checks passed.
+    pub unclaimed_gates: UnclaimedGates,
     /// The reports of impossibility that were judged.
     pub judged_impossible: BTreeSet<String>,
     /// The number of runs of the checks that met each obstacle, by its key.
@@ -346,7 +349,7 @@ pub struct Streaks {
     pub errors: u32,
     pub review_errors: u32,
     /// Rejected claims since the last iteration without a claim, or since the last one in which
-    /// less failed than ever before.
+    /// less failed or fewer items were open than ever before.
     pub rejections: u32,
     /// Gates that ended without a decision.
     pub inconclusive: u32,
@@ -360,6 +363,8 @@ pub struct Streaks {
     pub signals: u32,
     /// Iterations skipped by a hook.
     pub skips: u32,
+    /// Iterations after which all checks passed and the same items were open as before.
+    pub passing: u32,
 }
 
 /// Feedback for the next iteration.
@@ -403,16 +408,35 @@ impl State {
             return Some(if plans { Unchecked::Plan } else { Unchecked::NoChecks });
         }
         self.baseline.as_ref()?;
-        // A check that the operator added later has no baseline.
-        let standing =
-            |command| self.baseline_of(command).map_or(BaselineStatus::Unknown, baseline::status);
-        let standings: Vec<_> = commands.iter().map(|command| standing(command)).collect();
+        let standings: Vec<_> =
+            commands.iter().map(|command| self.status_before(command)).collect();
         if standings.contains(&BaselineStatus::Fails) {
             None
         } else if standings.contains(&BaselineStatus::Unknown) {
             Some(Unchecked::UnknownBefore)
         } else {
             Some(Unchecked::PassedBefore)
+        }
+    }
+
+    /// Returns whether a check passes now that failed before the first iteration. If that is unknown,
+    /// a model has to judge it.
+    pub fn shows_work(&self, results: &[CheckResult]) -> bool {
+        let mut passing = results.iter().filter(|result| result.verdict.is_pass());
+        passing.any(|result| match self.status_before(&result.command) {
+            BaselineStatus::Fails => true,
+            BaselineStatus::Unknown => self.settings.verify.model != VerdictMode::Off,
+            BaselineStatus::Passes => false,
+        })
+    }
+
+    /// Returns the state of a check before the first iteration. A check that the operator added
+    /// later has none, and that of a flaky check says nothing.
+    fn status_before(&self, command: &str) -> BaselineStatus {
+        let before = self.baseline_of(command).map_or(BaselineStatus::Unknown, baseline::status);
+        match before {
+            BaselineStatus::Fails if self.checks.flaky.contains(command) => BaselineStatus::Unknown,
+            known => known,
         }
     }
 

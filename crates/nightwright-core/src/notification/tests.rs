@@ -96,6 +96,8 @@ fn iteration(number: u32) -> Event {
 fn done(number: u32, result: IterationResult) -> Event {
     Event::Iteration(IterationEvent::Finished(Box::new(IterationFinished {
         checks: None,
+        idle: 0,
+        without_gain: 0,
         iteration: Iteration(number),
         result,
         ends: None,

@@ -36,18 +36,22 @@ pub fn check_with_tests(verdict: &CheckVerdict, counts: Option<TestCounts>) -> S
     format!("{}{counts}", check_verdict(verdict))
 }
 
-/// How much fails: `2 of 14 tests fail`, `1 check fails`, `all checks pass`.
+/// How much fails: `2 of 14 tests fail`, `2 of 14 tests and 1 more check fail`, `1 check fails`,
+/// `all checks pass`.
 pub fn failing(failing: Failing) -> String {
-    match (failing.checks, failing.failed_tests()) {
-        (0, _) => "all checks pass".to_owned(),
-        (_, Some(TestCounts { failed, total })) if failed == total => match failed {
-            1 => "1 test fails".to_owned(),
-            _ => format!("{failed} tests fail"),
-        },
-        (_, Some(TestCounts { failed: 1, total })) => format!("1 of {total} tests fails"),
-        (_, Some(TestCounts { failed, total })) => format!("{failed} of {total} tests fail"),
-        (1, None) => "1 check fails".to_owned(),
-        (checks, None) => format!("{checks} checks fail"),
+    let Some(TestCounts { failed, total }) = failing.failed_tests() else {
+        return match failing.checks {
+            0 => "all checks pass".to_owned(),
+            1 => "1 check fails".to_owned(),
+            checks => format!("{checks} checks fail"),
+        };
+    };
+    let tests =
+        if failed == total { count(failed, "test") } else { format!("{failed} of {total} tests") };
+    match failing.uncounted {
+        0 if failed == 1 => format!("{tests} fails"),
+        0 => format!("{tests} fail"),
+        more => format!("{tests} and {} fail", count(more, "more check")),
     }
 }
 
@@ -94,9 +98,13 @@ mod tests {
 
     #[test]
     fn the_curve_shows_the_first_result_and_the_last_ones() {
-        let tests = |failed| Failing { checks: 1, tests: Some(TestCounts { failed, total: 14 }) };
-        let passes = Failing { checks: 0, tests: Some(TestCounts { failed: 0, total: 14 }) };
-        let check = |checks| Failing { checks, tests: None };
+        let tests = |failed| Failing {
+            checks: 1,
+            uncounted: 0,
+            tests: Some(TestCounts { failed, total: 14 }),
+        };
+        let passes = Failing { checks: 0, ..tests(0) };
+        let check = |checks| Failing { checks, uncounted: checks, tests: None };
         let curve = |points: &[Failing]| {
             let mut curve = FailingCurve::default();
             for point in points {
@@ -111,6 +119,20 @@ mod tests {
         let many: Vec<_> = (1..=9).rev().map(tests).collect();
         assert_eq!(curve(&many), "failing 9 → … → 4 → 3 → 2 → 1");
         assert_eq!((curve(&[passes]), curve(&[])), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn failing_tests_do_not_hide_failing_checks_without_counts() {
+        let fails = |failed, checks, uncounted| {
+            failing(Failing { checks, uncounted, tests: Some(TestCounts { failed, total: 14 }) })
+        };
+        assert_eq!(fails(2, 1, 0), "2 of 14 tests fail");
+        assert_eq!(fails(1, 1, 0), "1 of 14 tests fails");
+        assert_eq!(fails(2, 2, 1), "2 of 14 tests and 1 more check fail");
+        assert_eq!(fails(1, 3, 2), "1 of 14 tests and 2 more checks fail");
+        assert_eq!(fails(0, 1, 1), "1 check fails");
+        assert_eq!(fails(14, 1, 0), "14 tests fail");
+        assert_eq!(fails(0, 0, 0), "all checks pass");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::Progress;
-use crate::input::{Checklist, Survey, WorkspaceMark};
+use crate::input::{Checklist, Survey, TaskProgress, WorkspaceMark};
 use crate::settings::{IdleUnless, ProgressSettings};
 use crate::units::Fingerprint;
 
@@ -16,6 +16,8 @@ pub struct SeenStates {
     pub trees: BTreeSet<String>,
     /// The lowest number of open checkboxes so far.
     pub fewest_open: Option<u32>,
+    /// The highest number of completed items that the status file has named.
+    pub most_completed: Option<u32>,
 }
 
 impl SeenStates {
@@ -28,16 +30,36 @@ impl SeenStates {
         }
     }
 
+    /// Adds the progress that the status file names.
+    pub fn add_items(&mut self, items: Option<TaskProgress>) {
+        self.most_completed =
+            self.most_completed.max(items.map(|items| items.completed.min(items.total)));
+    }
+
+    /// Whether fewer boxes are open than ever before, or more items completed, after other work.
+    pub fn is_further(
+        &self,
+        checklist: Option<Checklist>,
+        items: Option<TaskProgress>,
+        files_changed_outside_plan: Option<u32>,
+    ) -> bool {
+        let completed = items.map(|items| items.completed.min(items.total));
+        let has_more = completed.zip(self.most_completed).is_some_and(|(now, most)| now > most);
+        files_changed_outside_plan != Some(0) && (self.has_fewer_open(checklist) || has_more)
+    }
+
+    fn has_fewer_open(&self, checklist: Option<Checklist>) -> bool {
+        let open = checklist.map(|checklist| checklist.open);
+        open.zip(self.fewest_open).is_some_and(|(now, fewest)| now < fewest)
+    }
+
     /// Whether the project is in a state that this run has not seen before. A commit that changes
     /// no tree is no work, nor is alternating between two states.
     pub fn is_work(&self, start: &WorkspaceMark, survey: &Survey) -> bool {
         let new_files = !self.fingerprints.contains(&survey.mark.fingerprint);
         let new_tree =
             survey.mark.head_tree.as_ref().is_some_and(|tree| !self.trees.contains(tree));
-        let fewer_open = match (survey.checklist, self.fewest_open) {
-            (Some(Checklist { open, .. }), Some(fewest)) => open < fewest,
-            (Some(_), None) | (None, _) => false,
-        };
+        let fewer_open = self.has_fewer_open(survey.checklist);
         let changed = survey.mark.fingerprint != start.fingerprint;
         new_files || new_tree || (fewer_open && changed)
     }
@@ -57,6 +79,16 @@ pub fn without_work(
             Progress::WorkReported
         }
         (IdleUnless::Worked | IdleUnless::None, _) => Progress::Idle,
+    }
+}
+
+/// The number of consecutive idle iterations after one with this progress. One that reports a
+/// blocker neither counts nor resets them.
+pub fn idle_after(before: u32, progress: Progress, reports_blocker: bool) -> u32 {
+    match progress {
+        Progress::Work => 0,
+        Progress::Idle if !reports_blocker => before.saturating_add(1),
+        Progress::Idle | Progress::WorkReported | Progress::Uncounted => before,
     }
 }
 

@@ -72,6 +72,8 @@ mod tests {
     ) -> IterationFinished {
         IterationFinished {
             checks: None,
+            idle: 0,
+            without_gain: 0,
             iteration: Iteration(number),
             result: IterationResult::Done,
             ends: None,

@@ -10,7 +10,7 @@ use crate::failure_excerpt;
 use crate::input::CheckResult;
 use crate::outcome::count;
 use crate::phrases;
-use crate::policy::gains::CheckHistory;
+use crate::policy::check_history::CheckHistory;
 use crate::units::Iteration;
 
 /// The maximum length of an iteration's own summary, in characters.
@@ -76,8 +76,12 @@ pub struct CheckNews {
     pub failing: Failing,
     /// How much failed in the run of the checks before that.
     pub before: Option<Failing>,
-    /// The iteration with the best result so far.
-    pub best_since: Iteration,
+    /// The iteration after which the least failed, and how much.
+    pub best: Option<(Iteration, Failing)>,
+    /// The first checks that pass now and failed before that, if there are several checks.
+    pub newly_passing: Vec<String>,
+    /// The first checks that fail now and passed before that.
+    pub newly_failing: Vec<String>,
     /// The results of the first failing checks.
     pub failed: Vec<CheckResult>,
     /// The first flaky checks.
@@ -89,11 +93,22 @@ impl CheckNews {
     pub fn of(history: &CheckHistory) -> Option<Self> {
         let last = history.last.as_ref()?;
         let failed = last.results.iter().filter(|result| !result.verdict.is_pass());
+        let newly = |passes: bool| -> Vec<String> {
+            let changed = last.results.iter().filter(|result| {
+                let before = history.before.as_ref().and_then(|before| before.of(&result.command));
+                result.verdict.is_pass() == passes
+                    && before.is_some_and(|before| before.verdict.is_pass() != passes)
+            });
+            let several = changed.filter(|_| last.results.len() > 1);
+            several.take(MAX_CHECKS).map(|result| result.command.clone()).collect()
+        };
         Some(Self {
             iteration: last.iteration,
             failing: last.failing,
-            before: history.before,
-            best_since: history.best_since,
+            before: history.before.as_ref().map(|before| before.failing),
+            best: history.best,
+            newly_passing: newly(true),
+            newly_failing: newly(false),
             failed: failed.take(MAX_CHECKS).cloned().collect(),
             flaky: history.flaky.iter().take(MAX_CHECKS).cloned().collect(),
         })
@@ -170,21 +185,26 @@ fn standing(news: &CheckNews) -> String {
     );
     if let Some(before) = news.before {
         writes(&mut text, format_args!(" Before that: {}.", phrases::failing(before)));
-        if news.best_since == news.iteration {
-            text.push_str(" That is the best result of this run.");
-        } else if news.failing.checks > 0 {
-            let best = after(news.best_since);
-            writes(&mut text, format_args!(" The best result so far was the same, {best}."));
+        match news.best {
+            Some((iteration, _)) if iteration == news.iteration => {
+                text.push_str(" That is the best result of this run.");
+            }
+            Some((iteration, least)) if news.failing.checks > 0 => {
+                let (least, best) = (phrases::failing(least), after(iteration));
+                writes(&mut text, format_args!(" Best so far: {least}, {best}."));
+            }
+            Some(_) | None => {}
         }
     }
-    if !news.flaky.is_empty() {
-        let names: Vec<_> =
-            news.flaky.iter().map(|command| quoted(command, COMMAND_CHARS)).collect();
-        let names = names.join(", ");
-        writes(
-            &mut text,
-            format_args!(" These checks are flaky, so do not rely on a single result: {names}."),
-        );
+    for (what, commands) in [
+        ("Now passing", &news.newly_passing),
+        ("Now failing", &news.newly_failing),
+        ("Flaky, so do not rely on one result", &news.flaky),
+    ] {
+        let names: Vec<_> = commands.iter().map(|command| quoted(command, COMMAND_CHARS)).collect();
+        if !names.is_empty() {
+            writes(&mut text, format_args!(" {what}: {}.", names.join(", ")));
+        }
     }
     text
 }
@@ -220,7 +240,7 @@ mod tests {
     }
 
     fn tests(failed: u32) -> Failing {
-        Failing { checks: 1, tests: Some(TestCounts { failed, total: 14 }) }
+        Failing { checks: 1, uncounted: 0, tests: Some(TestCounts { failed, total: 14 }) }
     }
 
     fn failed(output: &str) -> CheckResult {
@@ -239,7 +259,9 @@ mod tests {
             iteration: Iteration(6),
             failing: tests(2),
             before: Some(tests(5)),
-            best_since: Iteration(6),
+            best: Some((Iteration(6), tests(2))),
+            newly_passing: Vec::new(),
+            newly_failing: Vec::new(),
             failed: vec![failed(output)],
             flaky: Vec::new(),
         }
@@ -264,9 +286,21 @@ mod tests {
             "After iteration 6: 2 of 14 tests fail. Before that: 5 of 14 tests fail. That is \
              the best result of this run.\n\n`make test` failed (exit 2):\n\n> boom"
         );
-        let worse = CheckNews { best_since: Iteration(3), ..news("boom") };
+        let worse = CheckNews {
+            failing: tests(5),
+            best: Some((Iteration(3), tests(2))),
+            newly_passing: vec!["cargo fmt".to_owned()],
+            newly_failing: vec!["cargo clippy".to_owned()],
+            ..news("boom")
+        };
         let text = checks(&worse, &briefing(Vec::new()));
-        assert!(text.contains("The best result so far was the same, after iteration 3."), "{text}");
+        assert!(
+            text.contains(
+                "Best so far: 2 of 14 tests fail, after iteration 3. Now passing: cargo fmt. Now \
+                 failing: cargo clippy."
+            ),
+            "{text}"
+        );
     }
 
     #[test]
@@ -292,6 +326,8 @@ mod tests {
         let all = vec![facts(&long); EarlierIteration::MAX];
         let many = CheckNews {
             failed: vec![failed(&long); MAX_CHECKS],
+            newly_passing: vec![long.clone(); 2],
+            newly_failing: vec![long.clone(); MAX_CHECKS - 2],
             flaky: vec![long.clone(); MAX_CHECKS],
             ..news("")
         };

@@ -157,10 +157,7 @@ pub fn failure_question(settings: &Settings, results: &[CheckResult]) -> String 
          An agent that works alone in this project changes it again and again, but the same checks \
          keep failing. {OUTPUT}\n"
     );
-    for result in results.iter().filter(|result| !result.verdict.is_pass()).take(MAX_FAILED) {
-        let output = block(&cut_middle(result.output.trim(), MAX_OUTPUT));
-        writes(&mut text, format_args!("\n{}.\n\n{output}\n", phrases::check(result)));
-    }
+    text.push_str(&failed_checks(results));
     let goal = cut_middle(settings.goal.trim(), MAX_OUTPUT);
     writes(&mut text, format_args!("\nIts goal:\n\n<goal>\n{goal}\n</goal>\n"));
     text.push_str(&short_goal(settings));
@@ -168,8 +165,23 @@ pub fn failure_question(settings: &Settings, results: &[CheckResult]) -> String 
     escape_at_mentions(&text)
 }
 
+/// The first failing checks, each with its output.
+fn failed_checks(results: &[CheckResult]) -> String {
+    let mut text = String::new();
+    for result in results.iter().filter(|result| !result.verdict.is_pass()).take(MAX_FAILED) {
+        let output = block(&cut_middle(result.output.trim(), MAX_OUTPUT));
+        writes(&mut text, format_args!("\n{}.\n\n{output}\n", phrases::check(result)));
+    }
+    text
+}
+
 /// Asks whether the agent is right that the task is impossible.
-pub fn impossible_question(settings: &Settings, report: &str, form: AnswerForm) -> String {
+pub fn impossible_question(
+    settings: &Settings,
+    report: &str,
+    results: &[CheckResult],
+    form: AnswerForm,
+) -> String {
     let goal = cut_middle(settings.goal.trim(), MAX_OUTPUT);
     let report = block(&cut_middle(report.trim(), MAX_OUTPUT));
     let mut checks = String::new();
@@ -178,6 +190,10 @@ pub fn impossible_question(settings: &Settings, report: &str, form: AnswerForm) 
     }
     for command in &settings.verify.commands {
         writes(&mut checks, format_args!("- `{command}`\n"));
+    }
+    let failed = failed_checks(results);
+    if !failed.is_empty() {
+        writes(&mut checks, format_args!("\nOf these, some fail now. {OUTPUT}\n{failed}"));
     }
     let form = match form {
         AnswerForm::Shaped => IMPOSSIBLE_SHAPED,

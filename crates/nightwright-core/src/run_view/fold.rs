@@ -10,11 +10,11 @@ use super::{
 use crate::baseline::{BaselineStatus, status};
 use crate::event::{
     AgentFacts, AttemptEvent, CallEvent, Continuation, Event, GateEvent, IterationEvent,
-    IterationFinished, IterationResult, NoteEvent, OperatorEvent, Progress, Record, RunEvent,
-    RunStarted, WaitEvent,
+    IterationFinished, IterationResult, NoteEvent, OperatorEvent, Record, RunEvent, RunStarted,
+    WaitEvent,
 };
-use crate::failing::{Change, Failing};
-use crate::input::{CheckPurpose, CheckResult, CheckVerdict, TaskProgress, WorkspaceMark};
+use crate::failing::Failing;
+use crate::input::{CheckPurpose, CheckResult, TaskProgress, WorkspaceMark};
 use crate::permissions::denial::DeniedCommand;
 use crate::phrases;
 use crate::settings::{SettingChange, Settings};
@@ -122,6 +122,9 @@ impl RunView {
     }
 
     fn fold_gate(&mut self, event: &GateEvent, at: Timestamp) {
+        if let GateEvent::ChecksFinished { flaky, .. } = event {
+            self.flaky.extend(flaky.iter().cloned());
+        }
         match event {
             GateEvent::Started { iteration, claim } => {
                 self.doing = Activity::Checking;
@@ -205,8 +208,6 @@ impl RunView {
         if let Some(failing) = Failing::of(results) {
             self.failing.add(failing);
         }
-        let flaky = results.iter().filter(|result| result.verdict == CheckVerdict::Flaky);
-        self.flaky.extend(flaky.map(|result| result.command.clone()));
     }
 
     fn warned(&mut self, text: String) {
@@ -332,27 +333,12 @@ impl RunView {
         }
         self.progressed(finished.task);
         self.seen(finished.end.as_ref());
+        (self.idle, self.without_gain) = (finished.idle, finished.without_gain);
         match finished.result {
             IterationResult::Done => {
                 self.recent.push_back(finished.duration);
                 while self.recent.len() > RECENT {
                     self.recent.pop_front();
-                }
-                if let Some(checks) = finished.checks {
-                    let gained = matches!(checks.change, Some(Change::First | Change::Better));
-                    let counts = checks.change.is_some() || self.without_gain > 0;
-                    if gained || checks.failing.checks == 0 {
-                        self.without_gain = 0;
-                    } else if counts {
-                        self.without_gain = self.without_gain.saturating_add(1);
-                    }
-                }
-                match finished.progress {
-                    Progress::Work => self.idle = 0,
-                    Progress::Idle if finished.blockers.is_empty() => {
-                        self.idle = self.idle.saturating_add(1);
-                    }
-                    Progress::Idle | Progress::WorkReported | Progress::Uncounted => {}
                 }
             }
             IterationResult::Failed { .. } | IterationResult::Interrupted => {}

@@ -12,6 +12,7 @@ use crate::event::{
 use crate::input::{CheckPurpose, CheckVerdict, WorkspaceMark};
 use crate::machine::ledger::Ledger;
 use crate::outcome::Proof;
+use crate::policy::progress::idle_after;
 use crate::settings::{ChangeSource, SettingChange, Settings};
 use crate::stream::news::AttemptReport;
 use crate::stream::outcome::AttemptOutcome;
@@ -131,6 +132,7 @@ impl ViewStory {
                 results: vec![result],
                 fingerprint: Fingerprint("f".to_owned()),
                 outputs: Vec::new(),
+                flaky: Vec::new(),
             },
         )
     }
@@ -140,7 +142,11 @@ impl ViewStory {
     }
 
     fn done(self, number: u32, progress: Progress, seconds: u64) -> Self {
-        let finished = finished(number, IterationResult::Done, progress, seconds);
+        let idle = idle_after(self.view.idle, progress, false);
+        let finished = IterationFinished {
+            idle,
+            ..finished(number, IterationResult::Done, progress, seconds)
+        };
         self.then(IterationEvent::Finished(Box::new(finished)))
     }
 
@@ -176,6 +182,8 @@ fn finished(
 ) -> IterationFinished {
     IterationFinished {
         checks: None,
+        idle: 0,
+        without_gain: 0,
         iteration: Iteration(number),
         result,
         ends: None,
@@ -263,6 +271,7 @@ fn checks_before_the_first_iteration_are_shown_as_running_until_they_are_done() 
         results: Vec::new(),
         fingerprint: Fingerprint("f".to_owned()),
         outputs: Vec::new(),
+        flaky: Vec::new(),
     });
     let running = ViewStory::begun().then(began).then(OperatorEvent::Paused);
     assert_eq!(running.view.activity(), Activity::Checking, "they go to their end");

@@ -273,6 +273,9 @@ pub struct Blocker {
     /// How the work continues after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
+    /// The evidence that the task is impossible as specified; absent for other blockers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impossible: Option<String>,
 }
 
 impl Blocker {
@@ -281,22 +284,29 @@ impl Blocker {
 
     /// A blocker with only a description.
     pub fn new(key: impl Into<String>, description: impl Into<String>) -> Self {
-        Self { key: key.into(), description: description.into(), action: None, resume: None }
+        Self {
+            key: key.into(),
+            description: description.into(),
+            action: None,
+            resume: None,
+            impossible: None,
+        }
     }
 
     /// The fields after the description, with their labels.
     pub fn details(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let Self { key: _, description: _, action, resume } = self;
-        let labelled = [("Action", action), ("Resume", resume)];
-        labelled.into_iter().filter_map(|(label, text)| Some((label, text.as_deref()?)))
+        let Self { key: _, description, action, resume, impossible } = self;
+        let evidence = impossible.as_ref().filter(|evidence| *evidence != description);
+        let labelled =
+            [("Action", action.as_ref()), ("Resume", resume.as_ref()), ("Impossible", evidence)];
+        labelled.into_iter().filter_map(|(label, text)| Some((label, text?.as_str())))
     }
 
     /// All fields as one text: `a key. Action: send it`.
     pub fn sentence(&self) -> String {
         let mut text = self.description.clone();
         for (label, detail) in self.details() {
-            let stop = if text.ends_with(['.', '!', '?', ':', ';']) { "" } else { "." };
-            text = format!("{text}{stop} {label}: {detail}");
+            text = joined(&text, &format!("{label}: {detail}"));
         }
         text
     }
@@ -309,6 +319,7 @@ impl Blocker {
             description: change(&self.description),
             action: self.action.as_deref().map(&change),
             resume: self.resume.as_deref().map(&change),
+            impossible: self.impossible.as_deref().map(&change),
         }
     }
 
@@ -317,12 +328,21 @@ impl Blocker {
 
     /// Whether the blocker reports that the task is impossible as specified.
     pub fn is_impossible(&self) -> bool {
-        let mut lines = self.description.lines().map(str::trim_start);
-        lines.any(|line| {
-            let start = line.get(..Self::IMPOSSIBLE.len());
-            start.is_some_and(|start| start.eq_ignore_ascii_case(Self::IMPOSSIBLE))
-        })
+        self.impossible.is_some()
     }
+
+    /// The report that the task is impossible, with its evidence.
+    pub fn impossibility(&self) -> Option<String> {
+        let evidence = self.impossible.as_ref()?;
+        let is_repeated = *evidence == self.description;
+        Some(if is_repeated { evidence.clone() } else { joined(&self.description, evidence) })
+    }
+}
+
+/// Two sentences, the first with a full stop.
+fn joined(first: &str, second: &str) -> String {
+    let stop = if first.ends_with(['.', '!', '?', ':', ';']) { "" } else { "." };
+    format!("{first}{stop} {second}")
 }
 
 /// A decision that the agent reports, in the lines `**Decision**:` and `**Rationale**:`.

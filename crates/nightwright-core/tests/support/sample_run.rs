@@ -247,6 +247,7 @@ impl SampleWriter<'_> {
                 results,
                 fingerprint: Fingerprint("5f0c9b1e".into()),
                 outputs: Vec::new(),
+                flaky: Vec::new(),
             }),
         );
         let changes = Changes { files: 14, listed: Vec::new() };
@@ -294,6 +295,8 @@ impl SampleWriter<'_> {
         let idle = number % 11 == 5;
         let finished = IterationFinished {
             checks: None,
+            idle: 0,
+            without_gain: 0,
             iteration: Iteration(number),
             result: IterationResult::Done,
             ends: None,

@@ -133,7 +133,7 @@ fn progress(
     parts.add(3, style.spelled(&curve).into_owned());
     if view.without_gain > 0 {
         let limit = view.facts.as_ref().map_or(0, |facts| facts.no_gain_limit);
-        let text = phrases::toward_limit("no gain", view.without_gain, limit);
+        let text = phrases::toward_limit("no improvement", view.without_gain, limit);
         parts.colored(3, Some(TextColor::Mixed), text);
     }
     if let Some(end) = estimate.estimated_end {

@@ -3,15 +3,19 @@
 use super::{LastIteration, Phase, State};
 use crate::event::{GateResult, IterationFinished, IterationResult, Progress};
 use crate::failing::Change;
-use crate::policy::gains::AfterIteration;
 use crate::prompt::EarlierIteration;
+use crate::settings::EvidenceKind;
 use crate::stream::outcome::{AttemptOutcome, Consequence};
 
 impl State {
     pub(super) fn iteration_finished(&mut self, finished: &IterationFinished) {
         let gate = self.gate_mut().and_then(|gate| gate.result.clone());
         self.note_impossibility(finished);
-        let after = self.after_iteration(finished);
+        self.note_unclaimed(finished, gate.as_ref());
+        let (checklist, items) = (finished.checklist, finished.task);
+        let is_further =
+            self.seen.is_further(checklist, items, finished.files_changed_outside_plan);
+        let is_passing = self.is_passing_unchanged(finished);
         // The verification of work that was complete before the run does not count as an iteration.
         if finished.iteration.0 > 0 {
             self.totals.iterations += 1;
@@ -20,6 +24,7 @@ impl State {
         if let Some(end) = &finished.end {
             self.seen.add(end, finished.checklist);
         }
+        self.seen.add_items(finished.task);
         let before = self.current().and_then(|current| current.checklist);
         self.unearned_checkboxes.note(before, finished);
         self.shorten = false;
@@ -32,10 +37,10 @@ impl State {
             IterationResult::Done => {
                 self.requeue_unacknowledged();
                 self.inbox.retain(|entry| entry.given_to != Some(finished.iteration));
-                if finished.iteration.0 > 0 {
-                    self.checks.count_iteration(finished.iteration, after);
-                }
-                self.count_streaks(finished, gate.as_ref());
+                self.checks.without_gain = finished.without_gain;
+                self.streaks.idle = finished.idle;
+                self.streaks.passing = if is_passing { self.streaks.passing + 1 } else { 0 };
+                self.count_streaks(finished, gate.as_ref(), is_further);
                 self.note_denied();
             }
             IterationResult::Failed { too_long, .. } => {
@@ -53,19 +58,20 @@ impl State {
         self.phase = Phase::Concluding;
     }
 
-    /// How the iteration left the checks and the checklist, before it is counted.
-    pub(in crate::machine) fn after_iteration(
-        &self,
-        finished: &IterationFinished,
-    ) -> AfterIteration {
-        let end = finished.end.as_ref().map(|end| &end.fingerprint);
-        let last = self.checks.last.as_ref().map(|last| &last.fingerprint);
-        let open = finished.checklist.map(|checklist| checklist.open);
-        let is_fewer = open.zip(self.seen.fewest_open).is_some_and(|(now, fewest)| now < fewest);
-        AfterIteration {
-            change: self.current().and_then(|current| current.change),
-            is_known: last.is_some() && last == end,
-            fewer_open: is_fewer && finished.files_changed_outside_plan != Some(0),
+    /// Whether all checks pass and items are open, the same as after the iteration before.
+    fn is_passing_unchanged(&self, finished: &IterationFinished) -> bool {
+        let before = self.last.as_ref().and_then(|last| last.finished.items());
+        finished.checks.is_some_and(|checks| checks.failing.checks == 0)
+            && finished.progress == Progress::Work
+            && finished.items().is_some_and(|items| items.completed < items.total)
+            && finished.items() == before
+    }
+
+    /// Remembers a gate that ran because all checks passed.
+    fn note_unclaimed(&mut self, finished: &IterationFinished, gate: Option<&GateResult>) {
+        if gate.is_some() && finished.claim == [EvidenceKind::ChecksPass] {
+            self.unclaimed_gates.add(finished.iteration);
+            self.streaks.passing = 0;
         }
     }
 
@@ -101,9 +107,14 @@ impl State {
         }
     }
 
-    fn count_streaks(&mut self, finished: &IterationFinished, gate: Option<&GateResult>) {
+    fn count_streaks(
+        &mut self,
+        finished: &IterationFinished,
+        gate: Option<&GateResult>,
+        is_further: bool,
+    ) {
         let change = finished.checks.and_then(|checks| checks.change);
-        let gained = change == Some(Change::Better);
+        let gained = change == Some(Change::Better) || is_further;
         let streaks = &mut self.streaks;
         streaks.errors = 0;
         streaks.signals = if finished.signal { streaks.signals + 1 } else { 0 };
@@ -134,16 +145,12 @@ impl State {
         let reports = !finished.blockers.is_empty();
         match finished.progress {
             Progress::Work => {
-                streaks.idle = 0;
                 streaks.work_reported = 0;
                 streaks.blocked = 0;
                 self.problems.clear();
             }
             Progress::Idle if reports => streaks.blocked += 1,
-            Progress::Idle => {
-                streaks.idle += 1;
-                streaks.blocked = 0;
-            }
+            Progress::Idle => streaks.blocked = 0,
             Progress::WorkReported => streaks.work_reported += 1,
             Progress::Uncounted if reports => streaks.blocked += 1,
             Progress::Uncounted => {}

@@ -113,8 +113,16 @@ impl State {
             GateEvent::ChecksStarted { purpose, commands } => {
                 self.checks_started(*purpose, commands);
             }
-            GateEvent::ChecksFinished { purpose, reused_from, results, fingerprint, outputs } => {
+            GateEvent::ChecksFinished {
+                purpose,
+                reused_from,
+                results,
+                fingerprint,
+                outputs,
+                flaky,
+            } => {
                 self.outputs.extend(outputs.iter().cloned());
+                self.checks.flaky.extend(flaky.iter().cloned());
                 // The gate takes over results that are in the history already.
                 if *purpose != CheckPurpose::Gate || reused_from.is_none() {
                     self.checks_measured(at, *purpose, results, fingerprint);

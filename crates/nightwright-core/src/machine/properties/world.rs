@@ -325,8 +325,9 @@ impl RandomRun {
             report.text_evidence.blockers.push(Blocker::new("k", "a key"));
         }
         if self.dice.one_in(9) {
-            let text = format!("{} two tests", Blocker::IMPOSSIBLE);
-            report.text_evidence.blockers.push(Blocker::new("i", text));
+            let impossible = Some("two tests".to_owned());
+            let report_of_it = Blocker { impossible, ..Blocker::new("i", "two tests") };
+            report.text_evidence.blockers.push(report_of_it);
         }
         report
     }

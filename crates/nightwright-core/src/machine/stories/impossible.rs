@@ -28,6 +28,33 @@ fn a_report_of_impossibility_ends_the_run_if_a_model_agrees() {
 }
 
 #[test]
+fn the_checks_run_before_a_model_judges_the_report() {
+    story(
+        "
+        given checks, baseline, every auto, model auto
+        > start
+        > checks fail 2/14
+        > iteration A->B impossible=the-tests-contradict
+          checks_started after the iteration
+        > checks fail 2/14
+          gate_started [Impossible]
+        > call yes
+          run_finished impossible
+        ",
+    );
+    story(
+        "
+        given checks, baseline, every auto, model auto
+        > start
+        > checks fail 2/14
+        > iteration A->B impossible=the-tests-contradict
+        > checks pass 0/14
+          gate_started [ChecksPass]
+        ",
+    );
+}
+
+#[test]
 fn a_model_that_disagrees_tells_the_agent_why_and_is_not_asked_again() {
     story(
         "

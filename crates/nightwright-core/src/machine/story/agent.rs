@@ -111,8 +111,9 @@ fn says(evidence: &mut TextEvidence, key: &str, value: &str) -> bool {
         }
         "blocker" => evidence.blockers.push(blocker(value)),
         "impossible" => {
-            let text = format!("{} {}", Blocker::IMPOSSIBLE, value.replace('-', " "));
-            evidence.blockers.push(Blocker::new(value, text));
+            let text = value.replace('-', " ");
+            let impossible = Some(text.clone());
+            evidence.blockers.push(Blocker { impossible, ..Blocker::new(value, text) });
         }
         "gives-up" => {
             evidence.findings.push(notice(WatchdogSignal::GivingUp, "item seven"));

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::failure_identity;
 use crate::stream::message::ToolStatus;
 use crate::stream::news::{WatchdogFinding, WatchdogSignal};
 use crate::watchdog;
@@ -134,8 +135,9 @@ impl LoopDetector {
         Some(WatchdogFinding { signal, key, text: watchdog::shown(&text), context: String::new() })
     }
 
-    /// Records the content of a result. Another result of the same call starts its count again. A
-    /// failure counts only among the errors.
+    /// Records the content of a result. Another result of the same call starts its count again.
+    /// Results that differ only by times and addresses are the same. A denied call counts only
+    /// elsewhere.
     pub(super) fn content(
         &mut self,
         id: &str,
@@ -144,12 +146,11 @@ impl LoopDetector {
     ) -> Option<WatchdogFinding> {
         let at = self.outstanding.iter().position(|known| known.id == id)?;
         let OutstandingCall { call, name, input, .. } = self.outstanding.remove(at)?;
-        match went {
-            ToolStatus::Ok => {}
-            ToolStatus::Failed => return None,
+        if went == ToolStatus::Failed && self.denied.iter().any(|denied| denied == id) {
+            return None;
         }
         let made = self.calls.get_mut(&call)?;
-        let result = Some(hash(&content));
+        let result = Some(hash(&failure_identity::without_times(content)));
         let is_same = made.result == result;
         made.same_results = if is_same { made.same_results.saturating_add(1) } else { 1 };
         made.result = result;
@@ -271,6 +272,28 @@ mod tests {
         let finding = findings.pop().flatten().unwrap();
         assert_eq!(finding.text, "Bash gave the same result 5 times with cargo test");
         assert_eq!(signals(findings), []);
+    }
+
+    #[test]
+    fn results_that_differ_only_by_times_are_equal_and_failures_count_too() {
+        for went in [ToolStatus::Ok, ToolStatus::Failed] {
+            let mut detector = LoopDetector::default();
+            let mut findings = Vec::new();
+            for number in 0..5 {
+                let id = number.to_string();
+                findings.push(detector.call(&id, "Bash", "cargo test"));
+                let result = format!("1 failed; finished in 0.{number}s at 0x7f{number}a");
+                findings.push(detector.content(&id, went, &result));
+            }
+            assert_eq!(signals(findings), [WatchdogSignal::Repetition]);
+        }
+        let mut detector = LoopDetector::default();
+        for number in 0..9 {
+            let id = number.to_string();
+            detector.call(&id, "Bash", "cargo publish");
+            detector.denied(&id);
+            assert_eq!(detector.content(&id, ToolStatus::Failed, "denied"), None);
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use nightwright_core::event::{
 use nightwright_core::input::{
     CheckPurpose, CheckResult, CheckVerdict, TaskProgress, WorkspaceMark,
 };
+use nightwright_core::policy::progress::idle_after;
 use nightwright_core::settings::Limits;
 use nightwright_core::stream::outcome::ProcessExit;
 use nightwright_core::test_counts::TestCounts;
@@ -67,8 +68,11 @@ impl PanelStory {
     }
 
     fn finished(self, number: u32, progress: Progress, task: Option<TaskProgress>) -> Self {
+        let idle = idle_after(self.view.idle, progress, false);
         self.then(IterationEvent::Finished(Box::new(IterationFinished {
             checks: None,
+            idle,
+            without_gain: 0,
             iteration: Iteration(number),
             result: IterationResult::Done,
             ends: None,
@@ -342,6 +346,7 @@ fn measured(failed: u32) -> GateEvent {
         results: vec![result],
         fingerprint: Fingerprint("1".to_owned()),
         outputs: Vec::new(),
+        flaky: Vec::new(),
     }
 }
 

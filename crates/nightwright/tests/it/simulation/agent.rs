@@ -78,8 +78,8 @@ impl AttemptScript {
             words.blockers.push(Blocker::new("k", "a key"));
         }
         if !budget.calm && dice.one_in(30) {
-            let text = format!("{} two tests", Blocker::IMPOSSIBLE);
-            words.blockers.push(Blocker::new("i", text));
+            let impossible = Some("two tests".to_owned());
+            words.blockers.push(Blocker { impossible, ..Blocker::new("i", "two tests") });
         }
         if dice.one_in(budget.bad) {
             script.misbehave(dice, budget);

@@ -86,6 +86,8 @@ fn feedback() -> Event {
 fn iteration() -> Event {
     Event::Iteration(IterationEvent::Finished(Box::new(IterationFinished {
         checks: None,
+        idle: 0,
+        without_gain: 0,
         iteration: Iteration(1),
         result: IterationResult::Done,
         ends: None,
