@@ -100,7 +100,7 @@ pub fn estimated_part(estimated: Usd) -> String {
     }
 }
 
-/// A number and the limit at which the run ends: `idle 2 of 3`, `no gain 4`.
+/// A number and the limit at which the run ends: `idle 2 of 3`, `no improvement 4`.
 pub fn toward_limit(name: &str, number: u32, limit: u32) -> String {
     match limit {
         0 => format!("{name} {number}"),
