@@ -54,28 +54,42 @@ fn flatten(name: &str, value: &Value, found: &mut Vec<ForeignSetting>) {
     found.push((name.to_owned(), words.ok_or_else(|| format!("`{name}` is {value}"))));
 }
 
-/// Reads sections with `key: value` lines. Anything else cannot be read.
+/// The maximum depth of sections within sections.
+const MAX_DEPTH: usize = 16;
+
+/// Reads `key: value` lines and the sections that contain them. Anything else cannot be read.
 fn yaml(text: &str) -> Vec<ForeignSetting> {
     let mut found = Vec::new();
-    let mut section = String::new();
-    for line in text.lines() {
+    // The sections around a line: their indentation and their dotted names.
+    let mut sections: Vec<(usize, String)> = Vec::new();
+    // The indentation of a line that cannot be read: the lines within it belong to it.
+    let mut unread = None;
+    for (number, line) in text.lines().enumerate() {
         let body = line.trim();
-        if body.is_empty() || body.starts_with('#') || body == "---" {
+        let indent = line.len() - line.trim_start().len();
+        let is_within = unread.is_some_and(|unread| indent > unread);
+        if is_within || body.is_empty() || body.starts_with('#') || body == "---" {
             continue;
         }
-        let Some((key, value)) = body.split_once(':') else {
-            let name = if section.is_empty() { "a line" } else { &section };
-            found.push((name.to_owned(), Err(format!("`{body}` cannot be read"))));
+        let is_item = body == "-" || body.starts_with("- ");
+        // The items of a section may stand below its name.
+        sections.retain(|(section, _)| *section < indent || is_item && *section == indent);
+        let section = sections.last().map_or("", |(_, name)| name);
+        let pair = body.split_once(':').filter(|_| !is_item && sections.len() < MAX_DEPTH);
+        let text = pair.and_then(|(_, value)| scalar(value.trim()));
+        let is_block = pair.is_some_and(|(_, value)| value.trim_start().starts_with(['|', '>']));
+        unread = (pair.is_none() || is_block).then_some(indent);
+        let Some((key, _)) = pair.filter(|_| !is_block) else {
+            let within = if section.is_empty() { section } else { &format!("`{section}`: ") };
+            let why = format!("{within}line {} (`{body}`) cannot be read", number + 1);
+            found.push((section.to_owned(), Err(why)));
             continue;
         };
-        let value = scalar(value.trim());
-        let name = match (line.starts_with([' ', '\t']), section.as_str()) {
-            (true, section) if !section.is_empty() => format!("{section}.{key}"),
-            _ => key.to_owned(),
-        };
-        match value {
+        let key = key.trim_end();
+        let name = if section.is_empty() { key.to_owned() } else { format!("{section}.{key}") };
+        match text {
             Some(value) => found.push((name, Ok(vec![value]))),
-            None => section = name,
+            None => sections.push((indent, name)),
         }
     }
     found
@@ -130,12 +144,43 @@ mod tests {
         let yaml = "# x\na:\n  b: \"c # d\"  # e\n  f: g # h\n  i: ''\nj: 1\nk:\n  - one\n";
         assert_eq!(
             shown("x.yaml", yaml),
-            ["a.b = c # d", "a.f = g", "a.i = ", "j = 1", "k: `- one` cannot be read"]
+            [
+                "a.b = c # d",
+                "a.f = g",
+                "a.i = ",
+                "j = 1",
+                "k: `k`: line 8 (`- one`) cannot be read"
+            ]
         );
         let script = "#!/bin/sh\nexport B=\"${B:-2}\"\nA=1 # one\nif [ x = y ]; then\nC=$(date)\n";
         assert_eq!(
             shown("x.sh", script),
             ["A = 1", "B = 2", "C: `C` cannot be read without running the file"]
+        );
+    }
+
+    #[test]
+    fn the_sections_of_yaml_end_with_their_indentation() {
+        let nested = "a:\n  b:\n    c: 1\n  d: 2\ne: 3\nf:\n    g:\n      h: 4\n    i: 5\n";
+        assert_eq!(
+            shown("x.yaml", nested),
+            ["a.b.c = 1", "a.d = 2", "e = 3", "f.g.h = 4", "f.i = 5"]
+        );
+        let unread = "a:\n- b: 1\n  c: 2\nd: 3\ne: |\n  f: 4\n\n  g\nh: 5\n";
+        assert_eq!(
+            shown("x.yaml", unread),
+            [
+                "a: `a`: line 2 (`- b: 1`) cannot be read",
+                "d = 3",
+                ": line 5 (`e: |`) cannot be read",
+                "h = 5",
+            ]
+        );
+        let deep: String = (0..99).map(|depth| " ".repeat(depth) + "x:\n").collect();
+        assert_eq!(
+            shown("x.yaml", &deep).len(),
+            1,
+            "the rest belongs to the line that is too deep"
         );
     }
 
