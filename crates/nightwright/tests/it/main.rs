@@ -16,6 +16,7 @@ mod doctor;
 mod environment;
 mod error_hints;
 mod evidence;
+mod failing;
 mod fake_agent;
 mod fake_disk;
 mod familiar;

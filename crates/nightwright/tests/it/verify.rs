@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use nightwright_core::event::{Event, GateEvent, GateResult};
+use nightwright_core::test_counts::TestCounts;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -100,6 +101,18 @@ fn very_much_output_is_cut_in_the_middle_and_the_cut_is_named() {
     assert!(text.len() < 5 << 20, "{}", text.len());
     assert!(text.starts_with("first\n") && text.ends_with("last\n"));
     assert!(text.contains(" bytes omitted ...]"));
+}
+
+#[test]
+fn the_summary_of_tests_after_very_much_output_is_counted() {
+    let env = without_model();
+    let check = "yes | head -c 20000000; echo '2 failed, 12 passed in 0.12s'; exit 1";
+    env.run(&["verify", "a", "--verify", check]).exits(6);
+    let counts = env.journal().into_iter().find_map(|record| match record.event {
+        Event::Gate(GateEvent::ChecksFinished { results, .. }) => results[0].tests,
+        _ => None,
+    });
+    assert_eq!(counts, Some(TestCounts { failed: 2, total: 14 }));
 }
 
 #[test]

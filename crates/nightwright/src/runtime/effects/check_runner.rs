@@ -4,7 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,8 +29,9 @@ use crate::store::temp_folder::TempHandle;
 /// Maximum bytes of a check's output in the journal and the next prompt.
 const MAX_OUTPUT_BYTES: usize = 4 << 10;
 
-/// Maximum bytes of a check's output that are searched for summaries of tests.
-const COUNTED: u64 = 8 << 20;
+/// Maximum bytes of a log that is searched for summaries of tests. A log is smaller: of very long
+/// output it contains the beginning and the end.
+const MAX_LOG_BYTES: u64 = 8 << 20;
 
 /// The name of the folder for temporary files of a check.
 const TEMP_NAME: &str = "check";
@@ -178,7 +179,8 @@ impl CheckRunner {
             CommandEnd::Stopped => CheckVerdict::Interrupted,
             CommandEnd::NotStarted { why } => CheckVerdict::NotStarted { why },
         };
-        let whole = kept.then(|| beginning(&file)).flatten();
+        let whole = kept.then(|| files::read_at_most(&file, MAX_LOG_BYTES).ok()).flatten();
+        let whole = whole.as_deref().map(String::from_utf8_lossy);
         let tests = test_counts::of(whole.as_deref().unwrap_or(&output));
         CheckResult {
             command: command.to_owned(),
@@ -214,13 +216,6 @@ pub fn cannot_start(
         Err(ProgramError::NotExecutable { .. }) => Some(format!("`{name}` is not executable")),
         Err(trouble) => Some(trouble.to_string()),
     }
-}
-
-/// Returns the part of a log that is searched for summaries of tests.
-fn beginning(file: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    files::open_regular(file).ok()?.take(COUNTED).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Creates the file of a log, for its owner only. A gate that starts again overwrites its logs.
