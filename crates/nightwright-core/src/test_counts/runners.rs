@@ -32,7 +32,7 @@ pub(super) enum Meaning {
     Total,
 }
 
-/// The meaning of the number beside this word of a summary; `None` if it does not matter.
+/// The meaning of the number next to this word of a summary; `None` if it does not matter.
 pub(super) fn meaning(word: &str) -> Option<Meaning> {
     match word {
         "failed"
@@ -176,7 +176,8 @@ pub(super) const RUNNERS: &[Family] = families![
             ("--- FAIL: TestB (0.00s)\n=== FAIL: ok TestB (0.00s)\n    a_test.go:4: x\n\nDONE 14 tests, 1 skipped, 2 failures in 0.412s\n", 2, 13);
         // go test -json
         r#"\{"Time":"[^"]*","Action":"(?:(?<one_passed>pass)|(?<one_failed>fail))","Package":"[^"]*","Test":""#:
-            ("{\"Time\":\"2026-11-19T15:20:18.337Z\",\"Action\":\"output\",\"Package\":\"x/ok\",\"Test\":\"TestB\",\"Output\":\"--- FAIL: TestB (0.00s)\\n\"}\n{\"Time\":\"2026-11-19T15:20:18.338Z\",\"Action\":\"pass\",\"Package\":\"x/ok\",\"Test\":\"TestA\",\"Elapsed\":0}\n{\"Time\":\"2026-11-19T15:20:18.339Z\",\"Action\":\"fail\",\"Package\":\"x/ok\",\"Test\":\"TestB\",\"Elapsed\":0}\n{\"Time\":\"2026-11-19T15:20:18.340Z\",\"Action\":\"fail\",\"Package\":\"x/ok\",\"Elapsed\":0.005}\n", 1, 2);
+            ("{\"Time\":\"2026-11-19T15:20:18.337Z\",\"Action\":\"output\",\"Package\":\"x/ok\",\"Test\":\"TestB\",\"Output\":\"--- FAIL: TestB (0.00s)\\n\"}\n{\"Time\":\"2026-11-19T15:20:18.339Z\",\"Action\":\"fail\",\"Package\":\"x/ok\",\"Test\":\"TestB\",\"Elapsed\":0}\n", 1, 1),
+            ("{\"Time\":\"2026-11-19T15:20:18.338Z\",\"Action\":\"pass\",\"Package\":\"x/ok\",\"Test\":\"TestA\",\"Elapsed\":0}\n{\"Time\":\"2026-11-19T15:20:18.339Z\",\"Action\":\"fail\",\"Package\":\"x/ok\",\"Elapsed\":0.005}\n", 0, 1);
         // go test: without -v it lists only the tests that failed
         r"\s*--- (?:(?<one_failed>FAIL)|(?<one_passed>PASS)): ":
             ("--- FAIL: TestAdd (0.00s)\n    add_test.go:9: got 3\nFAIL\nFAIL\texample.com/add\t0.002s", 1, 1),

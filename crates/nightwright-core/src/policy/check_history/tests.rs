@@ -68,7 +68,8 @@ fn counts(failed: u32, passed: u32) -> String {
 
 /// The changes that these numbers of failed and passed tests show.
 fn changes_of_counts(results: &[(u32, u32)]) -> Vec<Change> {
-    changes(&Vec::from_iter(results.iter().map(|(failed, passed)| counts(*failed, *passed))))
+    let results = results.iter().map(|(failed, passed)| counts(*failed, *passed));
+    changes(&results.collect::<Vec<_>>())
 }
 
 /// The number of consecutive runs at the end that show no gain.
