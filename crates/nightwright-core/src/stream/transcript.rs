@@ -260,11 +260,9 @@ impl Transcript {
         let text_evidence = self.text_evidence(&outcome, closing.cut, text);
         let answer = self.answer(&outcome, text);
         let final_text = text.to_owned();
-        let worked = self.was_ready
-            || !self.dialect.announces_itself()
-            || self.result.is_some()
-            || self.tools.calls() > 0
-            || !self.last_text.as_str().is_empty();
+        // A program that printed anything, even if it cannot be read, may have called a model.
+        let worked =
+            self.has_output || closing.stdout_bytes > 0 || !self.dialect.announces_itself();
         let bill = self.spend.bill(self.dialect, worked);
         let by_time = || self.dialect.price_of_time(mono.saturating_sub(self.started));
         let report = AttemptReport {

@@ -89,7 +89,7 @@ pub(super) fn settle(
             let opening = if changed {
                 "You approved this, and it has changed since:"
             } else {
-                "This project would run something that you have not approved:"
+                "This project has settings or hooks that you have not approved:"
             };
             eprint_safe(&format!("{opening}\n{}", list(&open, &store)));
             match answer("Approve it? [y]es, [n]o, [i]gnore it this time: ")? {
@@ -222,7 +222,7 @@ fn refused(list: &str, flags: TrustFlags) -> Failure {
         }
         TrustFlags::NotThere => "review and approve it with `nightwright trust`",
     };
-    Failure::usage(format!("this project would run something that you have not approved:\n{list}"))
+    Failure::usage(format!("this project has settings or hooks that you have not approved:\n{list}"))
         .hint(hint)
 }
 

@@ -367,7 +367,8 @@ fn cost(report: &AttemptReport) -> (Option<Usd>, bool) {
         return (Some(cost), false);
     }
     let unseen = report.priced.unwrap_or_default() == Usd::ZERO && report.tokens.is_zero();
-    let free = unseen && report.outcome.never_asked();
+    let silent = report.stream.stdout_bytes == 0 || report.stream.results > 0;
+    let free = unseen && silent && report.outcome.never_asked();
     (if free { Some(Usd::ZERO) } else { report.priced }, !free)
 }
 

@@ -420,6 +420,7 @@ fn work_without_a_ready_message_is_not_free() {
         report(plain).priced
     };
     assert_eq!(priced(&[]), Some(Usd::ZERO));
+    assert_eq!(priced(&["not a message"]), None, "it may have called a model");
     assert_eq!(priced(&[BASH]), None);
     assert_eq!(priced(&[&text("null", "I begin.")]), None);
 }
