@@ -1,6 +1,7 @@
 //! Blockers from text: their fields, and the key that identifies them. The key is a checksum of the
 //! fields. It tells blockers apart and protects nothing.
 
+use crate::redact::Secrets;
 use crate::stream::news::Blocker;
 
 /// The field that a line begins.
@@ -54,6 +55,16 @@ pub(super) fn of_fields(description: &str, action: &str, resume: &str) -> Blocke
     (blocker.action, blocker.resume) = (optional(action), optional(resume));
     blocker.key = key(&blocker.sentence());
     blocker
+}
+
+/// The same blocker with masked texts. It stays a report that the task is impossible.
+pub(crate) fn masked(blocker: &Blocker, secrets: &Secrets) -> Blocker {
+    let mut masked = blocker.map(|text| secrets.mask(text).into_owned());
+    if blocker.is_impossible() && !masked.is_impossible() {
+        masked.description = format!("{} {}", Blocker::IMPOSSIBLE, masked.description);
+    }
+    masked.key = key(&masked.sentence());
+    masked
 }
 
 /// A short key for a text.

@@ -222,8 +222,10 @@ fn refused(list: &str, flags: TrustFlags) -> Failure {
         }
         TrustFlags::NotThere => "review and approve it with `nightwright trust`",
     };
-    Failure::usage(format!("this project has settings or hooks that you have not approved:\n{list}"))
-        .hint(hint)
+    Failure::usage(format!(
+        "this project has settings or hooks that you have not approved:\n{list}"
+    ))
+    .hint(hint)
 }
 
 /// Returns the layers without the unapproved settings.

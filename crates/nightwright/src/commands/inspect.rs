@@ -250,6 +250,7 @@ impl InspectedStream {
         let transcript = Transcript::new(TranscriptOptions {
             dialect: Dialect::Claude,
             completion: &Completion::default(),
+            secrets: &secrets,
             purpose: None,
             live: false,
             started: Duration::ZERO,
@@ -280,22 +281,16 @@ impl InspectedStream {
         self.bytes += chunk.len() as u64;
         let Self { masking, lines, transcript, .. } = self;
         let mut shown = Vec::new();
-        masking.push(
-            chunk,
-            |text| shown.extend_from_slice(text),
-            |text| lines.push(text, |line| take(transcript, line)),
-        );
+        lines.push(chunk, |line| take(transcript, line));
+        masking.push(chunk, |text| shown.extend_from_slice(text));
         self.on_screen(|screen| screen.push(&shown));
     }
 
     fn last_line(&mut self) {
         let Self { masking, lines, transcript, .. } = self;
         let mut shown = Vec::new();
-        masking.finish(
-            |text| shown.extend_from_slice(text),
-            |text| lines.push(text, |line| take(transcript, line)),
-        );
         lines.finish(|line| take(transcript, line));
+        masking.finish(|text| shown.extend_from_slice(text));
         self.on_screen(|screen| {
             screen.push(&shown)?;
             screen.close()

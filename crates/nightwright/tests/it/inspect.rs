@@ -17,7 +17,7 @@ const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"r
 
 fn stream(env: &TestEnv, lines: &[&str]) -> String {
     let path = env.path("stream.ndjson");
-    fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    fs::write(&path, lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>()).unwrap();
     path.display().to_string()
 }
 

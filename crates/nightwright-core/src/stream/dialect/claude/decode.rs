@@ -40,8 +40,8 @@ const SERVERS_MAX: usize = 16;
 /// The maximum length of a name.
 const NAME_MAX: usize = 100;
 
-/// The maximum length of a command, file or address.
-const SUBJECT_MAX: usize = 4 << 10;
+/// The maximum length of a command, file or address. It is cut for display after it is masked.
+const SUBJECT_MAX: usize = 8 << 10;
 
 /// The number of unknown fields of a result that are named.
 const UNKNOWN_MAX: usize = 8;
