@@ -32,6 +32,7 @@ mod resolved;
 mod schema;
 #[cfg(test)]
 mod tests;
+pub mod tightening;
 mod url;
 mod value;
 mod variables;

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use nightwright_core::display::one_line;
 use ring::digest::{SHA256, digest};
 
+use crate::config::tightening::{self, LooserValue};
 use crate::config::{ConfigLayer, ConfigValue, ValueOrigin};
 use crate::error::Failure;
 use crate::files::{self, FileError};
@@ -149,6 +150,38 @@ pub fn settings(project: &Path, layer: &ConfigLayer) -> Vec<TrustItem> {
             TrustItem::new(place, shown, value.to_string().as_bytes())
         })
         .collect()
+}
+
+/// Returns the settings of a layer that are looser than the user's own. They need an approval to
+/// take effect, but a run starts without it.
+pub fn looser_settings(project: &Path, layer: &ConfigLayer, user: &ConfigLayer) -> Vec<TrustItem> {
+    let item = |looser: LooserValue<'_>| {
+        let LooserValue { key, value, users } = looser;
+        let shown = format!("{key} = {value}, looser than yours ({users})");
+        bound_item(project, layer, key, value, shown)
+    };
+    tightening::looser(layer, user).into_iter().map(item).collect()
+}
+
+/// Returns the settings of a layer that a project may only tighten, whatever their values.
+pub fn bound_settings(project: &Path, layer: &ConfigLayer) -> Vec<TrustItem> {
+    let bound = layer
+        .iter()
+        .filter(|(key, origin, _)| tightening::is_bound(key) && origin.comes_with_project());
+    bound
+        .map(|(key, _, value)| bound_item(project, layer, key, value, format!("{key} = {value}")))
+        .collect()
+}
+
+fn bound_item(
+    project: &Path,
+    layer: &ConfigLayer,
+    key: &str,
+    value: &ConfigValue,
+    shown: String,
+) -> TrustItem {
+    let place = format!("{}: {key}", file_of(project, layer.origin()).display());
+    TrustItem::new(place, shown, value.to_string().as_bytes())
 }
 
 /// Returns a value as the user sees it for approval: complete, except for secrets.

@@ -11,7 +11,7 @@ use super::context::ProjectArgs;
 use super::terminal;
 use crate::app::approval;
 use crate::config::modes;
-use crate::config::{self, ConfigLayer};
+use crate::config::{self, ConfigFile, ConfigLayer};
 use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::task::{self, Task};
@@ -94,10 +94,16 @@ fn everything(project: &Path) -> Result<Vec<TrustItem>, Failure> {
         add(modes::load(project, &name).map(|mode| mode.defaults), &what);
     }
     let mut items = trust::items(project, &layers);
+    if let Some(user) = ConfigFile::user(|name| env::var_os(name)) {
+        let user = user.layer()?;
+        for layer in &layers {
+            items.extend(trust::looser_settings(project, layer, &user));
+        }
+    }
     items.extend(trust::agent_files(project));
     Ok(items)
 }
 
 fn of_task(project: &Path, task: &Task) -> Result<ConfigLayer, Failure> {
-    config::ConfigFile::task(project, task.name().as_str())?.layer()
+    ConfigFile::task(project, task.name().as_str())?.layer()
 }
