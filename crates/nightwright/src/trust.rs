@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use nightwright_core::display::one_line;
 use ring::digest::{SHA256, digest};
 
+use crate::config::modes::{self, Mode};
 use crate::config::tightening::{self, LooserValue};
 use crate::config::{ConfigLayer, ConfigValue, ValueOrigin};
 use crate::error::Failure;
@@ -184,6 +185,15 @@ fn bound_item(
     TrustItem::new(place, shown, value.to_string().as_bytes())
 }
 
+/// Returns the item of a mode of the project that would skip the user's checks.
+pub fn planning_mode(mode: &Mode) -> Option<TrustItem> {
+    mode.is_planning_of_project().then(|| {
+        let file = modes::own_file(&mode.name, "mode.toml");
+        let shown = "evidence = [\"planned\"]: a run of this mode skips your checks".to_owned();
+        TrustItem::new(format!("{}: evidence", file.display()), shown, b"planned")
+    })
+}
+
 /// Returns a value as the user sees it for approval: complete, except for secrets.
 fn seen(value: &ConfigValue) -> ConfigValue {
     // The host of an address matters for the approval; the rest may be as secret as a password.
@@ -207,7 +217,7 @@ fn is_secret(name: &str) -> bool {
 fn file_of(project: &Path, origin: &ValueOrigin) -> PathBuf {
     let path = match origin {
         ValueOrigin::Mode(name) => {
-            return Path::new(crate::config::modes::FOLDER).join(name).join("mode.toml");
+            return Path::new(modes::FOLDER).join(name).join("mode.toml");
         }
         origin => origin.path().unwrap_or(project),
     };

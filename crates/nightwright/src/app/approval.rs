@@ -6,6 +6,7 @@ use std::path::Path;
 
 use nightwright_core::display::{display_safe, one_line};
 
+use crate::config::modes::Mode;
 use crate::config::tightening::{self, LooserValue};
 use crate::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
 use crate::console::{self, eprint_safe};
@@ -150,6 +151,18 @@ fn within_bounds(
         *layer = layer.clone().without(&refused);
     }
     layers
+}
+
+/// Whether a run of this mode may skip the user's checks.
+pub(super) fn may_skip_checks(
+    project: &Path,
+    mode: &Mode,
+    untrusted: UntrustedPolicy,
+) -> Result<bool, Failure> {
+    let Some(item) = trust::planning_mode(mode) else { return Ok(true) };
+    let store = ApprovalStore::open(project, env::var_os)?;
+    let is_approved = item.state(store.approvals()) == TrustState::Approved;
+    Ok(is_approved || untrusted == UntrustedPolicy::Accept)
 }
 
 /// Returns the layers that apply to a run without any further approval, and why others do not.

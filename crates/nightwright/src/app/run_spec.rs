@@ -31,6 +31,7 @@ use crate::config::{self, ColorChoice, ConfigLayer, OutputLevel, ResolvedConfig,
 use crate::error::Failure;
 use crate::hooks::{self, ApprovedHooks};
 use crate::output::notify::Address;
+use crate::paste::from_here;
 use crate::signals::{HangupPolicy, Signals};
 use crate::task::Task;
 use crate::trust::TrustItem;
@@ -189,7 +190,7 @@ pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failu
     resolved.apply(&mut settings);
     settings.mode.clone_from(&mode.name);
     set_permissions(&mut settings, request, &mode, &agent_files);
-    drop_unwanted_checks(&mut settings, &mode, &resolved);
+    let kept = drop_unwanted_checks(&mut settings, &mode, &resolved, request)?;
     let RunPrinciples { principles, to_write, note } = match purpose {
         RequestPurpose::Run | RequestPurpose::Look => {
             principles::chosen(project, request.principles.as_deref(), &resolved)?
@@ -219,7 +220,7 @@ pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failu
     }
     settings.texts = texts::read(request, &mode, task.as_ref(), &resolved)?;
     check_prompt(&settings, &mode)?;
-    let notes = own_files_note(&mode).into_iter().chain(notes).chain(note).collect();
+    let notes = own_files_note(&mode).into_iter().chain(notes).chain(kept).chain(note).collect();
     Ok(ResolvedRequest { settings, task, resolved, hooks, agent_files, notes })
 }
 
@@ -259,12 +260,36 @@ fn set_permissions(
 }
 
 /// Drops configured checks in a mode that writes a plan. A plan is written before any check passes,
-/// so only checks from the command line apply.
-fn drop_unwanted_checks(settings: &mut Settings, mode: &Mode, resolved: &ResolvedConfig) {
-    let given = matches!(resolved.origin("verify.commands"), ValueOrigin::Flag(_));
-    if mode.definition.evidence.contains(&EvidenceKind::Planned) && !given {
-        settings.verify.commands.clear();
+/// so only checks from the command line apply. A mode of the project drops the user's own checks
+/// only after an approval; otherwise returns a note.
+fn drop_unwanted_checks(
+    settings: &mut Settings,
+    mode: &Mode,
+    resolved: &ResolvedConfig,
+    request: &RunRequest,
+) -> Result<Option<String>, Failure> {
+    let is_users = match resolved.origin("verify.commands") {
+        ValueOrigin::Flag(_) => return Ok(None),
+        ValueOrigin::User(_) | ValueOrigin::Environment(_) => true,
+        ValueOrigin::BuiltIn
+        | ValueOrigin::Mode(_)
+        | ValueOrigin::Project(_)
+        | ValueOrigin::Task(_) => false,
+    };
+    if !mode.definition.evidence.contains(&EvidenceKind::Planned) {
+        return Ok(None);
     }
+    let is_kept =
+        is_users && !approval::may_skip_checks(&request.project, mode, request.untrusted)?;
+    if !is_kept {
+        settings.verify.commands.clear();
+        return Ok(None);
+    }
+    let advice = from_here("run `nightwright trust` to skip them");
+    Ok(Some(format!(
+        "The project's mode `{}` would skip your checks. They run; {advice}.",
+        mode.name
+    )))
 }
 
 fn check_prompt(settings: &Settings, mode: &Mode) -> Result<(), Failure> {

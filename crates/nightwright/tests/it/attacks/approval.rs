@@ -70,6 +70,36 @@ fn a_project_tightens_without_an_approval() {
 }
 
 #[test]
+fn a_mode_of_the_project_skips_the_users_checks_only_with_an_approval() {
+    let env = project("");
+    let user = env.path("home").join(".config/nightwright/config.toml");
+    fs::write(user, "verify.commands = [\"false\"]\n").unwrap();
+    fs::create_dir_all(env.project().join(".nightwright/modes/prompt")).unwrap();
+    env.file(
+        ".nightwright/modes/prompt/mode.toml",
+        "description = \"plans\"\nworks_on = \"goal\"\nevidence = [\"planned\"]\n\
+         list = { file = \"PLAN.md\", place = \"project\" }\nidle_unless = \"worked\"\n",
+    );
+    let checks = || {
+        let output = env.run(&["run", "-p", "x", "-m", "1", "--dry-run", "--no-delay"]);
+        let journal = env.runs().pop().unwrap().join("journal.jsonl");
+        let journal = fs::read_to_string(journal).unwrap();
+        let first: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+        (first["settings"]["verify"]["commands"].to_string(), output.err)
+    };
+    let (commands, said) = checks();
+    assert_eq!(commands, r#"["false"]"#, "{said}");
+    assert!(
+        said.contains("The project's mode `prompt` would skip your checks. They run;"),
+        "{said}"
+    );
+    let asked = env.run(&["trust", "--yes"]).exits(0).out;
+    assert!(asked.contains("a run of this mode skips your checks"), "{asked}");
+    let (commands, said) = checks();
+    assert_ne!(commands, r#"["false"]"#, "{said}");
+}
+
+#[test]
 fn a_completion_without_proof_fails_for_those_who_require_one() {
     let exit = |proof| Outcome::completed(proof).exit_code(Strictness::RequireComplete);
     assert_eq!([Proof::Checks, Proof::Model, Proof::None].map(exit), [0, 0, 6]);
