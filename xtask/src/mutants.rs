@@ -130,9 +130,12 @@ impl Copy<'_> {
         let hooks: &[&str] = &["test", "--package", "nightwright", "--test", "it", "--", "hooks::"];
         let projects: &[&str] =
             &["test", "--package", "nightwright", "--test", "it", "--", "projects::"];
+        let attacks: &[&str] =
+            &["test", "--package", "nightwright", "--test", "it", "--", "attacks::"];
         let pages: &[&str] = &["test", "--package", "nightwright-core", "--lib", "run_report"];
         let hunters = match name.split_once('-') {
             Some(("selftest", _)) => vec![night],
+            Some(("attacks", _)) => vec![attacks],
             Some(("report", _)) => vec![pages],
             Some(("hooks", _)) => vec![hooks],
             Some(("projects", _)) => vec![projects],

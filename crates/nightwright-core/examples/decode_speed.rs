@@ -15,6 +15,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Completion;
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::lines::StreamLine;
@@ -68,6 +69,7 @@ fn folded(bytes: &[u8]) -> u64 {
     let mut transcript = Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &completion,
+        secrets: &Secrets::default(),
         purpose: None,
         live: false,
         started: Duration::ZERO,

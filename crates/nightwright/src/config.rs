@@ -32,6 +32,7 @@ mod schema;
 mod secret_values;
 #[cfg(test)]
 mod tests;
+pub mod tightening;
 mod url;
 mod value;
 mod variables;

@@ -24,7 +24,7 @@ pub use unmasked_settings::{
 /// The key with names of variables.
 const VARIABLES: &str = "redact.variables";
 /// The key with the patterns.
-const PATTERNS: &str = "redact.patterns";
+pub(crate) const PATTERNS: &str = "redact.patterns";
 
 /// The secrets that the configuration adds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct SecretSettings {
 
 impl SecretSettings {
     /// Returns the settings from the configuration. All layers count: a project can add secrets,
-    /// but not remove the user's.
+    /// but not remove the user's. Its patterns need an approval first.
     pub fn of(resolved: &ResolvedConfig) -> Self {
         let all = |key| {
             let lists = resolved.all(key).into_iter().filter_map(|(_, value)| match value {

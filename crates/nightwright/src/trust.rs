@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 use nightwright_core::display::one_line;
 use ring::digest::{SHA256, digest};
 
+use crate::config::modes::{self, Mode};
+use crate::config::tightening::{self, LooserValue};
 use crate::config::{ConfigLayer, ConfigValue, ValueOrigin};
 use crate::error::Failure;
 use crate::files::{self, FileError};
@@ -151,6 +153,47 @@ pub fn settings(project: &Path, layer: &ConfigLayer) -> Vec<TrustItem> {
         .collect()
 }
 
+/// Returns the settings of a layer that are looser than the user's own. They need an approval to
+/// take effect, but a run starts without it.
+pub fn looser_settings(project: &Path, layer: &ConfigLayer, user: &ConfigLayer) -> Vec<TrustItem> {
+    let item = |looser: LooserValue<'_>| {
+        let LooserValue { key, value, users } = looser;
+        let shown = format!("{key} = {value}, looser than yours ({users})");
+        bound_item(project, layer, key, value, shown)
+    };
+    tightening::looser(layer, user).into_iter().map(item).collect()
+}
+
+/// Returns the settings of a layer that a project may only tighten, whatever their values.
+pub fn bound_settings(project: &Path, layer: &ConfigLayer) -> Vec<TrustItem> {
+    let bound = layer
+        .iter()
+        .filter(|(key, origin, _)| tightening::is_bound(key) && origin.comes_with_project());
+    bound
+        .map(|(key, _, value)| bound_item(project, layer, key, value, format!("{key} = {value}")))
+        .collect()
+}
+
+fn bound_item(
+    project: &Path,
+    layer: &ConfigLayer,
+    key: &str,
+    value: &ConfigValue,
+    shown: String,
+) -> TrustItem {
+    let place = format!("{}: {key}", file_of(project, layer.origin()).display());
+    TrustItem::new(place, shown, value.to_string().as_bytes())
+}
+
+/// Returns the item of a mode of the project that would skip the user's checks.
+pub fn planning_mode(mode: &Mode) -> Option<TrustItem> {
+    mode.is_planning_of_project().then(|| {
+        let file = modes::own_file(&mode.name, "mode.toml");
+        let shown = "evidence = [\"planned\"]: a run of this mode skips your checks".to_owned();
+        TrustItem::new(format!("{}: evidence", file.display()), shown, b"planned")
+    })
+}
+
 /// Returns a value as the user sees it for approval: complete, except for secrets.
 fn seen(value: &ConfigValue) -> ConfigValue {
     // The host of an address matters for the approval; the rest may be as secret as a password.
@@ -174,7 +217,7 @@ fn is_secret(name: &str) -> bool {
 fn file_of(project: &Path, origin: &ValueOrigin) -> PathBuf {
     let path = match origin {
         ValueOrigin::Mode(name) => {
-            return Path::new(crate::config::modes::FOLDER).join(name).join("mode.toml");
+            return Path::new(modes::FOLDER).join(name).join("mode.toml");
         }
         origin => origin.path().unwrap_or(project),
     };

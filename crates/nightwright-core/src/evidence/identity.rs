@@ -1,6 +1,7 @@
 //! Blockers from text: their fields, and the key that identifies them. The key is a checksum of the
 //! fields. It tells blockers apart and protects nothing.
 
+use crate::redact::Secrets;
 use crate::stream::news::Blocker;
 
 /// The field that a line begins.
@@ -67,6 +68,13 @@ pub(super) fn of_fields(fields: BlockerFields) -> Blocker {
         .unwrap_or_default();
     let blocker = Blocker { action, resume, impossible, ..Blocker::new("", description) };
     Blocker { key: key(&blocker.sentence()), ..blocker }
+}
+
+/// The same blocker with masked strings.
+pub(crate) fn masked(blocker: &Blocker, secrets: &Secrets) -> Blocker {
+    let mut masked = blocker.map(|text| secrets.mask(text).into_owned());
+    masked.key = key(&masked.sentence());
+    masked
 }
 
 /// A short key for a string.

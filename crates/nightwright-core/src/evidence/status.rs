@@ -23,6 +23,9 @@ use crate::input::{StatusReport, TaskProgress};
 use crate::stream::news::Blocker;
 
 mod json;
+mod masking;
+
+pub use masking::read_masked;
 
 /// The maximum size of a status file in bytes.
 pub const MAX_STATUS_BYTES: usize = 1 << 20;

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
+use crate::redact::Secrets;
 use crate::stream::dialect::Dialect;
 use crate::stream::outcome::ProcessExit;
 use crate::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
@@ -155,6 +156,7 @@ fn evidence_of(lines: &[&str]) -> TextEvidence {
     let mut transcript = Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &Completion::default(),
+        secrets: &Secrets::default(),
         purpose: None,
         live: false,
         started: Duration::ZERO,

@@ -318,7 +318,7 @@ impl Machine {
 
     /// Returns the charge for an attempt or a call: the cost that the agent reports. Without one,
     /// it is the price of the tokens, the mean of its kind, or half of its cap. It is never zero
-    /// unless the attempt cannot have called a model.
+    /// unless the attempt cannot have called a model: it printed nothing, or a result that says so.
     pub(super) fn charge(
         &self,
         purpose: &str,
@@ -334,7 +334,12 @@ impl Machine {
             return (priced, CostSource::Estimated);
         }
         if report.tokens.is_zero() && report.outcome.never_asked() {
-            return (Usd::ZERO, CostSource::Reported);
+            if report.stream.stdout_bytes == 0 || report.stream.results > 0 {
+                return (Usd::ZERO, CostSource::Reported);
+            }
+            // A refused login is cheap, but its output is no proof that no model was called.
+            let guess = cap.map_or(UNKNOWN_COST, |cap| UNKNOWN_COST.min(cap));
+            return (guess, CostSource::Estimated);
         }
         // The process was supervised until it exited and never called a model.
         let unasked = report.priced == Some(Usd::ZERO) && report.tokens.is_zero();

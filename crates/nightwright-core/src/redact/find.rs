@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 use serde::de::IgnoredAny;
 
 use super::escapes::keep_whole;
+use super::json::{JsonText, TextKind};
 use super::needles::Needles;
 use super::normalize::normalized_lines;
 use super::patterns::MatchRule;
@@ -177,7 +178,8 @@ impl Finder {
         if text.len() > 1 && text.starts_with(b"\"") && text.ends_with(b"\"") {
             room = line.start + 1..line.start + text.len() - 1;
             if self.has_extra() && serde_json::from_slice::<IgnoredAny>(text).is_ok() {
-                let inside = self.in_texts(bytes, hits, std::slice::from_ref(&room));
+                let text = JsonText { at: room, kind: TextKind::Free };
+                let inside = self.in_texts(bytes, hits, &[text]);
                 return inside.into_iter().map(|hit| hit.span).collect();
             }
         }
@@ -185,24 +187,24 @@ impl Finder {
     }
 
     /// The spans to mask in a line of JSON, all inside these strings. The user's patterns match the
-    /// decoded strings, not their JSON encoding.
+    /// decoded strings, not their JSON encoding, and not the words of the program.
     pub(super) fn in_texts(
         &self,
         bytes: &[u8],
         hits: &[SecretMatch],
-        texts: &[Range<usize>],
+        texts: &[JsonText],
     ) -> Vec<SecretMatch> {
         let mut inside = Vec::new();
         for hit in hits.iter().filter(|hit| hit.by == MatchSource::Us) {
-            let first = texts.partition_point(|text| text.end <= hit.span.start);
-            for text in texts[first..].iter().take_while(|text| text.start < hit.span.end) {
-                let span = common_part(&hit.span, text);
+            let first = texts.partition_point(|text| text.at.end <= hit.span.start);
+            for text in texts[first..].iter().take_while(|text| text.at.start < hit.span.end) {
+                let span = common_part(&hit.span, &text.at);
                 inside.extend(span.map(|span| SecretMatch { span, ..hit.clone() }));
             }
         }
         if self.has_extra() {
-            for text in texts {
-                inside.extend(self.wanted_in_text(bytes, text.clone(), LEVELS));
+            for text in texts.iter().filter(|text| text.kind == TextKind::Free) {
+                inside.extend(self.wanted_in_text(bytes, text.at.clone(), LEVELS));
             }
         }
         inside

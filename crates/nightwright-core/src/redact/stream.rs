@@ -10,7 +10,7 @@ use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::escapes::{end_of_escape_around, is_inside_character, is_sign};
 use super::find::{MatchSource, SecretMatch, SecretMatches};
-use super::json::{JsonWalker, NamePolicy, is_json};
+use super::json::{JsonText, JsonWalker, NamePolicy, TextKind, is_json};
 use super::key_block::KeyBlock;
 use super::{Secrets, cover};
 
@@ -175,7 +175,7 @@ impl StreamMasker {
         let hits = self.secrets.finder.in_texts(window, &found.hits, &texts);
         spans.extend(hits.into_iter().map(|hit| hit.span));
         for text in texts {
-            self.block.spans(window, text, &found.key_blocks, spans);
+            self.block.spans(window, text.at, &found.key_blocks, spans);
             self.block.close();
         }
     }
@@ -221,7 +221,7 @@ impl StreamMasker {
         });
         let all = from..window.len();
         // One text to search, or many.
-        let mut parts = vec![all.clone()];
+        let mut parts = vec![JsonText { at: all.clone(), kind: TextKind::Free }];
         let is_clean = hits.is_empty() && key_blocks.is_empty() && !finder.has_extra();
         if let Some(walker) = &long.json
             && (!is_clean || long.continues.is_some() || self.block.is_open())
@@ -229,7 +229,7 @@ impl StreamMasker {
             parts = texts(&mut walker.clone(), window, all, is_last);
             hits = finder.in_texts(window, &hits, &parts);
         }
-        hits.extend(long.rest(window, from, parts.first()));
+        hits.extend(long.rest(window, from, parts.first().map(|part| &part.at)));
         let mut to = window.len();
         long.continues = None;
         if !is_last {
@@ -241,7 +241,7 @@ impl StreamMasker {
         }
         let mut spans: Vec<_> = hits.into_iter().map(|hit| hit.span).collect();
         let begins: Vec<_> = key_blocks.into_iter().filter(|first| first.end <= to).collect();
-        for part in parts.into_iter().filter(|part| part.start < to) {
+        for part in parts.into_iter().map(|part| part.at).filter(|part| part.start < to) {
             let end = part.end.min(to);
             if long.json.is_some() && part.start > from {
                 self.block.close();
@@ -283,12 +283,13 @@ fn texts(
     window: &[u8],
     line: Range<usize>,
     is_last: bool,
-) -> Vec<Range<usize>> {
+) -> Vec<JsonText> {
     let mut texts = Vec::new();
     walker.walk(window, line.clone(), |text| texts.push(text));
     if is_last && walker.is_in_name() {
         let quote = memrchr(b'"', &window[line.clone()]);
-        texts.push(quote.map_or(line.start, |at| line.start + at + 1)..line.end);
+        let at = quote.map_or(line.start, |at| line.start + at + 1)..line.end;
+        texts.push(JsonText { at, kind: TextKind::Free });
     }
     texts
 }

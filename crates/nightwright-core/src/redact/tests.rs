@@ -434,3 +434,12 @@ fn masked_values_are_recognized_by_their_originals() {
     let masked = "a *************************** b, *************";
     assert_eq!(masked_in(&masked, &original), ["correct-horse", "first line\nsecond line"]);
 }
+
+#[test]
+fn a_pattern_does_not_hide_the_words_of_the_program() {
+    let secrets = Secrets::new(["toolu_correct-horse"], [".+"]).unwrap();
+    let line = r#"{"type":"assistant","message":{"id":"msg_1","model":"claude-opus-4-5","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"type":"x","command":"ls"}},{"type":"tool_result","tool_use_id":"toolu_correct-horse","content":[{"type":"text","id":"a-1"}]}]},"tool_use_result":{"id":"a-1"},"error":"a text of words"}"#;
+    let masked = r#"{"type":"assistant","message":{"id":"msg_1","model":"claude-opus-4-5","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"****":"*","*******":"**"}},{"type":"tool_result","tool_use_id":"*******************","content":[{"type":"****","id":"***"}]}]},"tool_use_result":{"id":"***"},"error":"***************"}"#;
+    let shown = secrets.mask_lines_of_json(line.as_bytes());
+    assert_eq!(str::from_utf8(&shown).unwrap(), masked);
+}

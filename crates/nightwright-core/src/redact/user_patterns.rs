@@ -72,7 +72,7 @@ fn lines(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
 fn texts_inside(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut texts = Vec::new();
     let mut walk =
-        |json| JsonWalker::new(NamePolicy::Masked).walk(bytes, json, |text| texts.push(text));
+        |json| JsonWalker::new(NamePolicy::Masked).walk(bytes, json, |text| texts.push(text.at));
     if is_json(bytes) {
         walk(0..bytes.len());
     } else {

@@ -6,14 +6,11 @@
 //! before them.
 //!
 //! ```text
-//!   bytes ─┬─ a piece of a message ─▶ held ────┬─▶ kept
-//!          │                  └────────────────┼───▶ reader
-//!          └─ anything else ─▶ masked ─▶ held ─┘
-//!                                  └───────────────▶ reader
+//!   bytes ─┬─ a piece of a message ─▶ held ───┬─▶ kept
+//!          └─ anything else ─▶ masked ─▶ held ┘
 //! ```
 //!
-//! The `reader` of the agent's messages gets its output without delay; that reader stores no
-//! pieces.
+//! The transcript does not read this output: a mask could hide the structure of a line from it.
 
 mod queue;
 #[cfg(test)]
@@ -99,39 +96,31 @@ impl OutputMasker {
         }
     }
 
-    /// Takes a chunk. `reader` gets each line as soon as it is complete. `kept` gets the same,
-    /// except that pieces of messages wait for each other, and later lines wait for them.
-    pub fn push(
-        &mut self,
-        chunk: &[u8],
-        mut kept: impl FnMut(&[u8]),
-        mut reader: impl FnMut(&[u8]),
-    ) {
-        let (kept, reader): (Sink<'_>, Sink<'_>) = (&mut kept, &mut reader);
+    /// Takes a chunk. `kept` gets each line as soon as it is complete, except that pieces of
+    /// messages wait for each other, and later lines wait for them.
+    pub fn push(&mut self, chunk: &[u8], mut kept: impl FnMut(&[u8])) {
+        let kept: Sink<'_> = &mut kept;
         if !self.dialect.streams_deltas() {
-            return self.plain(chunk, ScanResult::Unknown, kept, reader);
+            return self.plain(chunk, ScanResult::Unknown, kept);
         }
-        let rest = self.begun(chunk, kept, reader);
+        let rest = self.begun(chunk, kept);
         let (lines, last) = rest.split_at(memrchr(b'\n', rest).map_or(0, |at| at + 1));
-        self.lines(lines, kept, reader);
+        self.lines(lines, kept);
         self.line.extend_from_slice(last);
-        self.pass_long(kept, reader);
+        self.pass_long(kept);
     }
 
     /// Releases the rest at the end of the stream.
-    pub fn finish(&mut self, mut kept: impl FnMut(&[u8]), mut reader: impl FnMut(&[u8])) {
-        let (kept, reader): (Sink<'_>, Sink<'_>) = (&mut kept, &mut reader);
+    pub fn finish(&mut self, mut kept: impl FnMut(&[u8])) {
+        let kept: Sink<'_> = &mut kept;
         let line = std::mem::take(&mut self.line);
-        self.whole(&line, kept, reader);
+        self.whole(&line, kept);
         self.release_all(kept);
-        self.masking.finish(|bytes| {
-            kept(bytes);
-            reader(bytes);
-        });
+        self.masking.finish(kept);
     }
 
     /// Completes a line that began in an earlier chunk, and returns the rest of the chunk.
-    fn begun<'c>(&mut self, chunk: &'c [u8], kept: Sink<'_>, reader: Sink<'_>) -> &'c [u8] {
+    fn begun<'c>(&mut self, chunk: &'c [u8], kept: Sink<'_>) -> &'c [u8] {
         if self.line.is_empty() && !self.is_long {
             return chunk;
         }
@@ -139,40 +128,40 @@ impl OutputMasker {
         let (more, rest) = chunk.split_at(newline.map_or(chunk.len(), |at| at + 1));
         if self.is_long {
             self.is_long = newline.is_none();
-            self.plain(more, ScanResult::Unknown, kept, reader);
+            self.plain(more, ScanResult::Unknown, kept);
             return rest;
         }
         self.line.extend_from_slice(more);
         if newline.is_some() {
             let mut line = std::mem::take(&mut self.line);
-            self.whole(&line, kept, reader);
+            self.whole(&line, kept);
             // The memory is reused.
             line.clear();
             self.line = line;
         } else {
-            self.pass_long(kept, reader);
+            self.pass_long(kept);
         }
         rest
     }
 
     /// Releases a last line that is too long to be a piece of a message.
-    fn pass_long(&mut self, kept: Sink<'_>, reader: Sink<'_>) {
+    fn pass_long(&mut self, kept: Sink<'_>) {
         if self.line.len() > MAX_PIECE {
             self.is_long = true;
             let line = std::mem::take(&mut self.line);
-            self.plain(&line, ScanResult::Unknown, kept, reader);
+            self.plain(&line, ScanResult::Unknown, kept);
         }
     }
 
-    fn whole(&mut self, line: &[u8], kept: Sink<'_>, reader: Sink<'_>) {
+    fn whole(&mut self, line: &[u8], kept: Sink<'_>) {
         match self.streamed(line) {
-            Some(streamed) => self.piece(line, streamed, ScanResult::Unknown, kept, reader),
-            None => self.plain(line, ScanResult::Unknown, kept, reader),
+            Some(streamed) => self.piece(line, streamed, ScanResult::Unknown, kept),
+            None => self.plain(line, ScanResult::Unknown, kept),
         }
     }
 
     /// Processes complete lines. If none of them contains anything to mask, one scan shows it.
-    fn lines(&mut self, lines: &[u8], kept: Sink<'_>, reader: Sink<'_>) {
+    fn lines(&mut self, lines: &[u8], kept: Sink<'_>) {
         let is_clean = self.masking.is_idle() && !self.secrets.are_in(lines);
         let look = if is_clean { ScanResult::Clean } else { ScanResult::Unknown };
         // Lines that are not pieces are passed on together.
@@ -181,13 +170,13 @@ impl OutputMasker {
         while let Some(length) = memchr(b'\n', &lines[at..]) {
             let end = at + length + 1;
             if let Some(streamed) = self.streamed(&lines[at..end]) {
-                self.plain(&lines[plain..at], look, kept, reader);
-                self.piece(&lines[at..end], streamed, look, kept, reader);
+                self.plain(&lines[plain..at], look, kept);
+                self.piece(&lines[at..end], streamed, look, kept);
                 plain = end;
             }
             at = end;
         }
-        self.plain(&lines[plain..], look, kept, reader);
+        self.plain(&lines[plain..], look, kept);
     }
 
     fn streamed<'l>(&self, line: &'l [u8]) -> Option<StreamedPart<'l>> {
@@ -195,7 +184,7 @@ impl OutputMasker {
     }
 
     /// Queues bytes that are not pieces, behind everything that is held.
-    fn plain(&mut self, bytes: &[u8], look: ScanResult, kept: Sink<'_>, reader: Sink<'_>) {
+    fn plain(&mut self, bytes: &[u8], look: ScanResult, kept: Sink<'_>) {
         if bytes.is_empty() {
             return;
         }
@@ -207,8 +196,7 @@ impl OutputMasker {
             }
         }
         let Self { masking, held, .. } = self;
-        let mut both = |bytes: &[u8]| {
-            reader(bytes);
+        let mut queue = |bytes: &[u8]| {
             if held.is_empty() {
                 kept(bytes);
             } else {
@@ -216,23 +204,12 @@ impl OutputMasker {
             }
         };
         match look {
-            ScanResult::Clean => both(bytes),
-            ScanResult::Unknown => masking.push(bytes, both),
+            ScanResult::Clean => queue(bytes),
+            ScanResult::Unknown => masking.push(bytes, queue),
         }
     }
 
-    fn piece(
-        &mut self,
-        line: &[u8],
-        streamed: StreamedPart<'_>,
-        look: ScanResult,
-        kept: Sink<'_>,
-        reader: Sink<'_>,
-    ) {
-        match look {
-            ScanResult::Clean => reader(line),
-            ScanResult::Unknown => reader(&self.secrets.mask_lines_of_json(line)),
-        }
+    fn piece(&mut self, line: &[u8], streamed: StreamedPart<'_>, look: ScanResult, kept: Sink<'_>) {
         match streamed {
             StreamedPart::Text(delta) => {
                 if self.texts.are_many() {

@@ -14,14 +14,13 @@ use super::message::{
     UsageAt,
 };
 use super::news::{
-    AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, StatedDecision, StreamFacts,
-    TextEvidence, TurnEnd, WatchdogFinding,
+    AgentNews, AttemptReport, Blocker, Pulse, QuotaNews, StatedDecision, StreamFacts, TextEvidence,
+    TurnEnd, WatchdogFinding,
 };
-use super::outcome::{AttemptOutcome, CancelReason, Consequence, ProcessExit};
-use super::verdict::verdict;
+use super::outcome::{AttemptOutcome, CancelReason, ProcessExit};
 use crate::event::CallPurpose;
-use crate::evidence::{self, blockers, decisions};
 use crate::permissions::denial::Denial;
+use crate::redact::Secrets;
 use crate::settings::Completion;
 use last_text::{LastText, MAX_TEXT, end_of};
 use loop_detector::LoopDetector;
@@ -31,21 +30,17 @@ use tools::{CallOwner, ToolTracker};
 use turns::TurnState;
 use unknown::UnknownEvents;
 
+mod final_words;
 mod last_text;
 mod loop_detector;
+mod masking;
 mod spend;
 mod tools;
 mod turns;
 mod unknown;
 
-/// The maximum length of a string answer in bytes.
-const MAX_ANSWER: usize = 16 << 10;
-
 /// The maximum number of denials. The first few show which rules are missing.
 const MAX_DENIED: usize = 64;
-
-/// The maximum length of the reason for a denial.
-const MAX_REASON: usize = 8 << 10;
 
 /// The HTTP status of a request without a valid login.
 const UNAUTHORIZED: u16 = 401;
@@ -56,6 +51,8 @@ pub struct TranscriptOptions<'a> {
     pub dialect: Dialect,
     /// The completion settings, which define what is searched for.
     pub completion: &'a Completion,
+    /// The secrets to mask in all texts that leave the transcript.
+    pub secrets: &'a Secrets,
     /// The purpose of a call; `None` for the work itself.
     pub purpose: Option<CallPurpose>,
     /// Whether its input stays open after the prompt.
@@ -94,6 +91,7 @@ pub struct FinishedTranscript {
 pub struct Transcript {
     dialect: Dialect,
     completion: Completion,
+    secrets: Secrets,
     purpose: Option<CallPurpose>,
     started: Duration,
     turn_state: TurnState,
@@ -147,6 +145,7 @@ impl Transcript {
         Self {
             dialect: reading.dialect,
             completion: reading.completion.clone(),
+            secrets: reading.secrets.clone(),
             purpose: reading.purpose,
             started: reading.started,
             turn_state: TurnState::new(reading.live),
@@ -158,7 +157,7 @@ impl Transcript {
             api_key: String::new(),
             login_refused: false,
             tools: ToolTracker::default(),
-            loop_detector: LoopDetector::default(),
+            loop_detector: LoopDetector::new(reading.secrets.clone()),
             spend: SpendTracker::default(),
             turns: 0,
             result: None,
@@ -235,37 +234,26 @@ impl Transcript {
 
     /// Like [`Transcript::finish`], with the agent's last message.
     pub fn conclude(
-        self,
+        mut self,
         mono: Duration,
         wall: Timestamp,
         closing: AttemptExit<'_>,
     ) -> FinishedTranscript {
-        let tokens = self.spend.tokens();
-        let result = self.current_result();
-        let outcome = self.dialect.classify(&FinishedAttempt {
-            cut: closing.cut,
-            exit: closing.exit,
-            result,
-            error: self.error.as_ref().or(result.and(self.error_of_result.as_ref())),
-            rate_limit: self.rate_limit.as_ref(),
-            api_key: &self.api_key,
-            tool_calls: self.tools.calls(),
-            tokens,
-            saw_stdout: self.has_output,
-            stderr: closing.stderr,
-            now: wall,
-            zone: closing.zone,
-        });
+        if self.dialect.text_shape() == TextShape::OneText {
+            let text = std::mem::take(&mut self.last_text);
+            self.collect(text.as_str());
+            self.last_text = text;
+        }
+        let outcome = self.outcome(wall, closing);
         let text = self.final_message();
-        let text_evidence = self.text_evidence(&outcome, closing.cut, text);
-        let answer = self.answer(&outcome, text);
-        let final_text = text.to_owned();
-        let worked = self.was_ready
-            || !self.dialect.announces_itself()
-            || self.result.is_some()
-            || self.tools.calls() > 0
-            || !self.last_text.as_str().is_empty();
+        let shown = masking::final_text(&self.secrets, text);
+        let text_evidence = self.text_evidence(&outcome, closing.cut, (text, &shown));
+        let answer = self.answer(&outcome, text, &shown);
+        // A program that printed anything, even if it cannot be read, may have called a model.
+        let worked =
+            self.has_output || closing.stdout_bytes > 0 || !self.dialect.announces_itself();
         let bill = self.spend.bill(self.dialect, worked);
+        let mask = |text: &String| self.secrets.mask(text).into_owned();
         let by_time = || self.dialect.price_of_time(mono.saturating_sub(self.started));
         let report = AttemptReport {
             outcome,
@@ -288,9 +276,35 @@ impl Transcript {
                 tool_errors: self.tools.errors(),
                 quiet: mono.saturating_sub(self.last_line),
             },
-            unknown: self.unknown.into_kinds(),
+            unknown: self.unknown.into_kinds().iter().map(mask).collect(),
         };
-        FinishedTranscript { report, final_text }
+        FinishedTranscript { report, final_text: shown }
+    }
+
+    /// The outcome, by what the agent printed and in masked words.
+    fn outcome(&self, wall: Timestamp, closing: AttemptExit<'_>) -> AttemptOutcome {
+        let result = self.current_result();
+        let error = self.error.as_ref().or(result.and(self.error_of_result.as_ref()));
+        let classify = |result: Option<&ResultFacts>, error: Option<&ErrorFacts>| {
+            self.dialect.classify(&FinishedAttempt {
+                cut: closing.cut,
+                exit: closing.exit,
+                result,
+                error,
+                rate_limit: self.rate_limit.as_ref(),
+                api_key: &self.api_key,
+                tool_calls: self.tools.calls(),
+                tokens: self.spend.tokens(),
+                saw_stdout: self.has_output,
+                stderr: closing.stderr,
+                now: wall,
+                zone: closing.zone,
+            })
+        };
+        let masked_result = result.map(|result| result.masked(&self.secrets));
+        let masked_error = error.map(|error| masking::error(&self.secrets, error));
+        let masked = classify(masked_result.as_ref(), masked_error.as_ref());
+        masking::outcome(&self.secrets, classify(result, error), masked)
     }
 
     fn fold(
@@ -301,7 +315,10 @@ impl Transcript {
     ) {
         let AgentMessage { owner, kind } = message;
         match kind {
-            MessageKind::Ready(ready) => {
+            MessageKind::Ready(mut ready) => {
+                for server in &mut ready.failed_servers {
+                    *server = self.secrets.mask(server).into_owned();
+                }
                 self.turn_state.begin_turn();
                 self.api_key.clone_from(&ready.api_key);
                 if !std::mem::replace(&mut self.was_ready, true) {
@@ -354,8 +371,7 @@ impl Transcript {
     fn text(&mut self, text: &str) {
         match self.dialect.text_shape() {
             TextShape::Messages => {
-                blockers::collect(text, &mut self.blockers);
-                decisions::collect(text, &mut self.decisions);
+                self.collect(text);
                 self.last_text.replace(text);
             }
             TextShape::OneText => self.last_text.append(text),
@@ -373,7 +389,7 @@ impl Transcript {
         let subject = self.dialect.subject_of(input);
         let is_new = self.tools.begin(mono, id, (name, subject), CallOwner::new(owner));
         if is_new && let Some(path) = self.dialect.edited_file(name, input) {
-            self.tools.note_edit(path);
+            self.tools.note_edit(self.secrets.mask(&path).into_owned());
         }
         is_new
     }
@@ -381,9 +397,8 @@ impl Transcript {
     /// Describes the denial of a tool call, which is no sign of a loop.
     fn denial(&mut self, tool: String, id: &str, why: &str) -> Denial {
         self.loop_detector.denied(id);
-        let input = self.tools.subject(id).unwrap_or_default().to_owned();
-        let why = why[..why.floor_char_boundary(MAX_REASON.min(why.len()))].to_owned();
-        Denial { tool, input, why }
+        let input = self.tools.subject(id).unwrap_or_default();
+        masking::denial(&self.secrets, tool, input, why)
     }
 
     fn used(&mut self, usage: MessageUsage<'_>) {
@@ -444,7 +459,8 @@ impl Transcript {
         self.unknown.fields(&std::mem::take(&mut result.unknown_fields));
         self.turns = self.turns.saturating_add(result.turns.unwrap_or(0));
         for DeniedCall { id, tool, input } in std::mem::take(&mut result.denied) {
-            self.deny(&id, Denial { tool, input, why: String::new() }, tell);
+            let denial = masking::denial(&self.secrets, tool, &input, "");
+            self.deny(&id, denial, tell);
         }
         self.error_of_result = self.error.take().filter(|_| result.is_error);
         if let Some(text) = &mut result.text {
@@ -474,37 +490,6 @@ impl Transcript {
         self.result = Some(result);
     }
 
-    /// The evidence in the last words of a turn. After an error, they are not the agent's.
-    fn turn_evidence(&self, how: TurnEnd, text: &str) -> Option<TextEvidence> {
-        match how {
-            TurnEnd::Well | TurnEnd::Queued if self.purpose.is_none() => {
-                Some(evidence::text_evidence(text, &self.completion, self.dialect.text_shape()))
-            }
-            TurnEnd::Well | TurnEnd::Queued | TurnEnd::Failed => None,
-        }
-    }
-
-    /// Keeps an earlier claim if everything after it was an answer in words to an earlier message,
-    /// without any tool call.
-    fn with_claim_before(&self, mut words: TextEvidence, text: &str) -> TextEvidence {
-        if let Some(QueuedTurn { calls, text_evidence: before }) = &self.before
-            && *calls == self.tools.calls()
-            && words.findings.is_empty()
-            && words.blockers.is_empty()
-            && words.conflict.is_none()
-            && !evidence::retracts(text)
-        {
-            words.promise |= before.promise;
-            words.signal |= before.signal;
-            words.end_phrase |= before.end_phrase;
-            words.states_done |= before.states_done;
-            if words.promise {
-                words.marker_ignored = None;
-            }
-        }
-        words
-    }
-
     /// The last result, unless it is outdated: an agent that died while answering a further message
     /// has not finished.
     fn current_result(&self) -> Option<&ResultFacts> {
@@ -516,64 +501,6 @@ impl Transcript {
     fn final_message(&self) -> &str {
         let good = self.current_result().filter(|result| !result.is_error);
         good.and_then(|result| result.text.as_deref()).unwrap_or(self.last_text.as_str())
-    }
-
-    /// The evidence of an attempt. Only an attempt that finished can claim completion. Its blockers
-    /// count even if it was cut off, unless it was stopped on request.
-    fn text_evidence(
-        &self,
-        outcome: &AttemptOutcome,
-        cut: Option<CancelReason>,
-        text: &str,
-    ) -> TextEvidence {
-        let mut words = match outcome.consequence() {
-            Consequence::Assess if self.purpose.is_none() => {
-                let words =
-                    evidence::text_evidence(text, &self.completion, self.dialect.text_shape());
-                self.with_claim_before(words, text)
-            }
-            Consequence::Assess
-            | Consequence::AssessWorkTree
-            | Consequence::Wait { .. }
-            | Consequence::Retry
-            | Consequence::FailIteration { .. }
-            | Consequence::EndRun { .. } => {
-                TextEvidence { summary: evidence::summary(text), ..TextEvidence::default() }
-            }
-        };
-        if self.purpose.is_some() || cut == Some(CancelReason::StopNow) {
-            words.blockers.clear();
-            words.decisions.clear();
-            return words;
-        }
-        let (mut reported, mut decided) = (self.blockers.clone(), self.decisions.clone());
-        if self.dialect.text_shape() == TextShape::OneText {
-            blockers::collect(self.last_text.as_str(), &mut reported);
-            decisions::collect(self.last_text.as_str(), &mut decided);
-        }
-        blockers::add(std::mem::take(&mut words.blockers), &mut reported);
-        decisions::add(std::mem::take(&mut words.decisions), &mut decided);
-        TextEvidence { blockers: reported, decisions: decided, ..words }
-    }
-
-    fn answer(&self, outcome: &AttemptOutcome, text: &str) -> Option<Answer> {
-        let purpose = self.purpose?;
-        if outcome.consequence() != Consequence::Assess {
-            return None;
-        }
-        let structured = self.current_result().and_then(|result| result.structured.as_deref());
-        match purpose {
-            CallPurpose::Verify => verdict(text, structured).map(Answer::Verdict),
-            // An advisor that ran out of money or turns was not finished: its last message is no
-            // decision.
-            CallPurpose::Advise | CallPurpose::Council if *outcome != AttemptOutcome::Finished => {
-                None
-            }
-            CallPurpose::Review | CallPurpose::Advise | CallPurpose::Council => {
-                let text = end_of(text.trim(), MAX_ANSWER);
-                (!text.is_empty()).then(|| Answer::Text { text: text.to_owned() })
-            }
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::event::CallPurpose;
+use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Completion;
 use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::lines::StreamLine;
@@ -124,6 +125,7 @@ impl Recording {
         let mut transcript = Transcript::new(TranscriptOptions {
             dialect: Dialect::Claude,
             completion: &completion,
+            secrets: &Secrets::default(),
             purpose: how.purpose,
             live: how.live,
             started: Duration::ZERO,

@@ -123,14 +123,18 @@ pub async fn ask(
     question: &AgentQuestion<'_>,
     signals: &mut Signals,
 ) -> Option<AgentAnswer> {
-    let collector = Arc::new(Mutex::new(AnswerCollector::default()));
+    let collector = Arc::new(Mutex::new(AnswerCollector {
+        secrets: endpoint.secrets.clone(),
+        ..AnswerCollector::default()
+    }));
     let mut agent = ProcessAgent::new(setup(endpoint, question, &collector));
     let begin = Instant::now();
     let report = call(&mut agent, endpoint.dialect, question, signals).await?;
     let took = begin.elapsed();
     drop(agent);
     let mut collector = collector.lock().unwrap_or_else(PoisonError::into_inner);
-    let AnswerCollector { model, result, result_last, words } = std::mem::take(&mut *collector);
+    let AnswerCollector { secrets: _, model, result, result_last, words } =
+        std::mem::take(&mut *collector);
     let raw = raw_file(&endpoint.folder, question.label);
     Some(AgentAnswer { report, result, result_last, model, took, raw, words })
 }
@@ -342,6 +346,8 @@ async fn call(
 /// Facts from the stream that are not part of the report.
 #[derive(Debug, Default)]
 struct AnswerCollector {
+    /// Secrets to mask in all texts.
+    secrets: Secrets,
     model: Option<String>,
     result: Option<ResultFacts>,
     result_last: bool,
@@ -355,11 +361,11 @@ impl AnswerCollector {
         if let MessageKind::Ready(ready) = &message.kind {
             self.model.get_or_insert_with(|| ready.model.clone());
         } else if let MessageKind::Result(result) = &message.kind {
-            self.result = Some((**result).clone());
+            self.result = Some(result.masked(&self.secrets));
         } else if let Some(text) = message.main_text()
             && self.words.len() + text.len() < MAX_WORDS
         {
-            self.words.push_str(text);
+            self.words.push_str(&self.secrets.mask(text));
             self.words.push('\n');
         }
     }

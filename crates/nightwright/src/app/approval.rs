@@ -6,7 +6,9 @@ use std::path::Path;
 
 use nightwright_core::display::{display_safe, one_line};
 
-use crate::config::ConfigLayer;
+use crate::config::modes::Mode;
+use crate::config::tightening::{self, LooserValue};
+use crate::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
 use crate::console::{self, eprint_safe};
 use crate::error::Failure;
 use crate::paste::from_here;
@@ -89,7 +91,7 @@ pub(super) fn settle(
             let opening = if changed {
                 "You approved this, and it has changed since:"
             } else {
-                "This project would run something that you have not approved:"
+                "This project has settings or hooks that you have not approved:"
             };
             eprint_safe(&format!("{opening}\n{}", list(&open, &store)));
             match answer("Approve it? [y]es, [n]o, [i]gnore it this time: ")? {
@@ -108,8 +110,70 @@ pub(super) fn settle(
         }
         UntrustedPolicy::Ask(flags) => return Err(refused(&list(&open, &store), flags)),
     };
+    let layers = within_bounds(project, layers, &store, untrusted, &mut notes);
     let agent_files = agent_files(project, &store, untrusted, &mut notes);
     Ok(ApprovedLayers { layers, hooks, agent_files, notes })
+}
+
+/// Returns the layers without unapproved values of the project that are looser than the user's own.
+fn within_bounds(
+    project: &Path,
+    mut layers: Vec<ConfigLayer>,
+    store: &ApprovalStore,
+    untrusted: UntrustedPolicy,
+    notes: &mut Vec<String>,
+) -> Vec<ConfigLayer> {
+    let is_user = |layer: &&ConfigLayer| matches!(layer.origin(), ValueOrigin::User(_));
+    let Some(user) = layers.iter().find(is_user).cloned() else { return layers };
+    if untrusted == UntrustedPolicy::Accept {
+        return layers;
+    }
+    // A value that another layer overrides is not worth a note.
+    let overridden = ResolvedConfig::new(layers.iter().cloned());
+    for layer in &mut layers {
+        let items = trust::looser_settings(project, layer, &user);
+        let open = unapproved(&items, store);
+        let is_open = |key: &str| open.iter().any(|(item, _)| item.is_of(key));
+        let mut refused = Vec::new();
+        for LooserValue { key, value, users } in tightening::looser(layer, &user) {
+            if !is_open(key) {
+                continue;
+            }
+            refused.push(key);
+            if overridden.origin(key) == layer.origin() {
+                let advice = from_here("run `nightwright trust` to use the project's");
+                notes.push(format!(
+                    "This project sets {key} = {value}, which is looser than yours ({users}). \
+                     Yours applies; {advice}."
+                ));
+            }
+        }
+        *layer = layer.clone().without(&refused);
+    }
+    layers
+}
+
+/// Whether a run of this mode may skip the user's checks.
+pub(super) fn may_skip_checks(
+    project: &Path,
+    mode: &Mode,
+    untrusted: UntrustedPolicy,
+) -> Result<bool, Failure> {
+    let Some(item) = trust::planning_mode(mode) else { return Ok(true) };
+    let store = ApprovalStore::open(project, env::var_os)?;
+    let is_approved = item.state(store.approvals()) == TrustState::Approved;
+    Ok(is_approved || untrusted == UntrustedPolicy::Accept)
+}
+
+/// Returns the layers that apply to a run without any further approval, and why others do not.
+pub(crate) fn as_it_applies(
+    project: &Path,
+    layers: Vec<ConfigLayer>,
+) -> Result<(Vec<ConfigLayer>, Vec<String>), Failure> {
+    let store = ApprovalStore::open(project, env::var_os)?;
+    let mut notes = Vec::new();
+    let layers = within_bounds(project, layers, &store, UntrustedPolicy::Ignore, &mut notes);
+    Ok((layers, notes))
 }
 
 /// Like `settle`, but for settings only: hooks and the agent program's files are ignored.
@@ -131,7 +195,9 @@ pub(crate) fn settle_settings(
 
 /// Approves all settings of a layer of the project, because the user has just chosen them.
 pub(crate) fn approve_settings(project: &Path, layer: &ConfigLayer) -> Result<(), Failure> {
-    ApprovalStore::open(project, env::var_os)?.approve(&trust::settings(project, layer))
+    let mut items = trust::settings(project, layer);
+    items.extend(trust::bound_settings(project, layer));
+    ApprovalStore::open(project, env::var_os)?.approve(&items)
 }
 
 /// Approves the value of one key in a layer of the project.
@@ -141,6 +207,7 @@ pub(crate) fn approve_setting(
     key: &str,
 ) -> Result<(), Failure> {
     let mut items = trust::settings(project, layer);
+    items.extend(trust::bound_settings(project, layer));
     items.retain(|item| item.is_of(key));
     ApprovalStore::open(project, env::var_os)?.approve(&items)
 }
@@ -222,8 +289,10 @@ fn refused(list: &str, flags: TrustFlags) -> Failure {
         }
         TrustFlags::NotThere => "review and approve it with `nightwright trust`",
     };
-    Failure::usage(format!("this project would run something that you have not approved:\n{list}"))
-        .hint(hint)
+    Failure::usage(format!(
+        "this project has settings or hooks that you have not approved:\n{list}"
+    ))
+    .hint(hint)
 }
 
 /// Returns the layers without the unapproved settings.

@@ -31,6 +31,7 @@ use crate::config::{self, ColorChoice, ConfigLayer, OutputLevel, ResolvedConfig,
 use crate::error::Failure;
 use crate::hooks::{self, ApprovedHooks};
 use crate::output::notify::Address;
+use crate::paste::from_here;
 use crate::signals::{HangupPolicy, Signals};
 use crate::task::Task;
 use crate::trust::TrustItem;
@@ -184,8 +185,10 @@ pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failu
     resolved.apply(&mut settings);
     settings.mode.clone_from(&mode.name);
     set_permissions(&mut settings, request, &mode, &agent_files);
+    let kept = checks_kept_in_plan(&mode, &resolved, request)?;
     let checks_given = matches!(resolved.origin("verify.commands"), ValueOrigin::Flag(_));
-    run_limits::drop_checks_of_plan(&mut settings, &mode.definition.evidence, checks_given);
+    let keeps_checks = checks_given || kept.is_some();
+    run_limits::drop_checks_of_plan(&mut settings, &mode.definition.evidence, keeps_checks);
     let RunPrinciples { principles, to_write, note } = match purpose {
         RequestPurpose::Run | RequestPurpose::Look => {
             principles::chosen(project, request.principles.as_deref(), &resolved)?
@@ -215,7 +218,7 @@ pub(crate) fn resolve_run(request: &RunRequest) -> Result<ResolvedRequest, Failu
     }
     settings.texts = texts::read(request, &mode, task.as_ref(), &resolved)?;
     check_prompt(&settings, &mode)?;
-    let notes = own_files_note(&mode).into_iter().chain(notes).chain(note).collect();
+    let notes = own_files_note(&mode).into_iter().chain(notes).chain(kept).chain(note).collect();
     Ok(ResolvedRequest { settings, task, resolved, hooks, agent_files, notes })
 }
 
@@ -252,6 +255,34 @@ fn set_permissions(
     if !agent_files.is_empty() && !sources.iter().any(|source| source == PROJECT_SETTINGS) {
         sources.push(PROJECT_SETTINGS.to_owned());
     }
+}
+
+/// Returns a note if the user's own checks run in a mode that writes a plan. A mode of the project
+/// skips them only after an approval.
+fn checks_kept_in_plan(
+    mode: &Mode,
+    resolved: &ResolvedConfig,
+    request: &RunRequest,
+) -> Result<Option<String>, Failure> {
+    let is_users = match resolved.origin("verify.commands") {
+        ValueOrigin::User(_) | ValueOrigin::Environment(_) => true,
+        ValueOrigin::Flag(_)
+        | ValueOrigin::BuiltIn
+        | ValueOrigin::Mode(_)
+        | ValueOrigin::Project(_)
+        | ValueOrigin::Task(_) => false,
+    };
+    if !is_users
+        || !mode.definition.evidence.contains(&EvidenceKind::Planned)
+        || approval::may_skip_checks(&request.project, mode, request.untrusted)?
+    {
+        return Ok(None);
+    }
+    let advice = from_here("run `nightwright trust` to skip them");
+    Ok(Some(format!(
+        "The project's mode `{}` would skip your checks. They run; {advice}.",
+        mode.name
+    )))
 }
 
 fn check_prompt(settings: &Settings, mode: &Mode) -> Result<(), Failure> {

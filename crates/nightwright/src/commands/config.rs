@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use super::cli::context::ProjectArgs;
 use crate::app::approval;
 use crate::config::modes;
+use crate::config::tightening;
 use crate::config::{self, ConfigFile, ConfigLayer, ConfigValue, Key, ResolvedConfig, edit};
 use crate::console::{eprint_safe, print};
 use crate::error::Failure;
@@ -113,7 +114,13 @@ pub(super) fn config(options: &ConfigArgs) -> Result<ExitCode, Failure> {
         }
         ConfigCommand::List { place, format } => show::list(&place.resolved()?, *format)?,
         ConfigCommand::Explain { key, place, format } => {
-            show::explain(config::look_up(key)?, &place.resolved()?, *format)?;
+            let key = config::look_up(key)?;
+            let (resolved, notes) = place.resolved_with_notes()?;
+            show::explain(key, &resolved, *format)?;
+            let about = format!(" sets {} = ", key.name);
+            for note in notes.iter().filter(|note| note.contains(&about)) {
+                eprint_safe(&format!("note: {note}"));
+            }
         }
         ConfigCommand::Schema => print(&format!("{:#}", config::schema()))?,
     }
@@ -135,13 +142,19 @@ impl ConfigTarget {
 
     /// Returns the effective configuration, including the defaults of the mode.
     fn resolved(&self) -> Result<ResolvedConfig, Failure> {
+        Ok(self.resolved_with_notes()?.0)
+    }
+
+    /// Returns the same, and why some values of the project do not apply.
+    fn resolved_with_notes(&self) -> Result<(ResolvedConfig, Vec<String>), Failure> {
         let (project, task) = self.find()?;
         let layers = config::load(&project, task, variable)?;
+        let (layers, notes) = approval::as_it_applies(&project, layers)?;
         let resolved = ResolvedConfig::new(layers.clone());
         let usual = if task.is_some() { modes::OF_TASKS } else { modes::OF_GOALS };
         let mode = resolved.get_text("mode").unwrap_or(usual);
         let mode: ConfigLayer = modes::load(&project, mode)?.defaults;
-        Ok(ResolvedConfig::new([mode].into_iter().chain(layers)))
+        Ok((ResolvedConfig::new([mode].into_iter().chain(layers)), notes))
     }
 
     /// Returns the configuration file to change.
@@ -186,7 +199,7 @@ fn set(
         ))
         .hint("change them there"));
     }
-    if key.gated {
+    if key.gated || tightening::is_bound(key.name) {
         approval::approve_setting(&place.project.find()?, &file.layer()?, key.name)?;
     }
     eprint_safe(&format!(

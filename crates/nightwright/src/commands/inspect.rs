@@ -252,6 +252,7 @@ impl InspectedStream {
         let transcript = Transcript::new(TranscriptOptions {
             dialect: Dialect::Claude,
             completion: &Completion::default(),
+            secrets: &secrets,
             purpose: None,
             live: false,
             started: Duration::ZERO,
@@ -282,22 +283,16 @@ impl InspectedStream {
         self.bytes += chunk.len() as u64;
         let Self { masking, lines, transcript, .. } = self;
         let mut shown = Vec::new();
-        masking.push(
-            chunk,
-            |text| shown.extend_from_slice(text),
-            |text| lines.push(text, |line| take(transcript, line)),
-        );
+        lines.push(chunk, |line| take(transcript, line));
+        masking.push(chunk, |text| shown.extend_from_slice(text));
         self.on_screen(|screen| screen.push(&shown));
     }
 
     fn last_line(&mut self) {
         let Self { masking, lines, transcript, .. } = self;
         let mut shown = Vec::new();
-        masking.finish(
-            |text| shown.extend_from_slice(text),
-            |text| lines.push(text, |line| take(transcript, line)),
-        );
         lines.finish(|line| take(transcript, line));
+        masking.finish(|text| shown.extend_from_slice(text));
         self.on_screen(|screen| {
             screen.push(&shown)?;
             screen.close()
@@ -369,7 +364,8 @@ fn cost(report: &AttemptReport) -> (Option<Usd>, bool) {
         return (Some(cost), false);
     }
     let unseen = report.priced.unwrap_or_default() == Usd::ZERO && report.tokens.is_zero();
-    let free = unseen && report.outcome.never_asked();
+    let silent = report.stream.stdout_bytes == 0 || report.stream.results > 0;
+    let free = unseen && silent && report.outcome.never_asked();
     (if free { Some(Usd::ZERO) } else { report.priced }, !free)
 }
 

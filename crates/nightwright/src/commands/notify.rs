@@ -53,6 +53,7 @@ pub(super) fn notify(options: &NotifyArgs) -> Result<ExitCode, Failure> {
         .filter(|key| key.gated && !is_notify_key(key.name))
         .map(|key| key.name)
         .collect();
+    let shown = approval::settle_settings(&project, layers.clone(), UntrustedPolicy::Ignore)?;
     let layers = layers.into_iter().map(|layer| layer.without(&other)).collect();
     let untrusted = UntrustedPolicy::Ask(TrustFlags::NotThere);
     let resolved = ResolvedConfig::new(approval::settle_settings(&project, layers, untrusted)?);
@@ -62,7 +63,7 @@ pub(super) fn notify(options: &NotifyArgs) -> Result<ExitCode, Failure> {
             "run `nightwright config set --user notify.url https://ntfy.sh/A-NAME-ONLY-YOU-KNOW`",
         ));
     }
-    let secrets = secrets::of_config(&resolved)?;
+    let secrets = secrets::of_config(&ResolvedConfig::new(shown))?;
     let tried = notify::test(&addresses, RunId("test".to_owned()), &secrets);
     if *json {
         print_json(&tried.iter().map(as_json).collect::<Vec<_>>())?;

@@ -378,7 +378,7 @@ fn layers(project: &Path, settings: &Settings) -> Result<Vec<ConfigLayer>, Failu
 }
 
 /// Returns the parts of the configuration that are not pinned: the output level, the notifications,
-/// and the values of the user's variables for the agent.
+/// the patterns of secrets, and the values of the user's variables for the agent.
 fn configuration(
     project: &Path,
     layers: Vec<ConfigLayer>,
@@ -387,7 +387,9 @@ fn configuration(
 ) -> Result<ResolvedConfig, Failure> {
     // Everything else that needs an approval was pinned when the run started.
     let variables = !settings.agent.environment.is_empty();
-    let is_taken = |key: &str| (variables && key == VARIABLES) || is_notify_key(key);
+    let is_taken = |key: &str| {
+        (variables && key == VARIABLES) || is_notify_key(key) || key == secrets::PATTERNS
+    };
     let other: Vec<_> = config::KEYS
         .iter()
         .filter(|key| key.gated && !is_taken(key.name))

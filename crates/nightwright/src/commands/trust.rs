@@ -11,12 +11,14 @@ use super::cli::context::ProjectArgs;
 use super::cli::terminal;
 use crate::app::approval;
 use crate::config::modes;
-use crate::config::{self, ConfigLayer};
+use crate::config::{self, ConfigFile, ConfigLayer};
 use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::task::{self, Task};
 use crate::trust::{self, ApprovalStore, TrustItem};
 
+/// The variable with the user's checks.
+const CHECKS: &str = "NIGHTWRIGHT_VERIFY_COMMANDS";
 /// Maximum characters shown of a name.
 const NAME: usize = 80;
 
@@ -89,15 +91,27 @@ fn everything(project: &Path) -> Result<Vec<TrustItem>, Failure> {
         }
         Err(failure) => eprint_safe(&format!("note: skipped the tasks: {}", failure.message)),
     }
+    let mut planning = Vec::new();
     for name in modes::known(project) {
         let what = format!("the mode `{}`", one_line(&name, NAME));
-        add(modes::load(project, &name).map(|mode| mode.defaults), &what);
+        let mode = modes::load(project, &name);
+        planning.extend(mode.iter().filter_map(trust::planning_mode));
+        add(mode.map(|mode| mode.defaults), &what);
     }
     let mut items = trust::items(project, &layers);
+    if let Some(user) = ConfigFile::user(|name| env::var_os(name)) {
+        let user = user.layer()?;
+        if user.get("verify.commands").is_some() || env::var_os(CHECKS).is_some() {
+            items.extend(planning);
+        }
+        for layer in &layers {
+            items.extend(trust::looser_settings(project, layer, &user));
+        }
+    }
     items.extend(trust::agent_files(project));
     Ok(items)
 }
 
 fn of_task(project: &Path, task: &Task) -> Result<ConfigLayer, Failure> {
-    config::ConfigFile::task(project, task.name().as_str())?.layer()
+    ConfigFile::task(project, task.name().as_str())?.layer()
 }

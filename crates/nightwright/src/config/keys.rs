@@ -406,7 +406,7 @@ pub static KEYS: &[Key] = &[
     key("redact.variables", ValueKind::List(Items::Names), "NIGHTWRIGHT_REDACT_VARIABLES",
         "Variables whose values nightwright masks, in addition to those with secret-like names. Every layer adds to the list.").default("[]"),
     key("redact.patterns", ValueKind::List(Items::Patterns), "NIGHTWRIGHT_REDACT_PATTERNS",
-        "Regular expressions; nightwright masks each match, or only its first group if there is one. Every layer adds to the list.").default("[]"),
+        "Regular expressions; nightwright masks each match, or only its first group if there is one. Every layer adds to the list.").default("[]").gated(),
     key("output.level", ValueKind::Choice(&["quiet", "progress", "verbose", "json"]), "NIGHTWRIGHT_OUTPUT",
         "Amount of output. `quiet`: only errors. `progress`: one or two lines per event. `verbose`: also messages and tool calls. `json`: the events of the journal, on standard output.").default("progress").options(&[
             switch(Output, "-v, --verbose", "verbose", "Also show the messages and tool calls of the agent").common(),

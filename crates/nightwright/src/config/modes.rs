@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nightwright_core::display::one_line;
 use nightwright_core::mode::{EMBEDDED, EmbeddedMode, ModeDefinition};
+use nightwright_core::settings::EvidenceKind;
 
 use crate::config::ConfigLayer;
 use crate::config::nearest::known_names;
@@ -72,6 +73,23 @@ pub fn load(project: &Path, name: &str) -> Result<Mode, Failure> {
         prompt: prompt.text,
         own,
     })
+}
+
+impl Mode {
+    /// Whether the project turns it into a mode that writes a plan, in which no configured check
+    /// runs.
+    pub fn is_planning_of_project(&self) -> bool {
+        let plans =
+            |definition: &ModeDefinition| definition.evidence.contains(&EvidenceKind::Planned);
+        let file = own_file(&self.name, "mode.toml");
+        let built_in = EMBEDDED.iter().find(|mode| mode.name == self.name);
+        let built_in = built_in.and_then(|mode| {
+            ConfigLayer::parse_mode(mode.name, Path::new(mode.name), mode.definition).ok()
+        });
+        plans(&self.definition)
+            && self.own.contains(&file)
+            && !built_in.is_some_and(|(definition, _)| plans(&definition))
+    }
 }
 
 /// Reads another text of a mode, such as `setup.md`; `None` if there is none.

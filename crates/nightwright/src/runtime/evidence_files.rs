@@ -144,18 +144,19 @@ impl EvidenceFiles {
                 return (None, None);
             }
         };
-        let bytes = self.secrets.mask_json(&bytes);
-        if self.before.iter().any(|before| self.is_stale_copy(before, &bytes)) {
+        let masked = self.secrets.mask_json(&bytes);
+        if self.before.iter().any(|before| self.is_stale_copy(before, &masked)) {
             return (None, None);
         }
         let name = path.display();
-        let report = match status::read(&bytes) {
+        let report = match status::read_masked(&bytes, &self.secrets) {
             Ok(read) => {
                 warnings.extend(read.warnings.iter().map(|odd| format!("`{name}`: {odd}")));
                 Some(read.report)
             }
             Err(why) => {
-                warnings.push(format!("ignoring `{name}`: {why}"));
+                let why = why.to_string();
+                warnings.push(format!("ignoring `{name}`: {}", self.secrets.mask(&why)));
                 None
             }
         };

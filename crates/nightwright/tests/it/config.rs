@@ -45,7 +45,14 @@ fn the_winner_and_all_other_layers_are_shown_with_their_files() {
     fs::create_dir_all(env.project().join(".nightwright/tasks/night")).unwrap();
     env.file(".nightwright/tasks/night/task.toml", "limits.max_cost = 9\n");
 
-    let output = env.run(&["config", "explain", "limits.max_cost", "--task", "night"]).exits(0);
+    let explain = ["config", "explain", "limits.max_cost", "--task", "night"];
+    let output = env.run(&explain).exits(0);
+    assert!(output.out.contains("-> user"), "{}", output.out);
+    let note = "note: This project sets limits.max_cost = 9, which is looser than yours (2.5).";
+    assert!(output.err.starts_with(note) && output.err.lines().count() == 1, "{}", output.err);
+    let asked = env.run(&["trust", "--yes"]).exits(0).out;
+    assert!(asked.contains("limits.max_cost = 9, looser than yours (2.5)"), "{asked}");
+    let output = env.run(&explain).exits(0);
     assert_snapshot!(named(&env, &output.out), @r#"
     limits.max_cost
       Stop when the total cost of the run reaches USD.
@@ -55,7 +62,7 @@ fn the_winner_and_all_other_layers_are_shown_with_their_files() {
       default      no limit
       environment  NIGHTWRIGHT_MAX_COST
       flag         --max-cost
-      trust        not needed
+      trust        a project needs your approval to loosen it
 
       layers (the last one wins):
          user (HOME/.config/nightwright/config.toml): 2.5

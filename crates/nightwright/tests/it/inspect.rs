@@ -17,7 +17,7 @@ const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"r
 
 fn stream(env: &TestEnv, lines: &[&str]) -> String {
     let path = env.path("stream.ndjson");
-    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    fs::write(&path, lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>()).unwrap();
     path.display().to_string()
 }
 
@@ -86,6 +86,9 @@ fn standard_error_explains_a_bad_start() {
     let object = object(&env.run(&["inspect", &empty, "--stderr", &errors, "--json"]).exits(0));
     let facts = (&object["outcome"], &object["retry"], &object["cost_usd"]);
     assert_eq!(facts, (&json!("bad_start"), &json!("stop"), &json!(0.0)));
+    let printed = stream(&env, &["not a message"]);
+    let object = self::object(&env.run(&["inspect", &printed, "--json"]).exits(0));
+    assert_eq!(object["cost_usd"], Value::Null, "an agent that printed anything is never free");
 }
 
 #[test]

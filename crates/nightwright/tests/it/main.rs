@@ -5,6 +5,7 @@
 mod agent_command;
 mod agent_env;
 mod agent_program;
+mod attacks;
 mod attempt;
 mod awake;
 mod baseline;

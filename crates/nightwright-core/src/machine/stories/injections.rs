@@ -12,6 +12,7 @@ use crate::event::CallPurpose;
 use crate::evidence::status;
 use crate::input::Input;
 use crate::machine::story::Story;
+use crate::redact::Secrets;
 use crate::settings::{Completion, EvidenceKind, Settings};
 use crate::stream::dialect::Dialect;
 use crate::stream::news::{AgentNews, AttemptReport};
@@ -226,6 +227,7 @@ fn read(
     let mut transcript = Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &completion,
+        secrets: &Secrets::default(),
         purpose,
         live: false,
         started: Duration::ZERO,

@@ -84,6 +84,8 @@ fn an_attempt_that_never_worked_is_charged_only_observed_costs() {
         ("auth", "$0.00"),
         ("billing", "$0.00"),
         ("bad_start", "$0.00"),
+        ("bad_start printed=10", "$0.01 estimated"),
+        ("auth printed=10", "$0.01 estimated"),
         ("bad_start priced=15", "$15.00 estimated"),
         ("auth priced=0.02 tokens=9", "$0.02 estimated"),
         ("auth tokens=9", "$4.00 estimated"),

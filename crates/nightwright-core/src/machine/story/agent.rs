@@ -74,6 +74,7 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
                 report.denied.push(denial(tool, &input.replace('_', " ")));
             }
             "heard" => report.acknowledged = Some(value.parse().expect("a number")),
+            "printed" => report.stream.stdout_bytes = value.parse().expect("a number of bytes"),
             "unasked" => report.priced = Some(Usd::ZERO),
             "priced" => report.priced = Usd::from_dollars(value.parse().expect("dollars")),
             "until" => until = Some(now.plus(duration(value))),

@@ -1,4 +1,4 @@
-//! The two outputs of a stream that contains secrets.
+//! The stored output of a stream that contains secrets.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -29,15 +29,15 @@ fn end() -> String {
     json!({ "type": "stream_event", "event": event }).to_string() + "\n"
 }
 
-/// Both outputs of a stream that arrives in chunks of this size.
-fn masked(stream: &str, size: usize) -> (String, String) {
+/// The output of a stream that arrives in chunks of this size.
+fn masked(stream: &str, size: usize) -> String {
     let mut masker = OutputMasker::new(Dialect::Claude, secrets());
-    let (mut kept, mut reader) = (Vec::new(), Vec::new());
+    let mut kept = Vec::new();
     for chunk in stream.as_bytes().chunks(size.max(1)) {
-        masker.push(chunk, |out| kept.extend(out), |out| reader.extend(out));
+        masker.push(chunk, |out| kept.extend(out));
     }
-    masker.finish(|out| kept.extend(out), |out| reader.extend(out));
-    (String::from_utf8(kept).unwrap(), String::from_utf8(reader).unwrap())
+    masker.finish(|out| kept.extend(out));
+    String::from_utf8(kept).unwrap()
 }
 
 /// The concatenated pieces of a string.
@@ -51,17 +51,17 @@ fn joined(kept: &str, speaker: Option<&str>) -> String {
 fn a_secret_that_is_cut_into_pieces_is_masked() {
     let pieces = ["The password is correct-", "horse-", "9x7Q2z ok\nand ", "more"];
     let stream: String = pieces.iter().map(|piece| text(None, piece)).collect();
-    let (kept, reader) = masked(&(stream.clone() + &end()), 1000);
+    let kept = masked(&(stream.clone() + &end()), 1000);
     assert_eq!(joined(&kept, None), "The password is ******************** ok\nand more");
-    assert_eq!(kept.len(), reader.len());
-    let (kept, _) = masked(&stream, 7);
+    assert_eq!(kept.len(), stream.len() + end().len());
+    let kept = masked(&stream, 7);
     assert_eq!(joined(&kept, None), "The password is ******************** ok\nand more");
 }
 
 #[test]
 fn a_form_that_is_cut_into_pieces_is_masked_to_its_end() {
     let token = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-    let (kept, _) = masked(&(text(None, &token[..38]) + &text(None, &token[38..])), 1000);
+    let kept = masked(&(text(None, &token[..38]) + &text(None, &token[38..])), 1000);
     assert!(!kept.contains(&token[38..]), "{kept}");
 }
 
@@ -80,9 +80,8 @@ fn lines_keep_their_order_and_what_is_fine_stays_as_it_is() {
     ]
     .concat();
     for size in [1, 3, 100, 10_000] {
-        let (kept, reader) = masked(&stream, size);
+        let kept = masked(&stream, size);
         assert_eq!(kept, stream);
-        assert_eq!(reader, stream);
     }
 }
 
@@ -114,12 +113,11 @@ fn no_line_in_between_takes_a_secret_apart() {
             end(),
         ];
         for size in [5, 1000, 100_000] {
-            let (kept, reader) = masked(&stream.concat(), size);
+            let kept = masked(&stream.concat(), size);
             let shown = joined(&kept, None);
             assert!(shown.starts_with("The pw is ******************** ok\n"), "{shown}");
             assert!(!kept.contains("EFAASCBK"), "{between}{kept}");
             assert_eq!(kept.lines().count(), stream.len(), "{between}{kept}");
-            assert_eq!(reader.lines().count(), stream.len());
             assert_eq!(kept.lines().nth(1), Some(between.trim_end()));
         }
     }
@@ -135,7 +133,7 @@ fn held_text_is_released_at_the_end_or_when_too_much_waits() {
         let mut masker = OutputMasker::new(Dialect::Claude, secrets());
         let mut kept = 0;
         for line in lines {
-            masker.push(line.as_bytes(), |out| kept += out.len(), |_| {});
+            masker.push(line.as_bytes(), |out| kept += out.len());
         }
         kept
     };
@@ -160,7 +158,7 @@ fn half_a_character_long_pieces_and_unknown_kinds_take_no_secret_apart() {
         (long, text(None, "horse-9x7Q2z ok\n")),
     ] {
         for size in [9, 1000, 1 << 20] {
-            let (kept, _) = masked(&[first.clone(), second.clone(), end()].concat(), size);
+            let kept = masked(&[first.clone(), second.clone(), end()].concat(), size);
             assert!(!kept.contains("correct-") && !kept.contains("9x7Q2z"), "{kept}");
             assert!(kept.contains(" ok"), "{kept}");
         }
@@ -172,12 +170,12 @@ fn a_line_that_is_given_up_in_its_middle_is_not_shown() {
     let behind = format!("{{\"type\":\"user\",\"text\":\"{}\"}}\n", "x".repeat(300 << 10));
     let begun = text(None, "all\npw correct-");
     let stream = [begun, behind.repeat(4), text(None, "horse\n")];
-    let (kept, _) = masked(&stream.concat(), 320 << 10);
+    let kept = masked(&stream.concat(), 320 << 10);
     assert_eq!(joined(&kept, None), "all\n****************\n");
     // The rest of it, up to its end, is masked too; the text after it is not.
     let more = ["-9x", "7Q2z ok", "\nand ", "more\n"].map(|piece| text(None, piece)).concat();
     let stream = [&stream[0], &stream[1], &text(None, "horse"), &more];
-    let (kept, _) = masked(&stream.map(String::as_str).concat(), 320 << 10);
+    let kept = masked(&stream.map(String::as_str).concat(), 320 << 10);
     assert_eq!(joined(&kept, None), "all\n**************************\nand more\n");
 }
 
@@ -188,7 +186,7 @@ fn the_rest_of_a_line_is_not_shown_when_too_many_write_at_once() {
     };
     let begun: String = (0..300).map(|index| one(index, "correct-")).collect();
     let ended: String = (0..300).map(|index| one(index, "horse-9x7Q2z\nok\n")).collect();
-    let (kept, _) = masked(&(begun + &ended), 1 << 20);
+    let kept = masked(&(begun + &ended), 1 << 20);
     assert!(!kept.contains("horse") && !kept.contains("9x7Q2z"), "{kept}");
     assert!(kept.contains("\\nok\\n"), "{kept}");
 }
@@ -200,11 +198,11 @@ fn words_that_a_block_begins_with_belong_to_it() {
         "type": "content_block_start", "index": 0, "content_block": block } });
     let stream = format!("{start}\n{}", text(None, "horse-9x7Q2z ok\n"));
     for size in [1, 1000] {
-        let (kept, _) = masked(&stream, size);
+        let kept = masked(&stream, size);
         assert!(kept.contains("\"pw ********\"") && kept.contains("************ ok"), "{kept}");
     }
     let empty = start.to_string().replace("pw correct-", "") + "\n";
-    let (kept, _) = masked(&(empty.clone() + &text(None, "x\n")), 1000);
+    let kept = masked(&(empty.clone() + &text(None, "x\n")), 1000);
     assert_eq!(kept, empty + &text(None, "x\n"));
 }
 
@@ -212,11 +210,11 @@ fn words_that_a_block_begins_with_belong_to_it() {
 fn names_in_json_that_the_agent_speaks_are_masked() {
     let pieces = ["{\"correct-", "horse-9x7", "Q2z\": 5}\n"];
     let stream: String = pieces.iter().map(|piece| text(None, piece)).collect();
-    let (kept, _) = masked(&stream, 1000);
+    let kept = masked(&stream, 1000);
     assert_eq!(joined(&kept, None), "{\"********************\": 5}\n");
     let mut plain = OutputMasker::new(Dialect::Command, secrets());
     let (mut kept, line) = (Vec::new(), format!("{{\"{SECRET}\": 5}}\n"));
-    plain.push(line.as_bytes(), |out| kept.extend(out), |_| {});
+    plain.push(line.as_bytes(), |out| kept.extend(out));
     assert_eq!(String::from_utf8(kept).unwrap(), "{\"********************\": 5}\n");
 }
 
@@ -225,7 +223,7 @@ fn released_lines_take_no_memory() {
     let mut masker = OutputMasker::new(Dialect::Claude, secrets());
     let line = text(None, "x\ny");
     for _ in 0..100_000 {
-        masker.push(line.as_bytes(), |_| {}, |_| {});
+        masker.push(line.as_bytes(), |_| {});
     }
     let (texts, held) = masker.memory();
     assert!(texts < 200_000, "{texts}");
@@ -240,7 +238,7 @@ fn those_who_write_at_the_same_time_do_not_hide_each_others_secrets() {
         text(None, "horse-9x7Q2z\n"),
         text(Some("t"), "-9x7Q2z\n"),
     ];
-    let (kept, _) = masked(&stream.concat(), 1000);
+    let kept = masked(&stream.concat(), 1000);
     assert_eq!(joined(&kept, None), "my ********************\n");
     assert_eq!(joined(&kept, Some("t")), "its ********************\n");
 }
@@ -250,11 +248,11 @@ fn partial_texts_that_arrive_whole_later_are_masked_entirely() {
     let thinking = delta(None, &json!({ "type": "thinking_delta", "thinking": "horse-é" }));
     let input = json!({ "type": "input_json_delta", "partial_json": "{\"a\": \"9x7" });
     let printed = thinking + &delta(None, &input);
-    let (kept, _) = masked(&printed, 1000);
+    let kept = masked(&printed, 1000);
     assert!(kept.contains("\"thinking\":\"********\""), "{kept}");
     assert!(kept.contains("\"partial_json\":\"*************\""), "{kept}");
     assert_eq!(kept.len(), printed.len());
-    let (kept, _) = masked(&text(None, "x").replace("\"index\":0", "\"index\":\"a\""), 9);
+    let kept = masked(&text(None, "x").replace("\"index\":0", "\"index\":\"a\""), 9);
     assert_eq!(joined(&kept, None), "x");
 }
 
@@ -262,40 +260,40 @@ fn partial_texts_that_arrive_whole_later_are_masked_entirely() {
 fn a_line_goes_out_when_it_is_whole_and_what_follows_it_waits_until_then() {
     let mut masker = OutputMasker::new(Dialect::Claude, secrets());
     let mut push = |text: &str| {
-        let (mut kept, mut reader) = (0, 0);
-        masker.push(text.as_bytes(), |out| kept += out.len(), |out| reader += out.len());
-        (kept, reader)
+        let mut kept = 0;
+        masker.push(text.as_bytes(), |out| kept += out.len());
+        kept
     };
     let (first, second) = (text(None, "a line "), text(None, "ends\n"));
-    assert_eq!(push(&first), (0, first.len()));
-    assert_eq!(push(&second), (first.len() + second.len(), second.len()));
-    assert_eq!(push(&first), (0, first.len()));
-    assert_eq!(push("{}\n"), (0, 3));
-    assert_eq!(push(&end()), (first.len() + 3 + end().len(), end().len()));
-    assert_eq!(push("{}\n"), (3, 3));
+    assert_eq!(push(&first), 0);
+    assert_eq!(push(&second), first.len() + second.len());
+    assert_eq!(push(&first), 0);
+    assert_eq!(push("{}\n"), 0);
+    assert_eq!(push(&end()), first.len() + 3 + end().len());
+    assert_eq!(push("{}\n"), 3);
     let long = "x".repeat(2 << 20);
-    assert!(push(&long).0 > long.len() / 2, "a line without an end is held");
+    assert!(push(&long) > long.len() / 2, "a line without an end is held");
 }
 
 #[test]
 fn text_blocks_of_one_speaker_are_distinguished() {
     let second = |piece: &str| text(None, piece).replace("\"index\":0", "\"index\":1");
     let stream = [text(None, "correct-"), second("or "), text(None, "horse-9x7Q2z\n")];
-    let (kept, _) = masked(&stream.concat(), 1000);
+    let kept = masked(&stream.concat(), 1000);
     assert_eq!(joined(&kept, None), "********or ************\n");
     let its = |piece: &str| text(Some("t"), piece);
-    let (kept, _) = masked(&[its("correct-"), end(), its("horse-9x7Q2z\n")].concat(), 1000);
+    let kept = masked(&[its("correct-"), end(), its("horse-9x7Q2z\n")].concat(), 1000);
     assert_eq!(joined(&kept, Some("t")), "********************\n");
 }
 
 #[test]
 fn the_rest_of_a_piece_is_masked_and_what_ends_or_is_too_much_goes_out() {
-    let (kept, reader) = masked(&text(None, "x").replace("\"u\"", &format!("\"{SECRET}\"")), 9);
-    assert!(!kept.contains(SECRET) && !reader.contains(SECRET), "{kept}{reader}");
+    let kept = masked(&text(None, "x").replace("\"u\"", &format!("\"{SECRET}\"")), 9);
+    assert!(!kept.contains(SECRET), "{kept}");
     let mut masker = OutputMasker::new(Dialect::Claude, secrets());
     let mut push = |text: &str| {
         let mut kept = 0;
-        masker.push(text.as_bytes(), |out| kept += out.len(), |_| {});
+        masker.push(text.as_bytes(), |out| kept += out.len());
         kept
     };
     let (half, end) = (text(None, "half"), end());
@@ -317,7 +315,7 @@ proptest! {
         cuts.extend([0, whole.len()]);
         cuts.sort_unstable();
         let pieces = cuts.windows(2).map(|cut| text(None, &whole[cut[0]..cut[1]]));
-        let (kept, _) = masked(&pieces.collect::<String>(), size);
+        let kept = masked(&pieces.collect::<String>(), size);
         prop_assert_eq!(joined(&kept, None), secrets().mask(&whole));
     }
 }

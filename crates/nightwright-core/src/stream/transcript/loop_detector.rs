@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::failure_identity;
+use crate::redact::Secrets;
 use crate::stream::message::ToolStatus;
 use crate::stream::news::{WatchdogFinding, WatchdogSignal};
 use crate::watchdog;
@@ -40,6 +41,8 @@ const MAX_DENIED: usize = 256;
 /// The counts of one attempt so far.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
+    /// The secrets to mask in findings.
+    secrets: Secrets,
     /// The calls made, by the hash of name and input.
     calls: HashMap<u64, CallCount>,
     /// The calls whose results have not arrived yet.
@@ -85,6 +88,10 @@ struct WarnedOf {
 }
 
 impl LoopDetector {
+    pub(super) fn new(secrets: Secrets) -> Self {
+        Self { secrets, ..Self::default() }
+    }
+
     /// Records a call of a tool with this input.
     pub(super) fn call(&mut self, id: &str, name: &str, input: &str) -> Option<WatchdogFinding> {
         let call = hash(&(name, input));
@@ -128,6 +135,7 @@ impl LoopDetector {
         if std::mem::replace(&mut self.warned.repetition, true) {
             return None;
         }
+        let input = self.secrets.mask(input);
         let input = &input[..input.floor_char_boundary(MAX_SHOWN)];
         let signal = WatchdogSignal::Repetition;
         let key = watchdog::key(signal, &format!("{name} {input}"));

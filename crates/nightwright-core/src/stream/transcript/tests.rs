@@ -1,7 +1,9 @@
+mod masked;
 mod needs;
 mod noticed;
 
 use super::*;
+use crate::redact::Secrets;
 use crate::stream::news::QuotaWindow;
 use crate::units::{Tokens, Usd};
 
@@ -13,6 +15,7 @@ fn of(dialect: Dialect, live: bool) -> Transcript {
     Transcript::new(TranscriptOptions {
         dialect,
         completion: &Completion::default(),
+        secrets: &Secrets::default(),
         purpose: None,
         live,
         started: Duration::ZERO,
@@ -419,7 +422,11 @@ fn work_without_a_ready_message_is_not_free() {
         feed(&mut plain, lines);
         report(plain).priced
     };
-    assert_eq!(priced(&[]), Some(Usd::ZERO));
+    let silent = AttemptExit { exit: Some(ProcessExit::Code(1)), ..AttemptExit::default() };
+    let silent = transcript(false).finish(Duration::ZERO, Timestamp::UNIX_EPOCH, silent);
+    assert_eq!(silent.priced, Some(Usd::ZERO));
+    assert_eq!(priced(&[]), None, "some bytes arrived");
+    assert_eq!(priced(&["not a message"]), None, "it may have called a model");
     assert_eq!(priced(&[BASH]), None);
     assert_eq!(priced(&[&text("null", "I begin.")]), None);
 }

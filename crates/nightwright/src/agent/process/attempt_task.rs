@@ -298,6 +298,7 @@ fn listener<'a>(job: &AttemptTask, news: &'a NewsSender, live: bool) -> OutputLi
     let transcript = Transcript::new(TranscriptOptions {
         dialect: job.dialect,
         completion: &job.completion,
+        secrets: &job.secrets,
         purpose: job.request.purpose,
         live,
         started: (job.clock)().mono,

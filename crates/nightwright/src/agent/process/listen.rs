@@ -150,13 +150,13 @@ impl<'a> OutputListener<'a> {
         let mut news = Vec::new();
         let Self { stdout, raw, lines, transcript, show, .. } = self;
         let mut lines_seen = 0_u32;
-        let on_line = |bytes: &[u8]| {
-            lines.push(bytes, |line| {
-                lines_seen += 1;
-                take(transcript, mono, line, show.as_ref(), &mut news);
-            });
-        };
-        stdout.push(bytes, |bytes| raw.append(bytes), on_line);
+        // The transcript reads what the agent printed, and masks only the texts that it passes on.
+        // Otherwise a mask could hide the cost.
+        lines.push(bytes, |line| {
+            lines_seen += 1;
+            take(transcript, mono, line, show.as_ref(), &mut news);
+        });
+        stdout.push(bytes, |bytes| raw.append(bytes));
         // The events that follow are recorded next, and their readers expect this output in the
         // file.
         raw.flush();
@@ -174,10 +174,8 @@ impl<'a> OutputListener<'a> {
         let mono = (self.clock)().mono;
         let mut news = Vec::new();
         let Self { stdout, raw, lines, transcript, show, .. } = self;
-        let mut each =
-            |line: StreamLine<'_>| take(transcript, mono, line, show.as_ref(), &mut news);
-        stdout.finish(|bytes| raw.append(bytes), |bytes| lines.push(bytes, &mut each));
-        lines.finish(&mut each);
+        lines.finish(|line| take(transcript, mono, line, show.as_ref(), &mut news));
+        stdout.finish(|bytes| raw.append(bytes));
         raw.flush();
         self.send_news(news).await;
     }

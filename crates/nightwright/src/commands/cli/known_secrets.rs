@@ -10,6 +10,7 @@ use nightwright_core::event::{
 use nightwright_core::redact::{Secrets, has_masks};
 use nightwright_core::settings::{SettingChange, Settings};
 
+use crate::app::approval::{self, UntrustedPolicy};
 use crate::config::{self, ResolvedConfig};
 use crate::error::Failure;
 use crate::secrets;
@@ -75,5 +76,6 @@ pub(crate) fn secrets(
     // A journal may name a task that no longer exists, or an invalid one.
     let task = task.filter(|name| Task::open(project, name).is_ok());
     let layers = config::load(project, task, |name| env::var_os(name))?;
+    let layers = approval::settle_settings(project, layers, UntrustedPolicy::Ignore)?;
     secrets::of_config_and(&ResolvedConfig::new(layers), known)
 }

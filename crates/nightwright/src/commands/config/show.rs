@@ -5,6 +5,7 @@ use nightwright_core::redact::Secrets;
 use serde_json::{Value as Json, json};
 
 use super::ConfigFormat;
+use crate::config::tightening;
 use crate::config::{ConfigValue, KEYS, Key, ResolvedConfig, ValueOrigin};
 use crate::console::{eprint_safe, print};
 use crate::error::Failure;
@@ -114,7 +115,12 @@ pub(super) fn explain(
     row("environment", key.env);
     let flags = key.flags();
     row("flag", &if flags.is_empty() { "none".to_owned() } else { flags.join(", ") });
-    row("trust", if key.gated { "a project needs your approval to set it" } else { "not needed" });
+    let trust = match (key.gated, tightening::is_bound(key.name)) {
+        (true, _) => "a project needs your approval to set it",
+        (false, true) => "a project needs your approval to loosen it",
+        (false, false) => "not needed",
+    };
+    row("trust", trust);
     lines.push(String::new());
     lines.push("  layers (the last one wins):".to_owned());
     if layers.is_empty() {

@@ -87,7 +87,7 @@ fn unapproved(project: &Path) -> Result<Option<DoctorFinding>, Failure> {
     if places.is_empty() {
         return Ok(None);
     }
-    let text = "this project would run something that you have not approved:";
+    let text = "this project has settings or hooks that you have not approved:";
     Ok(Some(
         DoctorFinding::problem("trust", text)
             .names("unapproved", places)

@@ -6,6 +6,8 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use nightwright_core::event::AgentFacts;
 use nightwright_core::machine::ledger::{Stage, State};
+use nightwright_core::redact::Secrets;
+use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::lines::StreamLine;
 use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
@@ -35,6 +37,8 @@ pub(super) fn read_resume_data(
     let mut transcript = Transcript::new(TranscriptOptions {
         dialect,
         completion: &state.settings.completion,
+        // The recorded output is already masked.
+        secrets: &Secrets::default(),
         purpose,
         live: false,
         started: Duration::ZERO,

@@ -40,8 +40,8 @@ const MAX_SERVERS: usize = 16;
 /// The maximum length of a name.
 const MAX_NAME: usize = 100;
 
-/// The maximum length of a command, file or address.
-const MAX_SUBJECT: usize = 4 << 10;
+/// The maximum length of a command, file or address. It is cut for display after it is masked.
+const MAX_SUBJECT: usize = 8 << 10;
 
 /// The number of unknown fields of a result that are named.
 const MAX_UNKNOWN: usize = 8;

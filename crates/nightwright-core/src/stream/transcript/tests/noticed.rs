@@ -1,6 +1,7 @@
 //! Findings in an agent's words and in its sequence of tool calls.
 
 use super::*;
+use crate::redact::Secrets;
 use crate::stream::news::WatchdogSignal;
 
 /// A turn that ends with these words.
@@ -12,6 +13,7 @@ fn of_purpose(purpose: Option<CallPurpose>) -> Transcript {
     Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &Completion::default(),
+        secrets: &Secrets::default(),
         purpose,
         live: true,
         started: Duration::ZERO,

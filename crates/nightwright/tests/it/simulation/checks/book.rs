@@ -208,9 +208,10 @@ impl EventAccount {
         {
             assert_eq!((cost, figure), (reported, CostSource::Reported), "the agent's own figure");
         } else if figure == CostSource::Estimated {
-            // Free is only what was seen to ask no model.
+            // Only an attempt that printed nothing is known not to have called a model.
             let unasked = report.priced == Some(Usd::ZERO) && report.tokens.is_zero();
-            let free = unasked && report.outcome != AttemptOutcome::Lost;
+            let silent = report.stream.stdout_bytes == 0;
+            let free = unasked && silent && report.outcome != AttemptOutcome::Lost;
             assert!(free || cost > Usd::ZERO, "an attempt for nothing");
         }
         self.cost += cost;
