@@ -112,11 +112,11 @@ fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
     }
     // The cached part of the second prompt, besides the whole system prompt.
     insta::assert_snapshot!(table, @"
-    loop: 3159 of 3684 bytes, 85 %
-    iterative: 2873 of 3398 bytes, 84 %
-    plan: 3362 of 3887 bytes, 86 %
-    build: 3136 of 3661 bytes, 85 %
-    prompt: 2791 of 3316 bytes, 84 %
+    loop: 3190 of 3716 bytes, 85%
+    iterative: 2909 of 3435 bytes, 84%
+    plan: 3380 of 3906 bytes, 86%
+    build: 3167 of 3693 bytes, 85%
+    prompt: 2822 of 3348 bytes, 84%
     ");
 }
 
