@@ -13,7 +13,7 @@ use nightwright_core::outcome::Strictness;
 use nightwright_core::policy::run_limits::{self, IterationLimit, LimitRefusal, UnlimitedRuns};
 use nightwright_core::prompt;
 use nightwright_core::redact::Secrets;
-use nightwright_core::settings::{Configured, ProjectContext, Settings};
+use nightwright_core::settings::{Configured, EvidenceKind, ProjectContext, Settings};
 
 pub(crate) use self::subject::no_goal;
 use self::subject::{

@@ -69,7 +69,7 @@ fn a_wait_that_is_too_long_is_reported_in_local_time() {
     let until = Some("2026-11-17T04:00:00Z".parse().unwrap());
     assert_snapshot!(closing(Outcome::LimitWaitTooLong { until }, None, false), @r#"
     error: The usage limit lasts until 2026-11-17T04:00:00Z, longer than `limits.max_wait`
-      that is 2026-11-17 04:00 UTC here
+      local time: 2026-11-17 04:00 UTC
       claim of iteration 3 not accepted: `cargo test` failed (exit 101)
       1 iteration, 1 attempt, 2 commits, 9 files changed, 37s active, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache

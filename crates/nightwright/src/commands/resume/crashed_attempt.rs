@@ -7,7 +7,6 @@ use jiff::tz::TimeZone;
 use nightwright_core::event::AgentFacts;
 use nightwright_core::machine::ledger::{Stage, State};
 use nightwright_core::redact::Secrets;
-use nightwright_core::stream::dialect::Dialect;
 use nightwright_core::stream::lines::StreamLine;
 use nightwright_core::stream::news::AttemptReport;
 use nightwright_core::stream::transcript::{AttemptExit, Transcript, TranscriptOptions};
