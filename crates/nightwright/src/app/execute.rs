@@ -26,7 +26,8 @@ pub(crate) fn start(spec: &RunSpec) -> Result<Option<FinishedRun>, Failure> {
 
 /// Resumes a run and prints its outcome.
 pub(crate) fn resume(spec: &RunSpec, resumable: ResumableRun) -> Result<ExitCode, Failure> {
-    let finished = execute(spec, async |signals| prepare_resumed(spec, resumable, signals).await)?;
+    let finished =
+        execute(spec, async |signals| Box::pin(prepare_resumed(spec, resumable, signals)).await)?;
     Ok(close(spec, finished.as_ref()))
 }
 
