@@ -4,4 +4,5 @@ pub mod journal;
 pub mod lock;
 pub mod retention;
 pub mod run_dir;
+pub mod seal;
 pub mod temp_folder;

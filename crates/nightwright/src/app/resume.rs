@@ -11,12 +11,13 @@ use super::async_command::{block_on, catch_signals, unless_interrupted};
 use super::environments::Environments;
 use super::execute::{close, execute};
 use super::locked_run::LockedRun;
-use super::prepare::{PreparedRun, RunFiles, introduce, lock_task};
+use super::prepare::{PreparedRun, RunFiles, introduce, lock_task, unsealed};
 use super::run_spec::RunSpec;
 use crate::error::Failure;
 use crate::hooks;
 use crate::signals::Signals;
 use crate::store::journal::{self, DiskFile, JournalWriter};
+use crate::store::seal::Seal;
 
 /// A run that was loaded from its journal and can be resumed.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub(crate) struct ResumableRun {
 pub(crate) fn resume(spec: &RunSpec, resumable: ResumableRun) -> Result<ExitCode, Failure> {
     let finished = block_on(async {
         let mut signals = catch_signals()?;
-        match prepare_resumed(spec, resumable, &mut signals).await? {
+        match Box::pin(prepare_resumed(spec, resumable, &mut signals)).await? {
             Some(prepared) => Box::pin(execute(spec, prepared, signals)).await.map(Some),
             None => Ok(None),
         }
@@ -50,7 +51,8 @@ async fn prepare_resumed(
     resumable: ResumableRun,
     signals: &mut Signals,
 ) -> Result<Option<PreparedRun>, Failure> {
-    let ResumableRun { locked_run, agent, hooks, machine, writer, resume_data, note } = resumable;
+    let ResumableRun { locked_run, agent, hooks, machine, mut writer, resume_data, note } =
+        resumable;
     // The program may have been updated or removed since.
     let finding = spec.program.find(&spec.settings, &spec.variables);
     let Some(found) = unless_interrupted(finding, signals).await.transpose()? else {
@@ -58,6 +60,8 @@ async fn prepare_resumed(
     };
     let agent = AgentFacts { name: agent.name, ..found };
     let folder = &locked_run.folder;
+    let seal = Seal::open(&folder.seal()).map_err(|error| Failure::because(&error))?;
+    writer.keep_seal(seal).map_err(|error| unsealed(folder, &error))?;
     let files = RunFiles {
         task_lock: lock_task(spec)?,
         journal: writer,

@@ -202,6 +202,7 @@ fn broken(error: &JournalError) -> Option<JournalBreak> {
         JournalError::File(_)
         | JournalError::OtherRun { .. }
         | JournalError::CutBack { .. }
+        | JournalError::Changed { .. }
         | JournalError::Failed(_)
         | JournalError::Stopped(_) => None,
     }

@@ -4,6 +4,7 @@
 
 mod agent_command;
 mod agent_program;
+mod attacks;
 mod attempt;
 mod awake;
 mod baseline;

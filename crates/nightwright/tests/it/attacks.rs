@@ -1,0 +1,4 @@
+//! Attacks by the agent, and by a project that was cloned. Each test shows that nothing is gained, and
+//! that the same attack works where the rule does not apply.
+
+mod journal;
