@@ -2,3 +2,4 @@
 //! that the same attack works where the rule does not apply.
 
 mod journal;
+mod private_git;
