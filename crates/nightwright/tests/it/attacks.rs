@@ -3,4 +3,5 @@
 
 mod control;
 mod journal;
+mod locks;
 mod private_git;
