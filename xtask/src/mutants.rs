@@ -6,7 +6,7 @@
 //! simulated runs.
 //!
 //! The prefix of a name selects other tests: `selftest-` runs `nightwright selftest`, `report-` the
-//! tests of reports, and `projects-` those with real projects. All mutants together take many
+//! tests of reports, `attacks-` those of attacks, and `projects-` those with real projects. All mutants together take many
 //! minutes, so they are not part of the test command. The test command only checks that every patch
 //! still applies.
 
@@ -128,6 +128,8 @@ impl Copy<'_> {
         let night: &[&str] =
             &["test", "--package", "nightwright", "--test", "it", "--", "selftest::every_row"];
         let hooks: &[&str] = &["test", "--package", "nightwright", "--test", "it", "--", "hooks::"];
+        let attacks: &[&str] =
+            &["test", "--package", "nightwright", "--test", "it", "--", "attacks::"];
         let projects: &[&str] =
             &["test", "--package", "nightwright", "--test", "it", "--", "projects::"];
         let attacks: &[&str] =
@@ -138,6 +140,7 @@ impl Copy<'_> {
             Some(("attacks", _)) => vec![attacks],
             Some(("report", _)) => vec![pages],
             Some(("hooks", _)) => vec![hooks],
+            Some(("attacks", _)) => vec![attacks],
             Some(("projects", _)) => vec![projects],
             Some(_) | None => vec![core, whole],
         };

@@ -204,6 +204,7 @@ mod tests {
                 ("limit_wait_too_long", "error"),
                 ("disk_full", "error"),
                 ("journal_failed", "error"),
+                ("journal_damaged", "error"),
                 ("interrupted", "manual"),
             ]
         );

@@ -44,6 +44,8 @@ pub enum Input {
     Warning { text: String },
     /// An event could not be recorded.
     JournalFailed { why: String },
+    /// Another process changed the journal.
+    JournalDamaged { why: String },
 }
 
 /// A request of the operator. Signals cause the same requests.

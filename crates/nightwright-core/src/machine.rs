@@ -217,12 +217,16 @@ impl Machine {
             Input::Checked(ticket, report) => self.checked(ticket, report),
             Input::Inspected(ticket, inspection) => self.inspected(ticket, *inspection),
             Input::Warning { text } => self.warn(text),
-            Input::JournalFailed { why } => {
-                self.live.journal_failed = true;
-                self.abort_when_idle(Outcome::JournalFailed { why });
-            }
+            Input::JournalFailed { why } => self.journal_lost(Outcome::JournalFailed { why }),
+            Input::JournalDamaged { why } => self.journal_lost(Outcome::JournalDamaged { why }),
         }
         std::mem::take(&mut self.step)
+    }
+
+    /// Ends the run, because its events can no longer be recorded.
+    fn journal_lost(&mut self, outcome: Outcome) {
+        self.live.journal_failed = true;
+        self.abort_when_idle(outcome);
     }
 
     /// Adds the time since the last input, if it was active time.

@@ -134,6 +134,11 @@ pub enum Outcome {
         /// The error while writing the journal.
         why: String,
     },
+    /// Another process changed the journal, so the record of the run cannot be trusted.
+    JournalDamaged {
+        /// The difference from what nightwright wrote.
+        why: String,
+    },
     /// A signal (Ctrl-C, SIGQUIT, SIGTERM, SIGHUP) or `stop --now`.
     Interrupted,
 }
@@ -265,6 +270,7 @@ impl Outcome {
             Self::LimitWaitTooLong { .. } => "limit_wait_too_long",
             Self::DiskFull { .. } => "disk_full",
             Self::JournalFailed { .. } => "journal_failed",
+            Self::JournalDamaged { .. } => "journal_damaged",
             Self::Interrupted => "interrupted",
         }
     }
@@ -291,7 +297,8 @@ impl Outcome {
             | Self::HookAbort { .. }
             | Self::LimitWaitTooLong { .. }
             | Self::DiskFull { .. }
-            | Self::JournalFailed { .. } => OutcomeClass::Failed,
+            | Self::JournalFailed { .. }
+            | Self::JournalDamaged { .. } => OutcomeClass::Failed,
         }
     }
 
@@ -394,6 +401,7 @@ pub fn samples() -> Vec<Outcome> {
         Outcome::LimitWaitTooLong { until: Some(Timestamp::UNIX_EPOCH) },
         Outcome::DiskFull { free: 100 << 20, floor: 1 << 30 },
         Outcome::JournalFailed { why: "no space left on device".to_owned() },
+        Outcome::JournalDamaged { why: "8192 bytes instead of 7311".to_owned() },
         Outcome::Interrupted,
     ]
 }

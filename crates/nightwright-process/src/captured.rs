@@ -105,6 +105,11 @@ pub fn run_captured(question: CapturedCommand<'_>) -> io::Result<CapturedOutput>
 }
 
 impl CapturedOutput {
+    /// Whether the command ended by itself.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.ended, CapturedEnd::Exited(_))
+    }
+
     fn cut(ended: CapturedEnd, output: Vec<u8>) -> Self {
         Self { ended, output, complaint: String::new() }
     }

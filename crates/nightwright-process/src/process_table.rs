@@ -65,6 +65,14 @@ impl Process {
     }
 }
 
+/// Sends SIGTERM to the process with this ID, if `is_right` holds while the process cannot be
+/// confused with a later one. Returns whether it was sent.
+pub fn terminate(pid: i32, is_right: impl Fn() -> bool) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else { return false };
+    let Some(stat) = ProcessStat::of(pid) else { return false };
+    is_right() && Process { pid, stat }.signal(Signal::TERM)
+}
+
 /// Whether this system has a process table.
 pub(crate) fn is_there() -> bool {
     ProcessStat::of(rustix::process::getpid()).is_some()

@@ -9,6 +9,7 @@ mod help;
 #[cfg(test)]
 mod hints;
 mod init;
+mod inside;
 mod inspect;
 mod log;
 mod man;
@@ -35,10 +36,11 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::cli::context::ProjectArgs;
+use self::inside::Reserved;
 use crate::console::{eprint_safe, print};
 use crate::error::Failure;
 use crate::paste;
-use crate::process::{self, guard};
+use crate::process::{self, guard, own_arguments};
 use crate::rehearsal;
 
 /// Run a coding agent unattended until its work is verified
@@ -114,6 +116,54 @@ enum Command {
     Reference(reference::ReferenceArgs),
 }
 
+impl Command {
+    /// Why only the operator may use this command; `None` if a program of a run may use it too.
+    fn reserved(&self) -> Option<Reserved> {
+        match self {
+            Self::Trust(options) => options.approves().then_some(Reserved::Approval),
+            Self::Config(options) => options.changes().then_some(Reserved::Approval),
+            Self::Task(options) => options.is_conversation().then_some(Reserved::Approval),
+            Self::Run(options) | Self::Plan(options) | Self::Build(options) => {
+                options.accepts_all().then_some(Reserved::Approval)
+            }
+            Self::Verify(options) => options.accepts_all().then_some(Reserved::Approval),
+            // It approves what it writes.
+            Self::Init(_) | Self::Service(_) => Some(Reserved::Approval),
+            Self::Stop(_) | Self::Resume(_) | Self::Pause(_) | Self::Tell(_) => {
+                Some(Reserved::Steering)
+            }
+            Self::Status(_)
+            | Self::Log(_)
+            | Self::Report(_)
+            | Self::Doctor(_)
+            | Self::New(_)
+            | Self::List(_)
+            | Self::Demo(_)
+            | Self::Principles(_)
+            | Self::Notify(_)
+            | Self::Selftest(_)
+            | Self::Inspect(_)
+            | Self::Prompt(_)
+            | Self::Man(_)
+            | Self::Completions(_)
+            | Self::Help(_)
+            | Self::Version
+            | Self::Reference(_) => None,
+        }
+    }
+}
+
+/// Hides the goals and messages of these commands from process lists, which all users can read.
+fn hide_texts(arguments: &[OsString]) {
+    const COMMANDS: [&str; 6] = ["run", "plan", "build", "tell", "resume", "verify"];
+    cli::usage::keep_arguments(arguments);
+    let command = arguments.iter().position(|word| COMMANDS.iter().any(|name| word == name));
+    if let Some(command) = command {
+        // Some systems forbid it, and the command works all the same.
+        let _ = own_arguments::hide(command + 1);
+    }
+}
+
 /// Runs the program and returns its exit code.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     process::set_cloexec_on_inherited_fds();
@@ -126,6 +176,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     if let Some(done) = completions::requested(&arguments) {
         return done;
     }
+    hide_texts(&arguments);
     let arguments = cli::usage::project_last(arguments);
     let read = command().try_get_matches_from(&arguments).inspect(|matches| {
         let here = ProjectArgs::default().find().ok();
@@ -144,6 +195,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
+    inside::refuse(command)?;
     match command {
         Command::Init(options) => init::init(options),
         Command::Run(options) => run::run(options, run::RunCommand::Run),

@@ -20,9 +20,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nightwright_core::display::one_line;
-use nightwright_core::event::Record;
 use nightwright_core::hook::Hook;
 use nightwright_core::input::HookAnswer;
+use nightwright_core::journal::JournalLine;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
 use nightwright_core::stream::dialect::Dialect;
@@ -34,6 +34,7 @@ pub use self::pinned::{ApprovedHooks, PinnedHooks, choose, pin, recall};
 use crate::agent::environment;
 use crate::error::WarnFn;
 use crate::process::{CommandEnd, Containment, Exit, HookProcess, Launch, MARK};
+use crate::store::journal::WrittenLength;
 use crate::store::run_dir::RunDir;
 use crate::store::temp_folder::TempHandle;
 
@@ -69,6 +70,8 @@ pub struct HookSetup {
     pub complain: WarnFn,
     /// The number of the last journal line from an earlier process.
     pub after: u64,
+    /// The length of the journal that the writer of this process wrote.
+    pub written: WrittenLength,
 }
 
 impl fmt::Debug for HookSetup {
@@ -92,7 +95,7 @@ impl HookRunner {
     /// Creates the runner for a run whose journal exists.
     pub fn new(setup: HookSetup) -> Self {
         let first = HookInput::before(&setup.settings, &setup.secrets, setup.after);
-        let journal = HookJournalReader::new(setup.folder.journal(), first);
+        let journal = HookJournalReader::new(setup.folder.journal(), setup.written.clone(), first);
         Self { setup: Arc::new(setup), journal: Arc::new(Mutex::new(journal)) }
     }
 
@@ -111,10 +114,10 @@ impl HookRunner {
     /// a few more seconds unattended. Returns why the hook failed.
     pub async fn finished(
         &self,
-        unrecorded: UnrecordedOutcome,
+        end: JournalLine,
         leave: impl Future<Output = ()>,
     ) -> Result<(), HookError> {
-        let mut process = self.begin(Hook::Finished, Some(unrecorded)).await?;
+        let mut process = self.begin(Hook::Finished, Some(end)).await?;
         let done = tokio::select! {
             biased;
             done = self.wait(&mut process) => Some(done),
@@ -134,12 +137,8 @@ impl HookRunner {
         }
     }
 
-    async fn begin(
-        &self,
-        hook: Hook,
-        unrecorded: Option<UnrecordedOutcome>,
-    ) -> Result<HookProcess, HookError> {
-        let begun = self.try_to_begin(hook, unrecorded).await;
+    async fn begin(&self, hook: Hook, end: Option<JournalLine>) -> Result<HookProcess, HookError> {
+        let begun = self.try_to_begin(hook, end).await;
         if let Err(why) = &begun {
             self.keep(hook, Some(why.clone()), "");
         }
@@ -149,11 +148,11 @@ impl HookRunner {
     async fn try_to_begin(
         &self,
         hook: Hook,
-        unrecorded: Option<UnrecordedOutcome>,
+        end: Option<JournalLine>,
     ) -> Result<HookProcess, HookError> {
         let hooks = self.clone();
         // Reading a long journal takes time and must not block the thread of the loop.
-        let prepared = tokio::task::spawn_blocking(move || hooks.prepare(hook, unrecorded));
+        let prepared = tokio::task::spawn_blocking(move || hooks.prepare(hook, end));
         let (launch, input) = prepared.await.map_err(|error| error.to_string())??;
         HookProcess::start(&launch, &input).await.map_err(|error| not_started(&error))
     }
@@ -162,9 +161,9 @@ impl HookRunner {
     fn prepare(
         &self,
         hook: Hook,
-        unrecorded: Option<UnrecordedOutcome>,
+        end: Option<JournalLine>,
     ) -> Result<(Launch, Vec<u8>), HookError> {
-        let hook_input = self.input(unrecorded)?;
+        let hook_input = self.input(end)?;
         let ready = self.setup.pinned.ready(self.setup.folder.path(), hook)?;
         if ready.put_back {
             (self.setup.complain)(format!(
@@ -189,15 +188,15 @@ impl HookRunner {
         Ok((launch, hook_input.input(hook)))
     }
 
-    /// Reads the journal. With `unrecorded`, a hook gets its input even if the journal is unreadable.
-    fn input(&self, unrecorded: Option<UnrecordedOutcome>) -> Result<HookInput, HookError> {
+    /// Reads the journal. With `end`, a hook gets its input even if the journal is unreadable.
+    fn input(&self, end: Option<JournalLine>) -> Result<HookInput, HookError> {
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let hook_input = journal.read();
-        let Some(UnrecordedOutcome { record }) = unrecorded else {
+        let Some(end) = end else {
             return hook_input.map_err(|error| format!("cannot read the journal: {error}"));
         };
         let mut hook_input = hook_input.unwrap_or_else(|_| journal.known());
-        hook_input.close(record, self.setup.folder.id());
+        hook_input.close(&end);
         Ok(hook_input)
     }
 
@@ -236,13 +235,6 @@ impl HookRunner {
         // The log is only for debugging hooks, so the run continues without it.
         let _ = hook_log::append(self.setup.folder.path(), hook.name(), &how, output);
     }
-}
-
-/// The last record of a run, which may be missing in the journal because it could not be written.
-#[derive(Debug)]
-pub struct UnrecordedOutcome {
-    /// The record of the run's end.
-    pub record: Record,
 }
 
 /// Derives the answer of a hook from how it ended.

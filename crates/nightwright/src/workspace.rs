@@ -33,6 +33,7 @@ mod identity;
 pub mod mentions;
 mod notes;
 mod private;
+mod private_facts;
 mod repository;
 pub mod root;
 mod rules;
@@ -74,11 +75,17 @@ pub struct Workspace {
     blobs: HashMap<String, OldSide>,
     /// The changes that the last comparison could not compare.
     gaps: Vec<TamperFinding>,
+    /// The commit at the start of the run, if another process changed the private git folder.
+    rebuild: Option<BaseCommit>,
     /// Whether the user was warned that git fails.
     warned_about_git: bool,
     /// Warnings for the user that were not shown yet.
     warnings: Vec<String>,
 }
+
+/// The warning about a changed private git folder.
+const REBUILT: &str = "another process changed the private git folder of this run; nightwright \
+                       rebuilt it";
 
 /// How the project is inspected.
 #[derive(Debug)]
@@ -168,6 +175,7 @@ impl Workspace {
             last: None,
             blobs: HashMap::new(),
             gaps: Vec::new(),
+            rebuild: None,
             warned_about_git: false,
             warnings: Vec::new(),
         }
@@ -254,13 +262,15 @@ impl Workspace {
 
     /// Takes a snapshot of the project.
     pub fn snapshot(&mut self) -> Snapshot {
-        let seen = self.open().and_then(|()| match &mut self.view {
-            WorkspaceView::Git(view) => {
-                self.identities.format = view.format();
-                view.look(&self.rules, &mut self.identities).map(Some)
+        let mut seen = self.look();
+        if let (Err(GitError::Changed), WorkspaceView::Git(view)) = (&seen, &self.view) {
+            let base = BaseCommit::At(view.base().map(str::to_owned));
+            if self.rebuild.replace(base).is_none() {
+                self.warnings.push(REBUILT.to_owned());
             }
-            WorkspaceView::None | WorkspaceView::Walk => Ok(None),
-        });
+            self.view = WorkspaceView::None;
+            seen = self.look();
+        }
         let snapshot = match seen {
             Ok(Some(snapshot)) => snapshot,
             Ok(None) => self.walked(),
@@ -279,6 +289,18 @@ impl Workspace {
         let snapshot = Snapshot { outputs: Arc::clone(&self.rules.outputs), ..snapshot };
         self.last = Some(snapshot.clone());
         snapshot
+    }
+
+    /// Takes a snapshot with git; `None` if the project is inspected without it.
+    fn look(&mut self) -> Result<Option<Snapshot>, GitError> {
+        self.open()?;
+        match &mut self.view {
+            WorkspaceView::Git(view) => {
+                self.identities.format = view.format();
+                view.look(&self.rules, &mut self.identities).map(Some)
+            }
+            WorkspaceView::None | WorkspaceView::Walk => Ok(None),
+        }
     }
 
     /// Takes a snapshot without git, after git failed. The first one cannot be compared with git's
@@ -316,6 +338,7 @@ impl Workspace {
         }
         let kind = self.start_tree.as_ref().map(StartTree::kind);
         let (base, otherwise) = match kind {
+            _ if self.rebuild.is_some() => (self.rebuild.clone(), WorkspaceView::None),
             Some(StartTreeKind::Walk) => (None, WorkspaceView::Walk),
             Some(StartTreeKind::Git { base }) => {
                 (Some(BaseCommit::At(base.clone())), WorkspaceView::None)
@@ -341,7 +364,7 @@ impl Workspace {
     fn private(&mut self, base: &BaseCommit) -> Result<Option<PrivateGit>, GitError> {
         let project = &self.rules.root;
         let ours = self.run.as_ref().map(|run| run.join(private::FOLDER));
-        if let BaseCommit::At(commit) = base {
+        if let (BaseCommit::At(commit), None) = (base, &self.rebuild) {
             let kept = self.start_tree.as_ref().and_then(StartTree::git_folder);
             let mut there = kept.iter().chain(&ours);
             let is_it = |private: &PrivateGit| private.base == *commit;

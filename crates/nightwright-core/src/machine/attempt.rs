@@ -24,7 +24,7 @@ use crate::stream::outcome::{AttemptOutcome, CancelReason, Consequence};
 use crate::units::{AttemptId, Usd};
 
 /// The charge for an attempt of unknown cost when no better estimate exists.
-const UNKNOWN_COST: Usd = Usd::from_cents(1);
+pub(super) const UNKNOWN_COST: Usd = Usd::from_cents(1);
 
 /// The maximum number of denied commands that a run reports.
 const MAX_DENIED: usize = 200;

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::Machine;
+use super::attempt::UNKNOWN_COST;
 use super::interruption::Interruption;
 use super::ledger::{Phase, Stage};
 use crate::effect::Alarm;
-use crate::event::{CallPurpose, Continuation, OperatorEvent, RunEvent};
+use crate::event::{CallPurpose, Continuation, OperatorEvent, RunEvent, Totals};
 use crate::input::{ResumeData, ResumePolicy};
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Budget};
@@ -109,12 +110,25 @@ impl Machine {
             Stage::Begun | Stage::Attempted | Stage::Retrying { .. } => None,
         };
         let call = current.call;
-        let report =
+        let mut report =
             report.map_or_else(|| AttemptReport::bare(AttemptOutcome::Lost), |report| *report);
+        let purpose = call.map_or(Totals::WORK, |call| call.purpose.name());
+        self.doubt_low_cost(purpose, &mut report);
         if let Some(attempt) = attempt {
             self.record_attempt(attempt, report, Duration::ZERO);
         } else if let Some(call) = call {
             self.record_call(call.call, call.purpose, report, Duration::ZERO);
+        }
+    }
+
+    /// Replaces a cost that is lower than usual by an estimate: the file that it was read from may
+    /// have been changed while no process watched it.
+    fn doubt_low_cost(&self, purpose: &str, report: &mut AttemptReport) {
+        let spend = self.ledger.totals.by_purpose.get(purpose).copied().unwrap_or_default();
+        let usual = spend.cost.per(u64::from(spend.count)).max(UNKNOWN_COST);
+        if report.cost.is_some_and(|cost| cost < usual) {
+            report.cost = None;
+            report.priced = report.priced.max(Some(usual));
         }
     }
 

@@ -69,6 +69,9 @@ impl Outcome {
                 floor >> 20
             ),
             Self::JournalFailed { why } => format!("Cannot write the journal: {why}"),
+            Self::JournalDamaged { why } => {
+                format!("Another process changed the journal of the run: {why}")
+            }
             Self::Interrupted => "Interrupted".to_owned(),
         }
     }

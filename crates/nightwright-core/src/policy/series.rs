@@ -93,6 +93,7 @@ fn is_shared(outcome: &Outcome) -> bool {
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }
             | Outcome::JournalFailed { .. }
+            | Outcome::JournalDamaged { .. }
     )
 }
 
@@ -171,9 +172,12 @@ mod tests {
             let wanted = match outcome.name() {
                 "completed" => (None, None),
                 "stopped" | "interrupted" => (Some(SeriesEnd::Operator), Some(SeriesEnd::Operator)),
-                "auth" | "bad_agent" | "limit_wait_too_long" | "disk_full" | "journal_failed" => {
-                    (Some(SeriesEnd::Hopeless), Some(SeriesEnd::Hopeless))
-                }
+                "auth"
+                | "bad_agent"
+                | "limit_wait_too_long"
+                | "disk_full"
+                | "journal_failed"
+                | "journal_damaged" => (Some(SeriesEnd::Hopeless), Some(SeriesEnd::Hopeless)),
                 _ => (Some(SeriesEnd::Unfinished), None),
             };
             assert_eq!((stops, skips), wanted, "{}", outcome.name());

@@ -146,6 +146,11 @@ impl RunView {
             }
             Outcome::DiskFull { .. } => then("free some disk space"),
             Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
+            // The agent, or a program that it started, wrote to the run folder.
+            Outcome::JournalDamaged { .. } => vec![
+                NextStep::text("review the project before you trust the work of this run"),
+                NextStep::text("then start a new run"),
+            ],
         }
     }
 

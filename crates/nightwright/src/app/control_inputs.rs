@@ -26,7 +26,11 @@ pub(super) fn start(
     let signals = spec.with_hangup_policy(signals);
     let mut listeners = vec![tokio::spawn(signals.forward(operator.clone()))];
     match ControlServer::open(locked_run.folder.socket()) {
-        Ok(server) => listeners.push(tokio::spawn(server.serve(operator.clone()))),
+        Ok(server) => {
+            let warnings = side_inputs.clone();
+            let serving = server.serve(operator.clone(), move |text| warnings.warn(text));
+            listeners.push(tokio::spawn(serving));
+        }
         Err(error) => side_inputs
             .warn(format!("`nightwright stop`, `pause` and `tell` cannot reach this run: {error}")),
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightwright_core::event::{Event, Record, RunEvent};
+use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::{Outcome, Tone};
 use nightwright_core::phrases;
 use nightwright_core::run_view::{FinalOutcome, RunView};
@@ -21,7 +22,7 @@ use super::run_spec::RunSpec;
 use super::stderr_writer::StderrWriter;
 use super::wire::Connections;
 use crate::clock::ClockSpeed;
-use crate::hooks::{HookRunner, UnrecordedOutcome};
+use crate::hooks::HookRunner;
 use crate::output::{self, Style};
 use crate::paste::steps_from_here;
 use crate::runtime::supervisor::RunOutcome;
@@ -29,6 +30,9 @@ use crate::task::{ProjectRuns, TaskLock, TaskState};
 
 /// A hook that takes longer than this is named, so that the user knows the cause of the delay.
 const HOOK_NOTICE_DELAY: Duration = Duration::from_secs(2);
+
+/// The sequence number of a line that is not in the journal.
+const UNNUMBERED: u64 = 0;
 
 /// A run that has ended. It holds the locks on its task and its project until it is dropped.
 pub(crate) struct FinishedRun {
@@ -69,7 +73,11 @@ pub(super) async fn finish(
     let hook = hooks.filter(|_| spec.settings.hooks.finished).map(|runner| FinishedHook {
         spec,
         runner,
-        record: last_record(spec, &finished, &view),
+        end: finished.end.clone().unwrap_or_else(|| JournalLine {
+            seq: UNNUMBERED,
+            run: locked_run.folder.id().clone(),
+            record: last_record(spec, &finished, &view),
+        }),
     });
     let late_warnings = deliver(spec, &deliveries, hook, &force_quit).await;
     let stderr = deliveries.stderr;
@@ -90,7 +98,7 @@ fn final_outcome(spec: &RunSpec, finished: &RunOutcome) -> FinalOutcome {
     FinalOutcome { outcome: finished.outcome.clone(), note }
 }
 
-/// Builds the last record of the journal, which may not have been written.
+/// Builds the last record of a journal that could not be written.
 fn last_record(spec: &RunSpec, finished: &RunOutcome, view: &RunView) -> Record {
     let event = Event::Run(RunEvent::Finished {
         outcome: finished.outcome.clone(),
@@ -130,13 +138,13 @@ async fn deliver(
 struct FinishedHook<'a> {
     spec: &'a RunSpec,
     runner: HookRunner,
-    record: Record,
+    end: JournalLine,
 }
 
 impl FinishedHook<'_> {
     async fn run(self, stderr: &StderrWriter, force_quit: &ForceQuit) -> Result<(), String> {
-        let Self { spec, runner, record } = self;
-        let finished = runner.finished(UnrecordedOutcome { record }, force_quit.requested());
+        let Self { spec, runner, end } = self;
+        let finished = runner.finished(end, force_quit.requested());
         tokio::pin!(finished);
         tokio::select! {
             done = &mut finished => done,

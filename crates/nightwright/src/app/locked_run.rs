@@ -9,6 +9,7 @@ use nightwright_core::units::RunId;
 
 use crate::error::Failure;
 use crate::process::{self, Containment, KilledProcess, tree_lock};
+use crate::store::folder_lock::{FolderHeld, FolderLock};
 use crate::store::lock::{Lock, LockError, LockOwner};
 use crate::store::run_dir::RunDir;
 use crate::store::temp_folder::{self, TempFolder};
@@ -31,6 +32,7 @@ pub(crate) struct LockedRun {
     pub(super) temp: TempFolder,
     /// Ensures that only one run at a time works in a project.
     _project: Lock,
+    _folder: FolderLock,
     _run: Lock,
 }
 
@@ -50,10 +52,19 @@ impl LockedRun {
         let owner = LockOwner::current(folder.id().clone(), jiff::Timestamp::now());
         let lock =
             Lock::take(&home.join("project.lock"), &owner).map_err(|error| held(project, error))?;
+        let project_folder = take_folder(project)?;
         let run = Lock::take(&folder.lock(), &owner).map_err(|error| held(project, error))?;
         let killed = clear(home, &folder)?;
         let temp = temp_folder(Some(project))?;
-        Ok(Self { folder, home: home.to_owned(), killed, temp, _project: lock, _run: run })
+        Ok(Self {
+            folder,
+            home: home.to_owned(),
+            killed,
+            temp,
+            _project: lock,
+            _folder: project_folder,
+            _run: run,
+        })
     }
 
     /// Returns the containment of the run's processes. A process that loses its guard is reparented
@@ -63,6 +74,22 @@ impl LockedRun {
         let state = self.home.parent().unwrap_or(&self.home);
         Containment::of_run(self.folder.tree_lock(), state, self.folder.id())
     }
+}
+
+/// Locks the folder of the project, whatever its path and the state folder are.
+fn take_folder(project: &Path) -> Result<FolderLock, Failure> {
+    let folder = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    FolderLock::take(&folder).map_err(|FolderHeld { folder: held, process }| {
+        let place = match (folder == held, process) {
+            (true, Some(pid)) => {
+                format!("another run (process {pid}), which may have another state folder")
+            }
+            (true, None) => "a run in a folder inside it".to_owned(),
+            (false, _) => format!("a run in `{}`", held.display()),
+        };
+        Failure::trouble(format!("the project `{}` is in use by {place}", project.display()))
+            .hint("wait for it to end")
+    })
 }
 
 /// Creates a folder for temporary files, and removes those that crashed processes left.

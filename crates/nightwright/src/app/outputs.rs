@@ -92,6 +92,7 @@ impl Outputs {
             journal: locked_run.folder.journal(),
             output: locked_run.folder.output(),
             after: files.journal.last_seq(),
+            written: Some(files.journal.written()),
         };
         let out: Option<Box<dyn io::Write + Send>> = match spec.level {
             OutputLevel::Quiet => None,
@@ -178,11 +179,12 @@ impl Outputs {
         let Self { screen, log, notifier, decisions, complaints } = self;
         notifier.iter().for_each(Notifier::stop_warnings);
         complaints.journal_closed.store(true, Ordering::Release);
-        let RunOutcome { outcome, note, .. } = finished;
+        let RunOutcome { outcome, note, end, .. } = finished;
+        let end = end.clone();
         let finished = run_view::FinalOutcome { outcome: outcome.clone(), note: note.clone() };
         // Each runs in parallel, so a slow one does not use up the time of the others.
         let notifications =
-            spawn_blocking(move || notifier.map(|notifier| notifier.close(finished)));
+            spawn_blocking(move || notifier.map(|notifier| notifier.close(finished, end)));
         let shown = spawn_blocking(move || {
             screen.map_or(FollowerFinish::InTime, |screen| screen.finish(SCREEN_TIMEOUT))
         });
@@ -289,6 +291,7 @@ mod tests {
             journal: folder.path().join("journal.jsonl"),
             output: folder.path().to_owned(),
             after: 0,
+            written: None,
         };
         let (keep, blocks): (Vec<_>, Vec<_>) = hangs
             .map(|hangs| {
@@ -309,7 +312,8 @@ mod tests {
         };
         let (screen, complaints) = (Some(screen), Arc::new(complaints));
         let outputs = Outputs { screen, log, notifier: None, decisions, complaints };
-        let finished = RunOutcome { outcome: Outcome::Interrupted, note: None, unrecorded: None };
+        let outcome = Outcome::Interrupted;
+        let finished = RunOutcome { outcome, note: None, unrecorded: None, end: None };
         let deliveries = outputs.finish(&finished, &ForceQuit::at_once()).await;
         drop(keep);
         deliveries.stderr.is_open()

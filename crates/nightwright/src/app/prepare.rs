@@ -1,6 +1,7 @@
 //! Preparation of a run: the agent program, the locks, the run folder with its files, the
 //! environments, and the machine.
 
+use std::io;
 use std::path::Path;
 
 use nightwright_core::event::{AgentFacts, Event, Record, RunEvent, RunStarted};
@@ -21,6 +22,8 @@ use crate::runtime::evidence_files::{self, StaleStatusPolicy};
 use crate::secrets;
 use crate::signals::Signals;
 use crate::store::journal::{self, DiskFile, JournalWriter};
+use crate::store::run_dir::RunDir;
+use crate::store::seal::Seal;
 use crate::task::{Task, TaskLock};
 use crate::workspace;
 
@@ -114,9 +117,15 @@ fn create_files(spec: &RunSpec, locked_run: &LockedRun) -> Result<RunFiles, Fail
     let task_lock = lock_task(spec)?;
     let hooks = hooks::pin(&spec.project, folder.path(), &spec.hooks.items)?;
     let warning = archive_stale_status(spec, folder.path())?;
-    let journal = journal::create(&folder.journal(), folder.id().clone())
+    let mut journal = journal::create(&folder.journal(), folder.id().clone())
         .map_err(|error| Failure::because(&error))?;
+    let seal = Seal::create(&folder.seal()).map_err(|error| Failure::because(&error))?;
+    journal.keep_seal(seal).map_err(|error| unsealed(folder, &error))?;
     Ok(RunFiles { journal, hooks, task_lock, warning })
+}
+
+pub(super) fn unsealed(folder: &RunDir, error: &io::Error) -> Failure {
+    Failure::trouble(format!("cannot write `{}`: {error}", folder.seal().display()))
 }
 
 pub(super) fn lock_task(spec: &RunSpec) -> Result<Option<TaskLock>, Failure> {

@@ -9,12 +9,13 @@ use nightwright_core::machine::Machine;
 use super::async_command::unless_interrupted;
 use super::environments::Environments;
 use super::locked_run::LockedRun;
-use super::prepare::{PreparedRun, RunFiles, introduce, lock_task};
+use super::prepare::{PreparedRun, RunFiles, introduce, lock_task, unsealed};
 use super::run_spec::RunSpec;
 use crate::error::Failure;
 use crate::hooks;
 use crate::signals::Signals;
 use crate::store::journal::{self, DiskFile, JournalWriter};
+use crate::store::seal::Seal;
 
 /// A run that was loaded from its journal and can be resumed.
 #[derive(Debug)]
@@ -36,7 +37,8 @@ pub(super) async fn prepare_resumed(
     resumable: ResumableRun,
     signals: &mut Signals,
 ) -> Result<Option<PreparedRun>, Failure> {
-    let ResumableRun { locked_run, agent, hooks, machine, writer, resume_data, note } = resumable;
+    let ResumableRun { locked_run, agent, hooks, machine, mut writer, resume_data, note } =
+        resumable;
     // The program may have been updated or removed since.
     let finding = spec.program.find(&spec.settings, &spec.variables);
     let Some(found) = unless_interrupted(finding, signals).await.transpose()? else {
@@ -44,6 +46,8 @@ pub(super) async fn prepare_resumed(
     };
     let agent = AgentFacts { name: agent.name, ..found };
     let folder = &locked_run.folder;
+    let seal = Seal::open(&folder.seal()).map_err(|error| Failure::because(&error))?;
+    writer.keep_seal(seal).map_err(|error| unsealed(folder, &error))?;
     let files = RunFiles {
         task_lock: lock_task(spec)?,
         journal: writer,

@@ -168,6 +168,7 @@ fn hook_runner(spec: &RunSpec, prepared: &PreparedRun, outputs: &Outputs) -> Opt
             rehearsal: spec.program.is_rehearsal(),
             complain: outputs.warn_fn(),
             after: files.journal.last_seq(),
+            written: files.journal.written(),
         })
     })
 }

@@ -101,6 +101,13 @@ struct ConfigFormat {
     json: bool,
 }
 
+impl ConfigArgs {
+    /// Whether the command changes the configuration.
+    pub(super) fn changes(&self) -> bool {
+        matches!(self.what, ConfigCommand::Set { .. } | ConfigCommand::Unset { .. })
+    }
+}
+
 pub(super) fn config(options: &ConfigArgs) -> Result<ExitCode, Failure> {
     match &options.what {
         ConfigCommand::Get { key, place, format } => {

@@ -4,6 +4,7 @@
 mod changes;
 mod crashed_attempt;
 mod recall;
+mod sealed;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -27,6 +28,7 @@ use nightwright_core::units::RunId;
 use self::changes::{AskPolicy, ChangeArgs, SourcedChange};
 use self::crashed_attempt::read_resume_data;
 use self::recall::restore_unmasked;
+use self::sealed::drop_unsealed;
 use super::cli::context::project_line;
 use super::cli::key_options::{KeyOptions, Limits};
 use super::cli::select_run::{RunSelector, SelectedRun, damaged};
@@ -163,6 +165,7 @@ impl StoredRun {
     ) -> Result<Option<Self>, Failure> {
         let locked_run = LockedRun::take_over(project, folder)?;
         let run = locked_run.folder.id();
+        let dropped = drop_unsealed(&locked_run.folder)?;
         let (journal, writer) = journal::open_for_append(&locked_run.folder.journal(), run)
             .map_err(|error| damaged(&error))?;
         // The run may have ended before this process got the lock.
@@ -188,9 +191,10 @@ impl StoredRun {
             }
             return Err(refused(&refusal, &view, run));
         }
-        let note = journal.torn.map(|torn| {
+        let torn = journal.torn.map(|torn| {
             format!("removed the incomplete last line of the journal ({} bytes)", torn.length)
         });
+        let note = dropped.or(torn);
         let secret = recalled.secret;
         Ok(Some(Self { locked_run, agent, hooks, machine, writer, secret, note }))
     }

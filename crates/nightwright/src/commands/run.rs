@@ -212,6 +212,11 @@ fn run_one(
 }
 
 impl RunArgs {
+    /// Whether the command uses settings without approval.
+    pub(super) fn accepts_all(&self) -> bool {
+        self.yes
+    }
+
     /// Returns the request, with the flags as the last layer of the configuration.
     pub(super) fn asked(
         &self,

@@ -53,6 +53,13 @@ enum TaskCommand {
     Template(template::TemplateArgs),
 }
 
+impl TaskArgs {
+    /// Whether the command starts a conversation with an agent.
+    pub(super) fn is_conversation(&self) -> bool {
+        matches!(self.command, TaskCommand::Setup(_) | TaskCommand::Edit(_))
+    }
+}
+
 pub(super) fn task(options: &TaskArgs) -> Result<ExitCode, Failure> {
     match &options.command {
         TaskCommand::New(options) => new::new(options),

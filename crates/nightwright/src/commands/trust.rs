@@ -40,6 +40,13 @@ pub(super) struct TrustArgs {
     project: ProjectArgs,
 }
 
+impl TrustArgs {
+    /// Whether the command changes what is approved.
+    pub(super) fn approves(&self) -> bool {
+        !self.list
+    }
+}
+
 pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
     let project = options.project.find()?;
     let mut store = ApprovalStore::open(&project, env::var_os)?;

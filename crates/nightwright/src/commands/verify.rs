@@ -109,6 +109,13 @@ Fields of the --json object:
   report        path of the report relative to the project, or null: it is written for pass and
                 fail, but not in a rehearsal";
 
+impl VerifyArgs {
+    /// Whether the command uses settings without approval.
+    pub(super) fn accepts_all(&self) -> bool {
+        self.yes
+    }
+}
+
 pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
     let (project, which) = options.project.find_for_work()?;
     let mut request = run_spec::resolve_run(&options.asked(&project))?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nightwright_core::event::{Event, IterationEvent, NoteEvent, Record, RunEvent};
+use nightwright_core::event::{Event, IterationEvent, NoteEvent, RunEvent};
 use nightwright_core::failing::Failing;
 use nightwright_core::hook::{FinishClass, Hook};
 use nightwright_core::journal::{self, JournalLine};
@@ -11,12 +11,8 @@ use nightwright_core::redact::Secrets;
 use nightwright_core::run_view::RunView;
 use nightwright_core::settings::Settings;
 use nightwright_core::stream::outcome::{AttemptOutcome, ProcessExit};
-use nightwright_core::units::RunId;
 
-use crate::store::journal::{JournalError, JournalTail};
-
-/// The sequence number of a line that is not in the journal.
-const UNNUMBERED: u64 = 0;
+use crate::store::journal::{JournalError, JournalTail, WrittenLength};
 
 /// The input of hooks: some lines of the journal, and facts from the view of the run.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +33,7 @@ pub(super) struct HookInput {
 #[derive(Debug)]
 pub(super) struct HookJournalReader {
     journal: PathBuf,
+    written: WrittenLength,
     tail: Option<JournalTail>,
     /// The input before the first line.
     first: HookInput,
@@ -44,11 +41,11 @@ pub(super) struct HookJournalReader {
 }
 
 impl HookJournalReader {
-    /// Opens the journal now, so that it stays readable if the file is removed. `first` is the
-    /// input before the first line.
-    pub(super) fn new(journal: PathBuf, first: HookInput) -> Self {
-        let tail = JournalTail::open(&journal).ok();
-        Self { journal, tail, current: first.clone(), first }
+    /// Opens the journal now, so that it stays readable if the file is removed. Nothing after
+    /// `written` is read. `first` is the input before the first line.
+    pub(super) fn new(journal: PathBuf, written: WrittenLength, first: HookInput) -> Self {
+        let tail = JournalTail::open_written(&journal, Some(written.clone())).ok();
+        Self { journal, written, tail, current: first.clone(), first }
     }
 
     /// Reads the new lines and returns the input up to now.
@@ -58,7 +55,7 @@ impl HookJournalReader {
             self.tail = Some(tail);
         } else {
             // After an error, start again at the first line.
-            let mut tail = JournalTail::open(&self.journal)?;
+            let mut tail = JournalTail::open_written(&self.journal, Some(self.written.clone()))?;
             let mut input = self.first.clone();
             tail.poll_raw(|line, raw| input.take(&line, raw))?;
             (self.tail, self.current) = (Some(tail), input);
@@ -80,16 +77,14 @@ impl HookInput {
         Self { after, view, ..Self::default() }
     }
 
-    /// Adds the record of the run's end, unless the journal already contains it.
-    pub(super) fn close(&mut self, record: Record, run: &RunId) {
-        if !self.finished.is_empty() {
-            return;
-        }
+    /// Sets the end of the run. It replaces what the journal says, because another process may have
+    /// changed the file. `seq` is 0 if the end could not be recorded.
+    pub(super) fn close(&mut self, end: &JournalLine) {
         let mut line = Vec::new();
-        // This line is not in the journal, so it has no number there.
-        journal::encode(&mut line, UNNUMBERED, run, &record);
+        journal::encode(&mut line, end.seq, &end.run, &end.record);
         let raw = line.strip_suffix(b"\n").unwrap_or(&line);
-        self.take(&JournalLine { seq: UNNUMBERED, run: run.clone(), record }, raw);
+        self.after = 0;
+        self.take(end, raw);
     }
 
     fn take(&mut self, line: &JournalLine, raw: &[u8]) {
@@ -100,7 +95,7 @@ impl HookInput {
             // A resumed run has not ended.
             Event::Run(RunEvent::Continued { .. }) => self.finished.clear(),
             Event::Run(RunEvent::Finished { totals, .. }) => {
-                let is_past = line.seq != UNNUMBERED && line.seq <= self.after;
+                let is_past = line.seq <= self.after && self.after > 0;
                 self.finished = if is_past { Vec::new() } else { whole() };
                 // Earlier events may be missing if the journal could not be written.
                 self.view.totals.clone_from(totals);
@@ -193,8 +188,9 @@ mod tests {
     use std::time::Duration;
 
     use jiff::Timestamp;
-    use nightwright_core::event::Totals;
+    use nightwright_core::event::{Record, Totals};
     use nightwright_core::outcome::samples;
+    use nightwright_core::units::RunId;
 
     use super::*;
 
@@ -213,7 +209,7 @@ mod tests {
         input.take(&JournalLine { seq: 8, run: run.clone(), record: ended(earlier) }, b"{}");
         assert!(input.input(Hook::Finished).is_empty());
         // The end of a run whose journal could no longer be written.
-        input.close(ended(now.clone()), &run);
+        input.close(&JournalLine { seq: 0, run: run.clone(), record: ended(now.clone()) });
         let finished = input.view.finished.as_ref().unwrap();
         assert_eq!(finished.outcome, now);
         let line: serde_json::Value = serde_json::from_slice(&input.input(Hook::Finished)).unwrap();
@@ -221,15 +217,17 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_outcome_is_passed_on_unchanged() {
+    fn an_outcome_in_the_file_never_replaces_the_decided_one() {
         let run = RunId("20261118-010203-0a1b".to_owned());
-        let outcome = samples().remove(0);
+        let mut outcomes = samples().into_iter();
+        let (forged, decided) = (outcomes.next().unwrap(), outcomes.next_back().unwrap());
         let mut input = HookInput { after: 8, ..HookInput::default() };
-        input.take(
-            &JournalLine { seq: 9, run: run.clone(), record: ended(outcome.clone()) },
-            b"{\"a\":1}",
-        );
-        input.close(ended(outcome), &run);
-        assert_eq!(input.input(Hook::Finished), b"{\"a\":1}\n");
+        let line = |outcome| JournalLine { seq: 9, run: run.clone(), record: ended(outcome) };
+        input.take(&line(forged), b"{}");
+        input.close(&line(decided.clone()));
+        let found: serde_json::Value =
+            serde_json::from_slice(&input.input(Hook::Finished)).unwrap();
+        assert_eq!((&found["seq"], &found["outcome"]), (&9.into(), &decided.name().into()));
+        assert_eq!(input.view.finished.unwrap().outcome, decided);
     }
 }

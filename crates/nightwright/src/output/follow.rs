@@ -28,7 +28,7 @@ use nightwright_core::journal::JournalLine;
 use self::stream::OutputStreams;
 pub(crate) use self::stream::show;
 use crate::output::{Reporter, ReporterInput};
-use crate::store::journal::{JournalError, JournalTail};
+use crate::store::journal::{JournalError, JournalTail, WrittenLength};
 
 /// The poll interval of the journal without a wake-up. It is long enough to cost nothing and short
 /// enough to make up for a lost wake-up.
@@ -50,6 +50,8 @@ pub struct FollowTarget {
     /// The number of the last line from an earlier process. The reporter takes lines up to this one
     /// as past events and does not show them.
     pub after: u64,
+    /// The end of what the writer wrote; `None` if the writer is another process.
+    pub written: Option<WrittenLength>,
 }
 
 /// A running follower, and the means to wake and to end it.
@@ -247,7 +249,9 @@ impl Follower {
     }
 
     fn show_events(&mut self) -> Result<(), Ended> {
-        let tail = self.tail.take().or_else(|| JournalTail::open(&self.followed.journal).ok());
+        let FollowTarget { journal, written, .. } = &self.followed;
+        let open = || JournalTail::open_written(journal, written.clone()).ok();
+        let tail = self.tail.take().or_else(open);
         let Some(mut tail) = tail else {
             // The journal does not exist yet. A later round will find it.
             return Ok(());

@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use nightwright_core::event::{Event, NoteEvent};
-use nightwright_core::journal::JournalLine;
+use nightwright_core::event::{Event, NoteEvent, RunEvent};
+use nightwright_core::journal::{self, JournalLine};
 use nightwright_core::notification::{Notification, NotificationBuilder};
 use nightwright_core::redact::Secrets;
 use nightwright_core::run_view::FinalOutcome;
@@ -87,13 +87,19 @@ impl Notifier {
     }
 
     /// Reads the rest of the journal and starts the final deliveries, which last until
-    /// [`PendingNotifications::wait`] gives up.
-    pub fn close(self, finished: FinalOutcome) -> PendingNotifications {
+    /// [`PendingNotifications::wait`] gives up. `end` is the last line that the run recorded; without
+    /// it, only the outcome is sent.
+    pub fn close(self, finished: FinalOutcome, end: Option<JournalLine>) -> PendingNotifications {
         self.stop_warnings();
         let until = Instant::now() + FINAL_TIMEOUT;
         // If the follower did not get to the outcome in time, it is sent below.
         let _ = self.follower.finish(FINAL_TIMEOUT);
         let mut state = lock(&self.state);
+        if let Some(end) = end {
+            let mut line = Vec::new();
+            journal::encode(&mut line, end.seq, &end.run, &end.record);
+            state.send_all(&end, line.strip_suffix(b"\n").unwrap_or(&line));
+        }
         if let Some(notification) = state.notifications.outcome(finished, Timestamp::now()) {
             state.send(notification, None);
         }
@@ -156,6 +162,12 @@ struct NotifierState {
 }
 
 impl NotifierState {
+    fn send_all(&mut self, line: &JournalLine, raw: &[u8]) {
+        for notification in self.notifications.of(line) {
+            self.send(notification, Some(raw));
+        }
+    }
+
     fn send(&self, notification: Notification, raw: Option<&[u8]>) {
         let mask = |text: &str| self.secrets.mask(text).into_owned();
         let (title, text) = (mask(&notification.title), mask(&notification.text));
@@ -196,8 +208,9 @@ impl Reporter for NotificationReporter {
         {
             state.warned.push(text.clone());
         }
-        for notification in state.notifications.of(line) {
-            state.send(notification, Some(raw));
+        // The outcome comes from the process that decided it, at the end, and not from a file.
+        if !matches!(line.record.event, Event::Run(RunEvent::Finished { .. })) {
+            state.send_all(line, raw);
         }
         Ok(())
     }

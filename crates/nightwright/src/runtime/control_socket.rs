@@ -5,7 +5,7 @@
 //! bytes, and that of the folder may be longer. Both sides therefore open the folder and use the
 //! short path of its descriptor.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,11 +15,14 @@ use std::time::Duration;
 
 use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+
+use crate::process::inside::is_descendant;
 
 /// Maximum size of a request. Messages to the agent are the longest ones.
 const MAX_REQUEST_BYTES: u64 = 1 << 20;
@@ -27,6 +30,10 @@ const MAX_REQUEST_BYTES: u64 = 1 << 20;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client waits for the reply: a run may be waiting for a slow disk.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The warning about a request from inside the run.
+const FROM_INSIDE: &str =
+    "a program that the agent, a check or a hook started tried to steer this run; it was refused";
 
 /// A request to an active run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,17 +96,26 @@ impl ControlServer {
         Ok(Self { listener, path })
     }
 
-    /// Passes requests on until the receiver is closed.
-    pub async fn serve(self, operator: mpsc::Sender<Control>) {
+    /// Passes requests on until the receiver is closed. Refuses those of processes below this one,
+    /// and passes a warning about the first of them to `warn`.
+    pub async fn serve(self, operator: mpsc::Sender<Control>, warn: impl Fn(String)) {
+        let mut warned = false;
         loop {
             let Ok((mut stream, _)) = self.listener.accept().await else {
                 // Probably out of descriptors: try again later.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
+            let from_inside = is_from_inside(&stream);
+            if from_inside && !std::mem::replace(&mut warned, true) {
+                warn(FROM_INSIDE.to_owned());
+            }
             let operator = operator.clone();
             tokio::spawn(async move {
                 let reply = match timeout(REQUEST_TIMEOUT, read_request(&mut stream)).await {
+                    Ok(Ok(_)) if from_inside => {
+                        ControlReply::Refused { why: "a program of the run sent it".to_owned() }
+                    }
                     Ok(Ok(request)) => match operator.send(request.into()).await {
                         Ok(()) => ControlReply::Taken,
                         Err(_) => ControlReply::Refused { why: "the run has ended".to_owned() },
@@ -133,9 +149,22 @@ async fn read_request(stream: &mut tokio::net::UnixStream) -> io::Result<Control
     Ok(serde_json::from_slice(&line)?)
 }
 
-/// Sends a request to a run, and waits for the reply.
-pub fn send(socket: &Path, request: &ControlRequest) -> io::Result<()> {
+/// Whether the agent, a check or a hook of this run sent the request. A process of another PID
+/// namespace around this one has no number here, and is none of them.
+fn is_from_inside(stream: &tokio::net::UnixStream) -> bool {
+    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    pid.is_some_and(|pid| pid > 0 && is_descendant(pid))
+}
+
+/// Sends a request to a run, and waits for the reply. If the process that executes the run is known,
+/// no other one gets the request.
+pub fn send(socket: &Path, request: &ControlRequest, process: Option<i32>) -> io::Result<()> {
     let mut stream = at_short_path(socket, |short| UnixStream::connect(short))?;
+    let peer = rustix::net::sockopt::socket_peercred(&stream)?.pid.as_raw_nonzero().get();
+    if process.is_some_and(|process| process != peer) {
+        let why = format!("another process (pid {peer}) answers for it");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
     stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
     stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let mut line = serde_json::to_vec(request)?;
@@ -164,7 +193,9 @@ fn at_short_path<T>(path: &Path, action: impl FnOnce(&Path) -> io::Result<T>) ->
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a socket needs a folder"));
     };
-    let folder = File::open(folder)?;
+    // A link or a pipe in place of the folder is neither followed nor waited for.
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, rustix::fs::Mode::empty())?;
     action(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
 }
 
@@ -172,13 +203,18 @@ fn at_short_path<T>(path: &Path, action: impl FnOnce(&Path) -> io::Result<T>) ->
 mod tests {
     use super::*;
 
+    async fn send_from(path: PathBuf, process: i32) -> io::Result<()> {
+        let send = move || send(&path, &ControlRequest::Pause, Some(process));
+        tokio::task::spawn_blocking(send).await.unwrap()
+    }
+
     #[tokio::test]
     async fn a_run_in_a_folder_with_a_long_path_can_be_reached() {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("long/".repeat(40));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("control.sock");
-        let gone = send(&path, &ControlRequest::Pause).unwrap_err();
+        let gone = send(&path, &ControlRequest::Pause, None).unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::NotFound);
         // A socket that a dead process left is replaced.
         let bind = |short: &Path| std::os::unix::net::UnixListener::bind(short);
@@ -186,9 +222,13 @@ mod tests {
         let server = ControlServer::open(path.clone()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let (operator, mut requests) = mpsc::channel(1);
-        let serving = tokio::spawn(server.serve(operator));
+        let serving = tokio::spawn(server.serve(operator, |_| {}));
         let client = path.clone();
-        let sent = tokio::task::spawn_blocking(move || send(&client, &ControlRequest::Pause));
+        let own = i32::try_from(std::process::id()).unwrap();
+        let other = send_from(path.clone(), own + 1).await.unwrap_err();
+        assert_eq!(other.kind(), io::ErrorKind::PermissionDenied, "{other}");
+        let sent =
+            tokio::task::spawn_blocking(move || send(&client, &ControlRequest::Pause, Some(own)));
         assert_eq!(requests.recv().await, Some(Control::Pause));
         sent.await.unwrap().unwrap();
         serving.abort();

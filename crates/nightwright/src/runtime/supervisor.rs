@@ -12,6 +12,7 @@ use std::future::Future;
 use nightwright_core::effect::{Effect, Step};
 use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::input::{Control, Input, StatusReport};
+use nightwright_core::journal::JournalLine;
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::State;
 use nightwright_core::outcome::Outcome;
@@ -79,7 +80,9 @@ pub struct Supervisor<L, W> {
     /// Secrets to mask in all records.
     secrets: Secrets,
     /// Why nothing is recorded any more.
-    failed: Option<String>,
+    failed: Option<JournalLoss>,
+    /// The last line of the journal, if it is the end of the run.
+    end: Option<JournalLine>,
     /// The records since then, to be recorded with the end of the run if there is space.
     missing: Vec<Record>,
     /// Whether the end of the run was recorded in the reserved space, after earlier failures.
@@ -142,6 +145,43 @@ impl SideInputs {
     }
 }
 
+/// Why nothing is recorded any more.
+#[derive(Clone, Debug)]
+enum JournalLoss {
+    /// Writing failed.
+    Failed(String),
+    /// Another process changed the journal.
+    Damaged(String),
+}
+
+impl JournalLoss {
+    fn of(error: &JournalError) -> Self {
+        match error {
+            JournalError::Changed { change, .. } => Self::Damaged(change.to_string()),
+            _ => Self::Failed(error.reason()),
+        }
+    }
+
+    fn input(self) -> Input {
+        match self {
+            Self::Failed(why) => Input::JournalFailed { why },
+            Self::Damaged(why) => Input::JournalDamaged { why },
+        }
+    }
+
+    fn outcome(self) -> Outcome {
+        match self {
+            Self::Failed(why) => Outcome::JournalFailed { why },
+            Self::Damaged(why) => Outcome::JournalDamaged { why },
+        }
+    }
+
+    fn why(&self) -> &str {
+        let (Self::Failed(why) | Self::Damaged(why)) = self;
+        why
+    }
+}
+
 /// How a run ended.
 #[derive(Debug)]
 pub struct RunOutcome {
@@ -151,6 +191,8 @@ pub struct RunOutcome {
     pub note: Option<String>,
     /// Why the outcome could not be recorded, if it was not.
     pub unrecorded: Option<String>,
+    /// The last line of the journal, as it was written: what the file contains now may be different.
+    pub end: Option<JournalLine>,
 }
 
 impl<L: FileLayer, W: Effects> Supervisor<L, W> {
@@ -180,6 +222,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
             on_input,
             secrets,
             failed: None,
+            end: None,
             missing: Vec::new(),
             recorded_in_reserve: false,
         }
@@ -243,8 +286,12 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
     /// sync.
     fn write<'a>(&mut self, step: &'a Step) -> Result<Cow<'a, [Record]>, JournalError> {
         let records = self.secrets.mask_records(&step.records);
-        if !records.is_empty() {
+        if records.is_empty() {
+            // A change in the middle of a long attempt ends the run soon.
+            self.journal.check()?;
+        } else {
             self.journal.append(&records)?;
+            self.end = end_of(&self.journal, &records);
         }
         if step.wants_sync() {
             self.journal.sync()?;
@@ -263,16 +310,19 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
     /// Handles a failure of the journal: of the effects of `step`, only those that end something
     /// are executed. The machine is notified, and the effects that were not executed are answered.
     fn journal_failed(&mut self, step: &Step, error: &JournalError) {
+        let loss = JournalLoss::of(error);
+        if let JournalLoss::Damaged(_) = loss {
+            self.failed = Some(loss.clone());
+        }
         self.record_last(step);
         // The machine does not repeat these requests, so they must be executed.
         self.end_things(&step.effects);
         if self.recorded_in_reserve {
             return;
         }
-        let why = error.reason();
-        self.failed = Some(why.clone());
+        self.failed = Some(loss.clone());
         let now = self.clock.now();
-        let last = self.machine.handle(now, Input::JournalFailed { why });
+        let last = self.machine.handle(now, loss.input());
         self.drain(&last);
         for answer in step.effects.iter().filter_map(Effect::unexecuted_answer) {
             let step = self.machine.handle(now, answer);
@@ -304,6 +354,10 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
             return;
         }
         let mut records = std::mem::take(&mut self.missing);
+        if let Some(loss @ JournalLoss::Damaged(_)) = &self.failed {
+            // The outcome may have been decided before the change was noticed.
+            set_outcome(&mut records, &loss.clone().outcome());
+        }
         self.recorded_in_reserve = self.journal.append_last(&records).is_ok();
         // After an earlier outcome, another one makes sense only if the run continued in between.
         let was_continued = records
@@ -314,26 +368,55 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
             self.recorded_in_reserve = self.journal.append_last(&records).is_ok();
         }
         if self.recorded_in_reserve {
+            self.end = end_of(&self.journal, &records);
             (self.on_record)(&records);
         }
     }
 
     fn ended(self, outcome: Outcome, note: Option<String>) -> RunOutcome {
-        if self.recorded_in_reserve {
-            return RunOutcome { outcome, note, unrecorded: None };
-        }
-        if let Some(why) = self.failed {
+        let Self { journal, failed, end, recorded_in_reserve, .. } = self;
+        let lost = |loss: JournalLoss| {
+            let why = loss.why().to_owned();
+            RunOutcome { outcome: loss.outcome(), note: None, unrecorded: Some(why), end: None }
+        };
+        match failed {
+            Some(loss @ JournalLoss::Damaged(_)) if recorded_in_reserve => {
+                return RunOutcome { outcome: loss.outcome(), note, unrecorded: None, end };
+            }
+            _ if recorded_in_reserve => return RunOutcome { outcome, note, unrecorded: None, end },
             // The decided outcome is not recorded, so the outcome is this failure.
-            let outcome = Outcome::JournalFailed { why: why.clone() };
-            return RunOutcome { outcome, note: None, unrecorded: Some(why) };
+            Some(loss) => return lost(loss),
+            None => {}
         }
-        let unrecorded = self.journal.close().err().map(|error| error.reason());
-        RunOutcome { outcome, note, unrecorded }
+        match journal.close() {
+            Ok(()) => RunOutcome { outcome, note, unrecorded: None, end },
+            Err(error @ JournalError::Changed { .. }) => lost(JournalLoss::of(&error)),
+            Err(error) => RunOutcome { outcome, note, unrecorded: Some(error.reason()), end },
+        }
     }
 }
 
 fn is_last(step: &Step) -> bool {
     step.events().any(|event| matches!(event, Event::Run(RunEvent::Finished { .. })))
+}
+
+/// Returns the line of the last of these records, if it is the end of the run.
+fn end_of<L: FileLayer>(journal: &JournalWriter<L>, records: &[Record]) -> Option<JournalLine> {
+    let record = records.last()?;
+    let is_end = matches!(record.event, Event::Run(RunEvent::Finished { .. }));
+    is_end.then(|| JournalLine {
+        seq: journal.last_seq(),
+        run: journal.run().clone(),
+        record: record.clone(),
+    })
+}
+
+fn set_outcome(records: &mut [Record], to: &Outcome) {
+    for record in records {
+        if let Event::Run(RunEvent::Finished { outcome, .. }) = &mut record.event {
+            outcome.clone_from(to);
+        }
+    }
 }
 
 fn outcome_note(step: &Step) -> Option<String> {

@@ -12,6 +12,9 @@
 //!   again, because it is unknown which bytes the system has discarded.
 //! - **Every crash leaves a valid prefix.** Only the end of the file can be incomplete. Opening the
 //!   journal removes and reports it. Damage before the end is an error that names the line.
+//! - **Only our own bytes count.** Before and after each append, the path must name the file that is
+//!   open, with the length that was written. Followers in the same process read up to that length.
+//!   At the end, the hash of the file is compared with that of everything written.
 //! - **The end can be recorded.** Space for the last events is reserved when the run starts, so that
 //!   a run on a full disk still records its outcome.
 //!
@@ -36,9 +39,9 @@ pub mod reader;
 pub mod tail;
 pub mod writer;
 
-pub use error::{JournalError, RecordingFailure, RecordingStep, StoreFileError};
-pub use layer::{DiskFile, FileLayer};
+pub use error::{JournalChange, JournalError, RecordingFailure, RecordingStep, StoreFileError};
+pub use layer::{DiskFile, FileFacts, FileLayer, NamedFile};
 pub use private::create_file;
 pub use reader::{Journal, create, first, open_for_append, read, resume, walk};
-pub use tail::JournalTail;
+pub use tail::{JournalTail, WrittenLength};
 pub use writer::JournalWriter;

@@ -6,7 +6,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -133,6 +133,29 @@ pub fn peek(path: &Path) -> Option<LockOwner> {
     serde_json::from_str(line).ok().filter(LockOwner::is_alive)
 }
 
+/// Returns the process that holds the lock on this file or folder exclusively, according to the
+/// kernel. `None` if there is none, or if it is in another PID namespace.
+pub fn holder(path: &Path) -> Option<i32> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    holder_in(&locks, found.dev(), found.ino())
+}
+
+/// Finds the holder in the kernel's list: `1: FLOCK  ADVISORY  WRITE 42 08:01:1234 0 EOF`, with the
+/// device in hexadecimal.
+fn holder_in(locks: &str, device: u64, inode: u64) -> Option<i32> {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let file = format!("{major:02x}:{minor:02x}:{inode}");
+    let pid = locks.lines().find_map(|line| {
+        let fields: Vec<_> = line.split_ascii_whitespace().collect();
+        match fields.as_slice() {
+            [_, "FLOCK", _, "WRITE", pid, found, ..] if *found == file => pid.parse().ok(),
+            _ => None,
+        }
+    });
+    pid.filter(|pid| *pid > 0)
+}
+
 /// Whether a lock is free, according to the kernel. If in doubt, it is not.
 pub fn is_free(path: &Path) -> bool {
     match File::open(path) {
@@ -252,6 +275,25 @@ mod tests {
         drop(lock);
         assert_eq!(peek(&path), None);
         let _lock = Lock::take(&path, &owner()).unwrap();
+    }
+
+    #[test]
+    fn the_kernel_knows_who_holds_a_lock_whatever_the_file_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert_eq!(holder(&path), None);
+        let lock = Lock::take(&path, &owner()).unwrap();
+        fs::write(&path, "garbage").unwrap();
+        assert_eq!(holder(&path), i32::try_from(std::process::id()).ok());
+        drop(lock);
+        assert_eq!(holder(&path), None);
+        let list = "1: POSIX  ADVISORY  WRITE 7 08:01:12 0 EOF\n\
+                    2: -> FLOCK  ADVISORY  WRITE 9 08:01:12 0 EOF\n\
+                    3: FLOCK  ADVISORY  READ 8 08:01:12 0 EOF\n\
+                    4: FLOCK  ADVISORY  WRITE 42 08:01:12 0 EOF\n\
+                    5: FLOCK  ADVISORY  WRITE 0 08:01:13 0 EOF\n";
+        assert_eq!(holder_in(list, rustix::fs::makedev(8, 1), 12), Some(42));
+        assert_eq!(holder_in(list, rustix::fs::makedev(8, 1), 13), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use nightwright_core::units::RunId;
 
 use super::journal::error::StoreFileError;
 use super::journal::private;
-use super::run_dir::{HOOK_LOG, REHEARSAL_LOG, RunDir};
+use super::run_dir::{HOOK_LOG, REHEARSAL_LOG, RUNS, RunDir, SEALS};
 use crate::config::log_settings::LogSettings;
 
 /// A folder without a journal is abandoned after this time: no run takes as long to start.
@@ -86,6 +86,7 @@ pub fn prune(home: &Path, logs: &LogSettings) -> Option<String> {
     let runs = RunDir::list_all(home).ok()?;
     let folders: Vec<_> = runs.iter().filter_map(|run| RunDir::open(home, run).ok()).collect();
     folders.iter().filter(|run| is_abandoned(run)).for_each(RunDir::forget);
+    remove_seals(home);
     let heavy: Vec<_> = folders.into_iter().map(|run| (weight(&run), run)).collect();
     let weighed: Vec<_> = heavy.iter().map(|(bytes, run)| weigh(*bytes, run)).collect();
     let goes = to_prune(&weighed, logs.keep_runs, logs.max_bytes, Timestamp::now());
@@ -97,6 +98,17 @@ pub fn prune(home: &Path, logs: &LogSettings) -> Option<String> {
     }
     let StoreFileError { path, source, .. } = wrong?;
     Some(format!("cannot prune old runs: cannot remove `{}`: {source}", path.display()))
+}
+
+/// Removes the seals of runs whose folders are gone.
+fn remove_seals(home: &Path) {
+    let seals = fs::read_dir(home.join(SEALS)).into_iter().flatten().flatten();
+    for seal in seals {
+        if !home.join(RUNS).join(seal.file_name()).exists() {
+            // A seal without a run is of no use, and of no harm.
+            let _ = fs::remove_file(seal.path());
+        }
+    }
 }
 
 /// Whether the folder is old and was left by a process that crashed before the run started.

@@ -262,6 +262,11 @@ impl RunDir {
         self.path.join(JOURNAL)
     }
 
+    /// The seal of the journal, outside the folder.
+    pub fn seal(&self) -> PathBuf {
+        self.project_folder().join(SEALS).join(&self.id.0)
+    }
+
     /// The lock of the process that executes the run.
     pub fn lock(&self) -> PathBuf {
         self.path.join("lock")
@@ -351,7 +356,9 @@ pub fn output_label(view: &RunView, event: &Event) -> Option<String> {
     }
 }
 
-const RUNS: &str = "runs";
+pub(super) const RUNS: &str = "runs";
+/// The folder of the seals in the state folder of a project.
+pub(super) const SEALS: &str = "seals";
 const JOURNAL: &str = "journal.jsonl";
 
 /// Returns the part of a run's id that contains the time of its start.

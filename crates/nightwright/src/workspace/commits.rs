@@ -50,6 +50,7 @@ pub fn commits(
         | GitError::TooMuch
         | GitError::Odd(_)
         | GitError::Ignored
+        | GitError::Changed
         | GitError::Folder(_) => trouble.to_string(),
     })?;
     let answer = String::from_utf8_lossy(&answer);

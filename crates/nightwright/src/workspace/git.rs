@@ -9,8 +9,10 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use super::private_facts::PrivateFacts;
 use crate::process::{self, CapturedCommand, CapturedEnd, CapturedOutput};
 
 /// Time limit for one git command.
@@ -35,6 +37,10 @@ const HARDENED: [&str; 14] = [
     "-c",
     "core.quotePath=false",
 ];
+
+/// Options for git in a private folder, whose rules are in its `info` folder.
+const WITHOUT_FILES: [&str; 4] =
+    ["-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null"];
 
 /// The default for an unset `PATH`.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -75,6 +81,9 @@ pub(super) enum GitError {
     /// The repository that contains the project ignores it.
     #[error("the enclosing git repository ignores the project")]
     Ignored,
+    /// Another process changed the private git folder.
+    #[error("another process changed the private git folder")]
+    Changed,
     /// The private git folder cannot be created.
     #[error("cannot create a private git folder: {0}")]
     Folder(String),
@@ -85,6 +94,9 @@ pub(super) enum GitError {
 pub(super) struct Git {
     directory: PathBuf,
     environment: Vec<(OsString, OsString)>,
+    options: &'static [&'static str],
+    /// The private folder as git left it, if it is compared before each use.
+    facts: Option<Mutex<PrivateFacts>>,
 }
 
 impl Git {
@@ -95,7 +107,12 @@ impl Git {
         environment.extend(ALONE.map(|(name, value)| (name.into(), value.into())));
         environment.push(("GIT_DIR".into(), folder.into()));
         environment.push(("GIT_WORK_TREE".into(), top.into()));
-        Self { directory: top.join(inside), environment }
+        Self { directory: top.join(inside), environment, options: &WITHOUT_FILES, facts: None }
+    }
+
+    /// Compares the private folder before each command with its state after the previous one.
+    pub(super) fn watched(self, folder: &Path) -> Self {
+        Self { facts: Some(Mutex::new(PrivateFacts::of(folder))), ..self }
     }
 
     /// Git with the user's configuration, in the folder of the repository. Only for commands that
@@ -107,7 +124,7 @@ impl Git {
         }
         environment.push(("GIT_DIR".into(), folder.into()));
         environment.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
-        Self { directory: top.to_owned(), environment }
+        Self { directory: top.to_owned(), environment, options: &[], facts: None }
     }
 
     /// Runs git and returns its output; an exit code other than 0 is an error.
@@ -148,7 +165,27 @@ impl Git {
         arguments: impl IntoIterator<Item = S>,
         input: Vec<u8>,
     ) -> Result<CapturedOutput, GitError> {
-        let mut all: Vec<OsString> = HARDENED.iter().map(OsString::from).collect();
+        let mut facts = match &self.facts {
+            Some(facts) => Some(facts.lock().map_err(|_| GitError::Changed)?),
+            None => None,
+        };
+        if facts.as_ref().is_some_and(|facts| !facts.hold()) {
+            return Err(GitError::Changed);
+        }
+        let answer = self.captured(arguments, input);
+        if let Some(facts) = &mut facts {
+            facts.command_ended(answer.as_ref().is_ok_and(CapturedOutput::is_complete));
+        }
+        answer
+    }
+
+    fn captured<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+        input: Vec<u8>,
+    ) -> Result<CapturedOutput, GitError> {
+        let options = HARDENED.iter().chain(self.options);
+        let mut all: Vec<OsString> = options.map(OsString::from).collect();
         all.extend(arguments.into_iter().map(|word| word.as_ref().to_owned()));
         process::run_captured(CapturedCommand {
             program: OsStr::new("git"),

@@ -59,6 +59,9 @@ const COPIED: [&str; 10] = [
     "core.sparsecheckoutcone",
 ];
 
+/// Files with which git would read its configuration from elsewhere, or run programs.
+const FOREIGN: [&str; 3] = ["commondir", "config.worktree", "hooks"];
+
 /// The commit at the start of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BaseCommit {
@@ -90,6 +93,10 @@ impl PrivateGit {
         let head = text_of(&folder.join("HEAD"), LIST)?;
         let base = Some(head.trim()).filter(|head| *head != UNBORN).map(str::to_owned);
         let config = text_of(&folder.join("config"), LIST)?;
+        // An earlier process made the folder, and the agent may have changed it since.
+        if !is_harmless(&config) || FOREIGN.iter().any(|name| folder.join(name).exists()) {
+            return None;
+        }
         let format =
             if config.contains("objectFormat") { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
         let links = bytes_of(&folder.join(LINKS), MAX_LINKS)?;
@@ -98,7 +105,7 @@ impl PrivateGit {
         // file does not exist.
         let _ = fs::remove_file(folder.join("index.lock"));
         Some(Self {
-            git: Git::alone(folder, &top, &inside),
+            git: Git::alone(folder, &top, &inside).watched(folder),
             links: links.map(to_path).collect(),
             repository: Repository { top, folder: real, shared, inside },
             format,
@@ -346,6 +353,22 @@ impl GitSettings {
     }
 }
 
+/// Whether a configuration consists of booleans and words that are known to run no program.
+fn is_harmless(config: &str) -> bool {
+    const OWN: [&str; 5] =
+        ["repositoryFormatVersion", "bare", "untrackedCache", "sharedRepository", "objectFormat"];
+    config.lines().all(|line| {
+        match line.strip_prefix('\t').and_then(|line| line.split_once(" = ")) {
+            Some((name, value)) => {
+                let copied = COPIED.iter().any(|key| key.strip_prefix("core.") == Some(name));
+                let word = value.chars().all(|letter| letter.is_ascii_alphanumeric());
+                (copied || OWN.contains(&name)) && word
+            }
+            None => line == "[core]" || line == "[extensions]",
+        }
+    })
+}
+
 /// Quotes a path so that it fits on one line.
 fn quoted(path: &Path) -> Vec<u8> {
     let mut text = vec![b'"'];
@@ -398,6 +421,11 @@ mod tests {
             core.excludesfile\n~/ignored\0extensions.objectformat\nsha256\0";
         let settings = GitSettings::read(output, Some(Path::new("/elsewhere/a")), None);
         assert_eq!(settings.excludes.as_deref(), Some(Path::new("/elsewhere/a/ignored")));
+        let config = settings.config(None);
+        assert!(is_harmless(&config));
+        for foreign in ["[filter \"x\"]", "\tfsmonitor = evil", "\teol = ../x", "\tpager = x"] {
+            assert!(!is_harmless(&format!("{config}{foreign}\n")), "{foreign}");
+        }
         insta::assert_snapshot!(settings.config(None), @r"
         [core]
         	repositoryFormatVersion = 1

@@ -1,5 +1,9 @@
-//! Attacks from a cloned repository and from inside a run. None of them gains anything, and each
-//! has a control: without the rule, or with the user's approval, the same deed works.
+//! Attacks by the agent, and by a project that was cloned. None of them gains anything, and each has
+//! a control: without the rule, or with the user's approval, the same attack works.
 
 mod approval;
+mod control;
+mod journal;
+mod locks;
 mod money;
+mod private_git;

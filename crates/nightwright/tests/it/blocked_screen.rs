@@ -38,7 +38,12 @@ impl Write for StuckTerminal {
 
 /// The run in this folder.
 fn followed(folder: &Path) -> FollowTarget {
-    FollowTarget { journal: folder.join("journal.jsonl"), output: folder.join("output"), after: 0 }
+    FollowTarget {
+        journal: folder.join("journal.jsonl"),
+        output: folder.join("output"),
+        after: 0,
+        written: None,
+    }
 }
 
 /// Writes the output of the first attempt: this number of tool calls.

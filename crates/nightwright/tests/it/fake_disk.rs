@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nightwright::store::journal::FileLayer;
+use nightwright::store::journal::{FileFacts, FileLayer, NamedFile};
 
 /// A disk with one file. Clones share the same disk.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +93,11 @@ impl FakeDisk {
         self.state().bytes.clone()
     }
 
+    /// Adds bytes as another process would.
+    pub(crate) fn intrude(&self, bytes: &[u8]) {
+        self.state().bytes.extend_from_slice(bytes);
+    }
+
     /// The number of bytes that a crash could lose.
     pub(crate) fn volatile(&self) -> usize {
         let state = self.state();
@@ -142,8 +147,8 @@ impl FileLayer for FakeFile {
         &self.path
     }
 
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.disk.state().bytes.len() as u64)
+    fn facts(&self) -> io::Result<FileFacts> {
+        Ok(FileFacts { length: self.disk.state().bytes.len() as u64, named: NamedFile::Same })
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nightwright::store::seal::Seal;
 use nightwright_core::event::{Event, Record, RunEvent};
 use nightwright_core::policy::signals::ONE_EVENT;
 use nightwright_core::run_view::shell_word;
+use nightwright_core::units::RunId;
 use tempfile::TempDir;
 
 use super::agent_env::NIGHTWRIGHT;
@@ -182,6 +184,17 @@ impl TestEnv {
         let runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");
         nightwright::store::journal::read(&runs[0].join("journal.jsonl")).unwrap().records
+    }
+
+    /// Makes the current journal of the only run the one that was written.
+    pub(crate) fn reseal(&self) {
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        let (run, journal) = (&runs[0], runs[0].join("journal.jsonl"));
+        let seals = run.ancestors().nth(2).unwrap().join("seals");
+        let id = RunId(run.file_name().unwrap().to_str().unwrap().to_owned());
+        let (_, mut writer) = nightwright::store::journal::open_for_append(&journal, &id).unwrap();
+        writer.keep_seal(Seal::create(&seals.join(&id.0)).unwrap()).unwrap();
     }
 
     /// Waits until the journal of the only run contains an event with this name.

@@ -115,6 +115,7 @@ impl EndedRun {
         let number = u64::try_from(before.lines().count() + 1).unwrap();
         encode(&mut line, number, &ended.run(), &record);
         fs::write(&path, [before.as_bytes(), b"\n", &line].concat()).unwrap();
+        ended.env.reseal();
         Self { output: None, ..ended }
     }
 
@@ -179,7 +180,8 @@ fn ended(outcome: &Outcome) -> EndedRun {
         Outcome::Impossible { .. }
         | Outcome::HookAbort { .. }
         | Outcome::DiskFull { .. }
-        | Outcome::JournalFailed { .. } => by("auth = \"not logged in\"", &[]).rewritten(outcome),
+        | Outcome::JournalFailed { .. }
+        | Outcome::JournalDamaged { .. } => by("auth = \"not logged in\"", &[]).rewritten(outcome),
     }
 }
 
@@ -237,6 +239,7 @@ every_next_command_works_as_printed_after! {
     limit_wait_too_long
     disk_full
     journal_failed
+    journal_damaged
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nightwright::store::journal::{
-    Journal, JournalError, JournalTail, JournalWriter, create, open_for_append, read, resume,
+    FileLayer as _, Journal, JournalChange, JournalError, JournalTail, JournalWriter, create,
+    open_for_append, read, resume,
 };
 use nightwright::store::lock::{Lock, LockOwner};
 use nightwright::store::run_dir::RunDir;
@@ -417,6 +418,40 @@ fn after_a_failed_sync_nothing_is_acknowledged() {
         assert!(again.reason().ends_with(&first.reason()), "{}", again.reason());
     }
     assert_eq!((disk.calls(Operation::Append), disk.calls(Operation::Sync)), (1, 1));
+}
+
+#[test]
+fn bytes_of_another_process_are_noticed_at_every_event_and_removed_at_the_end() {
+    for number in 1..=4 {
+        let disk = FakeDisk::new();
+        let mut writer = begin(&disk);
+        writer.append(&records(1, number)).unwrap();
+        let good = disk.contents();
+        disk.intrude(&lines(&last_words(), number + 1));
+        let error = writer.check().unwrap_err();
+        let JournalError::Changed { change, .. } = error else { panic!("{error}") };
+        let (expected, found) = (good.len() as u64, disk.contents().len() as u64);
+        assert_eq!(change, JournalChange::Length { expected, found });
+        assert!(writer.append(&records(1, 1)).is_err(), "nothing more is recorded");
+        writer.append_last(&last_words()).unwrap();
+        writer.append_last(&last_words()).unwrap();
+        let text = disk.contents();
+        assert!(text.starts_with(&good), "the earlier events are intact");
+        drop(writer);
+        let (journal, _) = reopened(&disk);
+        assert_eq!(journal.records.len() as u64, number + 2);
+    }
+}
+
+#[test]
+fn a_journal_that_lost_events_is_not_continued() {
+    let disk = FakeDisk::new();
+    let mut writer = begin(&disk);
+    writer.append(&records(1, 3)).unwrap();
+    disk.open().truncate(10).unwrap();
+    assert!(matches!(writer.append(&records(4, 4)), Err(JournalError::Changed { .. })));
+    assert!(writer.append_last(&last_words()).is_err());
+    assert_eq!(disk.contents().len(), 10, "zeros would take the place of what was lost");
 }
 
 #[test]

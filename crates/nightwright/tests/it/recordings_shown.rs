@@ -51,7 +51,8 @@ fn shown(output: &[u8], level: OutputLevel, style: Style) -> String {
     fs::write(folder.path().join("output/003-1.ndjson"), output).unwrap();
     journal::create(&journal, run()).unwrap().append(&one_attempt()).unwrap();
     let recorded = fs::read_to_string(&journal).unwrap();
-    let followed = FollowTarget { journal, output: folder.path().join("output"), after: 0 };
+    let followed =
+        FollowTarget { journal, output: folder.path().join("output"), after: 0, written: None };
     let paper = SharedBuffer::default();
     let display = FollowerHandle::start(followed, reporter(level, style, Box::new(paper.clone())));
     assert_eq!(display.finish(LONG), FollowerFinish::InTime);

@@ -317,6 +317,26 @@ async fn with_the_space_set_aside_the_reason_of_a_full_disk_is_recorded() {
     assert!(why.contains("space"), "{why}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_another_process_changes_ends_the_run_with_that_outcome() {
+    let stage = SupervisorEnv::new();
+    let (mut play, log) = ScriptedEffects::new(vec![finishes(false), finishes(true)], &["one"]);
+    let disk = stage.disk.clone();
+    play.at_effect = Box::new(move |effect| {
+        if matches!(effect, Effect::Survey { .. }) {
+            disk.intrude(b"{}\n");
+        }
+    });
+    let finished = stage.run(settings(), play).await;
+    assert_eq!(finished.outcome.name(), "journal_damaged");
+    assert_eq!(finished.unrecorded, None, "the outcome is on disk");
+    assert_eq!(log.orders().len(), 1);
+    let last = stage.recorded().pop().expect("events");
+    assert_eq!(finished.end.expect("the last line").record, last);
+    let Event::Run(RunEvent::Finished { outcome, .. }) = last.event else { panic!("no end") };
+    assert_eq!(outcome, finished.outcome);
+}
+
 /// An attempt that is ready after a second, and then ignores SIGTERM.
 fn ready_and_ignoring_signals() -> Vec<ScriptStep> {
     vec![

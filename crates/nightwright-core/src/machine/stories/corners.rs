@@ -82,6 +82,21 @@ fn a_failed_journal_beats_the_skip_of_a_hook() {
 }
 
 #[test]
+fn a_changed_journal_beats_a_claim_at_the_gate() {
+    story(
+        "
+        given checks
+        > start
+        > iteration A->B promise
+          -> run checks
+        > journal damaged
+        > checks pass
+          run_finished journal_damaged
+    ",
+    );
+}
+
+#[test]
 fn the_answer_of_a_call_that_finished_before_the_crash_is_taken() {
     // The story language has no line for a salvaged answer, so the test feeds it directly.
     let mut run = story(

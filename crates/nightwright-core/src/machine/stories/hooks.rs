@@ -261,6 +261,21 @@ fn a_failed_journal_runs_no_hook_any_more() {
 }
 
 #[test]
+fn a_changed_journal_runs_no_hook_any_more() {
+    story(
+        "
+        given hook after, hook blocked, threshold 9
+        > start
+        > iteration A->A blocker=password
+          -> hook blocked
+        > journal damaged
+          not -> hook
+          run_finished journal_damaged
+        ",
+    );
+}
+
+#[test]
 fn a_pause_does_not_delay_hooks() {
     story(
         "

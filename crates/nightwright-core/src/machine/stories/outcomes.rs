@@ -32,6 +32,7 @@ fn outcome_stories() -> Vec<(&'static str, String)> {
         ("impossible", "given model auto\n> start\n> iteration A->A impossible=it\n> call yes"),
         ("disk_full", "> start\n> prepared A disk 1/2"),
         ("journal_failed", "> start\n> journal fails\n> prepared A"),
+        ("journal_damaged", "> start\n> journal damaged\n> prepared A"),
         ("interrupted", "> start\n> prepared A\n> signal\n> agent exits"),
     ];
     let unverified = "given checks\n> start\n\
@@ -78,6 +79,7 @@ fn every_outcome_has_its_exit_code() {
         ("limit_wait_too_long", 1, 1),
         ("disk_full", 1, 1),
         ("journal_failed", 1, 1),
+        ("journal_damaged", 1, 1),
         ("interrupted", 130, 130),
     ];
     let codes: Vec<_> = samples()

@@ -242,6 +242,23 @@ fn a_journal_that_fails_ends_what_runs_and_then_the_run() {
 }
 
 #[test]
+fn a_journal_that_another_process_changed_ends_the_run() {
+    story(
+        "
+        > start
+        > prepared A
+        > journal damaged
+          not attempt_cancelled
+          -> cut attempt 1 Usual
+        > agent exits
+          attempt_finished 1 interrupted
+          run_finished journal_damaged exit 1
+          -> finish
+        ",
+    );
+}
+
+#[test]
 fn retry_now_ends_a_back_off_too() {
     story(
         "

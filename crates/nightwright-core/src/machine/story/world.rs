@@ -157,6 +157,9 @@ impl PendingRequests {
             ["journal", "fails"] => {
                 Input::JournalFailed { why: "no space left on device".to_owned() }
             }
+            ["journal", "damaged"] => {
+                Input::JournalDamaged { why: "8192 bytes instead of 7311".to_owned() }
+            }
             ["go", "on", rest @ ..] => Input::Resume(salvage(rest, machine, *now)),
             _ => panic!("a story has no words for `{line}`"),
         })

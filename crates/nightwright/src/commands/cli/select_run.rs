@@ -4,14 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use nightwright_core::event::Record;
+use jiff::Timestamp;
+use nightwright_core::event::{Record, StopWhen};
 use nightwright_core::outcome::Outcome;
 use nightwright_core::run_report::UnreadableJournal;
 use nightwright_core::run_view::{JournalBreak, RunView, shell_word};
 use nightwright_core::units::RunId;
 
 use super::context::ProjectArgs;
+use crate::console::eprint_safe;
 use crate::error::Failure;
+use crate::process::{inside, process_table};
 use crate::runtime::control_socket::{self, ControlRequest};
 use crate::runtime::stop_file;
 use crate::store::journal::{self, JournalError};
@@ -144,7 +147,7 @@ impl RunSelector {
 impl SelectedRun {
     fn open(project: &Path, home: &Path, run: &RunId) -> Result<Self, Failure> {
         let folder = RunDir::open(home, run).map_err(|error| Failure::because(&error))?;
-        let owner = lock::peek(&folder.lock());
+        let owner = owner_of(project, &folder);
         Ok(Self { project: project.to_owned(), folder, owner })
     }
 
@@ -152,13 +155,30 @@ impl SelectedRun {
     pub(crate) fn send(&self, view: &RunView, request: &ControlRequest) -> Result<(), Failure> {
         self.require_running(view)?;
         let run = self.folder.id();
-        control_socket::send(&self.folder.socket(), request).map_err(|error| {
+        let process = executor(&self.project, &self.folder);
+        control_socket::send(&self.folder.socket(), request, process).or_else(|error| {
+            if let (ControlRequest::Stop { when: StopWhen::Now }, Some(process)) =
+                (request, process)
+                && self.terminate(process)
+            {
+                eprint_safe(&format!(
+                    "warning: cannot reach run {run} by its socket ({error}); sent SIGTERM to its \
+                     process {process}"
+                ));
+                return Ok(());
+            }
             let task = view.facts.as_ref().and_then(|facts| facts.task.as_deref());
             let file = stop_file::path(&self.project, task);
             let file = shell_word(&file.to_string_lossy());
-            Failure::trouble(format!("cannot reach run {run}: {error}"))
-                .hint(format!("run `touch {file}` to stop it after its iteration"))
+            Err(Failure::trouble(format!("cannot reach run {run}: {error}"))
+                .hint(format!("run `touch {file}` to stop it after its iteration")))
         })
+    }
+
+    /// Sends SIGTERM to the process of the run, and returns whether that worked.
+    fn terminate(&self, process: i32) -> bool {
+        let is_right = || executor(&self.project, &self.folder) == Some(process);
+        process_table::terminate(process, is_right)
     }
 
     pub(crate) fn require_running(&self, view: &RunView) -> Result<(), Failure> {
@@ -202,6 +222,28 @@ impl SelectedRun {
     }
 }
 
+/// Returns the process that executes the run, according to the kernel: the text of a lock file can be
+/// written by any process of the user. Without the lock file, the lock of the project shows it.
+fn executor(project: &Path, folder: &RunDir) -> Option<i32> {
+    let path = folder.lock();
+    let has_lock = |pid: &i32| {
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        inside::has_open(*pid, &path)
+    };
+    let others = [folder.project_folder().join("project.lock"), project.to_owned()];
+    let of_project = || others.iter().filter_map(|path| lock::holder(path)).find(has_lock);
+    lock::holder(&path).or_else(of_project)
+}
+
+/// Returns the owner of the run's lock. A lock file that was emptied or removed does not hide it.
+fn owner_of(project: &Path, folder: &RunDir) -> Option<LockOwner> {
+    lock::peek(&folder.lock()).or_else(|| {
+        let pid = u32::try_from(executor(project, folder)?).ok()?;
+        let (run, since) = (folder.id().clone(), Timestamp::now());
+        Some(LockOwner { pid, started: None, run, since })
+    })
+}
+
 /// Returns the position of the damage, if there may be readable records before it.
 fn broken(error: &JournalError) -> Option<JournalBreak> {
     match error {
@@ -212,6 +254,7 @@ fn broken(error: &JournalError) -> Option<JournalBreak> {
         JournalError::File(_)
         | JournalError::OtherRun { .. }
         | JournalError::CutBack { .. }
+        | JournalError::Changed { .. }
         | JournalError::Failed(_)
         | JournalError::Stopped(_) => None,
     }

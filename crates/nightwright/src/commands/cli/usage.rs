@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -16,12 +17,26 @@ use crate::config::nearest::nearest;
 use crate::console::written;
 use crate::error::Failure;
 
+/// The arguments as they were given.
+static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
+
 /// The command whose subcommands users often type at the top level.
 const TASK: &str = "task";
 
 /// Returns the arguments of this process, with `-C DIR` after the command.
 pub(crate) fn given_arguments() -> Vec<OsString> {
-    project_last(env::args_os().collect())
+    project_last(original_arguments())
+}
+
+/// Keeps a copy of the arguments: the process hides the original.
+pub(crate) fn keep_arguments(arguments: &[OsString]) {
+    // A second call, which does not happen, would have nothing better.
+    let _ = ARGUMENTS.set(arguments.to_vec());
+}
+
+/// Returns the arguments of this process as they were given.
+pub(crate) fn original_arguments() -> Vec<OsString> {
+    ARGUMENTS.get().cloned().unwrap_or_else(|| env::args_os().collect())
 }
 
 /// Moves `-C DIR` after the command, because every command accepts it there.

@@ -66,7 +66,7 @@ pub(super) fn tasks(
     }
     let is_task = |name: &String| Task::open(project, name).is_ok();
     if !names.iter().any(is_task)
-        && let Some(failure) = usage::unquoted_goal(&names[1], &env::args_os().collect::<Vec<_>>())
+        && let Some(failure) = usage::unquoted_goal(&names[1], &usage::original_arguments())
     {
         return Err(failure);
     }

@@ -67,6 +67,9 @@ pub enum JournalError {
     /// Lines that were read are gone: the writer removed an incomplete append.
     #[error("`{}` was truncated while it was being read", path.display())]
     CutBack { path: PathBuf },
+    /// Another process changed the file while this process was writing it.
+    #[error("the journal `{}` was changed by another process: {change}", path.display())]
+    Changed { path: PathBuf, change: JournalChange },
     /// Events could not be recorded.
     #[error(transparent)]
     Failed(RecordingFailure),
@@ -86,6 +89,7 @@ impl JournalError {
             | Self::Damaged { .. }
             | Self::OtherRun { .. }
             | Self::CutBack { .. }
+            | Self::Changed { .. }
             | Self::Failed(_)
             | Self::Stopped(_) => None,
         }
@@ -120,6 +124,23 @@ impl JournalError {
     }
 }
 
+/// How a journal differs from what its writer wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalChange {
+    /// Bytes were added or removed.
+    #[error("{found} bytes instead of {expected}")]
+    Length { expected: u64, found: u64 },
+    /// The path names another file.
+    #[error("another file has its name")]
+    Replaced,
+    /// The path names nothing.
+    #[error("the file was deleted")]
+    Deleted,
+    /// Recorded bytes were overwritten.
+    #[error("recorded events were overwritten")]
+    Contents,
+}
+
 /// The failure that ended recording. It is the cause of every later refusal.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("cannot {stage} `{}`", path.display())]
@@ -138,6 +159,10 @@ pub enum RecordingStep {
     Sync,
     /// Removing a partly written append.
     CutBack,
+    /// Updating the seal of the run.
+    Seal,
+    /// Comparing the file with what was written.
+    Compare,
 }
 
 impl fmt::Display for RecordingStep {
@@ -146,6 +171,8 @@ impl fmt::Display for RecordingStep {
             Self::Append => "append to",
             Self::Sync => "sync",
             Self::CutBack => "truncate",
+            Self::Seal => "seal",
+            Self::Compare => "trust",
         })
     }
 }

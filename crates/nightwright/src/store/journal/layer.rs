@@ -2,8 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use super::error::StoreFileError;
 use super::private;
@@ -14,8 +16,8 @@ pub trait FileLayer {
     /// The path to show in messages.
     fn path(&self) -> &Path;
 
-    /// The length in bytes.
-    fn length(&self) -> io::Result<u64>;
+    /// The state of the file now.
+    fn facts(&self) -> io::Result<FileFacts>;
 
     /// Reads bytes at an offset; returns 0 at the end.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
@@ -29,12 +31,39 @@ pub trait FileLayer {
     /// Removes everything after this length.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 
+    /// Keeps a copy of what another process wrote after this length.
+    fn keep_foreign(&self, _length: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Reserves space that [`release_reserve`](Self::release_reserve) frees.
     fn reserve(&mut self, bytes: u64) -> io::Result<()>;
 
     /// Frees the reserved space for an append. Does nothing if none is reserved.
     fn release_reserve(&mut self) -> io::Result<()>;
 }
+
+/// The state of a file that another process may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// The length in bytes.
+    pub length: u64,
+    pub named: NamedFile,
+}
+
+/// The file that a path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedFile {
+    /// The file that is open.
+    Same,
+    /// Another one.
+    Other,
+    /// Nothing has this name.
+    Missing,
+}
+
+/// The maximum size of the copy of foreign bytes.
+const MAX_FOREIGN_BYTES: u64 = 1 << 20;
 
 /// A file on disk, readable by its owner only.
 #[derive(Debug)]
@@ -60,12 +89,20 @@ impl DiskFile {
 
     /// Opens an existing file.
     pub fn open(path: &Path) -> Result<Self, StoreFileError> {
+        // Non-blocking: opening a pipe would block forever.
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
         let file = private::options()
             .read(true)
             .append(true)
+            .custom_flags(flags.bits().cast_signed())
             .open(path)
             .map_err(StoreFileError::on("open", path))?;
-        Ok(Self::new(file, path))
+        let fail = StoreFileError::on("open", path);
+        match file.metadata() {
+            Ok(found) if found.is_file() => Ok(Self::new(file, path)),
+            Ok(_) => Err(fail(io::Error::other("it is not a regular file"))),
+            Err(error) => Err(fail(error)),
+        }
     }
 
     fn new(file: File, path: &Path) -> Self {
@@ -84,8 +121,22 @@ impl FileLayer for DiskFile {
         &self.path
     }
 
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
+    fn facts(&self) -> io::Result<FileFacts> {
+        let open = self.file.metadata()?;
+        let named = match fs::symlink_metadata(&self.path) {
+            Ok(named) if (named.dev(), named.ino()) == (open.dev(), open.ino()) => NamedFile::Same,
+            Ok(_) => NamedFile::Other,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => NamedFile::Missing,
+            // It cannot be inspected, which says nothing about the open file.
+            Err(_) => NamedFile::Same,
+        };
+        Ok(FileFacts { length: open.len(), named })
+    }
+
+    fn keep_foreign(&self, length: u64) -> io::Result<()> {
+        let mut bytes = vec![0; usize::try_from(MAX_FOREIGN_BYTES).unwrap_or_default()];
+        let count = self.file.read_at(&mut bytes, length)?;
+        files::create_anew(&self.path.with_extension("foreign"))?.write_all(&bytes[..count])
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
@@ -174,7 +225,19 @@ mod tests {
         file.append(b"next\n").unwrap();
         file.sync().unwrap();
         assert_eq!(fs::read(file.path()).unwrap(), b"whole\nnext\n");
-        assert_eq!(file.length().unwrap(), 11);
+        assert_eq!(file.facts().unwrap(), FileFacts { length: 11, named: NamedFile::Same });
+    }
+
+    #[test]
+    fn a_file_knows_whether_its_path_still_names_it() {
+        let (folder, file) = file();
+        let named = || file.facts().unwrap().named;
+        fs::rename(file.path(), folder.path().join("elsewhere")).unwrap();
+        assert_eq!(named(), NamedFile::Missing);
+        fs::write(file.path(), "").unwrap();
+        assert_eq!(named(), NamedFile::Other);
+        fs::rename(folder.path().join("elsewhere"), file.path()).unwrap();
+        assert_eq!(named(), NamedFile::Same);
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), StoreFileError> {
 
 /// Flushes the name of a new file or folder to the disk. Without this, a synced file may be missing
 /// after a crash.
-pub(super) fn sync_parent(path: &Path) -> Result<(), StoreFileError> {
+pub(crate) fn sync_parent(path: &Path) -> Result<(), StoreFileError> {
     let Some(parent) = path.parent() else {
         return Ok(());
     };

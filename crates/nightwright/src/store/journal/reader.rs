@@ -1,6 +1,5 @@
 //! Reads a journal, and opens one for appending.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -12,6 +11,7 @@ use nightwright_core::units::RunId;
 use super::error::{JournalError, StoreFileError};
 use super::layer::{DiskFile, FileLayer};
 use super::writer::JournalWriter;
+use crate::files;
 
 /// Size of one read.
 const CHUNK: usize = 256 << 10;
@@ -32,7 +32,7 @@ pub struct Journal {
 
 /// Reads a journal without changing it.
 pub fn read(path: &Path) -> Result<Journal, JournalError> {
-    let file = File::open(path).map_err(StoreFileError::on("open", path))?;
+    let file = files::open_regular(path).map_err(StoreFileError::on("open", path))?;
     let mut records = Vec::new();
     let end =
         scan(path, |offset, buffer| file.read_at(buffer, offset), |record| records.push(record))?;
@@ -42,14 +42,14 @@ pub fn read(path: &Path) -> Result<Journal, JournalError> {
 /// Passes the events of a journal to `each`, without keeping them. Events before damage are passed
 /// on before the error is returned. Returns the incomplete end, if any.
 pub fn walk(path: &Path, each: impl FnMut(Record)) -> Result<Option<TornTail>, JournalError> {
-    let file = File::open(path).map_err(StoreFileError::on("open", path))?;
+    let file = files::open_regular(path).map_err(StoreFileError::on("open", path))?;
     Ok(scan(path, |offset, buffer| file.read_at(buffer, offset), each)?.torn)
 }
 
 /// Returns the first event of a journal, which contains the settings of the run. `None` if nothing
 /// was ever recorded.
 pub fn first(path: &Path) -> Result<Option<Record>, JournalError> {
-    let file = File::open(path).map_err(StoreFileError::on("open", path))?;
+    let file = files::open_regular(path).map_err(StoreFileError::on("open", path))?;
     let mut bytes = Vec::new();
     let mut buffer = vec![0; FIRST];
     let mut found = None;

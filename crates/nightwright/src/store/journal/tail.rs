@@ -4,13 +4,30 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nightwright_core::journal::{JournalLine, Scan};
 
 use super::error::{JournalError, StoreFileError};
+use crate::files;
 
 /// Size of one read.
 const CHUNK: usize = 64 << 10;
+
+/// The length of a journal up to which its writer wrote every byte. Clones share the value.
+#[derive(Clone, Debug, Default)]
+pub struct WrittenLength(Arc<AtomicU64>);
+
+impl WrittenLength {
+    pub(super) fn set(&self, length: u64) {
+        self.0.store(length, Ordering::Release);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
 
 /// A reader that remembers its position. After an error it cannot be used any more; a new one
 /// starts from the beginning.
@@ -19,13 +36,21 @@ pub struct JournalTail {
     file: File,
     path: PathBuf,
     scan: Scan,
+    /// The end of what the writer wrote; `None` if the writer is another process.
+    written: Option<WrittenLength>,
 }
 
 impl JournalTail {
     /// Opens a journal; the first poll passes on all its lines.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
-        let file = File::open(path).map_err(StoreFileError::on("open", path))?;
-        Ok(Self { file, path: path.to_owned(), scan: Scan::new() })
+        Self::open_written(path, None)
+    }
+
+    /// [`open`](Self::open), but lines after `written` are not read: only another process can have
+    /// added them.
+    pub fn open_written(path: &Path, written: Option<WrittenLength>) -> Result<Self, JournalError> {
+        let file = files::open_regular(path).map_err(StoreFileError::on("open", path))?;
+        Ok(Self { file, path: path.to_owned(), scan: Scan::new(), written })
     }
 
     /// Passes each line that was completed since the last poll to `each`, with the bytes it was read
@@ -40,7 +65,9 @@ impl JournalTail {
         if end < offset {
             return Err(JournalError::CutBack { path: self.path.clone() });
         }
-        let mut buffer = vec![0; CHUNK.min(usize::try_from(end - offset).unwrap_or(CHUNK))];
+        let end = self.written.as_ref().map_or(end, |written| end.min(written.get()));
+        let mut buffer =
+            vec![0; CHUNK.min(usize::try_from(end.saturating_sub(offset)).unwrap_or(CHUNK))];
         while offset < end {
             let count = match self.file.read_at(&mut buffer, offset) {
                 Ok(0) => break,

@@ -127,7 +127,12 @@ fn the_end_is_reported_even_if_the_agent_damages_the_journal() {
             .unwrap_or_else(|error| panic!("{harm}: {error}"));
         assert_eq!(line["event"], "run_finished", "{harm}");
         assert_eq!(line["outcome"].as_str(), end.split(' ').next(), "{harm}");
-        assert_eq!(line["totals"]["iterations"], 1, "{harm}");
+        if harm == "chmod 0" {
+            assert_eq!(line["totals"]["iterations"], 1, "{harm}");
+        } else {
+            // The run ends as soon as it notices, perhaps before the end of the attempt.
+            assert_eq!(line["outcome"], "journal_damaged", "{harm}");
+        }
         assert_eq!(seen(&env, "mode"), "prompt\n", "{harm}");
     }
 }

@@ -28,7 +28,8 @@ fn write_log(output: &[u8], out: impl FnOnce(WarnFn) -> LogOutput) -> Vec<String
     fs::create_dir(folder.path().join("output")).unwrap();
     fs::write(folder.path().join("output/003-1.ndjson"), output).unwrap();
     journal::create(&journal, run()).unwrap().append(&one_attempt()).unwrap();
-    let followed = FollowTarget { journal, output: folder.path().join("output"), after: 0 };
+    let followed =
+        FollowTarget { journal, output: folder.path().join("output"), after: 0, written: None };
     let heard = Arc::new(Mutex::new(Vec::new()));
     let said = Arc::clone(&heard);
     let out = out(Arc::new(move |text| said.lock().unwrap().push(text)));

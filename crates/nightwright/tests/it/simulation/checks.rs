@@ -88,7 +88,7 @@ impl Invariants {
 
     /// Everything recorded so far is safe from now on.
     pub(super) fn synced(&mut self, disk: &FakeDisk, file: &FakeFile) {
-        let length = usize::try_from(file.length().expect("a length")).expect("small");
+        let length = usize::try_from(file.facts().expect("facts").length).expect("small");
         let known = self.safe.len();
         self.safe.resize((length - disk.volatile()).max(known), 0);
         let read = file.read_at(known as u64, &mut self.safe[known..]).expect("bytes");
@@ -130,7 +130,8 @@ impl Invariants {
             | Input::Control(_)
             | Input::Status(_)
             | Input::Warning { .. }
-            | Input::JournalFailed { .. } => false,
+            | Input::JournalFailed { .. }
+            | Input::JournalDamaged { .. } => false,
         };
         if let Input::Agent(_, AgentNews::Exited(report))
         | Input::Call(_, AgentNews::Exited(report)) = input

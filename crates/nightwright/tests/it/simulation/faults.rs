@@ -205,8 +205,8 @@ impl FileLayer for CrashingFile {
         self.file.path()
     }
 
-    fn length(&self) -> io::Result<u64> {
-        self.file.length()
+    fn facts(&self) -> io::Result<FileFacts> {
+        self.file.facts()
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

@@ -35,8 +35,12 @@ async fn run(addresses: &[String]) -> NotifiedRun {
     let _operator = queues.operator();
     let warnings = queues.side_inputs();
     let complain: WarnFn = Arc::new(move |text| warnings.warn(text));
-    let followed =
-        FollowTarget { journal: path.clone(), output: folder.path().join("output"), after: 0 };
+    let followed = FollowTarget {
+        journal: path.clone(),
+        output: folder.path().join("output"),
+        after: 0,
+        written: None,
+    };
     let notifier = Notifier::start(&of(addresses), followed, &Secrets::default(), &complain);
     let wake = notifier.as_ref().map(Notifier::waker);
     let until = Some("2026-11-16T03:00:00Z".parse().expect("a date"));
@@ -67,8 +71,9 @@ async fn run(addresses: &[String]) -> NotifiedRun {
     let begun = std::time::Instant::now();
     let finished = supervisor.run(Input::Start).await;
     let took = begun.elapsed();
+    let end = finished.end;
     let finished = run_view::FinalOutcome { outcome: finished.outcome, note: finished.note };
-    let late = notifier.map(|notifier| notifier.close(finished).wait()).unwrap_or_default();
+    let late = notifier.map(|notifier| notifier.close(finished, end).wait()).unwrap_or_default();
     let mut complaints: BTreeSet<_> = late.into_iter().collect();
     let mut records = journal::read(&path).unwrap().records;
     records.retain(|record| match &record.event {

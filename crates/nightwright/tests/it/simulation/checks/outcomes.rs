@@ -65,6 +65,8 @@ impl EventAccount {
                 self.finished.iter().all(|(it, _)| it.result != IterationResult::Done)
                     && self.is_justified(limit, active)
             }
+            // The simulated disk belongs to the run alone.
+            Outcome::JournalDamaged { .. } => false,
             Outcome::JournalFailed { .. }
             | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }

@@ -1,0 +1,131 @@
+//! The run that a process belongs to, found by its ancestors.
+//!
+//! Everything that an agent starts stays below the guard of its attempt, however it forks. The guard
+//! and nightwright itself hold the locks of their run open, and the kernel shows which files a
+//! process has open. A process that the user's service manager starts for the agent is no
+//! descendant, and is not recognized.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, getpid};
+
+use super::process_table::ProcessStat;
+
+/// The maximum number of ancestors that are inspected.
+const MAX_ANCESTORS: usize = 256;
+/// What the kernel adds to the path of an open file that was deleted.
+const DELETED: &str = " (deleted)";
+
+/// What this process belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Membership {
+    /// The run with this id.
+    Run(String),
+    /// A conversation about a task.
+    Task,
+}
+
+/// Returns what this process belongs to, among the runs in this state folder.
+pub fn membership(state: &Path) -> Option<Membership> {
+    let state = state.canonicalize().ok()?;
+    ancestors(getpid()).into_iter().find_map(|pid| holder_of(&open_files(pid), &state))
+}
+
+/// Whether a process is a descendant of this one. A process that is gone counts as one, because it
+/// may have been.
+pub fn is_descendant(pid: i32) -> bool {
+    let own = getpid();
+    let Some(pid) = Pid::from_raw(pid) else { return false };
+    pid != own && (ProcessStat::of(pid).is_none() || ancestors(pid).contains(&own))
+}
+
+/// Whether a process has this file open, under this name or under this name before it was deleted.
+pub fn has_open(pid: i32, path: &Path) -> bool {
+    let pid = Pid::from_raw(pid);
+    pid.is_some_and(|pid| open_files(pid).iter().any(|open| open == path))
+}
+
+/// Returns what a process with these open files belongs to.
+fn holder_of(files: &[PathBuf], state: &Path) -> Option<Membership> {
+    let inside = |file: &PathBuf| {
+        let names = file.strip_prefix(state).ok()?.iter();
+        Some(names.map(|name| name.to_string_lossy().into_owned()).collect::<Vec<_>>())
+    };
+    let mut found = None;
+    for names in files.iter().filter_map(inside) {
+        match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [_, "runs", run, "lock" | "tree.lock"] => {
+                return Some(Membership::Run((*run).to_owned()));
+            }
+            // A run holds the lock of its task too.
+            [_, name]
+                if name.strip_suffix(".lock").is_some_and(|name| name.starts_with("task-")) =>
+            {
+                found = Some(Membership::Task);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Returns the ancestors of a process, the nearest first.
+fn ancestors(of: Pid) -> Vec<Pid> {
+    let parent = |pid: &Pid| Pid::from_raw(ProcessStat::of(*pid)?.parent);
+    std::iter::successors(parent(&of), parent).take(MAX_ANCESTORS).collect()
+}
+
+/// Returns the paths of the files that a process has open; none if it belongs to another user.
+fn open_files(pid: Pid) -> Vec<PathBuf> {
+    let entries = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()));
+    let links = entries.into_iter().flatten().flatten();
+    links.filter_map(|entry| fs::read_link(entry.path()).ok()).map(named).collect()
+}
+
+/// Returns the name that a file had before it was deleted.
+fn named(link: PathBuf) -> PathBuf {
+    match link.to_str().and_then(|link| link.strip_suffix(DELETED)) {
+        Some(name) => PathBuf::from(name),
+        None => link,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_known_by_its_open_locks_in_the_same_state_folder() {
+        let belongs = |path: &str| holder_of(&[named(path.into())], Path::new("/state"));
+        let run = || Some(Membership::Run("20261118-010203-0a1b".to_owned()));
+        for (path, expected) in [
+            ("/state/p-1/runs/20261118-010203-0a1b/tree.lock", run()),
+            ("/state/p-1/runs/20261118-010203-0a1b/lock", run()),
+            ("/state/p-1/runs/20261118-010203-0a1b/lock (deleted)", run()),
+            ("/state/p-1/task-fix.lock", Some(Membership::Task)),
+            ("/state/p-1/runs/20261118-010203-0a1b/journal.jsonl", None),
+            ("/state/p-1/project.lock", None),
+            ("/elsewhere/p-1/runs/20261118-010203-0a1b/tree.lock", None),
+            ("/dev/null", None),
+        ] {
+            assert_eq!(belongs(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_child_is_a_descendant_and_this_process_and_its_parent_are_not() {
+        let own = getpid().as_raw_nonzero().get();
+        assert!(!is_descendant(own));
+        assert!(!is_descendant(1));
+        assert!(!is_descendant(0));
+        assert!(is_descendant(i32::MAX), "a process that is gone may have been one");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("file");
+        let _file = fs::File::create(&path).unwrap();
+        assert!(has_open(own, &path));
+        fs::remove_file(&path).unwrap();
+        assert!(has_open(own, &path), "the file is still open");
+        assert!(!has_open(own, Path::new("/nowhere")));
+    }
+}

@@ -1,0 +1,68 @@
+//! Compares the journal of a run with its seal before the run is resumed.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+
+use rustix::fs::OFlags;
+
+use crate::commands::select_run::damaged;
+use crate::error::Failure;
+use crate::files;
+use crate::store::journal;
+use crate::store::run_dir::RunDir;
+use crate::store::seal::{self, SealMatch};
+
+/// Fails if the journal is not the one that the run wrote. Removes events that the run did not
+/// write, and returns a warning about them. The caller holds the lock of the run.
+pub(super) fn drop_unsealed(folder: &RunDir) -> Result<Option<String>, Failure> {
+    let path = folder.journal();
+    // A damaged line is named first, because it says more.
+    let journal = journal::read(&path).map_err(|error| damaged(&error))?;
+    if journal.records.is_empty() {
+        return Ok(None);
+    }
+    let unreadable = |error: io::Error| {
+        Failure::trouble(format!("cannot compare `{}` with its seal: {error}", path.display()))
+    };
+    let length = match seal::compare(&folder.seal(), &path).map_err(unreadable)? {
+        SealMatch::Intact { length } => length,
+        SealMatch::Changed => {
+            return Err(refused(folder, "its journal differs from the one that was written"));
+        }
+        SealMatch::Unsealed => {
+            return Err(refused(folder, "nothing vouches for its journal"));
+        }
+    };
+    let torn = journal.torn.map_or(0, |torn| torn.length);
+    let added = std::fs::metadata(&path).map_err(unreadable)?.len().saturating_sub(length);
+    // An incomplete line at the end is what a crash leaves.
+    if added <= torn {
+        return Ok(None);
+    }
+    cut(folder, length).map_err(unreadable)?;
+    Ok(Some(format!(
+        "removed {added} bytes at the end of the journal, which the run had not finished writing or \
+         another process had added"
+    )))
+}
+
+/// Removes everything after this length, and keeps a copy of it.
+fn cut(folder: &RunDir, length: u64) -> io::Result<()> {
+    let path = folder.journal();
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path)?;
+    let mut foreign = vec![0; 1 << 20];
+    let count = file.read_at(&mut foreign, length)?;
+    let mut copy = files::create_anew(&path.with_extension("foreign"))?;
+    io::Write::write_all(&mut copy, &foreign[..count])?;
+    file.set_len(length)?;
+    file.sync_all()
+}
+
+fn refused(folder: &RunDir, why: &str) -> Failure {
+    Failure::trouble(format!("run {} cannot be resumed: {why}", folder.id())).hint(format!(
+        "another process changed `{}`; review the project, then start a new run",
+        folder.path().display()
+    ))
+}
