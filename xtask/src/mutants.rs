@@ -128,8 +128,6 @@ impl Copy<'_> {
         let night: &[&str] =
             &["test", "--package", "nightwright", "--test", "it", "--", "selftest::every_row"];
         let hooks: &[&str] = &["test", "--package", "nightwright", "--test", "it", "--", "hooks::"];
-        let attacks: &[&str] =
-            &["test", "--package", "nightwright", "--test", "it", "--", "attacks::"];
         let projects: &[&str] =
             &["test", "--package", "nightwright", "--test", "it", "--", "projects::"];
         let attacks: &[&str] =
@@ -140,7 +138,6 @@ impl Copy<'_> {
             Some(("attacks", _)) => vec![attacks],
             Some(("report", _)) => vec![pages],
             Some(("hooks", _)) => vec![hooks],
-            Some(("attacks", _)) => vec![attacks],
             Some(("projects", _)) => vec![projects],
             Some(_) | None => vec![core, whole],
         };

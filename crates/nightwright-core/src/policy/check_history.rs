@@ -13,10 +13,10 @@ use crate::policy::check_progress::{CheckProgress, Step};
 use crate::units::{Fingerprint, Iteration};
 
 /// The number of consecutive iterations that may add tests without counting as one without a gain.
-const SPARED_MAX: u32 = 2;
+const MAX_SPARED: u32 = 2;
 
 /// The default maximum number of consecutive gains that show nothing but another failure.
-const NOVEL_MAX: u32 = 4;
+const MAX_NOVEL: u32 = 4;
 
 /// The results of the checks in this run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl CheckHistory {
             self.note_noise(&now);
             Change::Same
         } else {
-            self.compare(&now, if no_gain == 0 { NOVEL_MAX } else { no_gain })
+            self.compare(&now, if no_gain == 0 { MAX_NOVEL } else { no_gain })
         };
         self.before = self.last.replace(now);
         Some(change)
@@ -185,7 +185,7 @@ impl CheckHistory {
     pub fn without_gain_after(&self, after: AfterIteration) -> u32 {
         let Some(last) = &self.last else { return 0 };
         let gained = matches!(after.change, Some(Change::First | Change::Better));
-        let is_spared = after.change.is_some() && (1..=SPARED_MAX).contains(&self.grown);
+        let is_spared = after.change.is_some() && (1..=MAX_SPARED).contains(&self.grown);
         if last.failing.checks == 0 || gained || after.fewer_open {
             0
         } else if !is_spared && (after.change.is_some() || after.is_known && self.without_gain > 0)

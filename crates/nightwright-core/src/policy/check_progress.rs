@@ -9,7 +9,7 @@ use crate::input::{CheckResult, CheckVerdict};
 use crate::test_counts::{self, TestCounts};
 
 /// The number of runs without counts after which the counts before them are forgotten.
-const UNCOUNTED_MAX: u32 = 2;
+const MAX_UNCOUNTED: u32 = 2;
 
 /// What a result shows, compared with all earlier ones of the same check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl CheckProgress {
                 {
                     best.tests = now.tests;
                 }
-                if self.uncounted >= UNCOUNTED_MAX {
+                if self.uncounted >= MAX_UNCOUNTED {
                     best.tests = None;
                 }
             }

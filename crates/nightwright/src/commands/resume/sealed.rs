@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
 use rustix::fs::OFlags;
 
-use crate::commands::select_run::damaged;
+use crate::commands::cli::select_run::damaged;
 use crate::error::Failure;
 use crate::files;
 use crate::store::journal;

@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use nightwright::runtime::control_socket::{self, ControlRequest};
 use nightwright_core::event::StopWhen;
 
-use crate::harness::{TestEnv, finish, names, run_outcome};
-use crate::stage::NIGHTWRIGHT;
+use crate::agent_env::NIGHTWRIGHT;
+use crate::harness::{RunningCommand, TestEnv, finish, names, run_outcome};
 
 /// Waits for the test, then works.
 const PATIENT: &str = r#"
@@ -85,7 +85,7 @@ fn a_request_that_a_program_of_the_run_sends_to_the_socket_is_refused() {
     assert!(names(&journal).contains(&"warning"));
 }
 
-fn start(env: &TestEnv) -> Child {
+fn start(env: &TestEnv) -> RunningCommand {
     let script = env.script(PATIENT);
     let child = env.start(&["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script]);
     env.wait_for("agent_ready");

@@ -3,7 +3,6 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Child;
 
 use nightwright::store::journal::{self, JournalTail};
 use nightwright_core::event::{Event, Record, RunEvent};
@@ -16,7 +15,7 @@ use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::units::RunId;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{TestEnv, finish, run_outcome};
+use crate::harness::{RunningCommand, TestEnv, finish, run_outcome};
 use crate::notify::server::Server;
 
 /// Works, waits for the test, and works again.
@@ -29,7 +28,7 @@ steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }, { write = "b.txt", 
 end = { result = "Another part of it." }
 "#;
 
-fn start(env: &TestEnv) -> Child {
+fn start(env: &TestEnv) -> RunningCommand {
     let script = env.script(WAITS);
     let child = env.start(&[
         "run",
@@ -67,7 +66,7 @@ fn append(env: &TestEnv, bytes: &[u8]) {
     OpenOptions::new().append(true).open(path(env)).unwrap().write_all(bytes).unwrap();
 }
 
-fn kill(mut child: Child) {
+fn kill(mut child: RunningCommand) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
     child.wait().unwrap();

@@ -1,13 +1,13 @@
 //! Attempts to start a second run in a project by another way.
 
 use std::fs;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use nightwright::store::lock::{Lock, LockOwner};
 use nightwright_core::units::RunId;
 
 use crate::git::git;
-use crate::harness::{Output, TestEnv, finish};
+use crate::harness::{Output, RunningCommand, TestEnv, finish};
 
 /// Waits for the test, then works.
 const PATIENT: &str = r#"
@@ -18,7 +18,7 @@ end = { result = "A part of it." }
 
 const SECOND: &str = "[[attempt]]\nend = { result = \"Hm.\" }\n";
 
-fn start(env: &TestEnv) -> Child {
+fn start(env: &TestEnv) -> RunningCommand {
     let script = env.script(PATIENT);
     let child = env.start(&["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script]);
     env.wait_for("agent_ready");
@@ -80,7 +80,7 @@ fn a_bind_mount_is_no_way_into_a_project_in_use() {
         "mount --bind {} {} || exit 77; exec {} run -C {} -p x -m 1 --yes --dry-run --rehearsal {}",
         env.project().display(),
         env.path("mounted").display(),
-        crate::stage::NIGHTWRIGHT,
+        crate::agent_env::NIGHTWRIGHT,
         env.path("mounted").display(),
         env.path("second.toml").display(),
     );

@@ -41,7 +41,7 @@ enum ProcessStart {
 /// The fate of a process.
 enum ProcessEnd {
     Died,
-    Ended(RunOutcome),
+    Ended(Box<RunOutcome>),
 }
 
 /// Plays a run to its end.
@@ -120,7 +120,7 @@ async fn live(sim: &SharedSim, birth: ProcessStart) -> ProcessEnd {
         };
         tokio::select! {
             biased;
-            finished = &mut run => return ProcessEnd::Ended(finished),
+            finished = &mut run => return ProcessEnd::Ended(Box::new(finished)),
             () = sleep(gap) => {
                 let mut sim = sim.borrow_mut();
                 assert!(!calm, "the run does not end: {:?}", sim.checks.state());
