@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use nightwright::store::journal::FileLayer;
+use nightwright::store::journal::{FileFacts, FileLayer};
 use nightwright_core::input::{CheckReport, HookAnswer, Input, Prepared, StatusReport, TimerKey};
 use nightwright_core::stream::news::{AgentNews, AttemptReport, Pulse};
 use nightwright_core::stream::outcome::AttemptOutcome;
