@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, getpid};
 
+use super::guard;
 use super::process_table::ProcessStat;
 
 /// The maximum number of ancestors that are inspected.
@@ -29,7 +30,11 @@ pub enum Membership {
 /// Returns what this process belongs to, among the runs in this state folder.
 pub fn membership(state: &Path) -> Option<Membership> {
     let state = state.canonicalize().ok()?;
-    ancestors(getpid()).into_iter().find_map(|pid| holder_of(&open_files(pid), &state))
+    let ancestors = ancestors(getpid()).into_iter();
+    ancestors.map(|pid| (is_guard(pid), open_files(pid))).find_map(|(guard, files)| {
+        let guard = if guard { Role::Guard } else { Role::Other };
+        holder_of(guard, &files, &state)
+    })
 }
 
 /// Whether a process is a descendant of this one. A process that is gone counts as one, because it
@@ -46,8 +51,21 @@ pub fn has_open(pid: i32, path: &Path) -> bool {
     pid.is_some_and(|pid| open_files(pid).iter().any(|open| open == path))
 }
 
+/// What an ancestor is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Guard,
+    Other,
+}
+
+/// Whether a process has the name of a guard, which other processes cannot change.
+fn is_guard(pid: Pid) -> bool {
+    let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()));
+    name.is_ok_and(|name| name.trim_end() == guard::NAME)
+}
+
 /// Returns what a process with these open files belongs to.
-fn holder_of(files: &[PathBuf], state: &Path) -> Option<Membership> {
+fn holder_of(role: Role, files: &[PathBuf], state: &Path) -> Option<Membership> {
     let inside = |file: &PathBuf| {
         let names = file.strip_prefix(state).ok()?.iter();
         Some(names.map(|name| name.to_string_lossy().into_owned()).collect::<Vec<_>>())
@@ -55,7 +73,8 @@ fn holder_of(files: &[PathBuf], state: &Path) -> Option<Membership> {
     let mut found = None;
     for names in files.iter().filter_map(inside) {
         match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-            [_, "runs", run, "lock" | "tree.lock"] => {
+            [_, "runs", run, "lock"] => return Some(Membership::Run((*run).to_owned())),
+            [_, "runs", run, "tree.lock"] if role == Role::Guard => {
                 return Some(Membership::Run((*run).to_owned()));
             }
             // A run holds the lock of its task too.
@@ -97,7 +116,10 @@ mod tests {
 
     #[test]
     fn a_run_is_known_by_its_open_locks_in_the_same_state_folder() {
-        let belongs = |path: &str| holder_of(&[named(path.into())], Path::new("/state"));
+        let state = Path::new("/state");
+        let belongs = |path: &str| holder_of(Role::Guard, &[named(path.into())], state);
+        let tree = ["/state/p-1/runs/20261118-010203-0a1b/tree.lock".into()];
+        assert_eq!(holder_of(Role::Other, &tree, state), None, "it only tests the lock");
         let run = || Some(Membership::Run("20261118-010203-0a1b".to_owned()));
         for (path, expected) in [
             ("/state/p-1/runs/20261118-010203-0a1b/tree.lock", run()),

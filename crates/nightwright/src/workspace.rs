@@ -205,9 +205,18 @@ impl Workspace {
 
     /// Compares with the state at the start of a run, from the next snapshot on.
     pub fn compare_with(&mut self, start_tree: StartTree) {
+        // The start tree determines how the project is inspected. If git is used already, the view
+        // knows the private folder from before the agent started.
+        let is_open = match (&self.view, start_tree.kind()) {
+            (WorkspaceView::Git(view), StartTreeKind::Git { base }) => {
+                view.base() == base.as_deref()
+            }
+            (WorkspaceView::Git(_) | WorkspaceView::None | WorkspaceView::Walk, _) => false,
+        };
+        if !is_open {
+            self.view = WorkspaceView::None;
+        }
         self.start_tree = Some(start_tree);
-        // The start tree determines how the project is inspected.
-        self.view = WorkspaceView::None;
         self.last = None;
     }
 

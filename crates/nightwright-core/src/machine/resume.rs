@@ -127,8 +127,7 @@ impl Machine {
         let spend = self.ledger.totals.by_purpose.get(purpose).copied().unwrap_or_default();
         let usual = spend.cost.per(u64::from(spend.count)).max(UNKNOWN_COST);
         if report.cost.is_some_and(|cost| cost < usual) {
-            report.cost = None;
-            report.priced = report.priced.max(Some(usual));
+            (report.cost, report.priced) = (None, None);
         }
     }
 

@@ -73,7 +73,7 @@ pub(super) async fn finish(
     let hook = hooks.filter(|_| spec.settings.hooks.finished).map(|runner| FinishedHook {
         spec,
         runner,
-        end: finished.end.clone().unwrap_or_else(|| JournalLine {
+        end: finished.end.as_deref().cloned().unwrap_or_else(|| JournalLine {
             seq: UNNUMBERED,
             run: locked_run.folder.id().clone(),
             record: last_record(spec, &finished, &view),

@@ -180,7 +180,7 @@ impl Outputs {
         notifier.iter().for_each(Notifier::stop_warnings);
         complaints.journal_closed.store(true, Ordering::Release);
         let RunOutcome { outcome, note, end, .. } = finished;
-        let end = end.clone();
+        let end = end.as_deref().cloned();
         let finished = run_view::FinalOutcome { outcome: outcome.clone(), note: note.clone() };
         // Each runs in parallel, so a slow one does not use up the time of the others.
         let notifications =

@@ -79,7 +79,7 @@ const NO_ERRORS: [&str; 35] = [
     "app/control_inputs.rs",
     "app/detach/parent.rs",
     "commands/demo.rs",
-    "commands/examples.rs",
+    "commands/cli/examples.rs",
     "commands/init.rs",
     "commands/log.rs",
     "commands/pause.rs",

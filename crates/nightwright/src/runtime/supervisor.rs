@@ -192,7 +192,7 @@ pub struct RunOutcome {
     /// Why the outcome could not be recorded, if it was not.
     pub unrecorded: Option<String>,
     /// The last line of the journal, as it was written: what the file contains now may be different.
-    pub end: Option<JournalLine>,
+    pub end: Option<Box<JournalLine>>,
 }
 
 impl<L: FileLayer, W: Effects> Supervisor<L, W> {
@@ -375,6 +375,7 @@ impl<L: FileLayer, W: Effects> Supervisor<L, W> {
 
     fn ended(self, outcome: Outcome, note: Option<String>) -> RunOutcome {
         let Self { journal, failed, end, recorded_in_reserve, .. } = self;
+        let end = end.map(Box::new);
         let lost = |loss: JournalLoss| {
             let why = loss.why().to_owned();
             RunOutcome { outcome: loss.outcome(), note: None, unrecorded: Some(why), end: None }

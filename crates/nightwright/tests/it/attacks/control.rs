@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use nightwright::runtime::control_socket::{self, ControlRequest};
 use nightwright_core::event::StopWhen;
@@ -112,7 +113,10 @@ fn process_lists_do_not_show_the_goal_of_a_run_and_do_show_that_of_another_progr
     }
     let mut other = Command::new("sh");
     let mut other = other.args(["-c", "read x", goal]).stdin(Stdio::piped()).spawn().unwrap();
-    assert!(shows(other.id(), "secret"));
+    let begun = Instant::now();
+    while !shows(other.id(), "secret") {
+        assert!(begun.elapsed() < Duration::from_mins(1), "the other program does not show it");
+    }
     other.kill().unwrap();
     other.wait().unwrap();
     env.file("go", "");

@@ -71,7 +71,7 @@ async fn run(addresses: &[String]) -> NotifiedRun {
     let begun = std::time::Instant::now();
     let finished = supervisor.run(Input::Start).await;
     let took = begun.elapsed();
-    let end = finished.end;
+    let end = finished.end.map(|end| *end);
     let finished = run_view::FinalOutcome { outcome: finished.outcome, note: finished.note };
     let late = notifier.map(|notifier| notifier.close(finished, end).wait()).unwrap_or_default();
     let mut complaints: BTreeSet<_> = late.into_iter().collect();
