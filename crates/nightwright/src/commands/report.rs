@@ -80,7 +80,8 @@ long texts are truncated with a note):
                     events before the first iteration: a list like `notes`
   iterations        each {number, kind, status, why, started_at, ended_at, duration_ms, cost_usd,
                     estimated_usd, tokens, files_changed, commits, work_progress, progress, phase,
-                    yield {checks, tests, change: first, better, same or worse},
+                    yield {checks, uncounted (of them without counts), tests, change:
+                    first, better, same or worse},
                     claim, attempts, attempt_count, calls, claims, blockers, notes, left_off,
                     summary}; number is 0 for a verification without work; status is accepted,
                     rejected, unverified (no verdict), work, work_reported (no changes, but the

@@ -38,7 +38,7 @@ fn a_completed_run_says_what_was_verified_and_what_it_cost() {
     assert_snapshot!(text, @r#"
     ✓ Task completed successfully after 1 iteration
       verified by `cargo test`
-      1 attempt, 2 commits, 9 files changed, 37s active, 1h 20m waiting
+      1 attempt, 2 commits, 9 files changed, 38s active, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
@@ -53,7 +53,7 @@ fn a_run_at_its_limit_says_how_to_continue() {
     assert_snapshot!(closing(Outcome::MaxIterations { limit: 10 }, note, true), @r#"
     ⚠️ Reached maximum iterations (10)
       claimed, rejected: `cargo test` failed (exit 101)
-      1 attempt, 2 commits, 9 files changed, 37s active, 1h 20m waiting
+      1 attempt, 2 commits, 9 files changed, 38s active, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
@@ -71,7 +71,7 @@ fn a_wait_that_is_too_long_is_reported_in_local_time() {
     error: The usage limit lasts until 2026-11-17T04:00:00Z, longer than `limits.max_wait`
       local time: 2026-11-17 04:00 UTC
       claim of iteration 3 not accepted: `cargo test` failed (exit 101)
-      1 iteration, 1 attempt, 2 commits, 9 files changed, 37s active, 1h 20m waiting
+      1 iteration, 1 attempt, 2 commits, 9 files changed, 38s active, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
@@ -96,7 +96,7 @@ fn a_run_that_never_worked_has_no_cost_to_tell() {
     let text = summary::render(&summary, &style(false, ColorChoice::Auto), None);
     assert_snapshot!(text, @r#"
     error: Authentication failed: not logged in
-      0 iterations, 0 attempts, 37s active
+      0 iterations, 0 attempts, 38s active
       next: run `claude` manually and log in, then continue: nightwright resume 20261115-233412-7f3a
     "#);
 }

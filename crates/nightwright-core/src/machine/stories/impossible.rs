@@ -113,7 +113,7 @@ fn an_obstacle_that_the_checks_meet_twice_is_a_blocker() {
           not blocker_reported
         > iteration B->C
         > checks fail getaddrinfo ENOTFOUND db.local
-          blocker_reported host db.local: `make test` cannot reach `db.local`
+          blocker_reported host `db.local`: `make test` cannot reach `db.local`
         ",
     );
 }

@@ -42,7 +42,7 @@ fn a_check_that_the_agent_broke_and_repaired_proves_nothing() {
 fn with_an_unknown_baseline_passing_checks_are_judged_by_a_model_alone() {
     story(
         "
-        given checks, baseline, every auto, model auto
+        given checks, baseline, every always, model auto
         > start
         > checks time-out
         > iteration A->B
@@ -53,7 +53,7 @@ fn with_an_unknown_baseline_passing_checks_are_judged_by_a_model_alone() {
     );
     story(
         "
-        given checks, baseline, every auto
+        given checks, baseline, every always
         > start
         > checks time-out
         > iteration A->B

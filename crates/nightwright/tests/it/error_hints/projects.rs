@@ -75,6 +75,31 @@ fn the_agent_s_own_settings_are_approved_by_the_note_about_them() {
 }
 
 #[test]
+fn looser_values_of_a_project_are_approved_by_the_notes_about_them() {
+    let env = TestEnv::new();
+    let user = env.path("home").join(".config/nightwright");
+    fs::create_dir_all(&user).unwrap();
+    let text = "verify.commands = [\"false\"]\n[limits]\nmax_cost = 1\n";
+    fs::write(user.join("config.toml"), text).unwrap();
+    env.configured("[limits]\nmax_cost = 50\n");
+    fs::create_dir_all(env.project().join(".nightwright/modes/prompt")).unwrap();
+    let mode = ".nightwright/modes/prompt/mode.toml";
+    env.file(
+        mode,
+        "description = \"plans\"\nworks_on = \"goal\"\nevidence = [\"planned\"]\n\
+         list = { file = \"PLAN.md\", place = \"project\" }\nidle_unless = \"worked\"\n",
+    );
+    let run = ["run", "-p", "x", "-m", "1", "--dry-run"];
+    let output = env.elsewhere(&run);
+    let to_loosen = env.command_of(&output, "run `nightwright trust` to use the project's");
+    let to_skip = env.command_of(&output, "run `nightwright trust` to skip them");
+    assert_eq!(to_loosen, to_skip);
+    env.paste_elsewhere(&(to_skip + " --yes")).exits(0);
+    let output = env.elsewhere(&run);
+    assert!(!output.err.contains("nightwright trust"), "{}", output.err);
+}
+
+#[test]
 fn without_the_agent_program_a_rehearsal_works() {
     let env = TestEnv::new();
     let output = env.elsewhere(&["run", "-p", "x", "-m", "1"]).exits(1);

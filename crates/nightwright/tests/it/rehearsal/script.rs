@@ -49,7 +49,7 @@ fn a_script_that_makes_no_sense_says_what_is_wrong() {
         ("steps = [{ repeat = [] }]", "`repeat` requires `times`"),
         ("steps = [{ repeat = [{ run = 'a', times = 1000 }], times = 11 }]", "more than 10000"),
         ("steps = [{ repeat = [{ sya = 'a' }], times = 2 }]", "unknown field `sya`"),
-        ("replies = [1]", "a text, or a table with `steps` and `says`"),
+        ("replies = [1]", "a string, or a table with `steps` and `says`"),
         ("replies = [{ syas = 'a' }]", "unknown field `syas`"),
         ("end = {}", "`end` is empty"),
         ("end = { hang = true, crash = 1 }", "`end` has more than one kind of end"),
