@@ -181,6 +181,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     Stop cancelled
     Paused: nothing new starts until `nightwright resume 20261115-233412-7f3a`
     Resumed
+    Retried less than a minute ago; not retrying yet
     ⚠️ the hook `iteration_finished` failed: exited with 127
     ⚠️ ignoring `.status.json`: it is not valid JSON: expected value at line 1 column 1
     "#);

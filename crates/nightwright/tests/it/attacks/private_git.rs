@@ -35,7 +35,7 @@ fn a_filter_in_the_private_folder_runs_nothing_and_plain_git_would_run_it() {
             _ => None,
         })
         .collect();
-    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert_eq!(texts.len(), 1, "{texts:?} {:?}", env.journal());
 
     // The same configuration, where nothing compares it.
     let folder = project.join(".git");

@@ -2,11 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use nightwright::store::lock::{Lock, LockOwner};
+use nightwright::store::lock::LockOwner;
 use nightwright_core::units::RunId;
 
 use crate::agent_program::program;
@@ -87,19 +87,19 @@ fn a_message_without_text_or_run_is_sent_by_the_hint() {
     let line = env.command_of(&output, "run `nightwright tell {run} \"TEXT\"`");
     env.paste_elsewhere(&line.replace("TEXT", "one word")).exits(0);
 
-    // Another run that appears to be running.
+    // Another run that appears to be running. Its lock is not held: whoever holds it is inside it.
     let folder = env.runs()[0].clone();
     let other = folder.with_file_name("20200101-000000-0000");
     fs::create_dir(&other).unwrap();
     fs::copy(folder.join("journal.jsonl"), other.join("journal.jsonl")).unwrap();
     let owner =
         LockOwner::current(RunId("20200101-000000-0000".to_owned()), jiff::Timestamp::now());
-    let lock = Lock::take(&other.join("lock"), &owner).unwrap();
+    let line = serde_json::to_string(&owner).unwrap() + "\n";
+    fs::write(other.join("lock"), line).unwrap();
     let output = env.elsewhere(&["tell", "two words"]).exits(2);
     let line = env.command_of(&output, "name one, for example `nightwright tell {} \"TEXT\"`");
     let line = line.replace("20200101-000000-0000", &run).replace("TEXT", "two words");
     env.paste_elsewhere(&line).exits(0);
-    drop(lock);
     env.run(&["stop", &run, "--now"]).exits(0);
     finish(child).exits(130);
 }
@@ -192,17 +192,28 @@ const HELD: &str = "#!/bin/sh\n[ \"$1\" = --version ] || exec sleep 60\n: > \"$H
 /// The pipe on which the second process of this command reports that it has left the terminal.
 fn report_pipe(child: &Child) -> PathBuf {
     let parent = child.id().to_string();
+    let ours = pipes(&Path::new("/proc").join(&parent));
     let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
     let pipes = processes.filter_map(|process| {
         let stat = fs::read_to_string(process.join("stat")).ok()?;
         // After the name in parentheses: the state, and the parent.
         let (_, rest) = stat.rsplit_once(") ")?;
         rest.split(' ').nth(1).filter(|id| *id == parent)?;
-        let arguments = fs::read_to_string(process.join("cmdline")).ok()?;
-        let pipe = arguments.split('\0').find_map(|word| word.strip_prefix("--detach-fd="))?;
-        Some(process.join("fd").join(pipe))
+        // Its arguments are hidden. The pipe is the one that the parent has open too.
+        pipes(&process).into_iter().find(|(_, pipe)| ours.iter().any(|(_, own)| own == pipe))
     });
-    pipes.last().expect("a process that reports")
+    pipes.last().expect("a process that reports").0
+}
+
+/// The pipes that a process has open, without its standard streams, and the names of the pipes.
+fn pipes(process: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let open = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    let named = open.filter_map(|entry| Some((entry.path(), fs::read_link(entry.path()).ok()?)));
+    let standard = ["0", "1", "2"].map(|name| process.join("fd").join(name));
+    let is_pipe = |(path, name): &(PathBuf, PathBuf)| {
+        name.to_string_lossy().starts_with("pipe:") && !standard.contains(path)
+    };
+    named.filter(is_pipe).collect()
 }
 
 #[test]
