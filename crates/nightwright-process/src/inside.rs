@@ -15,10 +15,10 @@ use super::process_table::ProcessStat;
 
 /// The maximum number of ancestors that are inspected.
 const MAX_ANCESTORS: usize = 256;
-/// What the kernel adds to the path of an open file that was deleted.
+/// The end that the kernel adds to the path of an open file that was deleted.
 const DELETED: &str = " (deleted)";
 
-/// What this process belongs to.
+/// The run or conversation that a process belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Membership {
     /// The run with this id.
@@ -51,7 +51,7 @@ pub fn has_open(pid: i32, path: &Path) -> bool {
     pid.is_some_and(|pid| open_files(pid).iter().any(|open| open == path))
 }
 
-/// What an ancestor is, by its name.
+/// The role of an ancestor, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Guard,

@@ -361,6 +361,7 @@ fn a_run_that_ends_at_once_is_reported_here() {
         let text = fs::read_to_string(&journal).unwrap();
         let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
         fs::write(&journal, format!("{before}\n")).unwrap();
+        env.reseal();
         let resume = [&["resume", "--detach"][..], options].concat();
         let output = env.run(&resume).exits(0);
         assert!(names(&env.journal()).contains(&"run_continued"));

@@ -19,8 +19,8 @@ fn a_filter_in_the_private_folder_runs_nothing_and_plain_git_would_run_it() {
     let filter = format!("[filter \"evil\"]\n\tclean = touch {}; cat\n", ran.display());
     fs::write(env.path("filter"), &filter).unwrap();
     let script = format!(
-        "[[attempt]]\nsteps = [{{ run = '''cat {} >> {}/*/runs/*/git/config; \
-         echo '*.txt filter=evil' > .gitattributes; echo more >> a.txt''' }}]\n\
+        "[[attempt]]\nsteps = [{{ run = '''for file in {1}/*/runs/*/git/config; do cat {0} >> $file; done; \
+         echo '*.txt filter=evil' > .gitattributes; echo two > a.txt''' }}]\n\
          end = {{ result = \"A part of it.\" }}\n",
         env.path("filter").display(),
         env.path("state").display()
