@@ -15,10 +15,10 @@ use super::process_table::ProcessStat;
 
 /// The maximum number of ancestors that are inspected.
 const MAX_ANCESTORS: usize = 256;
-/// What the kernel adds to the path of an open file that was deleted.
+/// The end that the kernel adds to the path of an open file that was deleted.
 const DELETED: &str = " (deleted)";
 
-/// What this process belongs to.
+/// The run or conversation that a process belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Membership {
     /// The run with this id.
@@ -30,11 +30,7 @@ pub enum Membership {
 /// Returns what this process belongs to, among the runs in this state folder.
 pub fn membership(state: &Path) -> Option<Membership> {
     let state = state.canonicalize().ok()?;
-    let ancestors = ancestors(getpid()).into_iter();
-    ancestors.map(|pid| (is_guard(pid), open_files(pid))).find_map(|(guard, files)| {
-        let guard = if guard { Role::Guard } else { Role::Other };
-        holder_of(guard, &files, &state)
-    })
+    ancestors(getpid()).into_iter().find_map(|pid| holder_of(role(pid), &open_files(pid), &state))
 }
 
 /// Whether a process is a descendant of this one. A process that is gone counts as one, because it
@@ -51,21 +47,30 @@ pub fn has_open(pid: i32, path: &Path) -> bool {
     pid.is_some_and(|pid| open_files(pid).iter().any(|open| open == path))
 }
 
-/// What an ancestor is, by its name.
+/// The role of an ancestor, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Guard,
+    /// The same program as this one.
+    Nightwright,
     Other,
 }
 
-/// Whether a process has the name of a guard, which other processes cannot change.
-fn is_guard(pid: Pid) -> bool {
-    let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()));
-    name.is_ok_and(|name| name.trim_end() == guard::NAME)
+/// Returns the role of a process by its name, which other processes cannot change.
+fn role(pid: Pid) -> Role {
+    let name = |pid: Pid| fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).ok();
+    match name(pid) {
+        Some(found) if found.trim_end() == guard::NAME => Role::Guard,
+        Some(found) if Some(&found) == name(getpid()).as_ref() => Role::Nightwright,
+        Some(_) | None => Role::Other,
+    }
 }
 
 /// Returns what a process with these open files belongs to.
 fn holder_of(role: Role, files: &[PathBuf], state: &Path) -> Option<Membership> {
+    if role == Role::Other {
+        return None;
+    }
     let inside = |file: &PathBuf| {
         let names = file.strip_prefix(state).ok()?.iter();
         Some(names.map(|name| name.to_string_lossy().into_owned()).collect::<Vec<_>>())
@@ -73,8 +78,7 @@ fn holder_of(role: Role, files: &[PathBuf], state: &Path) -> Option<Membership> 
     let mut found = None;
     for names in files.iter().filter_map(inside) {
         match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-            [_, "runs", run, "lock"] => return Some(Membership::Run((*run).to_owned())),
-            [_, "runs", run, "tree.lock"] if role == Role::Guard => {
+            [_, "runs", run, "lock" | "tree.lock"] => {
                 return Some(Membership::Run((*run).to_owned()));
             }
             // A run holds the lock of its task too.

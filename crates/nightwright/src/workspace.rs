@@ -85,7 +85,7 @@ pub struct Workspace {
 
 /// The warning about a changed private git folder.
 const REBUILT: &str = "another process changed the private git folder of this run; nightwright \
-                       rebuilt it";
+                       replaces it";
 
 /// How the project is inspected.
 #[derive(Debug)]

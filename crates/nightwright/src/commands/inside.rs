@@ -38,5 +38,5 @@ pub(super) fn refuse(command: &Command) -> Result<(), Failure> {
         Some(Membership::Task) => "the agent of a task".to_owned(),
     };
     Err(Failure::trouble(format!("{who} {}", reserved.sentence()))
-        .hint("run the command in a terminal of your own"))
+        .hint("run the command in another terminal"))
 }

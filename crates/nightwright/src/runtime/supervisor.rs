@@ -148,7 +148,6 @@ impl SideInputs {
 /// Why nothing is recorded any more.
 #[derive(Clone, Debug)]
 enum JournalLoss {
-    /// Writing failed.
     Failed(String),
     /// Another process changed the journal.
     Damaged(String),

@@ -1,13 +1,13 @@
 //! The lock on the folder of a project itself.
 //!
 //! The lock file of a project is in the state folder. It knows the project by its path and can be
-//! removed, so it does not notice a run with another state folder, a run through a bind mount, or a
-//! run in a folder inside the project. The kernel's lock on the folder does:
+//! removed. So it does not notice a run with another state folder, or in a folder inside the project.
+//! The same is true of a bind mount. The kernel's lock on the folder does:
 //!
 //! ```text
-//!   /            shared  ┐
-//!   /home        shared  ├ by the runs of all projects below
-//!   /home/me/p   exclusive: the project of a run; conflicts with a run above and below
+//!   /           shared  ┐
+//!   /a          shared  ├ by the runs of all projects below
+//!   /a/b        exclusive: the project of a run; conflicts with a run above and below
 //! ```
 //!
 //! A linked worktree of a git repository may lie inside another worktree and is locked alone.

@@ -12,7 +12,7 @@
 //!   again, because it is unknown which bytes the system has discarded.
 //! - **Every crash leaves a valid prefix.** Only the end of the file can be incomplete. Opening the
 //!   journal removes and reports it. Damage before the end is an error that names the line.
-//! - **Only our own bytes count.** Before and after each append, the path must name the file that is
+//! - **Only the writer's bytes count.** Before and after each append, the path must name the file that is
 //!   open, with the length that was written. Followers in the same process read up to that length.
 //!   At the end, the hash of the file is compared with that of everything written.
 //! - **The end can be recorded.** Space for the last events is reserved when the run starts, so that

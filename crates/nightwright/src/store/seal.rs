@@ -2,16 +2,16 @@
 //!
 //! A run that crashed is resumed from its journal, and its agent could have written there. The seal
 //! is in the state folder of the project, next to the project's lock. The writer of the journal
-//! updates it after each append and each sync, before any effect of the new events:
+//! updates it before each append and after each sync:
 //!
 //! ```text
-//!   journal.jsonl  ──────────────────┬───────────────┬─ ─ ─ ─ ─ ─ ─
-//!   seal                          synced         appended    nobody: dropped
+//!   journal.jsonl  ──────────┬──────────────┬──────────────┬─ ─ ─ ─ ─ ─ ─
+//!   seal                  synced         before          after    nobody: dropped
 //! ```
 //!
-//! The seal itself is not synced. As long as the machine has not restarted, the journal must have
-//! everything that was appended, and nothing after it counts: its effects have not begun. After a
-//! restart, the journal must have everything that was synced.
+//! The seal itself is not synced. As long as the machine has not restarted, the journal ends before
+//! or after the last append. Nothing else counts: the effects of an incomplete append have not begun.
+//! After a restart, the journal must have everything that was synced.
 //!
 //! This protects against changes of the run folder. The agent is the same user, so without a sandbox
 //! it can rewrite the seal as well.
@@ -56,7 +56,10 @@ impl SealPoint {
 struct SealRecord {
     /// The boot of the machine in which it was written.
     boot: String,
-    appended: SealPoint,
+    /// The end of the journal before the last append.
+    before: SealPoint,
+    /// The end after it.
+    after: SealPoint,
     synced: SealPoint,
 }
 
@@ -91,15 +94,15 @@ impl Seal {
         Ok(Self { file, record: SealRecord { boot: boot(), ..SealRecord::default() } })
     }
 
-    /// Records an append.
-    pub fn appended(&mut self, point: SealPoint) -> io::Result<()> {
-        self.record.appended = point;
+    /// Announces an append between these points.
+    pub fn announce(&mut self, before: SealPoint, after: SealPoint) -> io::Result<()> {
+        (self.record.before, self.record.after) = (before, after);
         self.write()
     }
 
     /// Records that everything up to the last append is on disk.
     pub fn synced(&mut self) -> io::Result<()> {
-        self.record.synced = self.record.appended.clone();
+        self.record.synced = self.record.after.clone();
         self.write()
     }
 
@@ -139,11 +142,14 @@ pub fn compare(seal: &Path, journal: &Path) -> io::Result<SealMatch> {
         Ok::<_, io::Error>(length >= point.length && hash(&file, point.length)? == point.sha256)
     };
     let restarted = record.boot != boot();
-    Ok(match (restarted, holds(&record.appended)?) {
-        (false, true) => SealMatch::Intact { length: record.appended.length },
+    Ok(match (restarted, holds(&record.after)?) {
+        (false, true) => SealMatch::Intact { length: record.after.length },
+        (false, false) if holds(&record.before)? => {
+            SealMatch::Intact { length: record.before.length }
+        }
         (true, true) => SealMatch::Intact { length },
         // The end may not have reached the disk before the machine went down.
-        (true, false) if length < record.appended.length && holds(&record.synced)? => {
+        (true, false) if length < record.after.length && holds(&record.synced)? => {
             SealMatch::Intact { length }
         }
         (_, false) => SealMatch::Changed,
@@ -179,8 +185,8 @@ mod tests {
         SealPoint::new(bytes.len() as u64, contents)
     }
 
-    /// Compares a journal with a seal of `synced` and `appended` bytes.
-    fn matched(journal: &[u8], [synced, appended]: [&[u8]; 2], restarted: bool) -> SealMatch {
+    /// Compares a journal with a seal of the bytes before and after the last append.
+    fn matched(journal: &[u8], [synced, after]: [&[u8]; 2], restarted: bool) -> SealMatch {
         let folder = tempfile::tempdir().unwrap();
         let (seal_path, path) = (folder.path().join("seal"), folder.path().join("journal"));
         fs::write(&path, journal).unwrap();
@@ -188,9 +194,9 @@ mod tests {
         if restarted {
             seal.record.boot = "another".to_owned();
         }
-        seal.appended(point(synced)).unwrap();
+        seal.announce(point(b""), point(synced)).unwrap();
         seal.synced().unwrap();
-        seal.appended(point(appended)).unwrap();
+        seal.announce(point(synced), point(after)).unwrap();
         assert_eq!(fs::metadata(&seal_path).unwrap().len(), BYTES as u64);
         compare(&seal_path, &path).unwrap()
     }
@@ -199,12 +205,13 @@ mod tests {
     fn a_journal_must_have_what_was_written_and_nothing_after_it_counts() {
         let sealed: [&[u8]; 2] = [b"one\n", b"one\ntwo\n"];
         let intact = |length| SealMatch::Intact { length };
-        let cases: [(&[u8], SealMatch, SealMatch); 7] = [
+        let cases: [(&[u8], SealMatch, SealMatch); 8] = [
             (b"one\ntwo\n", intact(8), intact(8)),
             (b"one\ntwo\nthree\n", intact(8), intact(14)),
-            (b"one\ntw", SealMatch::Changed, intact(6)),
-            (b"one\n", SealMatch::Changed, intact(4)),
-            (b"one\nTWO\n", SealMatch::Changed, SealMatch::Changed),
+            (b"one\ntw", intact(4), intact(6)),
+            (b"one\n", intact(4), intact(4)),
+            (b"one\nTWO\n", intact(4), SealMatch::Changed),
+            (b"on", SealMatch::Changed, SealMatch::Changed),
             (b"ONE\n", SealMatch::Changed, SealMatch::Changed),
             (b"", SealMatch::Changed, SealMatch::Changed),
         ];

@@ -1,6 +1,6 @@
 //! The state of the files in a private git folder, to notice that another process changed them.
 //!
-//! The agent is the same user, so it can write to the folder: a configuration with a filter would
+//! The agent is the same user, so it can write to the folder. A configuration with a filter would
 //! make git run its program, and a changed index would hide its work. No content is read: an
 //! ordinary process cannot choose the change time of a file.
 

@@ -345,9 +345,10 @@ fn a_look_that_git_fails_in_is_walked_and_is_neither_work_nor_the_end_of_git() {
     let mut workspace = repo.workspace().in_run(&repo.run());
     let start = workspace.snapshot();
     workspace.save_start_tree(&start, &repo.run()).unwrap();
-    let head = repo.run().join("git/HEAD");
-    let commit = fs::read(&head).unwrap();
-    fs::remove_file(&head).unwrap();
+    // Git's own folder is changed, and cannot be made again.
+    fs::remove_file(repo.run().join("git/HEAD")).unwrap();
+    let (repository, away) = (repo.root().join(".git"), repo.path("away"));
+    fs::rename(&repository, &away).unwrap();
     let stray = workspace.snapshot();
     assert_eq!(print(&stray), print(&start));
     assert_eq!(stray.changed_since(&start), None);
@@ -360,14 +361,15 @@ fn a_look_that_git_fails_in_is_walked_and_is_neither_work_nor_the_end_of_git() {
     let work = workspace.snapshot();
     assert_ne!(work.fingerprint(), start.fingerprint());
     assert_eq!(work.changed_since(&stray), Some(1));
-    fs::write(&head, commit).unwrap();
+    fs::rename(&away, &repository).unwrap();
     let now = workspace.snapshot();
     assert_eq!(now.changed_since(&start), Some(1));
     workspace.changes(&now);
     assert_eq!(workspace.gaps(), []);
     let warnings = workspace.take_warnings();
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert!(warnings[0].contains("without git: git failed"), "{warnings:?}");
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("changed the private git folder"), "{warnings:?}");
+    assert!(warnings[1].contains("without git: git failed"), "{warnings:?}");
 }
 
 #[test]

@@ -100,8 +100,10 @@ fn the_same_seed_gives_the_same_run_to_the_last_line() {
 fn the_runs_reach_every_outcome_and_every_kind_of_fault() {
     let trace: String =
         (0..600).map(|seed| Trace::of(|trace| play(seed, trace)).unwrap_or_default()).collect();
-    let mut wanted: Vec<String> = outcome::samples()
-        .iter()
+    // The simulated disk belongs to the run alone.
+    let all = outcome::samples();
+    let reached = all.iter().filter(|outcome| outcome.name() != "journal_damaged");
+    let mut wanted: Vec<String> = reached
         .map(|outcome| format!("run_finished {outcome:?}"))
         .map(|name| name.split([' ', '{']).take(2).collect::<Vec<_>>().join(" "))
         .collect();

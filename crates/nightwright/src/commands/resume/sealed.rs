@@ -61,7 +61,7 @@ fn cut(folder: &RunDir, length: u64) -> io::Result<()> {
 }
 
 fn refused(folder: &RunDir, why: &str) -> Failure {
-    Failure::trouble(format!("run {} cannot be resumed: {why}", folder.id())).hint(format!(
+    Failure::trouble(format!("cannot resume run {}: {why}", folder.id())).hint(format!(
         "another process changed `{}`; review the project, then start a new run",
         folder.path().display()
     ))

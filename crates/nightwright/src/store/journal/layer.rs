@@ -56,7 +56,6 @@ pub struct FileFacts {
 pub enum NamedFile {
     /// The file that is open.
     Same,
-    /// Another one.
     Other,
     /// Nothing has this name.
     Missing,

@@ -93,7 +93,8 @@ impl<L: FileLayer> JournalWriter<L> {
 
     /// Records in this seal what was written, and everything that will be.
     pub fn keep_seal(&mut self, mut seal: Seal) -> io::Result<()> {
-        seal.appended(SealPoint::new(self.length, self.contents.clone()))?;
+        let point = SealPoint::new(self.length, self.contents.clone());
+        seal.announce(point.clone(), point)?;
         seal.synced()?;
         self.seal = Some(seal);
         Ok(())
@@ -242,10 +243,18 @@ impl<L: FileLayer> JournalWriter<L> {
                 return Err(JournalError::Failed(failure));
             }
         }
+        let length = self.length + self.batch.len() as u64;
+        let mut contents = self.contents.clone();
+        contents.update(&self.batch);
+        let before = SealPoint::new(self.length, self.contents.clone());
+        let after = SealPoint::new(length, contents.clone());
+        // A resumed run drops events that were not announced.
+        if let Some(Err(error)) = self.seal.as_mut().map(|seal| seal.announce(before, after)) {
+            return Err(self.undone(RecordingStep::Seal, error));
+        }
         if let Err(error) = self.layer.append(&self.batch) {
             return Err(self.undone(RecordingStep::Append, error));
         }
-        let length = self.length + self.batch.len() as u64;
         match self.layer.facts().map(|facts| difference(facts, length)) {
             Ok(None) => {}
             // Another process wrote between the check and the append.
@@ -254,13 +263,6 @@ impl<L: FileLayer> JournalWriter<L> {
                 return Err(self.changed(change));
             }
             Err(error) => return Err(self.undone(RecordingStep::Compare, error)),
-        }
-        let mut contents = self.contents.clone();
-        contents.update(&self.batch);
-        // Before any effect of these events: a resumed run drops events that are not sealed.
-        let point = SealPoint::new(length, contents.clone());
-        if let Some(Err(error)) = self.seal.as_mut().map(|seal| seal.appended(point)) {
-            return Err(self.undone(RecordingStep::Seal, error));
         }
         (self.lines, self.length, self.contents) = (seq, length, contents);
         self.written.set(length);

@@ -170,7 +170,7 @@ fn stop_ends_the_run_whatever_answers_for_it_and_whatever_its_lock_file_says() {
 }
 
 #[test]
-fn a_client_that_does_not_compare_believes_an_impostor() {
+fn a_client_that_does_not_compare_accepts_an_impostor() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("control.sock");
     fs::write(&path, "").unwrap();

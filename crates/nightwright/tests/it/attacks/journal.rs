@@ -1,4 +1,4 @@
-//! Attacks on the record of a run: its journal, and what a resumed run believes.
+//! Attacks on the record of a run: its journal, live and after a crash.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -73,7 +73,7 @@ fn kill(mut child: RunningCommand) {
 }
 
 #[test]
-fn a_forged_end_reaches_no_hook_and_no_notification_and_a_plain_reader_believes_it() {
+fn a_forged_end_reaches_no_hook_and_no_notification_and_a_plain_reader_accepts_it() {
     let (env, server) = (TestEnv::new(), Server::kind());
     let config = env.path("home").join(".config/nightwright");
     fs::create_dir_all(&config).unwrap();
@@ -82,7 +82,7 @@ fn a_forged_end_reaches_no_hook_and_no_notification_and_a_plain_reader_believes_
     let forged = forged_end(&env);
     append(&env, &forged);
 
-    // What a reader makes of it that knows only the file.
+    // A reader that knows only the file accepts the line.
     let mut notifications = NotificationBuilder::default();
     let mut kinds = Vec::new();
     let mut plain = JournalTail::open(&path(&env)).unwrap();
@@ -166,10 +166,10 @@ fn a_journal_that_was_changed_after_a_crash_is_not_resumed() {
         kill(start(&env));
         harm(&env);
         let before = fs::read(path(&env)).unwrap();
-        // The journal itself is good: without the comparison, the machine would go on.
+        // The journal itself is good: without the comparison, the machine would continue.
         let machine = Machine::resume(&env.journal());
         assert_eq!(machine.refusal(&[], ResumePolicy::IfUnfinished), None);
-        env.run(&["resume"]).exits(1).says(&["cannot be resumed", says, "hint: another process"]);
+        env.run(&["resume"]).exits(1).says(&["cannot resume run ", says, "hint: another process"]);
         assert_eq!(fs::read(path(&env)).unwrap(), before);
     }
 }

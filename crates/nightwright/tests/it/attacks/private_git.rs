@@ -21,7 +21,7 @@ fn a_filter_in_the_private_folder_runs_nothing_and_plain_git_would_run_it() {
     let script = format!(
         "[[attempt]]\nsteps = [{{ run = '''for file in {1}/*/runs/*/git/config; \
          do cat {0} >> $file; done; \
-         echo '*.txt filter=evil' > .gitattributes; echo more >> a.txt''' }}]\n\
+         echo '*.txt filter=evil' > .gitattributes; echo two > a.txt''' }}]\n\
          end = {{ result = \"A part of it.\" }}\n",
         env.path("filter").display(),
         env.path("state").display()

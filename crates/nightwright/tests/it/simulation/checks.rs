@@ -10,7 +10,9 @@ use nightwright::agent::NewsSource;
 use nightwright::runtime::supervisor::RunOutcome;
 use nightwright::store::journal::FileLayer as _;
 use nightwright_core::effect::{AttemptRequest, CallRequest, Effect};
-use nightwright_core::event::{Event, IterationEvent, OperatorEvent, Record, RunEvent, StopWhen};
+use nightwright_core::event::{
+    Event, IterationEvent, OperatorEvent, Record, RunEvent, StopWhen, Totals,
+};
 use nightwright_core::input::{Input, TimerKey};
 use nightwright_core::machine::ledger::{Ledger, Stage, State};
 use nightwright_core::policy::limits::{MIN_COST, MIN_TIME};
@@ -141,7 +143,10 @@ impl Invariants {
             self.book.reported = report.cost;
         }
         if let Input::Resume(salvage) = input {
-            self.book.reported = salvage.report.as_ref().and_then(|report| report.cost);
+            let reported = salvage.report.as_ref().and_then(|report| report.cost);
+            let usual = self.usual_cost();
+            // A lower cost is an estimate.
+            self.book.reported = reported.filter(|cost| *cost >= usual);
         }
     }
 
@@ -216,6 +221,14 @@ impl Invariants {
             | Effect::ClearTimer { .. } => {}
         }
         assert!(self.owed.len() <= 1, "two questions at a time");
+    }
+
+    /// The mean cost of what ran when the process died, and at least a cent.
+    fn usual_cost(&self) -> Usd {
+        let call = self.ledger.current().and_then(|current| current.call);
+        let purpose = call.map_or(Totals::WORK, |call| call.purpose.name());
+        let spend = self.ledger.totals.by_purpose.get(purpose).copied().unwrap_or_default();
+        spend.cost.per(u64::from(spend.count)).max(Usd::from_cents(1))
     }
 
     fn attempt_starts(&mut self, request: &AttemptRequest, state: &State) {
