@@ -75,7 +75,7 @@ pub fn excerpt(output: &str, most: usize) -> Vec<&str> {
     [&lines[title]].into_iter().chain(rest).copied().collect()
 }
 
-/// What a test runner prints before the name of a failed test, and what it prints after it.
+/// The text that a test runner prints before and after the name of a failed test.
 static TITLE: LazyLock<Regex> = LazyLock::new(|| {
     let titles = [
         r"---- (.+) stdout ----$",

@@ -1,5 +1,5 @@
-//! What identifies the failure of a check: the same failure looks the same in every run, although
-//! times, addresses and line numbers differ.
+//! The identity of a failure of a check: the same failure has the same identity in every run,
+//! although times, addresses and line numbers differ.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -68,7 +68,7 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant")
 }
 
-/// What differs between two runs that do the same: addresses, hashes, temporary files, times.
+/// The differences between two runs that do the same: addresses, hashes, temporary files, times.
 const CHANGING: &str = r"\b0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-f]*\d[0-9a-f]{7,}\b|(?:/private)?(?:/var)?/(?:tmp|folders)/\S+|\btmp(?:[._-]\w+|\w*\d\w*)|\b\d+(?:[.,:]\d+)*\s?(?:ns|µs|ms|s|secs?|seconds|m|min|h)\b|\b\d\d:\d\d:\d\d\b";
 
 static TIMES: LazyLock<Regex> = LazyLock::new(|| compiled(CHANGING));

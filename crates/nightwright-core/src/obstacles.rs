@@ -29,9 +29,16 @@ static MISSING: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?i:environment variable|env var)s?:? [`'"]?(?<v1>{name})|\b(?<v2>{name})[`'"]? (?i:environment variable|env var)|\b(?<v3>{name}): (?:unbound variable|parameter not set)|KeyError: ['"](?<v4>[A-Z][A-Z0-9]*_[A-Z0-9_]+)['"]"#
     );
     let at = r"\[?(?<h1>[\w.-]+|[0-9a-fA-F:]*::[0-9a-fA-F]*?)\]?(?<port>:\d+)?";
-    let host = format!(
-        r#"(?i:could not resolve host:?|no such host:?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|connect ECONNREFUSED) {at}(?:[\s,;)'"]|$)|dial tcp \[?(?<h2>[\w.:-]+?)\]?(?<port2>:\d+): connect: connection refused|lookup (?<h3>[\w.-]+)(?: on \S+)?: no such host|(?<refused>\[Errno 111\]|\(os error 111\)|(?i:connection refused))|(?<unresolved>Temporary failure in name resolution|Name or service not known)"#
-    );
+    let host = [
+        &format!(
+            r#"(?i:could not resolve host:?|no such host:?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|connect ECONNREFUSED) {at}(?:[\s,;)'"]|$)"#
+        ),
+        r"dial tcp \[?(?<h2>[\w.:-]+?)\]?(?<port2>:\d+): connect: connection refused",
+        r"lookup (?<h3>[\w.-]+)(?: on \S+)?: no such host",
+        r"(?<refused>\[Errno 111\]|\(os error 111\)|(?i:connection refused))",
+        "(?<unresolved>Temporary failure in name resolution|Name or service not known)",
+    ]
+    .join("|");
     Regex::new(&format!("{variable}|{host}")).expect("the pattern is a constant")
 });
 

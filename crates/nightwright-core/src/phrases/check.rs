@@ -22,7 +22,7 @@ pub fn check_verdict(verdict: &CheckVerdict) -> String {
     }
 }
 
-/// What every screen says if no check fails.
+/// The text of every screen if no check fails.
 pub const CHECKS_PASSED: &str = "the checks passed";
 
 /// A check with its result: `` `cargo test` failed (exit 101) ``.

@@ -134,7 +134,7 @@ impl CheckHistory {
         let is_better = is_closer || is_novel && self.novel_gains < most_novel;
         let change = match &self.last {
             None => Change::First,
-            // What one check gains, another has lost. The gain counts once that one passes again.
+            // A gain of one check counts only once the other one passes again.
             Some(last) if self.newly_fails(now, last) => Change::Worse,
             Some(_) if is_better => Change::Better,
             Some(last) if self.is_worse(now, last) => Change::Worse,

@@ -11,7 +11,7 @@ use crate::test_counts::{self, TestCounts};
 /// The number of runs without counts after which the counts before them are forgotten.
 const MAX_UNCOUNTED: u32 = 2;
 
-/// What a result shows, compared with all earlier ones of the same check.
+/// The result of a check, compared with all earlier results of the same check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The check passes for the first time, or fewer tests fail, or fewer problems are left.
@@ -51,7 +51,7 @@ struct Sample {
 
 impl Sample {
     fn of(result: &CheckResult) -> Self {
-        // What a check prints before it times out is chance.
+        // The output of a check that timed out is chance.
         let ended = result.verdict != CheckVerdict::TimedOut;
         let output = if ended { result.output.as_str() } else { "" };
         let lines = failure_identity::problem_lines(output);

@@ -107,7 +107,7 @@ pub(super) const RUNNERS: &[Family] = families![
         // vitest
         r" {6}Tests  (?<parts>\d.*) \(\d+\)(?:\n +Errors  (?<failed>\d+) errors?)?":
             ("      Tests  1 failed | 2 passed (3)", 1, 3),
-            ("\x1b[2m Test Files \x1b[22m \x1b[1m\x1b[32m1 passed\x1b[39m\x1b[22m\x1b[90m (1)\x1b[39m\n\x1b[2m      Tests \x1b[22m \x1b[1m\x1b[32m3 passed\x1b[39m\x1b[22m\x1b[90m (3)\x1b[39m\n\x1b[2m   Start at \x1b[22m 15:20:02", 0, 3),
+            ("\x1b[2m      Tests \x1b[22m \x1b[1m\x1b[32m3 passed\x1b[39m\x1b[22m\x1b[90m (3)\x1b[39m\n\x1b[2m   Start at \x1b[22m 15:20:02", 0, 3),
             ("stdout | a.test.mjs > e\nTests  9 failed | 1 passed (10)\n\n      Tests  1 failed | 2 passed | 1 skipped | 1 todo (5)\n   Start at  15:20:01\n", 1, 3),
             (" Test Files  1 passed (1)\n      Tests  12 passed (12)\n     Errors  1 error\n   Start at  15:20:02\n", 1, 13),
             ("web:test:       Tests  1 failed | 2 passed (3)\nweb:test:    Start at  15:20:01", 1, 3);

@@ -106,7 +106,7 @@ fn after_a_no_the_model_is_asked_less_and_less_often() {
 }
 
 #[test]
-fn checks_that_pass_beside_a_blocker_complete_nothing() {
+fn checks_that_pass_although_a_blocker_was_reported_complete_nothing() {
     story(
         "
         given checks, baseline, every auto, model auto
@@ -121,7 +121,7 @@ fn checks_that_pass_beside_a_blocker_complete_nothing() {
 }
 
 #[test]
-fn boxes_that_nobody_ticks_while_everything_passes_are_judged_by_a_model() {
+fn boxes_that_stay_open_while_everything_passes_are_judged_by_a_model() {
     let mut text = String::from(
         "given checks, baseline, every auto, model auto, no_gain 2\n> start\n> checks fail 1/14\n",
     );

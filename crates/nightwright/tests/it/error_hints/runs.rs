@@ -87,7 +87,7 @@ fn a_message_without_text_or_run_is_sent_by_the_hint() {
     let line = env.command_of(&output, "run `nightwright tell {run} \"TEXT\"`");
     env.paste_elsewhere(&line.replace("TEXT", "one word")).exits(0);
 
-    // Another run that appears to be running. Its lock is not held: whoever holds it is inside it.
+    // Another run that appears to be running. Its lock is not held, because a process that holds it belongs to the run.
     let folder = env.runs()[0].clone();
     let other = folder.with_file_name("20200101-000000-0000");
     fs::create_dir(&other).unwrap();
