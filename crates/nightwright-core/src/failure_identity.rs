@@ -130,7 +130,7 @@ mod tests {
                 "boom 1b4e28ba-2fa1-11d2-883f-0016d3cca427",
                 "boom 6fa459ea-ee8a-3ca4-894e-db77e160355e",
             ),
-            ("no /work/build/tmp3kq/a", "no /work/build/tmp9zz/a"),
+            ("no /srv/build/tmp3kq/a", "no /srv/build/tmp9zz/a"),
             ("no /var/folders/xx/yy/a", "no /var/folders/xx/zz/b"),
             (
                 "test a ... ok\n\nfailures:\n\n---- b stdout ----\nboom\n",
