@@ -9,11 +9,6 @@ use super::reading::{ReadOptions, names, read_as};
 const NOTICED: &[(&str, WatchdogSignal, &str)] = &[
     (
         "n_json_schema_bad",
-        WatchdogSignal::Repetition,
-        r#"StructuredOutput gave the same result 5 times with {"done":"yes"}"#,
-    ),
-    (
-        "n_json_schema_bad",
         WatchdogSignal::ToolErrors,
         "5 consecutive tool calls failed: StructuredOutput, StructuredOutput, StructuredOutput, \
          StructuredOutput, StructuredOutput",

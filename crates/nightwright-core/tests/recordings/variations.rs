@@ -106,7 +106,7 @@ fn rewritten(
     recording.with_lines(lines)
 }
 
-/// Adds an unknown field to every object, with alternating values. The input of a tool is the agent's.
+/// Adds an unknown field to every object, with alternating values.
 fn add_unknown_fields(value: &mut Value, values: &mut impl Iterator<Item = Value>) {
     match value {
         Value::Array(items) => {
@@ -115,7 +115,7 @@ fn add_unknown_fields(value: &mut Value, values: &mut impl Iterator<Item = Value
             }
         }
         Value::Object(fields) => {
-            for (_, value) in fields.iter_mut().filter(|(name, _)| *name != "input") {
+            for (_, value) in fields.iter_mut() {
                 add_unknown_fields(value, values);
             }
             fields.insert(UNKNOWN_FIELD.to_owned(), values.next().expect("values never end"));
