@@ -105,7 +105,7 @@ fn good_instructions_pass_with_one_question_and_tools_that_only_read() {
 fn bad_instructions_fail_with_the_reason() {
     let answer = call("StructuredOutput", judgement(&["scope"]));
     let Some((real, output)) = validate(vec![answer], 1) else { return };
-    assert!(output.out.contains("what does not\n        it is not there\n"), "{}", output.out);
+    assert!(output.out.contains("what is not\n        it is not there\n"), "{}", output.out);
     output.says(&["nightwright task edit t"]);
     assert!(real.read(REPORT).unwrap().contains("**fail**"));
 }
