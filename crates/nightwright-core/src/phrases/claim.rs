@@ -38,9 +38,11 @@ pub fn claimed_by(kinds: &[EvidenceKind]) -> String {
     }
 }
 
-/// The verdict of a model.
-pub fn verdict(verdict: VerdictKind) -> &'static str {
+/// The verdict of a model on this claim.
+pub fn verdict(verdict: VerdictKind, claim: &[EvidenceKind]) -> &'static str {
     match verdict {
+        VerdictKind::Yes if claim == [EvidenceKind::Impossible] => "a model's verdict: impossible",
+        VerdictKind::No if claim == [EvidenceKind::Impossible] => "a model's verdict: possible",
         VerdictKind::Yes => "a model's verdict: complete",
         VerdictKind::No => "a model's verdict: not complete",
         VerdictKind::Inconclusive => "a model gave an unreadable verdict",

@@ -18,7 +18,7 @@ use nightwright_core::outcome::{Proof, Tone, count};
 use nightwright_core::permissions::denial;
 use nightwright_core::phrases::{self, capitalized};
 use nightwright_core::run_view::{GateView, RunView};
-use nightwright_core::settings::{Scope, Settings, VerdictMode};
+use nightwright_core::settings::{EvidenceKind, Scope, Settings, VerdictMode};
 use nightwright_core::stream::news::{Answer, AttemptReport};
 use nightwright_core::units::{Iteration, RunId, human};
 
@@ -138,7 +138,9 @@ fn gate(page: &mut Page<'_>, view: &RunView, event: &GateEvent, now: Timestamp) 
         GateEvent::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
             checks_finished(page, results);
         }
-        GateEvent::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
+        GateEvent::VerdictGiven { verdict, reason, .. } => {
+            verdict_given(page, view, *verdict, reason);
+        }
         GateEvent::Finished { result } => gate_finished(page, view.gate.as_ref(), result),
         GateEvent::Started { .. } | GateEvent::ChangesInspected { .. } => {}
     }
@@ -291,6 +293,9 @@ fn progress_measured(page: &mut Page<'_>, results: &[CheckResult]) {
 fn call_started(page: &mut Page<'_>, view: &RunView, purpose: CallPurpose) {
     let checked = view.gate.as_ref().is_some_and(|gate| !gate.checks.is_empty());
     let is_known = purpose != CallPurpose::Verify || checked || view.is_only_the_gate();
+    if purpose == CallPurpose::Verify && claim(view) == [EvidenceKind::Impossible] {
+        return page.detail("reported as impossible: asking a model whether it is");
+    }
     let claimed = if is_known { "" } else { "claimed complete: " };
     page.detail(&format!("{claimed}{}", phrases::call(purpose)));
 }
@@ -317,9 +322,16 @@ fn with_quote(page: &Page<'_>, what: &str, words: &str) -> String {
     }
 }
 
-fn verdict_given(page: &mut Page<'_>, verdict: VerdictKind, reason: &str) {
+/// Returns the evidence of the claim that the gate decides on.
+fn claim(view: &RunView) -> &[EvidenceKind] {
+    view.gate.as_ref().map_or(&[], |gate| &gate.claim)
+}
+
+fn verdict_given(page: &mut Page<'_>, view: &RunView, verdict: VerdictKind, reason: &str) {
     match verdict {
-        VerdictKind::Yes => page.detail(&format!("{} ({reason})", phrases::verdict(verdict))),
+        VerdictKind::Yes => {
+            page.detail(&format!("{} ({reason})", phrases::verdict(verdict, claim(view))));
+        }
         // Shown with the result of the gate.
         VerdictKind::No | VerdictKind::Inconclusive => {}
     }

@@ -374,3 +374,19 @@ fn checks_that_passed_before_the_last_run_verify_nothing_by_hand_either() {
     let output = env.run(&["verify", "a", "--verify", "true"]).exits(6);
     assert!(!output.out.contains("is verified"), "{}", output.out);
 }
+
+#[test]
+fn a_report_that_the_task_is_impossible_is_announced_and_judged_as_one() {
+    let env = TestEnv::new();
+    let script = "[[attempt]]\nend = { result = '''\n<blocker>\nDescription: two tests contradict \
+                  each other\nImpossible: both judge f(1)\n</blocker>''' }\n\
+                  [[verify]]\nverdict = 'yes'\nreason = 'They do.'\n";
+    let output = env.rehearse(script, "3", &[]).exits(0).says(&[
+        "reported as impossible: asking a model whether it is\n",
+        "a model's verdict: impossible (They do.)\n",
+        "The task is impossible as specified: two tests contradict each other",
+    ]);
+    assert!(!output.err.contains("complete:"), "{}", output.err);
+    let report = env.run(&["report"]).exits(0).out;
+    assert!(report.contains("a model's verdict: impossible"), "{report}");
+}
