@@ -45,10 +45,12 @@ fn a_disk_that_is_full_ends_the_copy_with_one_warning_and_not_the_run() {
         Ok(disk) => disk,
         Err(why) => return skip(&format!("no small disk: {why}")),
     };
+    // A thread writes the log, so the run must last until that thread meets the full disk.
     let script = env.script(
         "[[attempt]]\nsteps = [{ repeat = [{ say = 'Much to say, over and over again.', times = 1000 }], times = 4 }, \
          { write = 'a.txt', text = 'a' }]\nend = { result = 'Well.' }\n\
-         [[attempt]]\nsteps = [{ write = 'b.txt', text = 'b' }]\n\
+         [[attempt]]\nsteps = [{ run = 'until grep -q \"cannot write the copy\" ../state/*/runs/*/journal.jsonl; do sleep 0.02; done' }, \
+         { write = 'b.txt', text = 'b' }]\n\
          end = { result = '<promise>COMPLETE</promise>' }",
     );
     let mut command = env.command(&run_of(&script, &["-m", "3"]));
