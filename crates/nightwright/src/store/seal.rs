@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   journal.jsonl  ──────────┬──────────────┬──────────────┬─ ─ ─ ─ ─ ─ ─
-//!   seal                  synced         before          after    nobody: dropped
+//!   seal                  synced         before          after    unknown writer: dropped
 //! ```
 //!
 //! The seal itself is not synced. As long as the machine has not restarted, the journal ends before
