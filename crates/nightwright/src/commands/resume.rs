@@ -74,8 +74,8 @@ pub(super) struct ResumeArgs {
     #[arg(short, long)]
     yes: bool,
 
-    /// Exit non-zero unless the work is complete: 3 limit, 4 no progress, 5 blocked, 6 unverified,
-    /// 7 stopped
+    /// Exit non-zero unless the work is complete: 3 limit, 4 no progress, 5 blocked or impossible,
+    /// 6 unverified, 7 stopped
     #[arg(long)]
     require_complete: bool,
 

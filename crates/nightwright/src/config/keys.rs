@@ -234,7 +234,8 @@ const USUAL_NOTICES: &str = "[\"setup_complete\", \"execution_start\", \"iterati
 #[rustfmt::skip]
 pub static KEYS: &[Key] = &[
     key("mode", ValueKind::Name, "NIGHTWRIGHT_MODE",
-        "Mode of the run: `loop`, `iterative`, `plan`, `build`, `prompt`, or your own mode. Goals ignore this setting: they use `prompt` unless you pass `--mode`.").set_by(set_mode).unset("`loop` for tasks, `prompt` for goals").options(&[value(General, "--mode <MODE>").common()]),
+        "Mode of task runs: `loop`, `iterative`, `plan`, `build`, `prompt`, or your own mode. Runs with a goal use `prompt`, unless you pass `--mode`.").set_by(set_mode).unset("`loop` for tasks, `prompt` for goals").options(&[
+            value(General, "--mode <MODE>").help("Mode of the run: `loop`, `iterative`, `plan`, `build`, `prompt`, or your own mode").common()]),
 
     key("limits.max_iterations", ValueKind::Count { least: 0, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_ITERATIONS",
         "Stop after N iterations (0: unlimited).").field(field!(limits.max_iterations)).unset("no limit").options(&[value(Limits, "-m, --max-iterations <N>").common()]),

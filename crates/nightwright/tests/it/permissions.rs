@@ -235,7 +235,7 @@ fn the_first_run_at_a_terminal_offers_the_test_command_as_the_check() {
         terminal.shows("Use `make test` as the check? [Y/n]");
         terminal.types(&[answer, "Enter"]);
         let screen = terminal.shows("exit=");
-        assert_eq!(screen.contains("`make test` fails now"), checked, "{screen}");
+        assert_eq!(screen.contains("`make test` failed"), checked, "{screen}");
         assert_eq!(screen.contains("only a model will judge the work"), !checked, "{screen}");
     }
     let env = TestEnv::new();
