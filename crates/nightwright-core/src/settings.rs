@@ -313,7 +313,7 @@ pub enum Stagnation {
     NoChanges,
 }
 
-/// Which status-file claims make an iteration without changes count as active.
+/// The status-file claims that make an iteration without changes count as active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleUnless {

@@ -90,7 +90,7 @@ pub trait Reporter {
         None
     }
 
-    /// Ends the output. Whatever is on the screen now stays there.
+    /// Ends the output. The current contents of the screen stay visible.
     fn close(&mut self) -> io::Result<()> {
         self.flush()
     }

@@ -138,7 +138,7 @@ fn patterns_of_the_user_are_used_and_leave_json_valid() {
 fn a_pattern_that_can_not_be_used_is_named() {
     let bad = |pattern: &str| Secrets::new([""; 0], ["fine1", pattern]).unwrap_err();
     assert_eq!(bad("(").index, 1);
-    assert_eq!(bad("a*").to_string(), "pattern 2 can't be used: it matches the empty string");
+    assert_eq!(bad("a*").to_string(), "cannot use pattern 2: it matches the empty string");
     assert!(bad("(").to_string().contains("unclosed group"), "{}", bad("("));
 }
 

@@ -32,7 +32,7 @@ pub fn describe(import: &Import) -> String {
     let mut lines = vec![format!("\nFound {}. The import adds:", import.source)];
     lines.extend(import.plan().iter().map(|line| format!("  {line}")));
     lines.extend(import.notes.iter().map(|note| format!("  note: {note}")));
-    lines.push("The original files are not changed or deleted.".to_owned());
+    lines.push("nightwright does not change or delete the original files.".to_owned());
     lines.join("\n")
 }
 
