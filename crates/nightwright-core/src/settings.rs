@@ -123,7 +123,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
     fn is_whole(&self) -> bool {
         *self == Self::Whole
     }

@@ -12,7 +12,7 @@
 //!
 //! All text from the agent, its tools or the project passes through
 //! [`display_safe`](nightwright_core::display::display_safe) before it reaches a terminal. No
-//! meaning depends on colour alone.
+//! meaning depends on color alone.
 
 pub mod decisions;
 pub mod follow;

@@ -313,7 +313,7 @@ fn in_json_only_texts_are_masked_and_each_for_itself() {
 }
 
 #[test]
-fn colours_hide_nothing() {
+fn colors_hide_nothing() {
     let secrets = Secrets::new(["correct-horse-9x7Q2z"], ["ticket-[0-9]+"]).unwrap();
     let red = "\u{1b}[01;31m\u{1b}[K";
     let texts = [

@@ -97,7 +97,7 @@ long texts are truncated with a note):
                     {command, result, output, duration_ms}, findings has {path, what}, changes is
                     as in the event `changes_inspected`
     notes           {at, iteration, kind, text}; kind is warning, feedback, watchdog, denied,
-                    council, status, steering, wait or baseline
+                    council, status, control, wait or baseline
     left_off        number of attempts, calls, claims, blockers and notes beyond those listed
   spans, more_spans periods of time: {kind, iteration, start, end, trouble, text}; kind is attempt,
                     checks, call, wait, retry, pause, away (no process was running) or unknown (the

@@ -258,7 +258,7 @@ fn every_command_has_a_manual_page() {
             description.is_empty() || description.starts_with('.')
         });
         assert_eq!(undescribed.collect::<Vec<_>>(), [""; 0], "{name}");
-        assert!(!page.contains('\u{1b}'), "{name} has colours in it");
+        assert!(!page.contains('\u{1b}'), "{name} has colors in it");
         // If groff is installed, it must accept the page without warnings.
         if is_there("groff") {
             let read = Command::new("groff")

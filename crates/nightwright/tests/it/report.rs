@@ -388,7 +388,7 @@ fn json_is_the_journal_byte_by_byte() {
 }
 
 #[test]
-fn colour_adds_nothing_that_the_words_do_not_say() {
+fn color_adds_nothing_that_the_words_do_not_say() {
     let plain = shown(OutputLevel::Verbose, style(true, ColorChoice::Never));
     let mut colored = shown(OutputLevel::Verbose, style(true, ColorChoice::Always));
     assert!(colored.contains("\u{1b}[33m"));

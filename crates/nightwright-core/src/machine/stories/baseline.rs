@@ -125,7 +125,7 @@ fn a_resumed_run_takes_no_baseline() {
         > start
           -> run checks
         > crash
-        > go on
+        > continue
           not checks_started
           -> prepare
         ",
@@ -136,7 +136,7 @@ fn a_resumed_run_takes_no_baseline() {
         > start
         > checks missing
           run_finished checks_cannot_run
-        > go on
+        > continue
           not checks_started
           -> prepare
         ",
@@ -152,7 +152,7 @@ fn nothing_is_known_of_a_check_that_the_operator_adds_later() {
         > checks pass
         > iteration A->B
         > crash
-        > go on with check ./new.sh
+        > continue with check ./new.sh
         > iteration B->C status:complete
         > checks pass
           -> start call
@@ -171,7 +171,7 @@ fn a_baseline_that_was_broken_off_proves_nothing() {
             given checks, baseline, model auto, evidence status
             > start
             {broken_off}
-            > go on
+            > continue
             > iteration A->B status:complete
             > checks pass
               -> start call

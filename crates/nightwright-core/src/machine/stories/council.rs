@@ -132,7 +132,7 @@ fn a_decision_survives_a_crash_and_is_reported_once() {
     let at = run.journal.iter().rposition(|r| r.event.name() == "council_decided").expect("there");
     run.journal.truncate(at + 1);
     run.happen("crash");
-    let mut all = run.happen("go on");
+    let mut all = run.happen("continue");
     all.extend(run.happen("surveyed B"));
     let added: Vec<_> = all.iter().filter(|line| line.starts_with("feedback_added")).collect();
     let [added] = added.as_slice() else { panic!("{all:#?}") };

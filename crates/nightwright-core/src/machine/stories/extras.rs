@@ -240,7 +240,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
         > iteration A->A gives-up
           call_started 1 advise
         > crash
-        > go on
+        > continue
           not feedback_added
         > surveyed A
           not call_started
@@ -254,7 +254,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
         > iteration A->B conflict
           call_started 1 council
         > crash
-        > go on
+        > continue
         > surveyed B
           not call_started
           feedback_added Council: … speed against safety … The conflict was not decided.
@@ -270,7 +270,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
         > iteration A->B promise
           call_started 1 review
         > crash
-        > go on
+        > continue
           warning: skipped the review: lost: nightwright crashed during the attempt
           -> survey
         > surveyed C
@@ -292,7 +292,7 @@ fn advice_is_reported_after_a_crash_once_the_project_was_looked_at() {
         ",
     );
     let mut run = torn(run, "call_finished");
-    let first = run.happen("go on");
+    let first = run.happen("continue");
     assert!(!first.iter().any(|line| line.starts_with("feedback_added")), "{first:#?}");
     let then = run.happen("surveyed A");
     let advised = |line: &&String| {

@@ -413,7 +413,7 @@ fn a_crash_during_the_checks_runs_them_again_and_one_after_them_does_not() {
         > iteration A->B
           -> run checks
         > crash
-        > go on
+        > continue
           -> survey
         > surveyed B
           checks_started after the iteration
@@ -430,7 +430,7 @@ fn a_crash_during_the_checks_runs_them_again_and_one_after_them_does_not() {
         > checks pass 0/14
           -> start call 1
         > crash
-        > go on
+        > continue
           -> survey
         > surveyed B
           not checks_started

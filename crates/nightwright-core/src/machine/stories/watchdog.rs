@@ -487,7 +487,7 @@ fn resuming_an_ended_run_resets_its_problems() {
         > iteration A->A gives-up
           run_finished max_iterations
         > crash
-        > go on with max_iterations 9
+        > continue with max_iterations 9
         > iteration A->A gives-up
         > call says: two
         > iteration A->A gives-up
@@ -511,7 +511,7 @@ fn advice_that_came_before_a_crash_is_reported_once() {
           feedback_added Watchdog: … try smaller
           call_started 2 council
         > crash
-        > go on
+        > continue
         > surveyed A
           not feedback_added Watchdog
           not call_started

@@ -416,7 +416,7 @@ mod tests {
         };
         let found =
             TamperFinding { path: "tests/a.rs".to_owned(), what: "a test was deleted".to_owned() };
-        let blocker = blocker("the licence key");
+        let blocker = blocker("the license key");
         let question = verify_question(&VerificationCase {
             claim: &[EvidenceKind::Status, EvidenceKind::Promise],
             checks: &[check(CheckVerdict::Passed, "a lot of output")],
