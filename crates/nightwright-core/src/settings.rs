@@ -376,11 +376,11 @@ impl Completion {
 pub enum EvidenceKind {
     /// `complete: true` in the task's status file, written in this run.
     Status,
-    /// A checklist without open boxes. Counts only without a valid status file.
+    /// A checklist without open checkboxes. Counts only without a valid status file.
     Todo,
-    /// A plan with boxes, none of them open.
+    /// A plan with checkboxes, none of them open.
     Plan,
-    /// A newly written plan with at least one open box. Counts only together with a promise.
+    /// A newly written plan with at least one open checkbox. Counts only together with a promise.
     Planned,
     /// `<promise>COMPLETE</promise>` at a valid position in the final message.
     Promise,

@@ -30,7 +30,9 @@ impl Machine {
     pub(super) fn explain_baseline(&mut self) {
         let what = match self.ledger.unchecked() {
             Some(Unchecked::PassedBefore) => "the checks already pass",
-            Some(Unchecked::UnknownBefore) => "the checks gave no result before the first iteration",
+            Some(Unchecked::UnknownBefore) => {
+                "the checks gave no result before the first iteration"
+            }
             Some(Unchecked::NoChecks | Unchecked::Plan) | None => return,
         };
         let then = match self.ledger.settings.verify.model {

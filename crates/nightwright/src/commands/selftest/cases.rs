@@ -83,12 +83,7 @@ pub(super) static CASES: [SelftestCase; 13] = [
         expectations::usage_limit,
     ),
     case("crash", "agent crash", include_str!("scripts/crash.toml"), expectations::crash),
-    case(
-        "garbage",
-        "invalid output",
-        include_str!("scripts/garbage.toml"),
-        expectations::garbage,
-    ),
+    case("garbage", "invalid output", include_str!("scripts/garbage.toml"), expectations::garbage),
     case(
         "false-claim",
         "false claim of completion",

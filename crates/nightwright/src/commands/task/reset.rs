@@ -19,7 +19,7 @@ pub(super) struct ResetArgs {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// Also uncheck every box in TODO.md
+    /// Also uncheck all checkboxes in TODO.md
     #[arg(long)]
     todo: bool,
 
@@ -35,7 +35,7 @@ const AFTER_HELP: &str = "\
 The next run starts as if there had been no earlier runs.
 
 Removed:  NOTES.md, feedback.md, reports/, .status.json, .stop, and the counters in .state.json
-Kept:     INSTRUCTIONS.md, TODO.md (with its checked boxes, unless --todo is given), task.toml,
+Kept:     INSTRUCTIONS.md, TODO.md (with its ticked checkboxes, unless --todo is given), task.toml,
           .status-instructions.md, every other file, and the journals of earlier runs
 
 You cannot reset a task while a run works on it. Without a terminal, --yes is required.";
@@ -62,7 +62,7 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
     };
     let checklist = match todo {
         reset::ChecklistReset::Keep => "",
-        reset::ChecklistReset::Open => " with every box unchecked",
+        reset::ChecklistReset::Open => " with every checkbox unchecked",
     };
     let kept = [(INSTRUCTIONS, ""), (TODO, checklist)]
         .into_iter()
@@ -88,7 +88,7 @@ fn losses(files: &[&str], checked: usize) -> String {
         all.push(format!("remove {}", files.join(", ")));
     }
     if checked > 0 {
-        let noun = if checked == 1 { "box" } else { "boxes" };
+        let noun = if checked == 1 { "checkbox" } else { "checkboxes" };
         all.push(format!("uncheck {checked} {noun} in {TODO}"));
     }
     all.join(" and ")

@@ -194,7 +194,7 @@ fn stories_become_instructions_and_boxes() {
 
     ## How to work
 
-    The stories below are in order. Their boxes are in `TODO.md`: check one when all of its criteria hold.
+    The stories below are in order. Their checkboxes are in `TODO.md`: check one when all of its criteria hold.
 
     ## US-001: Store it safely
 

@@ -169,7 +169,11 @@ fn a_journal_that_was_changed_after_a_crash_is_not_resumed() {
         // The journal itself is good: without the comparison, the machine would continue.
         let machine = Machine::resume(&env.journal());
         assert_eq!(machine.refusal(&[], ResumePolicy::IfUnfinished), None);
-        env.run(&["resume"]).exits(1).says(&["cannot resume run ", says, "hint: review the project"]);
+        env.run(&["resume"]).exits(1).says(&[
+            "cannot resume run ",
+            says,
+            "hint: review the project",
+        ]);
         assert_eq!(fs::read(path(&env)).unwrap(), before);
     }
 }
@@ -187,7 +191,12 @@ fn events_that_were_added_after_a_crash_do_not_count_and_an_untouched_run_is_res
         }
         env.file("go", "");
         let resumed = env.run(&["resume"]).exits(0);
-        assert_eq!(resumed.err.contains("an addition by another process"), forge, "{}", resumed.err);
+        assert_eq!(
+            resumed.err.contains("an addition by another process"),
+            forge,
+            "{}",
+            resumed.err
+        );
         assert_eq!(run_outcome(&env.journal()), "max_iterations");
     }
 }

@@ -113,14 +113,14 @@ fn boxes_are_not_unchecked_without_asking() {
     let list = ".nightwright/tasks/a/TODO.md";
     env.file(list, "- [x] one\n- [ ] two\n- [X] three\n");
     env.run(&["task", "reset", "a", "--todo"]).exits(2).says(&[
-        "error: resetting the task `a` would uncheck 2 boxes in TODO.md\n",
+        "error: resetting the task `a` would uncheck 2 checkboxes in TODO.md\n",
         "nightwright task reset a --todo --yes",
     ]);
     assert_eq!(env.read(list), "- [x] one\n- [ ] two\n- [X] three\n");
     env.file(".nightwright/tasks/a/NOTES.md", "notes");
     env.run(&["task", "reset", "a", "--todo"])
         .exits(2)
-        .says(&["would remove NOTES.md and uncheck 2 boxes in TODO.md"]);
+        .says(&["would remove NOTES.md and uncheck 2 checkboxes in TODO.md"]);
     env.run(&["task", "reset", "a", "--todo", "--yes"]).exits(0);
     assert_eq!(env.read(list), "- [ ] one\n- [ ] two\n- [ ] three\n");
     // With nothing to lose there is nothing to ask.
