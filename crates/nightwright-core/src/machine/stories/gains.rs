@@ -229,7 +229,7 @@ fn four_iterations_without_a_gain_end_the_run_with_what_keeps_failing() {
           not feedback_added
         > iteration B->C
         > checks fail 2/14
-          feedback_added Idle: No additional test or check passes after the last iteration: the same 2 tests have failed since iteration 1.
+          feedback_added Idle: The last iteration did not fix any test or check: the same 2 tests have failed since iteration 1.
         > iteration C->D
         > checks fail 2/14
           call_started 1 advise
