@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn the_feedback_says_that_the_run_ends_only_before_the_last_chance() {
         let says = |without_gain, most| {
-            feedback(without_gain, most, "1 test fails", None).contains("The run ends")
+            feedback(without_gain, most, "1 test fails", None).contains("the run ends")
         };
         assert!(says(3, 4) && says(1, 2) && says(6, 7));
         assert!(!says(3, 7) && !says(1, 4) && !says(3, 0));

@@ -52,8 +52,8 @@ it is divided by the iterations that made progress or whose claim was accepted.
 
 Fields of the --json object (times are in UTC, costs in US dollars, unknown values are null, and \
 long texts are truncated with a note):
-  run, state        ID of the run; running, ended, crashed (not running, and the run has not
-                    ended) or unknown (not running, and its journal cannot be read to its end)
+  run, state        ID of the run; running, ended, crashed (the process exited before the run
+                    ended) or unknown (not running, and the journal is unreadable)
   is_rehearsal      whether it is a rehearsal (--dry-run): nothing was spent, and every cost
                     comes from the script
   status            verified, judged (by a model), not_verified, not_done, running, crashed,

@@ -213,7 +213,7 @@ fn the_first_run_at_a_terminal_asks_what_the_agent_may_do() {
         let env = TestEnv::new();
         let terminal = at_a_terminal(&env, "");
         let screen = terminal.shows("permissions [1]");
-        for words in ["1  usual", "(recommended)", "2  edits only", "3  everything"] {
+        for words in ["1  usual", "(recommended)", "2  edits", "3  bypass"] {
             assert!(screen.contains(words), "{words} is not in:\n{screen}");
         }
         terminal.types(&[answer, "Enter"]);

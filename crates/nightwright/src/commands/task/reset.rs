@@ -58,7 +58,7 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
     reset::reset(task, runs, todo)?;
     let removed = match files.as_slice() {
         [] => String::new(),
-        files => format!(", removed {}", files.join(", ")),
+        files => format!("; removed {}", files.join(", ")),
     };
     let checklist = match todo {
         reset::ChecklistReset::Keep => "",
@@ -77,7 +77,7 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
         Some(_) => format!("nightwright run {name}"),
         None => write_instructions(task),
     };
-    print_result(&format!("reset the task `{name}`: counters at 0{removed}{kept}\nnext: {next}"))?;
+    print_result(&format!("reset the task `{name}`{removed}{kept}\nnext: {next}"))?;
     Ok(ExitCode::SUCCESS)
 }
 

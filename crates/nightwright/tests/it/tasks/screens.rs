@@ -178,7 +178,7 @@ fn the_last_line_says_what_to_do_next() {
     next: if the run crashed, resume it: nightwright resume [run]
     next: review the changes, then archive the task: nightwright task archive a
     next: Blocked: a password; provide what the agent needs, then continue: nightwright resume [run]
-    next: continue where it stopped: nightwright resume [run]
+    next: resume the run: nightwright resume [run]
     next: fix the cause of the failure, then continue: nightwright resume [run]
     ");
 }
