@@ -287,7 +287,7 @@ pub static KEYS: &[Key] = &[
         "Time limit for all checks at the baseline, before the first iteration; `off` skips the baseline.").field(field!(verify.baseline)).options(&[
             switch(Completion, "--no-baseline", "off", "Do not run the checks before the first iteration")]),
     key("verify.every", ValueKind::Choice(&["auto", "always", "claim"]), "NIGHTWRIGHT_VERIFY_EVERY",
-        "When to run `verify.commands` after an iteration that made changes but did not claim completion. `auto`: always if they take at most 2 minutes, otherwise while they take less than a fifth of the active time, and after the last iteration. `claim`: never.").field(field!(verify.every)),
+        "When to run `verify.commands` after an iteration that made changes but did not claim completion. `auto`: always if they take at most 2 minutes, otherwise up to a fifth of the active time, and after the last iteration. `claim`: never.").field(field!(verify.every)),
     key("verify.rerun", ValueKind::Choice(&["once", "never"]), "NIGHTWRIGHT_VERIFY_RERUN",
         "Whether to rerun a failed check once.").field(field!(verify.rerun)),
     key("verify.model", ValueKind::Choice(&["auto", "always", "off"]), "NIGHTWRIGHT_VERIFY_MODEL",

@@ -19,8 +19,8 @@ pub fn keys_page() -> String {
          use\n`config.schema.json` in this folder.\n\n\
          Keys marked **trust** run something on your machine or widen what the agent may do: a \
          project needs your approval to set them.\n\
-         Keys marked **trust to loosen** limit a run or decide when its work is accepted: a project \
-         needs your approval to set a\nlooser value than yours.\n",
+         Keys marked **trust to loosen** limit a run or its gate: a project needs your approval to set \
+         a looser value\nthan yours.\n",
     );
     let mut section = None;
     for key in KEYS {
