@@ -110,6 +110,7 @@ pub enum Change {
     /// There is nothing to compare it with.
     First,
     /// Fewer tests or checks fail than ever before in the run.
+    #[serde(rename = "improved")]
     Better,
     /// As much fails as in the run of the checks before it.
     Same,

@@ -102,6 +102,7 @@ pub struct RunReport {
     /// The parts of the journal that could not be read.
     pub missing: Vec<String>,
     /// The paths of the run's files, for a reader on the same machine.
+    #[serde(rename = "paths")]
     pub places: Option<RunPaths>,
 }
 
@@ -163,7 +164,6 @@ pub struct IterationReport {
     /// The current phase of the task, as reported by the agent.
     pub phase: Option<String>,
     /// How much failed when the iteration ended, and whether that is better; `None` if unknown.
-    #[serde(rename = "yield")]
     pub checks: Option<ChecksAfterIteration>,
     /// The evidence of the completion claim; empty without a claim.
     pub claim: Vec<EvidenceKind>,
@@ -180,6 +180,7 @@ pub struct IterationReport {
     /// Other events of the iteration, such as warnings and feedback.
     pub notes: Vec<Note>,
     /// Number of attempts, calls, claims, blockers and notes beyond those listed.
+    #[serde(rename = "omitted")]
     pub left_off: u32,
     /// The agent's summary of its work.
     pub summary: String,

@@ -285,6 +285,7 @@ pub struct ProgressSettings {
     pub threshold: u32,
     /// The number of consecutive iterations in which no additional check or test passes, although
     /// some fail, that ends the run; 0 = never.
+    #[serde(rename = "no_improvement")]
     pub no_gain: u32,
     /// The outcome that this mode uses for lack of progress.
     pub outcome: Stagnation,

@@ -75,6 +75,7 @@ event_group! {
             /// The cost of the attempt, in US dollars.
             cost: Usd,
             /// Whether the agent reported `cost` or nightwright estimated it.
+            #[serde(rename = "cost_source")]
             figure: CostSource,
             /// Duration of the attempt, in milliseconds.
             #[serde(with = "millis", rename = "duration_ms")]

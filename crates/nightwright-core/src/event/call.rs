@@ -39,6 +39,7 @@ event_group! {
             /// The cost of the call, in US dollars.
             cost: Usd,
             /// Whether the agent reported `cost` or nightwright estimated it.
+            #[serde(rename = "cost_source")]
             figure: CostSource,
             /// Duration of the call, in milliseconds.
             #[serde(with = "millis", rename = "duration_ms")]

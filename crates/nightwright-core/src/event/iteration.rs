@@ -104,14 +104,14 @@ pub struct IterationFinished {
     #[schemars(with = "u64")]
     pub duration: Duration,
     /// How much failed when the iteration ended; absent if it is unknown.
-    #[serde(default, rename = "yield", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<ChecksAfterIteration>,
     /// The number of consecutive idle iterations, including this one.
     #[serde(default)]
     pub idle: u32,
     /// The number of consecutive iterations in which something failed and no less than before,
     /// including this one.
-    #[serde(default)]
+    #[serde(default, rename = "without_improvement")]
     pub without_gain: u32,
     /// The agent's summary of its work.
     pub summary: String,

@@ -81,6 +81,7 @@ pub struct AttemptSummary {
     pub sentence: String,
     pub cost_usd: Usd,
     /// Whether the cost is reported or estimated.
+    #[serde(rename = "cost_source")]
     pub figure: Option<CostSource>,
     pub tokens: Tokens,
     pub turns: u32,
@@ -102,6 +103,7 @@ pub struct CallSummary {
     pub sentence: String,
     pub cost_usd: Usd,
     /// Whether the cost is reported or estimated.
+    #[serde(rename = "cost_source")]
     pub figure: Option<CostSource>,
     pub tokens: Tokens,
 }

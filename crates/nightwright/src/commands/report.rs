@@ -80,17 +80,18 @@ long texts are truncated with a note):
                     events before the first iteration: a list like `notes`
   iterations        each {number, kind, status, why, started_at, ended_at, duration_ms, cost_usd,
                     estimated_usd, tokens, files_changed, commits, work_progress, progress, phase,
-                    yield {checks, uncounted (of them without counts), tests, change:
-                    first, better, same or worse},
-                    claim, attempts, attempt_count, calls, claims, blockers, notes, left_off,
+                    checks {checks, uncounted (of them without counts), tests, change:
+                    first, improved, same or worse},
+                    claim, attempts, attempt_count, calls, claims, blockers, notes, omitted,
                     summary}; number is 0 for a verification without work; status is accepted,
                     rejected, unverified (no verdict), work, work_reported (no changes, but the
                     agent reports work), impossible (a model agreed), idle, failed, interrupted or
                     running
-    attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, figure, tokens,
-                    turns, tool_calls, tool_errors}; duration_ms is null if the end was not recorded
+    attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, cost_source,
+                    tokens, turns, tool_calls, tool_errors}; duration_ms is null if the end was not
+                    recorded
     attempt_count   number of attempts
-    calls           {number, purpose, duration_ms, sentence, cost_usd, figure, tokens}
+    calls           {number, purpose, duration_ms, sentence, cost_usd, cost_source, tokens}
     claims          {at, by, checks, more_checks, findings, more_findings, changes, verdict, reason,
                     missing, more_missing, outcome, why}; outcome is open, verified, judged,
                     not_verified, rejected, impossible, inconclusive or unaffordable; checks has
@@ -98,7 +99,7 @@ long texts are truncated with a note):
                     as in the event `changes_inspected`
     notes           {at, iteration, kind, text}; kind is warning, feedback, watchdog, denied,
                     council, status, control, wait or baseline
-    left_off        number of attempts, calls, claims, blockers and notes beyond those listed
+    omitted         number of attempts, calls, claims, blockers and notes beyond those listed
   spans, more_spans periods of time: {kind, iteration, start, end, trouble, text}; kind is attempt,
                     checks, call, wait, retry, pause, away (no process was running) or unknown (the
                     run crashed during it)
@@ -112,7 +113,7 @@ long texts are truncated with a note):
                     commits are missing
   next              next steps
   missing           unreadable parts of the journal
-  places            {run_folder, journal, log}: paths; log is the newest log";
+  paths             {run_folder, journal, log}: paths; log is the newest log";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReportFormat {

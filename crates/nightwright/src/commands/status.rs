@@ -84,7 +84,7 @@ Fields of the --json object (times are in UTC, unknown values are null):
   failing           {checks, tests}: what failed when the checks last ran; tests is {failed, total}
                     or null
   failing_curve     history of failing tests or checks, as text, or null
-  without_gain, no_gain_limit
+  without_improvement, no_improvement_limit
                     consecutive iterations in which no further check or test passed, and the number
                     of them that ends the run (0: never)
   flaky             list of the commands of flaky checks
@@ -137,7 +137,9 @@ struct StatusPage {
     idle_limit: u32,
     failing: Option<FailingStatus>,
     failing_curve: Option<String>,
+    #[serde(rename = "without_improvement")]
     without_gain: u32,
+    #[serde(rename = "no_improvement_limit")]
     no_gain_limit: u32,
     flaky: Vec<String>,
     stop: Option<StopWhen>,

@@ -263,7 +263,7 @@ pub static KEYS: &[Key] = &[
 
     key("stagnation.threshold", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_STAGNATION_THRESHOLD",
         "End the run after N consecutive iterations without progress (0: never).").field(field!(progress.threshold)).options(&[value(Pace, "--stagnation-threshold <N>")]),
-    key("stagnation.no_gain", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_STAGNATION_NO_GAIN",
+    key("stagnation.no_improvement", ValueKind::Count { least: 0, most: MAX_SMALL_COUNT }, "NIGHTWRIGHT_STAGNATION_NO_IMPROVEMENT",
         "End the run after N consecutive iterations in which no additional check or test passes while some still fail (0: never).").field(field!(progress.no_gain)),
 
     key("completion.detect", ValueKind::Bool, "NIGHTWRIGHT_COMPLETION_DETECT",

@@ -282,7 +282,7 @@ const REST: &str = "\
 [stagnation]
 #threshold = 3
 # End the run after N such iterations in which no additional check or test passes while some still fail.
-#no_gain = 4
+#no_improvement = 4
 
 # The claims of completion that count.
 [completion]

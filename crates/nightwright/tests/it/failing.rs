@@ -79,8 +79,8 @@ fn the_number_of_failing_tests_is_shown_everywhere_and_comes_from_the_checks_alo
 
     let report: Value = serde_json::from_str(&env.run(&["report", "--json"]).exits(0).out).unwrap();
     assert_eq!(report["failing_curve"], CURVE);
-    assert_eq!(report["iterations"][0]["yield"]["tests"]["failed"], 1, "{report}");
-    assert_eq!(report["iterations"][1]["yield"]["checks"], 0, "{report}");
+    assert_eq!(report["iterations"][0]["checks"]["tests"]["failed"], 1, "{report}");
+    assert_eq!(report["iterations"][1]["checks"]["checks"], 0, "{report}");
     let page = env.run(&["report"]).exits(0).out;
     assert!(page.contains(CURVE) && page.contains("1 of 3 tests fails"), "{page}");
     env.run(&["report", "--html", "-o", "report.html"]).exits(0);

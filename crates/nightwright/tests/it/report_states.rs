@@ -181,7 +181,7 @@ fn the_object_has_what_the_help_says_and_no_more() {
     assert_eq!((&page["status"], &page["is_rehearsal"]), (&"rehearsed".into(), &true.into()));
     assert_eq!(page["iterations"][0]["status"], "rejected");
     assert_eq!(page["iterations"][0]["claims"][0]["checks"][0]["result"]["how"]["code"], 1);
-    assert!(page["places"]["log"].as_str().unwrap().contains("/iterate-"), "{page}");
+    assert!(page["paths"]["log"].as_str().unwrap().contains("/iterate-"), "{page}");
     // Create one of each kind of object.
     env.run(&["new", "a"]).exits(0);
     env.file(".nightwright/tasks/a/TODO.md", "- [x] one\n- [ ] two\n");

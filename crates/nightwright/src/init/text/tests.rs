@@ -55,7 +55,7 @@ fn the_configuration_is_valid_as_it_is_and_with_every_default_in_force() {
             "mode delay",
             "limits.max_iterations limits.max_cost limits.max_tokens limits.max_duration",
             "limits.reserve limits.max_wait",
-            "retry.max_retries retry.delay retry.max_consecutive_errors stagnation.threshold stagnation.no_gain",
+            "retry.max_retries retry.delay retry.max_consecutive_errors stagnation.threshold stagnation.no_improvement",
             "completion.detect completion.signal completion.threshold completion.end_phrase",
             "verify.commands verify.pass_env verify.timeout verify.baseline verify.every verify.rerun verify.model verify.max_cost",
             "agent.permissions agent.allowed_tools agent.disallowed_tools agent.args agent.env",
