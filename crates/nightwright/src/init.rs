@@ -146,7 +146,11 @@ impl InitPlan {
 }
 
 fn found_line(start: &str, found: &DetectedProject) -> String {
-    let by = if found.by.is_empty() { String::new() } else { format!(" (`{}`)", found.by) };
+    // Only a project of unknown type has no file that names its type.
+    let kind = match found.by.as_str() {
+        "" => "unknown".to_owned(),
+        by => format!("{} (`{by}`)", found.kind),
+    };
     let Commands { test, build, lint } = &found.commands;
     let all = [("test", test), ("build", build), ("lint", lint)];
     let named: Vec<String> = all
@@ -158,7 +162,7 @@ fn found_line(start: &str, found: &DetectedProject) -> String {
     } else {
         named.join(", ")
     };
-    format!("{start}: {}{by}; {named}", found.kind)
+    format!("{start}: {kind}; {named}")
 }
 
 #[cfg(test)]
