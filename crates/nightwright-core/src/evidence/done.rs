@@ -125,7 +125,8 @@ const DONE: &[&str] = &[
 ];
 
 /// A sentence that consists of one of these words says that everything is done.
-const DONE_ALONE: &[&str] = &["done", "finished", "fertig", "erledigt", "terminé", "listo", "hecho"];
+const DONE_ALONE: &[&str] =
+    &["done", "finished", "fertig", "erledigt", "terminé", "listo", "hecho"];
 
 /// Phrases that retract the claim, in the same sentence.
 const RETRACTIONS: &[&str] = &[
