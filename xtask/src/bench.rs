@@ -58,14 +58,14 @@ impl Bench {
             ["fingerprint", "--files", files] => {
                 Ok(Self::Fingerprint { files: count("--files", files)? })
             }
-            ["look"] => Ok(Self::Look { runs: LOOK_RUNS }),
-            ["look", "--runs", runs] => Ok(Self::Look { runs: count("--runs", runs)? }),
+            ["listing"] => Ok(Self::Look { runs: LOOK_RUNS }),
+            ["listing", "--runs", runs] => Ok(Self::Look { runs: count("--runs", runs)? }),
             [] => Err("`bench` needs a name: `stream`, `decode`, `fingerprint`, \
-                       `look` or `judgement`"
+                       `listing` or `judgement`"
                 .to_owned()),
             [other, ..] => Err(format!(
                 "`bench` takes `judgement`, `stream` or `decode` and `--megabytes N`, \
-                 `fingerprint` and `--files N`, or `look` and `--runs N`, not `{other}` or any \
+                 `fingerprint` and `--files N`, or `listing` and `--runs N`, not `{other}` or any \
                  other argument"
             )),
         }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(Bench::parse(&["decode"]), Ok(Bench::Decode { megabytes: 500 }));
         let files = Ok(Bench::Fingerprint { files: 100_000 });
         assert_eq!(Bench::parse(&["fingerprint"]), files);
-        assert_eq!(Bench::parse(&["look"]), Ok(Bench::Look { runs: 1_000 }));
+        assert_eq!(Bench::parse(&["listing"]), Ok(Bench::Look { runs: 1_000 }));
         for wrong in [&[][..], &["stram"], &["stream", "5"], &["stream", "--megabytes", "0"]] {
             assert!(Bench::parse(wrong).is_err(), "{wrong:?}");
         }

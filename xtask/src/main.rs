@@ -53,14 +53,14 @@ Commands:
   bench judgement          Play scripted agents that lie, loop and hang, compared with two plain loops;
                            `--file F` (a file or a folder), `--only NAME`
   bench fingerprint        Measure fingerprinting, compared with `git status`; `--files N` (default 100,000)
-  bench look               `list`, `show` and `status` over many runs; `--runs N` (default 1,000)
-  proof kill [--times N]   Kill runs at random moments and count surviving processes (default 100)
+  bench listing            `list`, `show` and `status` over many runs; `--runs N` (default 1,000)
+  kill-test [--times N]    Kill runs at random moments and count surviving processes (default 100)
   fuzz [TARGET]            Fuzz the parsers with random input; `--minutes N` each (default 10)
   dist                     Build a release archive in target/dist: static binary, completions, manual
                            pages, checksum and `install.sh`, tried in an empty home
   pictures                 Generate the images in docs/img/: the demo, and a report in `chromium`
   deny                     Check licenses, banned crates and sources (requires cargo-deny)
-  mutants-must-die [NAME]  Inject bugs into a copy of the tree; fail if the tests miss one
+  mutants [NAME]           Inject bugs into a copy of the tree; fail if the tests miss one
   help                     Print this help
 ";
 
@@ -112,13 +112,13 @@ impl Command {
             ["docs", other, ..] => Err(format!("`docs` accepts only `--check`, not `{other}`")),
             ["simulate", rest @ ..] => simulate::Play::parse(rest).map(Self::Simulate),
             ["bench", rest @ ..] => bench::Bench::parse(rest).map(Self::Bench),
-            ["proof", rest @ ..] => proof::Proof::parse(rest).map(Self::Proof),
+            ["kill-test", rest @ ..] => proof::Proof::parse(rest).map(Self::Proof),
             ["fuzz", rest @ ..] => fuzz::FuzzOptions::parse(rest).map(Self::Fuzz),
             ["pictures"] => Ok(Self::Pictures),
-            ["mutants-must-die"] => Ok(Self::Mutants { only: None }),
-            ["mutants-must-die", name] => Ok(Self::Mutants { only: Some((*name).to_owned()) }),
-            ["mutants-must-die", _, other, ..] => {
-                Err(format!("`mutants-must-die` takes one name; unexpected `{other}`"))
+            ["mutants"] => Ok(Self::Mutants { only: None }),
+            ["mutants", name] => Ok(Self::Mutants { only: Some((*name).to_owned()) }),
+            ["mutants", _, other, ..] => {
+                Err(format!("`mutants` takes one name; unexpected `{other}`"))
             }
             ["test", _, other, ..] => Err(format!("`test` takes one step, not `{other}` too")),
             [command @ ("check" | "deny" | "dist" | "tidy" | "pictures" | "help"), other, ..] => {
@@ -192,9 +192,9 @@ mod tests {
             (&["check", "fast"], "`fast`"),
             (&["simulate", "--all"], "`--all`"),
             (&["bench", "everything"], "`everything`"),
-            (&["proof", "everything"], "`everything`"),
+            (&["kill-test", "everything"], "`everything`"),
             (&["fuzz", "everything"], "`everything`"),
-            (&["mutants-must-die", "one", "two"], "`two`"),
+            (&["mutants", "one", "two"], "`two`"),
         ] {
             let usage = Command::parse(words).unwrap_err();
             assert!(usage.contains(named), "{usage}");
@@ -217,10 +217,10 @@ mod tests {
             "bench decode",
             "bench judgement",
             "bench fingerprint",
-            "bench look",
-            "proof kill",
+            "bench listing",
+            "kill-test",
             "fuzz",
-            "mutants-must-die",
+            "mutants",
             "help",
         ] {
             assert!(HELP.contains(&format!("\n  {command} ")), "{command}");

@@ -1,4 +1,4 @@
-//! `cargo xtask mutants-must-die`: bugs planted on purpose, each of which the tests must find.
+//! `cargo xtask mutants`: bugs planted on purpose, each of which the tests must find.
 //!
 //! A mutant is a patch in `xtask/mutants` whose first line describes the bug. The tree is copied
 //! next to its own build folder, so that only the changes of a patch are compiled. Then the tests

@@ -1,4 +1,4 @@
-//! `cargo xtask proof`: measures the figures of `docs/internals/safety.md` again.
+//! `cargo xtask kill-test`: measures the figures of `docs/internals/safety.md` again.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::program::{self, cargo};
 /// The number of kills that the documentation reports.
 const KILLS: u32 = 100;
 
-/// The claim to prove, with its parameters.
+/// The test to run, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// No process survives a killed run, at this number of moments.
@@ -17,16 +17,12 @@ pub(crate) enum Proof {
 impl Proof {
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         match words {
-            ["kill"] => Ok(Self::Kill(KILLS)),
-            ["kill", "--times", times] => match times.parse() {
+            [] => Ok(Self::Kill(KILLS)),
+            ["--times", times] => match times.parse() {
                 Ok(times @ 1..) => Ok(Self::Kill(times)),
                 Ok(0) | Err(_) => Err(format!("`--times` takes a number from 1 on, not `{times}`")),
             },
-            ["kill", other, ..] => {
-                Err(format!("`proof kill` takes only `--times N`, not `{other}`"))
-            }
-            [other, ..] => Err(format!("unknown proof `{other}`; expected `kill`")),
-            [] => Err("`proof` needs a name: `kill`".to_owned()),
+            [other, ..] => Err(format!("`kill-test` takes only `--times N`, not `{other}`")),
         }
     }
 }
@@ -50,18 +46,17 @@ mod tests {
 
     #[test]
     fn without_a_number_there_are_a_hundred_kills() {
-        assert_eq!(Proof::parse(&["kill"]), Ok(Proof::Kill(100)));
-        assert_eq!(Proof::parse(&["kill", "--times", "7"]), Ok(Proof::Kill(7)));
+        assert_eq!(Proof::parse(&[]), Ok(Proof::Kill(100)));
+        assert_eq!(Proof::parse(&["--times", "7"]), Ok(Proof::Kill(7)));
     }
 
     #[test]
     fn unknown_arguments_are_named() {
         for (words, named) in [
-            (&[][..], "`kill`"),
-            (&["kil"], "`kil`"),
-            (&["kill", "--time"], "`--time`"),
-            (&["kill", "--times", "0"], "`0`"),
-            (&["kill", "--times", "many"], "`many`"),
+            (&["kill"][..], "`kill`"),
+            (&["--time"], "`--time`"),
+            (&["--times", "0"], "`0`"),
+            (&["--times", "many"], "`many`"),
         ] {
             let usage = Proof::parse(words).unwrap_err();
             assert!(usage.contains(named), "{usage}");

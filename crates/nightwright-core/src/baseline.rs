@@ -178,26 +178,26 @@ pub fn warning(result: &CheckResult) -> Option<String> {
     let install = install.map(|install| format!(" (run `{install}`)")).unwrap_or_default();
     match missing_program(result) {
         Some(program) => {
-            Some(format!("`{command}` fails now because `{program}` is missing{install}"))
+            Some(format!("`{command}` failed because `{program}` is missing{install}"))
         }
         None if NO_PROGRAM.contains(code) => Some(format!(
-            "`{command}` fails now with exit code {code}: a program that it starts is missing or \
+            "`{command}` failed with exit code {code}: a program that it starts is missing or \
              not executable{install}"
         )),
         None => None,
     }
 }
 
-/// The result as a short sentence: `` `cargo test` fails now: 2 of 14 ``.
+/// The result as a short sentence: `` `cargo test` failed: 2 of 14 ``.
 pub fn sentence(result: &CheckResult) -> String {
     let command = &result.command;
     match status(result) {
-        BaselineStatus::Passes => format!("`{command}` passes now"),
+        BaselineStatus::Passes => format!("`{command}` passed"),
         BaselineStatus::Fails => match result.tests.filter(|tests| tests.failed > 0) {
             Some(tests) => {
-                format!("`{command}` fails now: {} of {} tests", tests.failed, tests.total)
+                format!("`{command}` failed: {} of {} tests", tests.failed, tests.total)
             }
-            None => format!("`{command}` fails now"),
+            None => format!("`{command}` failed"),
         },
         BaselineStatus::Unknown => cannot_run(result, &[])
             .or_else(|| warning(result))
@@ -345,8 +345,8 @@ mod tests {
     #[test]
     fn the_sentence_counts_failed_tests() {
         let counted = failed("cargo test", 101, "test result: FAILED. 12 passed; 2 failed; 0");
-        assert_eq!(sentence(&counted), "`cargo test` fails now: 2 of 14 tests");
-        assert_eq!(sentence(&failed("make", 2, "boom")), "`make` fails now");
+        assert_eq!(sentence(&counted), "`cargo test` failed: 2 of 14 tests");
+        assert_eq!(sentence(&failed("make", 2, "boom")), "`make` failed");
         let cut = ended("make", CheckVerdict::TimedOut, "");
         let message = "`make` timed out after 5m 00s before the first iteration";
         assert_eq!(sentence(&cut), message);

@@ -14,7 +14,7 @@ use crate::stream::outcome::{AttemptOutcome, CancelReason};
 use crate::units::{AttemptId, CallId, Iteration, Ticket, Usd};
 
 /// The machine's answer to one input: events that were decided, and effects that follow from them.
-#[must_use = "a step that is not written down and carried out is lost"]
+#[must_use = "a step must be recorded and its effects performed"]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// The records to write first.

@@ -92,7 +92,7 @@ static TITLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?m)^(?:{})", titles.join("|"))).expect("the patterns are constants")
 });
 
-/// The names of the failed tests in an output without colours, as far as the runner prints them.
+/// The names of the failed tests in an output without colors, as far as the runner prints them.
 pub fn titles(output: &str) -> BTreeSet<String> {
     let name = |found: regex::Captures<'_>| {
         found.iter().skip(1).flatten().next().map(|name| name.as_str().trim().to_owned())

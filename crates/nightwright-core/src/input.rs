@@ -223,9 +223,9 @@ pub struct TaskProgress {
 /// The checkboxes of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Checklist {
-    /// The number of unchecked boxes.
+    /// The number of unchecked checkboxes.
     pub open: u32,
-    /// The number of checked boxes.
+    /// The number of checked checkboxes.
     pub done: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Obstacles: what a check lacks that no work on the project provides, and how to remove it.
 //!
-//! Only the output of checks is read. What the agent's own tools print decides nothing.
+//! Only the output of checks is read. Output of the agent's own tools is ignored.
 
 use std::sync::LazyLock;
 

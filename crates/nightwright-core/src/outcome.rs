@@ -393,7 +393,7 @@ pub fn samples() -> Vec<Outcome> {
             limit: Box::new(Outcome::MaxIterations { limit: 2 }),
         },
         Outcome::Auth { why: "not logged in".to_owned() },
-        Outcome::BadAgent { why: "error: unknown option '--colour'".to_owned() },
+        Outcome::BadAgent { why: "error: unknown option '--color'".to_owned() },
         Outcome::ChecksCannotRun {
             why: "`cargo test` cannot run: `cargo` is not installed".to_owned(),
         },

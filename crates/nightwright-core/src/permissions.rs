@@ -174,7 +174,7 @@ fn may_do(settings: &Settings) -> String {
     };
     let every = tools.iter().position(|tool| *tool == "Bash").map(|at| tools.remove(at));
     let commands = match (named.is_empty(), more) {
-        _ if every.is_some() => " and run every command.".to_owned(),
+        _ if every.is_some() => " and run any command.".to_owned(),
         (true, _) => ".".to_owned(),
         (false, false) => format!(" and run: {}.", named.join(", ")),
         (false, true) => format!(" and run: {}, ...", named.join(", ")),
@@ -244,7 +244,7 @@ mod tests {
             (
                 Permissions::Edits,
                 &["Bash"],
-                "The agent may edit files and run every command. Everything else is denied unless \
+                "The agent may edit files and run any command. Everything else is denied unless \
                  your own agent settings allow it.",
             ),
             (

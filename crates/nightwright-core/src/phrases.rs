@@ -144,9 +144,9 @@ pub fn watchdog_signal(signal: WatchdogSignal) -> &'static str {
     match signal {
         WatchdogSignal::GivingUp => "the agent gave up",
         WatchdogSignal::Asking => "the agent asked a question",
-        WatchdogSignal::Repetition => "the agent repeats itself",
-        WatchdogSignal::ToolErrors => "the agent's tool calls fail",
-        WatchdogSignal::Compaction => "the agent compacts its context repeatedly",
+        WatchdogSignal::Repetition => "the agent repeated itself",
+        WatchdogSignal::ToolErrors => "the agent had repeated tool errors",
+        WatchdogSignal::Compaction => "the agent compacted its context repeatedly",
     }
 }
 

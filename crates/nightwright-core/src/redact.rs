@@ -76,7 +76,7 @@ impl fmt::Debug for Secrets {
 
 /// A pattern that is invalid or too large. Nothing may be shown then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("pattern {} can't be used: {why}", index + 1)]
+#[error("cannot use pattern {}: {why}", index + 1)]
 pub struct PatternError {
     /// The index of the pattern, from 0.
     pub index: usize,

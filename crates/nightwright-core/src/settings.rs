@@ -123,7 +123,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
     fn is_whole(&self) -> bool {
         *self == Self::Whole
     }
@@ -313,7 +313,7 @@ pub enum Stagnation {
     NoChanges,
 }
 
-/// Which status-file claims make an iteration without changes count as active.
+/// The status-file claims that make an iteration without changes count as active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleUnless {
@@ -376,11 +376,11 @@ impl Completion {
 pub enum EvidenceKind {
     /// `complete: true` in the task's status file, written in this run.
     Status,
-    /// A checklist without open boxes. Counts only without a valid status file.
+    /// A checklist without open checkboxes. Counts only without a valid status file.
     Todo,
-    /// A plan with boxes, none of them open.
+    /// A plan with checkboxes, none of them open.
     Plan,
-    /// A newly written plan with at least one open box. Counts only together with a promise.
+    /// A newly written plan with at least one open checkbox. Counts only together with a promise.
     Planned,
     /// `<promise>COMPLETE</promise>` at a valid position in the final message.
     Promise,

@@ -66,7 +66,7 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a test compiles every pattern of the tables")
 }
 
-/// Colours and other control sequences of a terminal, and carriage returns at the end of a line.
+/// Colors and other control sequences of a terminal, and carriage returns at the end of a line.
 static CONTROLS: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?m)\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][0-9A-Z]|\r+$"));
 

@@ -137,7 +137,7 @@ impl Usd {
     }
 
     pub fn dollars(self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "exact up to nine thousand million dollars")]
+        #[expect(clippy::cast_precision_loss, reason = "exact below $9 billion")]
         let micros = self.micros as f64;
         micros / 1e6
     }

@@ -63,10 +63,8 @@ impl ContainmentLevel {
     /// One sentence that explains the guarantee, for `doctor`.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::GuardAndGroup => {
-                "every process the agent starts is killed with it, all at once (cgroup)"
-            }
-            Self::Guard => "every process the agent starts is killed with it",
+            Self::GuardAndGroup => "kills every process that the agent starts, atomically (cgroup)",
+            Self::Guard => "kills every process that the agent starts",
             Self::ProcessGroup => {
                 "processes that leave the agent's group can survive it on this system"
             }

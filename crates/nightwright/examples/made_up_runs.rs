@@ -1,6 +1,6 @@
 //! Fills the state of a project with runs that never were, and notes them in its tasks.
 //!
-//! `cargo xtask bench look` and `cargo xtask pictures` use it:
+//! `cargo xtask bench listing` and `cargo xtask pictures` use it:
 //! `cargo run -p nightwright --example made_up_runs -- PROJECT RUNS ITERATIONS TASK...`, with
 //! `NIGHTWRIGHT_STATE_DIR` set. Run after run goes to the tasks in turn, an hour apart. A run has from half of
 //! the iterations up to one and a half times as many; with one run only, it has just as many.

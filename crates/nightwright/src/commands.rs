@@ -61,7 +61,7 @@ enum Command {
     Status(status::StatusArgs),
     /// Print or follow the log of a run
     Log(log::LogArgs),
-    /// Stop a run after the current iteration, or immediately
+    /// Stop a run, after the current iteration or now
     Stop(stop::StopArgs),
     /// Resume a paused, stopped or crashed run
     Resume(Box<resume::ResumeArgs>),

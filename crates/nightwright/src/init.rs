@@ -153,7 +153,11 @@ fn found_line(start: &str, found: &DetectedProject) -> String {
         .into_iter()
         .filter_map(|(name, command)| Some(format!("{name}: `{}`", command.as_ref()?)))
         .collect();
-    let named = if named.is_empty() { "no command found".to_owned() } else { named.join(", ") };
+    let named = if named.is_empty() {
+        "no test, build or lint command found".to_owned()
+    } else {
+        named.join(", ")
+    };
     format!("{start}: {}{by}; {named}", found.kind)
 }
 

@@ -12,7 +12,7 @@
 //!
 //! All text from the agent, its tools or the project passes through
 //! [`display_safe`](nightwright_core::display::display_safe) before it reaches a terminal. No
-//! meaning depends on colour alone.
+//! meaning depends on color alone.
 
 pub mod decisions;
 pub mod follow;
@@ -90,7 +90,7 @@ pub trait Reporter {
         None
     }
 
-    /// Ends the output. Whatever is on the screen now stays there.
+    /// Ends the output. The current contents of the screen stay visible.
     fn close(&mut self) -> io::Result<()> {
         self.flush()
     }

@@ -1,4 +1,4 @@
-//! `bench look`: the commands that show past runs, compared with `cat` of the journals.
+//! `bench listing`: the commands that show past runs, compared with `cat` of the journals.
 
 use std::fs;
 use std::path::Path;

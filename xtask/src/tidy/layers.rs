@@ -6,7 +6,8 @@ use super::tree::File;
 
 const SHELL: &str = "crates/nightwright/src/";
 
-/// The modules, lowest first. `output` is below `runtime`, so what displays a run cannot steer it.
+/// The modules, lowest first. `output` is below `runtime`, so what displays a run cannot control
+/// it.
 const LAYERS: [&str; 23] = [
     "error",
     "files",

@@ -24,7 +24,7 @@ pub fn schema() -> Value {
         "active_ms": {
             "description": "Active time so far, in milliseconds.", "type": "integer", "minimum": 0,
         },
-        "run": { "description": "The id of the run.", "type": "string" },
+        "run": { "description": "The ID of the run.", "type": "string" },
         "crc": {
             "description": "CRC-32 of all bytes before its comma.",
             "type": "string", "pattern": "^[0-9a-f]{8}$",

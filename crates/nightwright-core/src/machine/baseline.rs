@@ -30,13 +30,15 @@ impl Machine {
     pub(super) fn explain_baseline(&mut self) {
         let what = match self.ledger.unchecked() {
             Some(Unchecked::PassedBefore) => "the checks already pass",
-            Some(Unchecked::UnknownBefore) => "the checks have no usable result now",
+            Some(Unchecked::UnknownBefore) => {
+                "the checks gave no result before the first iteration"
+            }
             Some(Unchecked::NoChecks | Unchecked::Plan) | None => return,
         };
         let then = match self.ledger.settings.verify.model {
             VerdictMode::Off => "a completion will not count as verified",
-            VerdictMode::Auto | VerdictMode::Always => "a model decides as well",
+            VerdictMode::Auto | VerdictMode::Always => "a model also decides",
         };
-        self.warn(format!("{what}, so a pass does not show that the work is done: {then}"));
+        self.warn(format!("{what}, so passing them does not verify the work: {then}"));
     }
 }

@@ -191,8 +191,11 @@ impl Machine {
         earlier
             .chain(now)
             .map(|(iteration, checked)| {
-                let subject =
-                    if checked == 1 { "a box was" } else { &format!("{checked} boxes were") };
+                let subject = if checked == 1 {
+                    "a checkbox was"
+                } else {
+                    &format!("{checked} checkboxes were")
+                };
                 TamperFinding {
                     path: path.to_owned(),
                     what: format!(
@@ -234,7 +237,7 @@ impl Machine {
             let why = format!("findings of the tamper inspection: {}", listed.join("; "));
             let text = format!(
                 "{why}. Restore these files to their state at the start of the run, and uncheck \
-                 boxes whose work is not done."
+                 checkboxes whose work is not done."
             );
             self.reject(FeedbackSource::Checks, &text, why);
         }

@@ -48,7 +48,7 @@ impl Machine {
                 return self.finish(Outcome::HookAbort { why }, None);
             }
             HookAnswer::Skip if hook.can_skip() => return self.skip(),
-            // These hooks are only notified and cannot steer the run.
+            // These hooks are only notified and cannot control the run.
             HookAnswer::Failed { why } | HookAnswer::Abort { why } => self.hook_failed(hook, why),
             HookAnswer::Skip => self.hook_failed(hook, "exited with 1".to_owned()),
         }

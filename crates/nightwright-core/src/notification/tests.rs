@@ -430,7 +430,7 @@ fn next_steps_are_one_sentence_each() {
         [
             "Next: raise the limit and continue: nightwright resume 20261116-2200-abcd \
              --max-iterations 4",
-            "or: see what was done: nightwright log 20261116-2200-abcd",
+            "or: read the log: nightwright log 20261116-2200-abcd",
         ]
     );
 }

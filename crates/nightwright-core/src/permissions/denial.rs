@@ -150,9 +150,7 @@ pub fn what(tool: &str, command: &str) -> String {
 pub fn advice(rule: Option<&str>) -> String {
     match rule {
         None => "no rule allows it".to_owned(),
-        Some("Bash") => {
-            "allow with --allowed-tools \"Bash\", which allows every command".to_owned()
-        }
+        Some("Bash") => "allow with --allowed-tools \"Bash\", which allows any command".to_owned(),
         Some(rule) => format!("allow with --allowed-tools {}", quoted(rule)),
     }
 }

@@ -17,7 +17,7 @@ pub fn event(event: &Event, in_iteration: bool) -> Option<String> {
         Event::Wait(WaitEvent::Ended { why, waited }) => Some(wait_ended(*why, *waited)),
         Event::Operator(event) => Some(requested(event, in_iteration)),
         Event::Note(NoteEvent::PrinciplesAdopted { .. }) => {
-            Some("the agent wrote down principles; they apply from now on".to_owned())
+            Some("the agent wrote the principles; they now apply".to_owned())
         }
         Event::Note(NoteEvent::HookFailed { hook, why }) => {
             Some(format!("the hook `{hook}` failed: {why}"))

@@ -69,8 +69,8 @@ pub fn answer(signal: WatchdogSignal, settings: &Settings, kind: IterationKind) 
 
 /// The answer to an agent that has no time left for anything new.
 const WRAP_UP: &str = "This is the last iteration: finish what is nearly finished, note what \
-                       remains and why, and stop. If the whole task is done, say so in the usual \
-                       way.";
+                       remains and why, and stop. If the whole task is done, claim completion as \
+                       described under \"When the goal is reached\".";
 
 /// The next step, in at most two sentences.
 fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
@@ -82,12 +82,13 @@ fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
     match signal {
         WatchdogSignal::Asking if single => format!(
             "Decide based on {by}, note the decision and the reason, and finish only the one item \
-             of this iteration. Then write the notes and end; if the whole task is done, say so in \
-             the usual way."
+             of this iteration. Then write the notes and end; if the whole task is done, claim \
+             completion as described under \"When the goal is reached\"."
         ),
         WatchdogSignal::Asking => format!(
             "Decide based on {by}, note the decision and the reason, and do only what the task \
-             asks for. If that is done, say so in the usual way and end."
+             asks for. If that is done, claim completion as described under \"When the goal is \
+             reached\" and end."
         ),
         WatchdogSignal::GivingUp if single => GIVEN_UP_ITEM.to_owned(),
         WatchdogSignal::GivingUp => GIVEN_UP.to_owned(),
@@ -105,8 +106,8 @@ fn way_on(signal: WatchdogSignal, settings: &Settings) -> String {
     }
 }
 
-const IF_DONE: &str =
-    "If everything is done, say so in the usual way, even if you have just said it.";
+const IF_DONE: &str = "If everything is done, claim completion as described under \"When the goal \
+    is reached\", even if you have just done so.";
 
 const GIVEN_UP: &str = "Note what fails and why, set this item aside if it cannot be done now, and \
     continue with the next one. Report a blocker if only a person can help.";
@@ -160,9 +161,11 @@ const BLOCKED: &str = "This problem recurred, and was reported to the person you
 /// Describes the finding in the last iteration, and quotes the agent.
 fn describe_finding(finding: &WatchdogFinding) -> String {
     let what = match finding.signal {
-        WatchdogSignal::Asking => "The last iteration ended with a question",
-        WatchdogSignal::GivingUp => "The last iteration gave up",
-        WatchdogSignal::Repetition => "The last iteration repeated the same tool call",
+        WatchdogSignal::Asking => "In the last iteration, the agent asked a question",
+        WatchdogSignal::GivingUp => "In the last iteration, the agent gave up",
+        WatchdogSignal::Repetition => {
+            "In the last iteration, the agent repeated the same tool call"
+        }
         WatchdogSignal::ToolErrors => "Tool calls failed repeatedly in the last iteration",
         WatchdogSignal::Compaction => "The context filled up repeatedly in the last iteration",
     };
@@ -245,7 +248,7 @@ mod tests {
                 for kind in [IterationKind::Work, IterationKind::WrapUp] {
                     let text = answer(signal, &settings, kind);
                     assert!(text.ends_with('.') && text.matches(". ").count() < 3, "{text}");
-                    let ends = text.contains("say so in the usual way");
+                    let ends = text.contains("claim completion as described under");
                     let stays = signal == WatchdogSignal::GivingUp && kind == IterationKind::Work;
                     assert!(ends || stays, "{text}");
                 }
@@ -267,7 +270,7 @@ mod tests {
         let asking = |settings, kind| answer(WatchdogSignal::Asking, settings, kind);
         let usual = asking(&plain, IterationKind::Work);
         assert!(usual.contains("do only what the task asks for"), "{usual}");
-        assert!(usual.contains("If that is done, say so in the usual way and end"), "{usual}");
+        assert!(usual.contains("If that is done, claim completion as described under"), "{usual}");
         let item = asking(&listed, IterationKind::Work);
         assert!(item.contains("finish only the one item of this iteration"), "{item}");
         assert!(item.contains("Then write the notes and end"), "{item}");

@@ -115,21 +115,21 @@ pub fn required_verdicts(rejected_claims: u32) -> u32 {
 pub fn feedback(without_gain: u32, most: u32, standing: &str, advice: Option<&str>) -> String {
     let mut text = match without_gain {
         0 | 1 => format!(
-            "No additional test or check passes after the last iteration: {standing}. Before you \
-             edit anything, read the failure below and find its cause."
+            "The last iteration did not fix any test or check: {standing}. Before you edit \
+             anything, read the failure below and find its cause."
         ),
         2 => format!(
-            "The last 2 iterations made no further test or check pass: {standing}. That approach \
+            "The last 2 iterations did not fix any test or check: {standing}. That approach \
              does not work. Write into the notes what was tried, and take another approach."
         ),
         3.. => format!(
-            "The last {without_gain} iterations made no further test or check pass: {standing}. \
+            "The last {without_gain} iterations did not fix any test or check: {standing}. \
              Reduce the failure to the smallest case, and test each assumption. If the task cannot \
              be done as specified, report that as a blocker with your evidence."
         ),
     };
     if without_gain.saturating_add(1) == most {
-        text.push_str(" The run ends if the next iteration makes none pass either.");
+        text.push_str(" If no further test or check passes in the next iteration, the run ends.");
     }
     if let Some(advice) = advice.map(str::trim).filter(|advice| !advice.is_empty()) {
         text.push_str("\n\nAdvice from a model that analyzed the failure:\n\n");
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn the_feedback_says_that_the_run_ends_only_before_the_last_chance() {
         let says = |without_gain, most| {
-            feedback(without_gain, most, "1 test fails", None).contains("The run ends")
+            feedback(without_gain, most, "1 test fails", None).contains("the run ends")
         };
         assert!(says(3, 4) && says(1, 2) && says(6, 7));
         assert!(!says(3, 7) && !says(1, 4) && !says(3, 0));

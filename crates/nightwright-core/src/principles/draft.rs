@@ -118,7 +118,7 @@ impl PrinciplesDraft {
         let table = self.form.table(layer);
         let Some(principle) = SCALE.iter().find(|principle| principle.name == name) else {
             let help = MistakeHelp::Nearest { word: name.to_owned(), among: layer.names() };
-            let message = format!("there is no principle `{table}.{name}`");
+            let message = format!("unknown principle `{table}.{name}`");
             self.mistakes.push(Mistake::new(key, message, "unknown").help(help));
             return;
         };
@@ -149,7 +149,7 @@ impl PrinciplesDraft {
             }
             None => MistakeHelp::Nearest { word: name.to_owned(), among: self.form.outermost() },
         };
-        let message = format!("there is no key `{name}` here");
+        let message = format!("unknown key `{name}`");
         self.mistakes.push(Mistake::new(span, message, "unknown").help(help));
     }
 

@@ -137,7 +137,7 @@ fn every_mistake_in_a_toml_file_is_named_with_its_line_and_what_is_allowed() {
         ),
         (
             "\n[product]\nauditabilty = 3",
-            "3: there is no principle `product.auditabilty` [auditabilty] | auditabilty of 9"
+            "3: unknown principle `product.auditabilty` [auditabilty] | auditabilty of 9"
                 .to_owned(),
         ),
         (
@@ -148,10 +148,10 @@ fn every_mistake_in_a_toml_file_is_named_with_its_line_and_what_is_allowed() {
         ),
         (
             "blast_radius = 3",
-            "1: there is no key `blast_radius` here [blast_radius] | move it below `[development]`"
+            "1: unknown key `blast_radius` [blast_radius] | move it below `[development]`"
                 .to_owned(),
         ),
-        ("[produkt]\n", "1: there is no key `produkt` here [produkt] | produkt of 3".to_owned()),
+        ("[produkt]\n", "1: unknown key `produkt` [produkt] | produkt of 3".to_owned()),
         (
             "product = 3",
             "1: `product` must be a table of weights [3] | write `[product]`, and the weights below it"
@@ -244,14 +244,14 @@ fn every_mistake_in_a_yaml_file_is_named_with_its_line() {
             "1: `preset` must be one of `startup`, `enterprise`, `opensource`, `custom` [strtup] \
              | strtup of 4",
         ),
-        ("verison: 1", "1: there is no key `verison` here [verison] | verison of 5"),
+        ("verison: 1", "1: unknown key `verison` [verison] | verison of 5"),
         (
             "auditability: 3",
-            "1: there is no key `auditability` here [auditability] | move it below `layer0:`",
+            "1: unknown key `auditability` [auditability] | move it below `layer0:`",
         ),
         (
             "layer0:\n  auditabilty: 3",
-            "2: there is no principle `layer0.auditabilty` [auditabilty] | auditabilty of 9",
+            "2: unknown principle `layer0.auditabilty` [auditabilty] | auditabilty of 9",
         ),
         (
             "layer0:\n  blast_radius: 3",
@@ -289,7 +289,7 @@ fn every_mistake_in_a_yaml_file_is_named_with_its_line() {
         (": 3", "1: this is not a `key: value` line [: 3]"),
         ("version: \"2.3", "1: the closing quote is missing [\"2.3]"),
         ("version: \"2\" 3", "1: the closing quote is missing [\"2\" 3]"),
-        ("größe: 3", "1: there is no key `größe` here [größe] | größe of 5"),
+        ("größe: 3", "1: unknown key `größe` [größe] | größe of 5"),
     ] {
         assert_eq!(wrong(Principles::parse_yaml(text), text), [wanted], "{text}");
     }

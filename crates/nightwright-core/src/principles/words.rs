@@ -77,8 +77,8 @@ pub fn request(file: &str, wrong: Option<&str>) -> String {
         Some(wrong) => format!(
             "The principles of this project, weights from 1 to 10 that decide trade-offs, are in \
              `{file}`. The file is invalid:\n\n{wrong}\n\n\
-             Before anything else, fix that file. Keep every valid entry. Choose missing weights \
-             by the intentions that the task and the project show."
+             Before anything else, fix that file. Keep every valid entry. Derive missing weights \
+             from the intent of the task and the project."
         ),
     };
     let presets = Preset::ALL.map(|preset| format!("- `{}`: {}\n", preset.name(), preset.about()));

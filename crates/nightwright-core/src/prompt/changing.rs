@@ -113,7 +113,10 @@ pub(crate) fn decided_now(decided: &Decision) -> String {
 pub(crate) fn decided_before(decided: &Decision) -> String {
     let Decision { iteration, conflict, decision } = decided;
     let (what, decision) = (unresolved(conflict), block(decision));
-    format!("{what} Iteration {iteration} decided it, and the decision holds:\n\n{decision}")
+    format!(
+        "{what} The council already decided this in iteration {iteration}, and the decision still \
+         applies:\n\n{decision}"
+    )
 }
 
 /// The reason why a completion marker was not counted. Its first line is one sentence.
@@ -186,8 +189,7 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
     match briefing.kind {
         IterationKind::Work if briefing.last => text.push_str(
             "\n\nThis is the last iteration. Finish the most valuable remaining work, and leave \
-             the \
-             project in a state from which another agent can continue.",
+             the project in a state that another agent can continue from.",
         ),
         IterationKind::Work | IterationKind::VerifyOnly => {}
         IterationKind::WrapUp => text.push_str(

@@ -106,11 +106,10 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
                     .to_owned()
             }
             EvidenceKind::Todo | EvidenceKind::Plan => {
-                "Tick a box of the checklist when its item is done and verified, never before."
-                    .to_owned()
+                "Tick a checkbox when its item is done and verified, never before.".to_owned()
             }
             EvidenceKind::Planned => format!(
-                "When the plan has a box for all remaining work and needs no change, put this \
+                "When the plan has a checkbox for all remaining work and needs no change, put this \
                  alone on the last line of your last message:\n\n    {PROMISE}"
             ),
             EvidenceKind::NoProgress

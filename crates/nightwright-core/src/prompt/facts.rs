@@ -133,9 +133,9 @@ pub(super) fn earlier(iterations: &[EarlierIteration]) -> String {
         parts.extend(facts.failing.map(phrases::failing));
         parts.extend(facts.refuted.clone());
         parts.extend(facts.open.map(|open| match open {
-            0 => "no unchecked box".to_owned(),
-            1 => "1 unchecked box".to_owned(),
-            open => format!("{open} unchecked boxes"),
+            0 => "no unchecked checkbox".to_owned(),
+            1 => "1 unchecked checkbox".to_owned(),
+            open => format!("{open} unchecked checkboxes"),
         }));
         let name = match facts.iteration {
             Iteration(0) => "Verification".to_owned(),
@@ -314,7 +314,7 @@ mod tests {
     fn an_iteration_appears_with_what_it_tried_and_what_refuted_it() {
         let text = earlier(&[facts("Rewrote the parser."), facts("Wrote the tests.")]);
         let line = "2 files, 1 commit; 2 of 14 tests fail; claimed completion, refuted: `make test` \
-                    failed (exit 2); 3 unchecked boxes";
+                    failed (exit 2); 3 unchecked checkboxes";
         let first = format!("\n- Iteration 6: “Rewrote the parser.”; {line}\n");
         assert!(text.contains(&first), "{text}");
         assert!(text.ends_with(&format!("\n- Iteration 6: {line}")), "{text}");

@@ -6,7 +6,7 @@
 //! stays, such as line endings and the quotes that a program adds. In JSON, the end of the
 //! surrounding text ends the block, too.
 //!
-//! A line of a key may have a prefix: a line number, a time or a colour. A program may also join
+//! A line of a key may have a prefix: a line number, a time or a color. A program may also join
 //! all lines into one.
 
 use std::borrow::Cow;

@@ -124,7 +124,7 @@ impl Normalized {
     }
 }
 
-/// The length of the colour sequence at this position, if any: an escape character, a bracket,
+/// The length of the color sequence at this position, if any: an escape character, a bracket,
 /// parameters and a letter. `run` is the number of backslashes before an escape character in JSON.
 fn colour(bytes: &[u8], run: usize) -> Option<usize> {
     let escape = match bytes.get(run..)? {

@@ -138,7 +138,7 @@ fn patterns_of_the_user_are_used_and_leave_json_valid() {
 fn a_pattern_that_can_not_be_used_is_named() {
     let bad = |pattern: &str| Secrets::new([""; 0], ["fine1", pattern]).unwrap_err();
     assert_eq!(bad("(").index, 1);
-    assert_eq!(bad("a*").to_string(), "pattern 2 can't be used: it matches the empty string");
+    assert_eq!(bad("a*").to_string(), "cannot use pattern 2: it matches the empty string");
     assert!(bad("(").to_string().contains("unclosed group"), "{}", bad("("));
 }
 
@@ -313,7 +313,7 @@ fn in_json_only_texts_are_masked_and_each_for_itself() {
 }
 
 #[test]
-fn colours_hide_nothing() {
+fn colors_hide_nothing() {
     let secrets = Secrets::new(["correct-horse-9x7Q2z"], ["ticket-[0-9]+"]).unwrap();
     let red = "\u{1b}[01;31m\u{1b}[K";
     let texts = [

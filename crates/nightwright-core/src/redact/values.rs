@@ -140,7 +140,7 @@ pub fn is_secret_name(name: &str) -> bool {
     is_key || is_pair || parts.iter().any(is_part)
 }
 
-/// Whether a value looks random, unlike the name of a file or a colour.
+/// Whether a value looks random, unlike the name of a file or a color.
 pub fn looks_random(value: &str) -> bool {
     value.chars().count() >= MIN_RANDOM_LEN
         && value.chars().any(char::is_alphabetic)

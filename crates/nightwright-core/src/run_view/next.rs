@@ -123,7 +123,7 @@ impl RunView {
                 self.or_allow(then("fix what the verification found"), &resume)
             }
             Outcome::Stopped | Outcome::Interrupted => {
-                vec![NextStep::command("continue where it stopped", resume)]
+                vec![NextStep::command("resume the run", resume)]
             }
             Outcome::Failed { .. } => self.or_allow(then("fix the cause of the failure"), &resume),
             Outcome::ConsecutiveErrors { .. } => vec![NextStep::command("retry", resume)],
@@ -176,7 +176,7 @@ impl RunView {
             }
             None => vec![raise],
         };
-        steps.push(NextStep::command("see what was done", format!("nightwright log {run}")));
+        steps.push(NextStep::command("read the log", format!("nightwright log {run}")));
         steps
     }
 
@@ -226,7 +226,7 @@ impl RunView {
         let every = open.remove("Bash") && open.is_empty();
         if every {
             let rule = format!("{resume} --allowed-tools {}", denial::quoted("Bash"));
-            return Some(NextStep::command("allow every command and continue", rule));
+            return Some(NextStep::command("allow any command and continue", rule));
         }
         open.retain(|rule| !denial::is_far_reaching(rule));
         let mut options = String::new();

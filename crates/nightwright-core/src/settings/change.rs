@@ -134,7 +134,7 @@ impl SettingChange {
         )
     }
 
-    /// The change in one line: `agent.permissions: edits -> usual`. Of a list of rules, it names
+    /// The change in one line: `agent.permissions: edits -> usual`. For a list of rules, it names
     /// only those that were added or removed.
     pub fn sentence(&self) -> String {
         if let Self::AllowedTools { old, new } | Self::DisallowedTools { old, new } = self {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::millis;
 
-/// Which changes of the status file are reported while the agent works.
+/// The status-file changes that are reported while the agent works.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusWatch {

@@ -40,7 +40,7 @@ pub const CRITERIA: [Criterion; 10] = [
     ),
     required(
         "checkable",
-        "Someone else can check that the work is finished",
+        "An outsider can check that the work is done",
         "Is there a list of conditions that can each be answered with yes or no from the project \
          alone? \"Works well\" and \"is clean\" are not conditions.",
     ),

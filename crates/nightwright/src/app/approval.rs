@@ -40,7 +40,7 @@ impl UntrustedPolicy {
     }
 }
 
-/// Which options the command has for items that are not approved.
+/// The options that the command has for unapproved items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrustFlags {
     /// The command has `--yes` and `--ignore-untrusted`.

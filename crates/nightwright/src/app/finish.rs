@@ -187,7 +187,7 @@ fn print_summary(spec: &RunSpec, finished: &FinishedRun) {
             // The project of a demo is removed, so there is nothing to inspect or resume.
             ClockSpeed::Fast => Vec::new(),
         };
-        // Rendering makes each part safe before it adds colour.
+        // Rendering makes each part safe before it adds color.
         stderr.show(output::summary::render(&summary, style, Some(log)).trim_end());
     } else if outcome.tone() == Tone::Bad {
         // Errors are shown at every level.

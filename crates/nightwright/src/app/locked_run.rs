@@ -82,7 +82,7 @@ fn take_folder(project: &Path) -> Result<FolderLock, Failure> {
     FolderLock::take(&folder).map_err(|FolderHeld { folder: held, process }| {
         let place = match (folder == held, process) {
             (true, Some(pid)) => {
-                format!("another run (process {pid}), which may have another state folder")
+                format!("another run (pid {pid}), possibly with a different state folder")
             }
             (true, None) => "a run in a folder inside it".to_owned(),
             (false, _) => format!("a run in `{}`", held.display()),

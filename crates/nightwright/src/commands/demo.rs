@@ -42,9 +42,9 @@ pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
         })?;
     }
     eprint_safe(&format!(
-        "A small project with a failing test is in {} until the demo ends.\n\
+        "The demo uses a small project with a failing test ({}), and deletes it afterwards.\n\
          The rehearsal agent works on it now; nothing is spent. Waits are shortened.\n\
-         With a real agent, in your own project, that would be:\n  \
+         The equivalent command in your own project:\n  \
          nightwright run -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
         folder.path().display()
     ));

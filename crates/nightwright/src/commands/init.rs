@@ -144,7 +144,7 @@ fn show(written: &InitResult, setup: &InitPlan) -> Result<(), Failure> {
     advise(&format!(
         "\n{tests}\n\nNext:\n{}  \
          nightwright run \"make the tests pass\" -m 10  a goal, up to 10 iterations\n  \
-         nightwright new NAME                         a task with its own text",
+         nightwright new NAME                         a task with its own instructions",
         imported.collect::<String>()
     ));
     Ok(())

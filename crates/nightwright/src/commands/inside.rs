@@ -13,7 +13,7 @@ use crate::store::run_dir;
 pub(super) enum Reserved {
     /// It approves or changes settings.
     Approval,
-    /// It steers a run.
+    /// It controls a run.
     Steering,
 }
 
@@ -21,7 +21,7 @@ impl Reserved {
     fn sentence(self) -> &'static str {
         match self {
             Self::Approval => "cannot approve or change settings",
-            Self::Steering => "cannot steer a run",
+            Self::Steering => "cannot control a run",
         }
     }
 }
@@ -34,7 +34,7 @@ pub(super) fn refuse(command: &Command) -> Result<(), Failure> {
     let Ok(state) = run_dir::state_root(env::var_os) else { return Ok(()) };
     let who = match inside::membership(&state) {
         None => return Ok(()),
-        Some(Membership::Run(run)) => format!("a program of run {run}"),
+        Some(Membership::Run(run)) => format!("run {run} started this command, and its programs"),
         Some(Membership::Task) => "the agent of a task".to_owned(),
     };
     Err(Failure::trouble(format!("{who} {}", reserved.sentence()))

@@ -110,8 +110,8 @@ fn nothing(found: &SelectedRun, printer: &LogPrinter) -> Result<ExitCode, Failur
     let run = found.folder.id();
     let what = match printer.what {
         LogSource::Log => "log",
-        LogSource::Raw => "output",
-        LogSource::Events => "event",
+        LogSource::Raw => "raw output",
+        LogSource::Events => "events",
     };
     if printer.alive {
         advise(&format!(
@@ -121,11 +121,11 @@ fn nothing(found: &SelectedRun, printer: &LogPrinter) -> Result<ExitCode, Failur
     }
     let failure = if found.folder.pruned().exists() {
         Failure::trouble(format!(
-            "the {what} of run {run} was pruned to make room (`logs.keep_runs`, \
+            "cannot print the {what} of run {run}: pruned to make room (`logs.keep_runs`, \
              `logs.max_bytes`)"
         ))
     } else {
-        Failure::trouble(format!("there is no {what} of run {run}"))
+        Failure::trouble(format!("run {run} has no {what}"))
     };
     Err(failure.hint(match printer.what {
         LogSource::Events => format!("look in its folder `{}`", found.folder.path().display()),

@@ -26,7 +26,7 @@ pub(super) struct NotifyArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum NotifyCommand {
-    /// Send a test notification to every configured URL; exit 1 if any does not arrive
+    /// Send a test notification to every configured URL; exit 1 if a delivery fails
     Test {
         /// Print a JSON array with one object per URL
         #[arg(long)]
@@ -79,7 +79,7 @@ fn describe(tried: &TestDelivery) -> String {
     let TestDelivery { address, status, why, took } = tried;
     let took = seconds(*took);
     match (why, status) {
-        (None, Some(status)) => format!("{address}: arrived (answered {status}, {took} s)"),
+        (None, Some(status)) => format!("{address}: delivered (HTTP {status}, {took} s)"),
         (None, None) => format!("{address}: delivered ({took} s)"),
         (Some(why), _) => format!("{address}: not delivered ({took} s): {why}"),
     }

@@ -150,8 +150,8 @@ impl<'a> PrinciplesTarget<'a> {
         let old = file_plan::read(project, file)?;
         if old.is_some() && !yes && !replaces(project, file)? {
             return Err(Failure::trouble(format!("{file} already exists")).hint(format!(
-                "show it: nightwright principles --show; replace it with `--yes`: the old one is \
-                 kept as `{}`",
+                "run `nightwright principles --show` to print it, or add `--yes` to replace it \
+                 (the old file is kept as `{}`)",
                 file_plan::free_backup(project, file)
             )));
         }
@@ -201,8 +201,8 @@ impl<'a> PrinciplesTarget<'a> {
         files::replace(&path, text.as_bytes()).map_err(because)?;
         print(&display_safe(file))?;
         advise(&format!(
-            "Written, from the preset `{}`. Every run uses them from now on; change a weight in \
-             the file whenever you like.\nTo print the text for the agent: nightwright principles --show",
+            "Wrote the principles of the preset `{}`. Later runs use them. To change a weight, \
+             edit the file.\nTo print the text for the agent: nightwright principles --show",
             chosen.preset().name()
         ));
         Ok(())

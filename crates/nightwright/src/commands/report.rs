@@ -52,8 +52,8 @@ it is divided by the iterations that made progress or whose claim was accepted.
 
 Fields of the --json object (times are in UTC, costs in US dollars, unknown values are null, and \
 long texts are truncated with a note):
-  run, state        ID of the run; running, ended, crashed (not running, and the run has not
-                    ended) or unknown (not running, and its journal cannot be read to its end)
+  run, state        ID of the run; running, ended, crashed (the process exited before the run
+                    ended) or unknown (not running, and the journal is unreadable)
   is_rehearsal      whether it is a rehearsal (--dry-run): nothing was spent, and every cost
                     comes from the script
   status            verified, judged (by a model), not_verified, not_done, running, crashed,
@@ -97,7 +97,7 @@ long texts are truncated with a note):
                     {command, result, output, duration_ms}, findings has {path, what}, changes is
                     as in the event `changes_inspected`
     notes           {at, iteration, kind, text}; kind is warning, feedback, watchdog, denied,
-                    council, status, steering, wait or baseline
+                    council, status, control, wait or baseline
     left_off        number of attempts, calls, claims, blockers and notes beyond those listed
   spans, more_spans periods of time: {kind, iteration, start, end, trouble, text}; kind is attempt,
                     checks, call, wait, retry, pause, away (no process was running) or unknown (the

@@ -74,8 +74,8 @@ pub(super) struct ResumeArgs {
     #[arg(short, long)]
     yes: bool,
 
-    /// Exit non-zero unless the work is complete: 3 limit, 4 no progress, 5 blocked, 6 unverified,
-    /// 7 stopped
+    /// Exit non-zero unless the work is complete: 3 limit, 4 no progress, 5 blocked or impossible,
+    /// 6 unverified, 7 stopped
     #[arg(long)]
     require_complete: bool,
 
@@ -299,7 +299,7 @@ fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
     let again = if completed { " --again" } else { "" };
     match refusal {
         ResumeRefusal::NotStarted | ResumeRefusal::NotCrashed => {
-            Failure::trouble(format!("run {run} has nothing to continue"))
+            Failure::trouble(format!("cannot resume run {run}: it has no unfinished work"))
         }
         ResumeRefusal::Completed => Failure::trouble(format!("run {run} has completed"))
             .hint(format!("run `{} --again` to continue it anyway", view.resume_command(run))),
@@ -368,9 +368,9 @@ fn refusal_reason(records: &[Record], run: &RunId) -> Option<String> {
     match Interruption::of(records) {
         Interruption::Crashed => None,
         Interruption::Paused => Some(format!("run {run} was paused")),
-        Interruption::Stopping => Some(format!("run {run} was asked to stop")),
+        Interruption::Stopping => Some(format!("a stop was requested for run {run}")),
         Interruption::Ended => Some(format!("run {run} has ended")),
-        Interruption::NotStarted => Some(format!("run {run} has nothing to continue")),
+        Interruption::NotStarted => Some(format!("run {run} has no unfinished work")),
     }
 }
 

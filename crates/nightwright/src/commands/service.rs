@@ -361,7 +361,9 @@ fn remove(options: &RemoveArgs) -> Result<ExitCode, Failure> {
     let shown = file.display();
     match there(&file)? {
         None => {
-            return Err(Failure::trouble(format!("there is no service `{name}`: no `{shown}`")));
+            return Err(Failure::trouble(format!(
+                "there is no service `{name}`: `{shown}` does not exist"
+            )));
         }
         Some(text) if !text.contains(UNIT_HEADER) => {
             return Err(Failure::trouble(format!("nightwright did not write `{shown}`"))

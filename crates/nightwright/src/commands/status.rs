@@ -53,9 +53,8 @@ pub(super) struct StatusArgs {
 const AFTER_HELP: &str = "\
 Fields of the --json object (times are in UTC, unknown values are null):
   run               ID of the run
-  state             running, ended, crashed (the process exited, but the run has not ended)
-                    or unknown
-                    (not running, and its journal cannot be read to its end)
+  state             running, ended, crashed (the process exited before the run ended) or unknown
+                    (not running, and the journal is unreadable)
   is_rehearsal      whether the agent is a script (--dry-run): nothing is spent, and every cost is
                     the script's
   pid               process ID of nightwright

@@ -31,18 +31,18 @@ pub(super) fn stop(options: &StopArgs) -> Result<ExitCode, Failure> {
     let done = if options.cancel {
         if view.stop == Some(StopWhen::AfterIteration) {
             found.send(&view, &ControlRequest::CancelStop)?;
-            format!("run {run} continues")
+            format!("stop cancelled; run {run} continues")
         } else {
             found.require_running(&view)?;
-            format!("run {run} was not asked to stop after its iteration")
+            format!("run {run} has no request to stop after its iteration")
         }
     } else {
         let when = if options.now { StopWhen::Now } else { StopWhen::AfterIteration };
         found.send(&view, &ControlRequest::Stop { when })?;
         match when {
-            StopWhen::AfterIteration if view.iteration.is_none() => format!("run {run} stops"),
-            StopWhen::AfterIteration => format!("run {run} stops after this iteration"),
-            StopWhen::Now => format!("run {run} stops now"),
+            StopWhen::AfterIteration if view.iteration.is_none() => format!("stopping run {run}"),
+            StopWhen::AfterIteration => format!("run {run} will stop after this iteration"),
+            StopWhen::Now => format!("stopping run {run}"),
         }
     };
     print_result(&done)?;

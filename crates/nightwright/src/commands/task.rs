@@ -41,7 +41,7 @@ enum TaskCommand {
     List(list::ListArgs),
     /// Show the state of a task and what to do next
     Show(show::ShowArgs),
-    /// Reset a task: remove its state, status and notes, keep its instructions
+    /// Remove the state, status and notes of a task, but keep its instructions
     Reset(reset::ResetArgs),
     /// Archive a task as one file and remove its folder
     Archive(archive::ArchiveArgs),

@@ -64,7 +64,7 @@ pub(super) struct VerifyArgs {
     #[arg(long)]
     json: bool,
 
-    /// Print no progress
+    /// Do not print progress
     #[arg(short, long)]
     quiet: bool,
 

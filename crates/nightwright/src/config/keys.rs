@@ -183,7 +183,7 @@ pub(crate) fn parse_setting<T: FieldValue>(name: &str, text: &str) -> Result<T, 
 /// Finds the key that the user asks for; the error suggests the closest one.
 pub fn look_up(name: &str) -> Result<&'static Key, Failure> {
     find(name).ok_or_else(|| {
-        Failure::usage(format!("there is no key `{name}`")).hint(match closest(name) {
+        Failure::usage(format!("unknown key `{name}`")).hint(match closest(name) {
             Some(near) if is_table(near) => {
                 format!("`{near}` is a table; its keys: {}", below(near).join(", "))
             }
@@ -234,7 +234,8 @@ const USUAL_NOTICES: &str = "[\"setup_complete\", \"execution_start\", \"iterati
 #[rustfmt::skip]
 pub static KEYS: &[Key] = &[
     key("mode", ValueKind::Name, "NIGHTWRIGHT_MODE",
-        "Mode of the run: `loop`, `iterative`, `plan`, `build`, `prompt`, or your own mode. Goals ignore this setting: they use `prompt` unless you pass `--mode`.").set_by(set_mode).unset("`loop` for tasks, `prompt` for goals").options(&[value(General, "--mode <MODE>").common()]),
+        "Mode of task runs: `loop`, `iterative`, `plan`, `build`, `prompt`, or your own mode. Runs with a goal use `prompt`, unless you pass `--mode`.").set_by(set_mode).unset("`loop` for tasks, `prompt` for goals").options(&[
+            value(General, "--mode <MODE>").help("Mode of the run: `loop`, `iterative`, `plan`, `build`, `prompt`, or your own mode").common()]),
 
     key("limits.max_iterations", ValueKind::Count { least: 0, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_ITERATIONS",
         "Stop after N iterations (0: unlimited).").field(field!(limits.max_iterations)).unset("no limit").options(&[value(Limits, "-m, --max-iterations <N>").common()]),
@@ -286,7 +287,7 @@ pub static KEYS: &[Key] = &[
         "Time limit for all checks at the baseline, before the first iteration; `off` skips the baseline.").field(field!(verify.baseline)).options(&[
             switch(Completion, "--no-baseline", "off", "Do not run the checks before the first iteration")]),
     key("verify.every", ValueKind::Choice(&["auto", "always", "claim"]), "NIGHTWRIGHT_VERIFY_EVERY",
-        "When to run `verify.commands` after an iteration that made changes but did not claim completion. `auto`: always if they take at most 2 minutes, otherwise only as long as they take less than a fifth of the active time. `claim`: never.").field(field!(verify.every)),
+        "When to run `verify.commands` after an iteration that made changes but did not claim completion. `auto`: always if they take at most 2 minutes, otherwise up to a fifth of the active time, and after the last iteration. `claim`: never.").field(field!(verify.every)),
     key("verify.rerun", ValueKind::Choice(&["once", "never"]), "NIGHTWRIGHT_VERIFY_RERUN",
         "Whether to rerun a failed check once.").field(field!(verify.rerun)),
     key("verify.model", ValueKind::Choice(&["auto", "always", "off"]), "NIGHTWRIGHT_VERIFY_MODEL",
@@ -321,7 +322,7 @@ pub static KEYS: &[Key] = &[
         "Tools that the agent may not use.").field(field!(agent.disallowed_tools)).options(&[
             value(Agent, "--disallowed-tools <TOOL>").help("Forbid a tool, in addition to the configuration")]).gated(),
     key("agent.settings", ValueKind::List(Items::Words(&["user", "project", "local"])), "NIGHTWRIGHT_AGENT_SETTINGS",
-        "Which of the agent program's own settings files to use.").field(field!(agent.sources)).gated(),
+        "Settings files of the agent program to use.").field(field!(agent.sources)).gated(),
     key("agent.max_turns", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_TURNS",
         "Maximum number of turns per attempt.").field(field!(model.max_turns)).unset("the agent's default").options(&[value(Agent, "--max-turns <N>")]),
     key("agent.max_output_tokens", ValueKind::Count { least: 1, most: MAX_COUNT }, "NIGHTWRIGHT_MAX_OUTPUT_TOKENS",
@@ -358,7 +359,7 @@ pub static KEYS: &[Key] = &[
     key("status_watch.enabled", ValueKind::Bool, "NIGHTWRIGHT_STATUS_WATCH",
         "Whether to report changes of the task's status file while the agent works.").field(field!(status_watch.enabled)),
     key("status_watch.debounce", SHORT_DURATION, "NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE",
-        "Read the status file once it has been unchanged for TIME, or after five times TIME at the latest.").field(field!(status_watch.debounce)),
+        "Read the status file after TIME without changes, but at least once in 5 x TIME while it changes.").field(field!(status_watch.debounce)),
     key("status_watch.only_meaningful", ValueKind::Bool, "NIGHTWRIGHT_STATUS_WATCH_ONLY_MEANINGFUL",
         "Whether to report only changes of `complete`, `progress`, `summary`, `phase` and `blockers`, not of `notes` and `lastUpdated`.").field(field!(status_watch.only_meaningful)),
     key("hooks.timeout", WHILE, "NIGHTWRIGHT_HOOKS_TIMEOUT",

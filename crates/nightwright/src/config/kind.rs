@@ -344,7 +344,7 @@ impl ValueKind {
         match self {
             Self::List(items) if items.fit(text) => Ok(ConfigValue::List(vec![text.to_owned()])),
             Self::List(Items::Tools) => Err(match rule::problem(text) {
-                Some(why) => format!("{TOOL_RULE}, one for each option: {why}"),
+                Some(why) => format!("{TOOL_RULE}; repeat the option for several: {why}"),
                 None => TOOL_RULE.to_owned(),
             }),
             Self::List(_) | Self::TextOrNothing => Self::Text.parse(&[text]),

@@ -93,7 +93,7 @@ impl ConfigLayer {
                 }),
                 (None, _) => mistakes.push(ConfigMistake {
                     span: name.span(),
-                    message: format!("there is no key `{full}`"),
+                    message: format!("unknown key `{full}`"),
                     label: "unknown".to_owned(),
                     hint: Some(keys::closest(&full).map_or_else(
                         || {

@@ -1,4 +1,4 @@
-//! The `output.*` settings: how much is shown, and in colour or not.
+//! The `output.*` settings: how much is shown, and in color or not.
 
 /// The amount of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl OutputLevel {
     }
 }
 
-/// The user's choice of colour.
+/// The user's choice of color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
     /// On a terminal, unless the environment says otherwise.

@@ -307,7 +307,7 @@ mod tests {
         let text =
             "\u{feff}preset = \"startup\"\n\n[product]\nauditabilty = 3\nux_philosophy = 11\n";
         assert_snapshot!(wrong(".nightwright/principles.toml", text), @r"
-        there is no principle `product.auditabilty`
+        unknown principle `product.auditabilty`
          --> .nightwright/principles.toml:4:1
           |
         4 | auditabilty = 3

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use nightwright_core::stream::dialect::Dialect;
 
 use super::keys::{KEYS, Key};
+use super::tightening;
 use super::variables::{VARIABLES, VariableReader};
 
 /// Generates the page `docs/reference/config.md`.
@@ -13,11 +14,13 @@ pub fn keys_page() -> String {
         "# Configuration keys\n\n\
          Files: `$XDG_CONFIG_HOME/nightwright/config.toml` (yours), `.nightwright/config.toml` (the \
          project's), `.nightwright/tasks/NAME/task.toml`\n(a task's). Later layers win: built-in < mode \
-         < user < project < task < environment < flag. Tables merge by key, lists\nreplace each other. See \
-         [configuration.md](../configuration.md) for their use; `config.schema.json` next to \
-         this page is for editors.\n\n\
+         < user < project < task < environment < flag. Tables merge by key; a list\nreplaces the list \
+         of an earlier layer. See [configuration.md](../configuration.md) for their use. Editors can \
+         use\n`config.schema.json` in this folder.\n\n\
          Keys marked **trust** run something on your machine or widen what the agent may do: a \
-         project needs your approval to set them.\n",
+         project needs your approval to set them.\n\
+         Keys marked **trust to loosen** limit a run or its gate: a project needs your approval to set \
+         a looser value\nthan yours.\n",
     );
     let mut section = None;
     for key in KEYS {
@@ -35,7 +38,11 @@ pub fn keys_page() -> String {
 }
 
 fn entry(text: &mut String, key: &Key) {
-    let trust = if key.gated { " **trust**" } else { "" };
+    let trust = match (key.gated, tightening::is_bound(key.name)) {
+        (true, _) => " **trust**",
+        (false, true) => " **trust to loosen**",
+        (false, false) => "",
+    };
     // Writing to a string cannot fail.
     let _ = write!(text, "\n### `{}`{trust}\n\n{}\n\n", key.name, key.about);
     let _ = writeln!(text, "- allowed: {}", key.kind.allowed());

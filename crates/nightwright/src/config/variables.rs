@@ -83,6 +83,11 @@ pub static VARIABLES: &[Variable] = &[
     given("NIGHTWRIGHT_TOTAL_COMMITS", "Commits of the run, for hooks."),
     given("NIGHTWRIGHT_TOTAL_ITERATIONS", "Iterations of the run, for hooks."),
     given("NIGHTWRIGHT_TOTAL_COST", "Cost of the run so far in US dollars, for hooks."),
+    given("NIGHTWRIGHT_FAILING_CHECKS", "Number of checks that failed in their last run, for hooks; empty if unknown."),
+    given(
+        "NIGHTWRIGHT_FAILING_TESTS",
+        "Number of tests that failed in the last run of the checks, for hooks; empty if unknown.",
+    ),
     given("NIGHTWRIGHT_LAST_COMMIT_SHA", "Commit after the last iteration, or at the start of the run, for hooks."),
     given("NIGHTWRIGHT_STARTED_AT", "Start time of the run, for hooks."),
     given("NIGHTWRIGHT_FINISH_TYPE", "Outcome of the run, for the hook `finished`."),

@@ -32,7 +32,7 @@ pub fn describe(import: &Import) -> String {
     let mut lines = vec![format!("\nFound {}. The import adds:", import.source)];
     lines.extend(import.plan().iter().map(|line| format!("  {line}")));
     lines.extend(import.notes.iter().map(|note| format!("  note: {note}")));
-    lines.push("The original files are not changed or deleted.".to_owned());
+    lines.push("nightwright does not change or delete the original files.".to_owned());
     lines.join("\n")
 }
 
@@ -121,14 +121,14 @@ What may the agent do? It cannot ask during a run: everything else is denied.
   1  usual       create, edit, move and delete files in the project; run its
                  test, build, lint, format and package-manager commands and
                  scripts;
-                 git status, diff, log, add, commit, switch, mv, rm and init;
-                 shell tools such as cp, sed, patch and tar (recommended)
-  2  edits only  create, edit, move and delete files in the project
-  3  everything  run any command, read and change any file, use the network";
+                 git status, diff, log, show, add, commit, switch, mv, rm and
+                 init; shell tools such as cp, sed, patch and tar (recommended)
+  2  edits       create, edit, move and delete files in the project
+  3  bypass      run any command, read and change any file, use the network";
 
 /// The warning about `bypass`.
 pub const BYPASS_WARNING: &str = "warning: the agent can run any command on this machine, delete \
-                                  any of your files and send anything anywhere. Use this only in \
+                                  your files and send data to any server. Use this only in \
                                   a container or a virtual machine";
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ const VERIFY: &str = "
 ";
 
 const VERIFY_MORE: &str = "\
-# Credentials in your environment that the checks need: they get none unless you name them.
+# Environment variables with credentials to pass to the checks (default: none).
 #pass_env = [\"EXAMPLE_TOKEN\"]
 #timeout = \"10m\"
 # Maximum time for running them before the first iteration, to see what already fails; or \"off\".

@@ -103,8 +103,8 @@ impl DecisionReporter {
         let principles = self.view.principles.as_ref();
         let at = record.at;
         let decided = DecisionLine { at, iteration, by, conflict, decision, rationale, principles };
-        let line = serde_json::to_string(&decided)
-            .expect("strings and numbers have no trouble becoming JSON");
+        let line =
+            serde_json::to_string(&decided).expect("strings and numbers always serialize to JSON");
         self.lines.push_str(&line);
         self.lines.push('\n');
         self.behind = true;

@@ -64,7 +64,7 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
         Event::Gate(event) => gate(page, view, event, line.record.at),
         Event::Operator(OperatorEvent::Paused) => {
             let run = &line.run;
-            let text = format!("Paused: nothing new starts until `nightwright resume {run}`");
+            let text = format!("Paused. To continue, run `nightwright resume {run}`");
             page.line(&from_here(&text));
         }
         Event::Operator(_) => page.line(&capitalized(&phrase())),
@@ -206,12 +206,12 @@ fn without_checks(settings: &Settings) -> Option<&'static str> {
     }
     Some(match settings.verify.model {
         VerdictMode::Auto | VerdictMode::Always => {
-            "no checks: only a model will judge the work; `nightwright init` finds a test command, \
-             --verify CMD sets one"
+            "no checks: only a model will judge the work. To add a check, run `nightwright init` \
+             or pass --verify CMD"
         }
         VerdictMode::Off => {
-            "no checks and no model: nothing will be verified; `nightwright init` finds a test \
-             command, --verify CMD sets one"
+            "no checks and no model: nothing will be verified. To add a check, run \
+             `nightwright init` or pass --verify CMD"
         }
     })
 }

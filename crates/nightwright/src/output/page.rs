@@ -77,7 +77,7 @@ impl<'a> Page<'a> {
         self.push(&line);
     }
 
-    /// Adds a detail of less importance, in a faint colour.
+    /// Adds a detail of less importance, in a faint color.
     pub(super) fn aside(&mut self, text: &str) {
         let line = self.style.paint(TextColor::Faint, &self.safe(text));
         self.push(&format!("  {line}"));
@@ -164,7 +164,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Adds lines of an output, indented and in a faint colour.
+    /// Adds lines of an output, indented and in a faint color.
     pub(super) fn faint(&mut self, lines: &[&str]) {
         for line in lines {
             let line = display_safe(line);

@@ -1,4 +1,4 @@
-//! The style of the output: colour, symbols, width and local time.
+//! The style of the output: color, symbols, width and local time.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ const USUAL_WIDTH: usize = 160;
 
 use super::screen::Screen;
 
-/// How text is styled: symbols, colour, time zone and width.
+/// How text is styled: symbols, color, time zone and width.
 #[derive(Clone, Debug)]
 pub struct Style {
     symbols: Symbols,
@@ -39,9 +39,9 @@ pub struct OutputCapabilities {
     pub terminal: bool,
     /// Whether the terminal supports only plain text, or `TERM` is unset.
     pub dumb: bool,
-    /// Whether `NO_COLOR` disables colour.
+    /// Whether `NO_COLOR` disables color.
     pub no_color: bool,
-    /// Whether `CLICOLOR_FORCE` enables colour without a terminal.
+    /// Whether `CLICOLOR_FORCE` enables color without a terminal.
     pub force_color: bool,
     /// Whether the locale uses UTF-8.
     pub utf8: bool,
@@ -107,7 +107,7 @@ enum Color {
     Off,
 }
 
-/// The meaning of a colour. The text always says the same.
+/// The meaning of a color. The text always says the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextColor {
     /// A success or a normal state.
@@ -236,7 +236,7 @@ impl Style {
         self.paint(tone.into(), sign)
     }
 
-    /// Colours a string, if colour is enabled.
+    /// Colors a string, if color is enabled.
     pub(super) fn paint(&self, color: TextColor, text: &str) -> String {
         match self.color {
             Color::On => format!("\u{1b}[{}m{text}\u{1b}[0m", color.code()),

@@ -8,15 +8,17 @@ pub const EXAMPLE: &str = include_str!("example.toml");
 const TOP: &str = "\
 # Rehearsal scripts
 
-The *rehearsal agent* is nightwright's own stand-in for the agent program. It is started like the real
-one, reads its prompt from standard input and prints the same stream, following a script. Its tools
-really write, edit, read and run, but only inside the project; a path outside it is an error. It needs
-no network and no account, and costs nothing.
+The *rehearsal agent* is a built-in replacement for the agent program. nightwright starts it like the
+real one. It reads its prompt from standard input and prints the same stream, following a script. Its
+tools really run, but only inside the project; a path outside it is an error. It needs no network and
+no account, and costs nothing.
 
 A script is a TOML file. It has a list for each kind of process: `[[attempt]]` for the work itself, and
 `[[verify]]`, `[[review]]`, `[[advise]]` and `[[council]]` for the calls around it. `[[validate]]` is for
-`nightwright task validate TASK --dry-run`. The first process of a kind follows the first entry, the second process the second, and so on; the last entry repeats. A kind without entries gets a plain answer (a verifier says yes, and validation
-passes). The rehearsal agent logs each request as one line of JSON.
+`nightwright task validate TASK --dry-run`. The first process of a kind follows the first entry, the
+second process the second, and so on; the last entry repeats. A kind without entries gets a plain
+answer (a verifier says yes, and validation passes). The rehearsal agent logs each request as one line
+of JSON.
 
 ";
 

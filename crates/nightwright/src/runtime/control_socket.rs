@@ -32,8 +32,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The warning about a request from inside the run.
-const FROM_INSIDE: &str =
-    "a program that the agent, a check or a hook started tried to steer this run; it was refused";
+const FROM_INSIDE: &str = "a program that the agent, a check or a hook started tried to control \
+                           this run, and nightwright refused it";
 
 /// A request to an active run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_unreadable_seal_vouches_for_nothing() {
+    fn a_journal_without_a_readable_seal_is_unsealed() {
         let folder = tempfile::tempdir().unwrap();
         let (seal, path) = (folder.path().join("seal"), folder.path().join("journal"));
         fs::write(&path, "one\n").unwrap();

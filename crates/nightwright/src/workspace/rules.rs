@@ -26,7 +26,7 @@ const EFFECTIVE: [&str; 3] = [CONFIGURATION, ".nightwright/hooks", MODES];
 /// Maximum bytes read of a `.gitignore`.
 const MAX_IGNORE: u64 = 1 << 20;
 
-/// Which files count as work.
+/// The rules that decide whether a file counts as work.
 #[derive(Debug)]
 pub(super) struct WorkRules {
     /// The root folder of the project.

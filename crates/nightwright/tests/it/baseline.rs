@@ -37,7 +37,7 @@ fn a_check_that_fails_at_first_is_counted_and_proves_the_work_later() {
     let env = TestEnv::new();
     env.rehearse(WORKS, "3", &["--verify", COUNTS]).exits(0).says(&[
         "Running the checks before the first iteration",
-        "fails now: 2 of 14 tests",
+        "failed: 2 of 14 tests",
         "Task completed successfully after 1 iteration",
     ]);
     let journal = env.journal();
@@ -78,8 +78,8 @@ fn a_program_missing_inside_the_check_is_a_warning() {
     let env = TestEnv::new();
     env.file("t.sh", "test -e done.txt && exit 0\nno-such-runner\n");
     env.rehearse(WORKS, "3", &["--verify", "sh t.sh"]).exits(0).says(&[
-        "`sh t.sh` fails now because `no-such-runner` is missing",
-        "the checks have no usable result now",
+        "`sh t.sh` failed because `no-such-runner` is missing",
+        "the checks gave no result before the first iteration",
         "judged complete by a model (no check is known to have failed before the run began)",
     ]);
 }
@@ -125,7 +125,7 @@ fn a_result_for_the_same_tree_is_reused_and_one_for_another_tree_is_not() {
     assert_eq!(ran(), 1);
     let output = env.rehearse(idle, "1", &["--verify", &check]).exits(0);
     assert_eq!(ran(), 1, "{}", output.err);
-    assert!(output.err.contains("passes now (cached "), "{}", output.err);
+    assert!(output.err.contains("passed (cached "), "{}", output.err);
     env.file("another.txt", "x");
     env.rehearse(idle, "1", &["--verify", &check]).exits(0);
     assert_eq!(ran(), 2);
@@ -138,9 +138,9 @@ fn a_failure_is_measured_again_because_its_cause_may_be_gone() {
     let check =
         format!("test -e {} || {{ echo '# pass 1\n# fail 1'; exit 1; }}", env.word("service"));
     let idle = "[[attempt]]\nend = { result = \"Hm.\" }\n";
-    env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["fails now"]);
+    env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["` failed"]);
     fs::write(&service, "").unwrap();
-    env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["passes now ("]);
+    env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["passed ("]);
 }
 
 #[test]

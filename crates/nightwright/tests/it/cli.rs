@@ -174,7 +174,7 @@ fn verbose_shows_the_agent_s_words_and_tools() {
 fn wrong_use_exits_2_and_says_what_is_allowed() {
     let env = TestEnv::new();
     let cases: &[(&[&str], &[&str])] = &[
-        (&["run"], &["neither a task nor a goal was given", "nightwright run -p"]),
+        (&["run"], &["no task or goal given", "nightwright run -p"]),
         (&["run", "-p", ""], &["--prompt", "empty"]),
         (&["run", "-p", "x", "-m", "0"], &["a run needs a limit", "--max-cost", "--unlimited"]),
         (&["run", "-p", "x", "-m", "-1"], &["-1", "--max-iterations", "from 0 to 1000000"]),

@@ -145,7 +145,7 @@ fn unset_and_unknown_keys_are_distinguished() {
     for command in ["get", "explain", "unset"] {
         env.run(&["config", command, "limits.max_iteration"])
             .exits(2)
-            .says(&["there is no key `limits.max_iteration`", "`limits.max_iterations`?"]);
+            .says(&["unknown key `limits.max_iteration`", "`limits.max_iterations`?"]);
     }
     env.run(&["config", "set", "limits", "5"]).exits(2).says(&["`limits` is a table"]);
     env.run(&["config", "list", "--task", "nope"]).exits(2).says(&["Task not found: nope"]);
@@ -227,7 +227,7 @@ fn a_file_that_is_wrong_is_named_with_line_and_key_and_not_written() {
         ("delay = -1\n", &["config.toml:1:9", "`delay` must be a duration"]),
         ("[limits\n", &["config.toml:1:8", "expected `]`"]),
         ("delay = 1\ndelay = 2\n", &["config.toml:2:1", "duplicate key"]),
-        ("dealy = 1\n[limit]\n", &["`delay`?", "error: there is no key `limit`", "`limits`?"]),
+        ("dealy = 1\n[limit]\n", &["`delay`?", "error: unknown key `limit`", "`limits`?"]),
     ] {
         let env = configured(text);
         env.run(&["config", "list"]).exits(2).says(words);

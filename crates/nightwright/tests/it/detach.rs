@@ -218,7 +218,7 @@ fn programs_get_one_object_and_the_quiet_get_the_id() {
 #[test]
 fn errors_before_the_detach_are_reported_with_their_exit_code() {
     let env = TestEnv::new();
-    env.run(&["run", "--detach"]).exits(2).says(&["neither a task nor a goal was given"]);
+    env.run(&["run", "--detach"]).exits(2).says(&["no task or goal given"]);
     env.run(&["run", "-p", "x", "--detach", "--nonsense"]).exits(2).says(&["--nonsense"]);
     env.run(&["run", "nothing", "--detach"]).exits(2).says(&["nothing"]);
     let missing = ["run", "-p", "x", "-m", "1", "--agent-command", "missing", "--detach"];

@@ -434,7 +434,7 @@ fn a_command_of_several_lines_is_allowed_only_with_every_other_and_that_is_said(
     let output = output.unwrap();
     assert!(!output.contains("Bash(bash"), "a rule that cannot be pasted:\n{output}");
     let (words, line) = next_step(&output);
-    assert_eq!(words, "allow every command and continue");
+    assert_eq!(words, "allow any command and continue");
     assert!(line.ends_with("--allowed-tools \"Bash\""), "{line}");
     paste(&env, line);
 }

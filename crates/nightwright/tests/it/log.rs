@@ -251,7 +251,7 @@ fn the_log_tells_a_run_section_by_section() {
       3 attempts, 1 file changed, SPAN active
       cost $0.03, $0.01 of it estimated (rehearsed: work $0.02 in 3 attempts, verify $0.01 in 1 call), 4,500 tokens
       next: raise the limit and continue: nightwright resume RUN --max-iterations 4
-            see what was done: nightwright log RUN
+            read the log: nightwright log RUN
     ");
     let log = &logs(&env.runs()[0])[0];
     assert_eq!(fs::metadata(log).unwrap().permissions().mode() & 0o777, 0o600);

@@ -383,7 +383,7 @@ fn a_single_word_is_a_task_name_and_a_misspelt_one_never_starts_a_run() {
     env.run(&["build", "migrate-ap", "--dry-run"])
         .exits(2)
         .says(&["nightwright build -p migrate-ap"]);
-    env.run(&["run", " ", "--dry-run"]).exits(2).says(&["neither a task nor a goal was given"]);
+    env.run(&["run", " ", "--dry-run"]).exits(2).says(&["no task or goal given"]);
     assert!(env.runs().is_empty());
     // Commands without a goal do not mention one.
     let output = env.run(&["task", "show", "migrate-ap"]).exits(2);
@@ -420,8 +420,7 @@ fn a_run_without_checks_says_first_what_will_judge_it_and_how_to_get_a_check() {
         ("off", "no checks and no model: nothing will be verified"),
     ] {
         let lines = first_lines_without_checks(model);
-        let line =
-            format!("  {what}; `nightwright init` finds a test command, --verify CMD sets one");
+        let line = format!("  {what}. To add a check, run `nightwright init` or pass --verify CMD");
         assert!(lines.contains(&line), "{model}: {lines:#?}");
     }
 }

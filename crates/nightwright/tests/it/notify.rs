@@ -180,8 +180,7 @@ fn an_interrupt_is_reported_too() {
     assert_eq!(kinds(&server.seen()), ["setup_complete", "execution_start", "stopped"]);
     let text = server.seen()[2].json()["notice"]["text"].to_string();
     assert!(
-        text.contains("Interrupted")
-            && text.contains("Next: continue where it stopped: nightwright resume"),
+        text.contains("Interrupted") && text.contains("Next: resume the run: nightwright resume"),
         "{text}"
     );
 }
@@ -415,8 +414,7 @@ fn a_test_says_what_came_of_it() {
     let output = env.run(&["notify", "test"]).exits(1);
     let lines: Vec<_> = output.out.lines().collect();
     assert!(
-        lines[0].starts_with("ntfy at 127.0.0.1:")
-            && lines[0].contains(": arrived (answered 200, ")
+        lines[0].starts_with("ntfy at 127.0.0.1:") && lines[0].contains(": delivered (HTTP 200, ")
     );
     assert!(lines[1].ends_with("it answered 404 Not Found: no <b>such topic"), "{lines:?}");
     assert_eq!(sick.seen().len(), 1, "it would be the same a second time");

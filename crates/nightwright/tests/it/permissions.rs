@@ -213,7 +213,7 @@ fn the_first_run_at_a_terminal_asks_what_the_agent_may_do() {
         let env = TestEnv::new();
         let terminal = at_a_terminal(&env, "");
         let screen = terminal.shows("permissions [1]");
-        for words in ["1  usual", "(recommended)", "2  edits only", "3  everything"] {
+        for words in ["1  usual", "(recommended)", "2  edits", "3  bypass"] {
             assert!(screen.contains(words), "{words} is not in:\n{screen}");
         }
         terminal.types(&[answer, "Enter"]);
@@ -235,7 +235,7 @@ fn the_first_run_at_a_terminal_offers_the_test_command_as_the_check() {
         terminal.shows("Use `make test` as the check? [Y/n]");
         terminal.types(&[answer, "Enter"]);
         let screen = terminal.shows("exit=");
-        assert_eq!(screen.contains("`make test` fails now"), checked, "{screen}");
+        assert_eq!(screen.contains("`make test` failed"), checked, "{screen}");
         assert_eq!(screen.contains("only a model will judge the work"), !checked, "{screen}");
     }
     let env = TestEnv::new();

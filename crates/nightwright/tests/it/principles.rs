@@ -83,7 +83,7 @@ fn a_file_that_exists_is_not_overwritten_and_with_yes_it_is_kept() {
     let output = env.run(&["principles", "--preset", "startup"]).exits(1);
     assert_snapshot!(output.err, @"
     error: .nightwright/principles.toml already exists
-    hint: show it: nightwright principles --show; replace it with `--yes`: the old one is kept as `.nightwright/principles.toml.bak`
+    hint: run `nightwright principles --show` to print it, or add `--yes` to replace it (the old file is kept as `.nightwright/principles.toml.bak`)
     ");
     assert_eq!(env.read(FILE), "# mine\npreset = \"custom\"\n");
 
@@ -421,7 +421,7 @@ fn on_a_terminal_a_preset_and_single_weights_are_asked_for() {
         ],
     );
     let screen = terminal.shows("exit=0");
-    assert!(screen.contains("Written, from the preset `startup`"), "{screen}");
+    assert!(screen.contains("Wrote the principles of the preset `startup`"), "{screen}");
     let wanted = Principles::of(Preset::Startup)
         .with("auditability", weight(8))
         .with("migration_burden", weight(2));

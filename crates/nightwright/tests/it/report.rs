@@ -174,12 +174,12 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
         	test result: "FAILED"
       missing: src/returns.rs
       decided: keep the old routes for one release
-      the agent wrote down principles; they apply from now on
+      the agent wrote the principles; they now apply
     Changed agent.allowed_tools: added Bash(npm install:*)
     ❌ Iteration 3 failed: the provider is overloaded
     Stopping before the next iteration, requested by `nightwright stop`
     Stop cancelled
-    Paused: nothing new starts until `nightwright resume 20261115-233412-7f3a`
+    Paused. To continue, run `nightwright resume 20261115-233412-7f3a`
     Resumed
     Retried less than a minute ago; not retrying yet
     ⚠️ the hook `iteration_finished` failed: exited with 127
@@ -300,7 +300,7 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
         ❌ failed
         │ String to replace not found in file.
         likely: the text was changed already, or its whitespace differs
-        tip: read the file again and take the text from there
+        tip: read the file again and copy the text from it
       → Write: b.rs (0.1 KB, 2 lines)
       → mcp__demo__add: a, b
         ok, 1 line
@@ -388,7 +388,7 @@ fn json_is_the_journal_byte_by_byte() {
 }
 
 #[test]
-fn colour_adds_nothing_that_the_words_do_not_say() {
+fn color_adds_nothing_that_the_words_do_not_say() {
     let plain = shown(OutputLevel::Verbose, style(true, ColorChoice::Never));
     let mut colored = shown(OutputLevel::Verbose, style(true, ColorChoice::Always));
     assert!(colored.contains("\u{1b}[33m"));
@@ -514,9 +514,9 @@ fn a_called_agent_is_shown_with_its_first_words() {
     assert_snapshot!(shown.join("\n"), @r#"
       the agent asked a question: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       the agent gave up: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      the agent repeats itself: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      the agent's tool calls fail: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
-      the agent compacts its context repeatedly: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent repeated itself: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent had repeated tool errors: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent compacted its context repeatedly: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
       asking a model for advice
       advice: The path is wrong. 1. Look at it. 2. Mend it.
       asking a model to review the work

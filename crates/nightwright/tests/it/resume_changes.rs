@@ -167,7 +167,7 @@ fn a_changed_configuration_is_named_and_used_only_with_reload() {
     let env = ended(&["--verify", "test -e never", "--stagnation-threshold", "0"]);
     configure(&env, "[agent]\npermissions = \"edits\"\n[model]\nname = \"opus\"\n");
     let line = "Changed since this run began: agent.permissions: usual -> edits; model.name: \
-                default -> opus. The run keeps its own values; --reload applies the new ones.";
+                default -> opus. The run keeps the old values. Add --reload to use the new ones.";
     env.run(&["resume", "-m", "2"]).exits(0).says(&[line]);
     assert_eq!(settings(&env.journal()).agent.permissions, Permissions::Usual);
     env.run(&["resume", "-m", "3", "--reload"]).exits(0);
@@ -288,7 +288,7 @@ fn if_needed_never_changes_anything() {
     kill_process(pid(child.id()), Signal::KILL).unwrap();
     child.wait().unwrap();
     configure(&env, "[model]\nname = \"opus\"\n");
-    let said = "Changed since this run began: model.name: default -> opus. The run keeps its own \
+    let said = "Changed since this run began: model.name: default -> opus. The run keeps the old \
                 values.";
     env.run(&["resume", "--if-needed"]).exits(0).says(&[said]);
     assert_eq!(settings(&env.journal()).model.name, None);

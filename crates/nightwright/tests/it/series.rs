@@ -98,7 +98,7 @@ fn all_means_the_tasks_that_are_ready() {
         .exits(0)
         .says(&["Skipped: empty (no instructions)", "1 of 1 task completed"]);
     let env = TestEnv::new();
-    env.run(&["run", "--all"]).exits(2).says(&["there is nothing to do"]);
+    env.run(&["run", "--all"]).exits(2).says(&["no task or goal given"]);
 }
 
 #[test]

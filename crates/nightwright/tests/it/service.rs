@@ -98,7 +98,7 @@ fn a_run_stopped_by_the_operator_stays_stopped() {
     env.wait_for("stop_requested");
     child.kill().unwrap();
     child.wait().unwrap();
-    if_needed(&env).exits(0).says(&["was asked to stop"]);
+    if_needed(&env).exits(0).says(&["a stop was requested for run "]);
     assert!(!continued(&env));
 }
 

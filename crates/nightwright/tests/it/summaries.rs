@@ -60,7 +60,7 @@ fn a_run_at_its_limit_says_how_to_continue() {
       log: /var/log/run
       next: raise the limit, allow the denied commands and continue: nightwright resume 20261115-233412-7f3a --max-iterations 20 --allowed-tools "Bash(docker compose up:*)"
             or only raise the limit and continue: nightwright resume 20261115-233412-7f3a --max-iterations 20
-            see what was done: nightwright log 20261115-233412-7f3a
+            read the log: nightwright log 20261115-233412-7f3a
     "#);
 }
 

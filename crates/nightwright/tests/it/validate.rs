@@ -30,7 +30,7 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
     insta::assert_snapshot!(output.out, @r"
     required
       pass  The goal is stated as an outcome
-      pass  Someone else can check that the work is finished
+      pass  An outsider can check that the work is done
       pass  Verification: exact commands are given
       pass  Scope: what is part of the work, and what is not
       pass  The work is split into small, ordered parts

@@ -104,7 +104,7 @@ fn an_iteration_that_succeeds_after_a_resumption_counts() {
         > agent fails refused
           run_finished all_iterations_failed exit 1
         > crash
-        > go on with max_iterations 2
+        > continue with max_iterations 2
           run_continued AfterEnd
         > iteration A->B
           run_finished max_iterations exit 0

@@ -47,7 +47,7 @@ fn checks_that_passed_before_need_a_model_as_well() {
         given checks, baseline, model auto, evidence status
         > start
         > checks pass
-          warning: the checks already pass, so a pass does not show that the work is done: a model decides as well
+          warning: the checks already pass, so passing them does not verify the work: a model also decides
         > iteration A->B status:complete
         > checks pass
           -> start call
@@ -71,7 +71,7 @@ fn a_check_that_was_cut_off_proves_no_more_than_one_that_passed() {
         > start
         > checks time-out
           warning: `make test` timed out after 1s before the first iteration
-          warning: the checks have no usable result now
+          warning: the checks gave no result before the first iteration
         > iteration A->B status:complete
         > checks pass
         > call yes
@@ -89,7 +89,7 @@ fn without_a_model_checks_that_passed_before_verify_nothing() {
         given checks, baseline, evidence status
         > start
         > checks pass
-          warning: the checks already pass, so a pass does not show that the work is done: a completion will not count as verified
+          warning: the checks already pass, so passing them does not verify the work: a completion will not count as verified
         > iteration A->B status:complete
         > checks pass
           gate_finished passed by none
@@ -125,7 +125,7 @@ fn a_resumed_run_takes_no_baseline() {
         > start
           -> run checks
         > crash
-        > go on
+        > continue
           not checks_started
           -> prepare
         ",
@@ -136,7 +136,7 @@ fn a_resumed_run_takes_no_baseline() {
         > start
         > checks missing
           run_finished checks_cannot_run
-        > go on
+        > continue
           not checks_started
           -> prepare
         ",
@@ -152,7 +152,7 @@ fn nothing_is_known_of_a_check_that_the_operator_adds_later() {
         > checks pass
         > iteration A->B
         > crash
-        > go on with check ./new.sh
+        > continue with check ./new.sh
         > iteration B->C status:complete
         > checks pass
           -> start call
@@ -171,7 +171,7 @@ fn a_baseline_that_was_broken_off_proves_nothing() {
             given checks, baseline, model auto, evidence status
             > start
             {broken_off}
-            > go on
+            > continue
             > iteration A->B status:complete
             > checks pass
               -> start call

@@ -76,7 +76,7 @@ fn an_iteration_that_a_crash_interrupted_has_earned_what_it_ticked() {
         > prepared A boxes 2/0
           -> start attempt 1
         > crash
-        > go on
+        > continue
           run_continued AfterCrash
         > timer
           -> start attempt 2

@@ -194,7 +194,7 @@ fn after_a_crash_the_project_is_looked_at_anew() {
         > wait 8h
     ",
     );
-    let all = run.happen("go on");
+    let all = run.happen("continue");
     assert!(all.iter().any(|l| l.starts_with("-> prepare Yes")), "{all:#?}");
 }
 
@@ -328,7 +328,7 @@ fn a_crash_before_the_hook_s_word_asks_it_again() {
         > start
           -> hook started
         > crash
-        > go on
+        > continue
           -> hook started
     ",
     );
@@ -343,7 +343,7 @@ fn resuming_a_run_that_was_killed_while_paused_ends_the_pause() {
         > pause
           run_paused
         > crash
-        > go on
+        > continue
           run_continued
           run_resumed
     ",
@@ -360,7 +360,7 @@ fn a_run_that_ended_paused_continues_unpaused() {
         > stop
           run_finished stopped
         > crash
-        > go on again
+        > continue again
           -> prepare
     ",
     );
@@ -402,7 +402,7 @@ fn the_ladder_survives_a_journal_cut_off_in_its_middle() {
     ",
     );
     let mut run = torn(run, "iteration_finished");
-    run.happen("go on");
+    run.happen("continue");
     let all = run.happen("prepared A");
     assert!(all.iter().any(|l| l.contains("with feedback")), "{all:#?}");
 }
@@ -419,7 +419,7 @@ fn the_council_s_word_survives_a_journal_cut_off_in_its_middle() {
     ",
     );
     let mut run = torn(run, "call_finished");
-    let mut all = run.happen("go on");
+    let mut all = run.happen("continue");
     all.extend(run.happen("surveyed B"));
     all.extend(run.happen("prepared B"));
     assert!(all.iter().any(|l| l.contains("with feedback")), "{all:#?}");
@@ -437,7 +437,7 @@ fn a_rejection_told_twice_by_a_torn_journal_counts_once() {
     ",
     );
     let mut run = torn(run, "gate_finished");
-    run.happen("go on");
+    run.happen("continue");
     run.happen("surveyed B");
     run.happen("checks fail boom");
     let state = run.machine.state();

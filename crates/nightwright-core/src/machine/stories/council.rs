@@ -35,7 +35,7 @@ fn the_same_conflict_is_not_decided_twice_and_the_decision_is_repeated() {
         > iteration B->C conflict=Speed,-against-safety!
           not call_started
           not council_decided
-          feedback_added Council: … \"speed against safety\". Iteration 1 decided it, and the decision holds: … > safety
+          feedback_added Council: … \"speed against safety\". The council already decided this in iteration 1, and the decision still applies: … > safety
           iteration_finished 2 Work
         > iteration C->D conflict=cost-against-safety
           call_started 2 council
@@ -132,7 +132,7 @@ fn a_decision_survives_a_crash_and_is_reported_once() {
     let at = run.journal.iter().rposition(|r| r.event.name() == "council_decided").expect("there");
     run.journal.truncate(at + 1);
     run.happen("crash");
-    let mut all = run.happen("go on");
+    let mut all = run.happen("continue");
     all.extend(run.happen("surveyed B"));
     let added: Vec<_> = all.iter().filter(|line| line.starts_with("feedback_added")).collect();
     let [added] = added.as_slice() else { panic!("{all:#?}") };

@@ -29,7 +29,7 @@ fn a_wrap_up_stays_the_only_one_after_a_crash() {
         > prepared same
           iteration_started 2 wrap-up
         > crash
-        > go on with result $0.10
+        > continue with result $0.10
           attempt_finished 2 finished
         > surveyed C
           run_finished max_cost

@@ -55,7 +55,7 @@ fn complete_written_before_a_crash_still_counts() {
         > checks fail boom
         > prepared same
         > crash
-        > go on with result
+        > continue with result
         > surveyed C old-status {"complete":true}
           gate_started [Status]
         "#,

@@ -88,7 +88,7 @@ fn no_call_is_made_where_no_iteration_will_follow() {
             > start
             > iteration {words}
               not call_started
-              feedback_added Watchdog: The last iteration gave up
+              feedback_added Watchdog: In the last iteration, the agent gave up
               feedback_added Council: … The conflict was not decided.
             "
         ));
@@ -240,11 +240,11 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
         > iteration A->A gives-up
           call_started 1 advise
         > crash
-        > go on
+        > continue
           not feedback_added
         > surveyed A
           not call_started
-          feedback_added Watchdog: The last iteration gave up … You are the only agent on this task.
+          feedback_added Watchdog: In the last iteration, the agent gave up … You are the only agent on this task.
           iteration_finished 1 Idle
         ",
     );
@@ -254,7 +254,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
         > iteration A->B conflict
           call_started 1 council
         > crash
-        > go on
+        > continue
         > surveyed B
           not call_started
           feedback_added Council: … speed against safety … The conflict was not decided.
@@ -270,7 +270,7 @@ fn a_call_cut_off_by_a_crash_is_not_repeated() {
         > iteration A->B promise
           call_started 1 review
         > crash
-        > go on
+        > continue
           warning: skipped the review: lost: nightwright crashed during the attempt
           -> survey
         > surveyed C
@@ -292,11 +292,11 @@ fn advice_is_reported_after_a_crash_once_the_project_was_looked_at() {
         ",
     );
     let mut run = torn(run, "call_finished");
-    let first = run.happen("go on");
+    let first = run.happen("continue");
     assert!(!first.iter().any(|line| line.starts_with("feedback_added")), "{first:#?}");
     let then = run.happen("surveyed A");
     let advised = |line: &&String| {
-        line.starts_with("feedback_added Watchdog: The last iteration gave up")
+        line.starts_with("feedback_added Watchdog: In the last iteration, the agent gave up")
             && line.ends_with("> try smaller")
     };
     assert_eq!(then.iter().filter(advised).count(), 1, "{then:#?}");

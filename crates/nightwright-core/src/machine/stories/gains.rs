@@ -229,7 +229,7 @@ fn four_iterations_without_a_gain_end_the_run_with_what_keeps_failing() {
           not feedback_added
         > iteration B->C
         > checks fail 2/14
-          feedback_added Idle: No additional test or check passes after the last iteration: the same 2 tests have failed since iteration 1.
+          feedback_added Idle: The last iteration did not fix any test or check: the same 2 tests have failed since iteration 1.
         > iteration C->D
         > checks fail 2/14
           call_started 1 advise
@@ -413,7 +413,7 @@ fn a_crash_during_the_checks_runs_them_again_and_one_after_them_does_not() {
         > iteration A->B
           -> run checks
         > crash
-        > go on
+        > continue
           -> survey
         > surveyed B
           checks_started after the iteration
@@ -430,7 +430,7 @@ fn a_crash_during_the_checks_runs_them_again_and_one_after_them_does_not() {
         > checks pass 0/14
           -> start call 1
         > crash
-        > go on
+        > continue
           -> survey
         > surveyed B
           not checks_started

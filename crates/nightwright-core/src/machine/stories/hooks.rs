@@ -12,7 +12,7 @@ fn after_an_iteration_its_hook_is_run_and_waited_for() {
           iteration_finished 1
           -> hook iteration_finished
           not -> prepare
-        > hook goes on
+        > hook continues
           -> prepare Yes
         ",
     );
@@ -33,13 +33,13 @@ fn changes_of_a_hook_are_surveyed_and_are_not_the_agents_work() {
         given hook after, max_iterations 3, threshold 1
         > start
         > iteration A->B
-        > hook goes on
+        > hook continues
           -> prepare Yes
         > prepared C
         > agent finishes
         > surveyed C
           iteration_finished 2 Idle
-        > hook goes on
+        > hook continues
           run_finished stagnated
         ",
     );
@@ -55,13 +55,13 @@ fn a_new_blocker_rings_once_and_before_the_iteration_is_reported() {
           blocker_reported password
           -> hook blocked
           not -> hook iteration_finished
-        > hook goes on
+        > hook continues
           -> hook iteration_finished
-        > hook goes on
+        > hook continues
         > iteration A->B blocker=password
           not -> hook blocked
           -> hook iteration_finished
-        > hook goes on
+        > hook continues
         > iteration B->C blocker=token
           -> hook blocked
         ",
@@ -90,7 +90,7 @@ fn the_last_iteration_is_reported_before_the_run_ends() {
         > iteration A->B
           -> hook iteration_finished
           not run_finished
-        > hook goes on
+        > hook continues
           run_finished max_iterations
         ",
     );
@@ -111,7 +111,7 @@ fn a_failed_iteration_is_reported_like_any_other() {
 }
 
 #[test]
-fn hooks_that_are_only_notified_cannot_steer() {
+fn hooks_that_are_only_notified_cannot_control_the_run() {
     for answer in ["skips", "aborts", "fails"] {
         story(&format!(
             "
@@ -185,7 +185,7 @@ fn a_stop_waits_for_the_hooks_of_its_iteration() {
         > iteration A->B
         > stop
           not run_finished
-        > hook goes on
+        > hook continues
           run_finished stopped
         ",
     );
@@ -200,7 +200,7 @@ fn after_a_crash_no_hook_is_notified_again() {
         > iteration A->A blocker=password
           -> hook blocked
         > crash
-        > go on
+        > continue
           not -> hook
           -> prepare Yes
         ",
@@ -214,13 +214,13 @@ fn a_run_that_has_skipped_an_iteration_has_had_the_word_of_started() {
         given hook started, hook next
         > start
           -> hook started
-        > hook goes on
+        > hook continues
         > prepared A
           -> hook next_iteration
         > hook skips
           iteration_skipped
         > crash
-        > go on
+        > continue
           not -> hook started
           -> prepare Yes
         ",
@@ -236,7 +236,7 @@ fn an_iteration_that_is_written_down_after_a_crash_is_reported_once() {
         > prepared A
         > agent finishes
         > crash
-        > go on
+        > continue
           not -> hook
         > surveyed B
           iteration_finished 1
@@ -286,7 +286,7 @@ fn a_pause_does_not_delay_hooks() {
         > agent finishes
         > surveyed B
           -> hook iteration_finished
-        > hook goes on
+        > hook continues
           not -> prepare
         ",
     );

@@ -204,7 +204,7 @@ fn a_skip_by_the_hook_uses_up_no_number_and_can_t_spin() {
         > timer
           -> prepare Yes
         > prepared A
-        > hook goes on
+        > hook continues
           -> prepare Yes
         > prepared A
           iteration_started 1

@@ -74,7 +74,7 @@ fn a_proof_continues_after_a_crash_from_the_beginning_of_its_gate() {
         > surveyed A boxes 0/3
           -> run checks
         > crash
-        > go on
+        > continue
           run_continued AfterCrash
           -> survey
         > surveyed A boxes 0/3
@@ -98,7 +98,7 @@ fn a_proof_that_was_broken_off_is_begun_again_on_resume() {
         > checks interrupted
           iteration_finished 0 interrupted
           run_finished interrupted
-        > go on again
+        > continue again
         > prepared A boxes 0/3
           iteration_started 0 proof
         ",

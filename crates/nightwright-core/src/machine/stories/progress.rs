@@ -383,7 +383,7 @@ fn a_command_that_is_refused_again_after_the_rules_changed_is_reported_again() {
         > agent finishes denied=Bash:mytool_x
         > surveyed B
           run_finished max_iterations
-        > go on with max_iterations 2, allowed_tools Bash(mytool x:*)
+        > continue with max_iterations 2, allowed_tools Bash(mytool x:*)
           settings_changed agent.allowed_tools: added Bash(mytool x:*)
         > prepared B
         > agent denied Bash mytool x

@@ -13,14 +13,14 @@ fn a_lost_attempt_is_charged_and_costs_one_retry() {
         > start
         > prepared A
         > crash
-        > go on
+        > continue
           run_continued AfterCrash
           attempt_finished 1 lost $2.00 estimated
           retry_scheduled: lost: nightwright crashed during the attempt
         > timer
           attempt_started 2 cap $2.00
         > crash
-        > go on
+        > continue
           attempt_finished 2 lost
           iteration_finished 1 failed
         ",
@@ -38,7 +38,7 @@ fn a_lost_attempt_that_uses_up_the_budget_ends_the_run_at_the_limit() {
         > timer
           attempt_started 2
         > crash
-        > go on
+        > continue
           attempt_finished 2 lost
           retry_scheduled
         > timer
@@ -56,7 +56,7 @@ fn a_result_in_the_output_of_a_lost_attempt_is_taken_as_it_is() {
         > start
         > prepared A
         > crash
-        > go on with result $0.70 promise
+        > continue with result $0.70 promise
           attempt_finished 1 finished $0.70
           -> survey
         > surveyed B
@@ -75,7 +75,7 @@ fn an_iteration_with_a_finished_attempt_is_judged_from_there() {
         > prepared A
         > agent finishes promise
         > crash
-        > go on
+        > continue
           not attempt_started
           -> survey
         > surveyed B
@@ -94,7 +94,7 @@ fn a_half_done_gate_starts_again_with_the_results_of_the_checks_on_the_same_tree
         > checks pass
           call_started 1 verify
         > crash
-        > go on
+        > continue
           call_finished 1 verify lost
           -> survey
         > surveyed B
@@ -110,7 +110,7 @@ fn a_half_done_gate_starts_again_with_the_results_of_the_checks_on_the_same_tree
         > iteration A->B promise
         > checks pass
         > crash
-        > go on
+        > continue
         > surveyed C
           gate_started [Promise]
           -> run checks
@@ -127,7 +127,7 @@ fn a_finished_review_is_not_repeated() {
         > iteration A->B promise
         > call says: fine
         > crash
-        > go on
+        > continue
           -> survey
         > surveyed B
           not call_started
@@ -145,7 +145,7 @@ fn a_limit_wait_continues_to_its_end() {
         > agent fails usage_limited until=2h
         > crash
         > wait 1h
-        > go on
+        > continue
           -> wait until
         > timer
           limit_wait_ended Elapsed
@@ -162,7 +162,7 @@ fn a_limit_learned_just_before_the_crash_is_still_waited_for() {
         > prepared A
         > agent fails usage_limited until=2h
         > crash
-        > go on
+        > continue
           -> wait until
           not attempt_started
         ",
@@ -177,7 +177,7 @@ fn a_delay_is_skipped() {
         > start
         > iteration A->B
         > crash
-        > go on
+        > continue
           -> prepare
         ",
     );
@@ -193,7 +193,7 @@ fn a_pause_is_kept_over_a_crash_until_the_operator_resumes_the_run() {
         > agent finishes
         > surveyed B
         > crash
-        > go on if cut off
+        > continue if cut off
           not run_resumed
           not -> prepare
         > resume
@@ -210,7 +210,7 @@ fn a_stop_is_not_kept_over_a_crash() {
         > prepared A
         > stop
         > crash
-        > go on
+        > continue
         > timer
           attempt_started 2
         ",
@@ -225,7 +225,7 @@ fn limits_hold_across_a_crash() {
         > start
         > iteration A->B $2
         > crash
-        > go on
+        > continue
         > prepared B
           attempt_started 2 cap $3.00
         > agent finishes $1
@@ -244,7 +244,7 @@ fn time_between_death_and_resume_counts_for_no_limit() {
         > iteration A->B
         > crash
         > wait 9h
-        > go on
+        > continue
           -> prepare
         ",
     );
@@ -259,15 +259,15 @@ fn after_a_limit_a_run_continues_only_with_that_limit_raised() {
         > iteration A->B
           run_finished max_iterations
         > crash
-        > go on
+        > continue
           nothing
-        > go on with max_iterations 1
+        > continue with max_iterations 1
           nothing
-        > go on again
+        > continue again
           nothing
-        > go on with max_cost 5
+        > continue with max_cost 5
           nothing
-        > go on with max_iterations 2
+        > continue with max_iterations 2
           run_continued AfterEnd
           settings_changed limits.max_iterations: 1 -> 2
           -> prepare
@@ -283,9 +283,9 @@ fn resuming_after_resuming_is_resuming() {
         > start
         > prepared A
         > crash
-        > go on
+        > continue
         > crash
-        > go on
+        > continue
           run_continued AfterCrash
           not attempt_finished
         > timer
@@ -304,7 +304,7 @@ fn a_wait_that_is_picked_up_is_no_longer_than_it_was_however_the_date_was_set() 
           -> wait 5m 00s
         > crash
         > clock jumps back 24h
-        > go on
+        > continue
           -> wait until 2026-11-14T22:05:00Z
         ",
     );
@@ -342,6 +342,6 @@ fn resuming_only_crashed_runs_leaves_all_others_alone() {
         ("> prepared A\n> stop\n> crash", "nothing"),
         ("> prepared A\n> pause\n> crash", "nothing"),
     ] {
-        story(&format!("given max_iterations 1\n> start\n{left}\n> go on if cut off\n  {then}"));
+        story(&format!("given max_iterations 1\n> start\n{left}\n> continue if cut off\n  {then}"));
     }
 }

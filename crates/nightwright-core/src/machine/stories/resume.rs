@@ -16,9 +16,9 @@ fn only_a_completed_run_must_be_resumed_explicitly() {
         > checks pass
           run_finished completed
         > crash
-        > go on
+        > continue
           nothing
-        > go on with max_iterations 9
+        > continue with max_iterations 9
           nothing
         ",
     );
@@ -27,7 +27,7 @@ fn only_a_completed_run_must_be_resumed_explicitly() {
         Some(ResumeRefusal::Completed)
     );
     assert_eq!(run.machine.refusal(&[], ResumePolicy::Always), None);
-    run.happen("go on again");
+    run.happen("continue again");
     assert_eq!(run.machine.state().outcome(), None);
 }
 
@@ -49,7 +49,7 @@ fn after_every_other_outcome_a_run_continues_and_its_streaks_start_at_zero() {
     ] {
         let prepared = if given.contains("hook") { "-> hook started" } else { "-> prepare" };
         let run = story(&format!(
-            "given {given}\n> start\n{before}\n  {then}\n> crash\n> go on\n  \
+            "given {given}\n> start\n{before}\n  {then}\n> crash\n> continue\n  \
              run_continued AfterEnd\n  {prepared}"
         ));
         let state = run.machine.state();
@@ -67,7 +67,7 @@ fn a_blocked_run_continues_and_is_blocked_again_only_after_a_new_streak() {
         > iteration A->A blocker=key
           run_finished blocked
         > crash
-        > go on
+        > continue
           run_continued AfterEnd
         > iteration A->A blocker=key
           not run_finished
@@ -135,7 +135,7 @@ fn the_gate_that_counts_is_the_one_of_the_last_resume() {
         > prepared A
           run_finished stopped
         > crash
-        > go on with checks
+        > continue with checks
           run_continued AfterEnd
           settings_changed verify.commands: none -> make test
         > iteration A->B promise
@@ -159,13 +159,13 @@ fn each_changed_setting_is_one_event_and_a_crash_before_the_next_iteration_keeps
         > iteration A->B
           run_finished max_iterations
         > crash
-        > go on with max_iterations 2, checks
+        > continue with max_iterations 2, checks
           run_continued AfterEnd
           settings_changed verify.commands: none -> make test
           settings_changed limits.max_iterations: 1 -> 2
           -> prepare
         > crash
-        > go on
+        > continue
           run_continued AfterCrash
           not settings_changed
         > iteration B->C promise

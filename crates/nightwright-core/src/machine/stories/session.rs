@@ -86,7 +86,7 @@ fn an_operator_message_to_a_lost_session_reaches_the_next_attempt() {
         > agent ready
         > tell: use sqlite
         > crash
-        > go on
+        > continue
           attempt_finished 1 lost
         > timer
           -> start attempt 2 cut-off with feedback

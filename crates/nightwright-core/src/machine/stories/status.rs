@@ -191,7 +191,7 @@ fn a_resumed_run_knows_which_status_was_reported() {
         > status {"complete":false,"progress":{"completed":3,"total":9}}
           status_changed [Progress]: 3/9 items (+2)
         > crash
-        > go on
+        > continue
           not status_changed
         > status {"complete":false,"progress":{"completed":3,"total":9}}
           nothing
@@ -208,7 +208,7 @@ fn a_run_that_crashed_before_its_first_report_knows_its_initial_status() {
         > start
         > prepared A status {"complete":false,"progress":{"completed":1,"total":9}}
         > crash
-        > go on
+        > continue
         > status {"complete":false,"progress":{"completed":4,"total":9}}
           status_changed [Progress]: 4/9 items (+3)
         "#,

@@ -232,7 +232,7 @@ fn boxes_that_were_ticked_without_work_are_shown_to_a_model() {
           gate_started [Todo]
         > checks pass
         > inspected clean
-          warning: the checklist: 2 boxes were checked in iteration 1, which changed nothing else
+          warning: the checklist: 2 checkboxes were checked in iteration 1, which changed nothing else
           -> start call 1 with findings
         ",
     );
@@ -269,7 +269,7 @@ fn unearned_ticks_reject_where_findings_do() {
         > surveyed B boxes 0/1
         > checks pass
         > inspected clean
-          gate_finished rejected: findings of the tamper inspection: the checklist: a box was checked in iteration 1
+          gate_finished rejected: findings of the tamper inspection: the checklist: a checkbox was checked in iteration 1
         ",
     );
 }

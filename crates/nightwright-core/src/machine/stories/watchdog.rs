@@ -39,7 +39,7 @@ fn the_same_thing_is_not_answered_twice_within_a_minute() {
         > surveyed A
           call_started 1 advise
         > call says: decide it yourself
-          feedback_added Watchdog: The last iteration ended with a question … decide it yourself
+          feedback_added Watchdog: In the last iteration, the agent asked a question … decide it yourself
         ",
     );
 }
@@ -110,7 +110,7 @@ fn a_surrender_gets_advice_then_root_cause_then_becomes_a_blocker() {
           watchdog_noticed GivingUp
           call_started 1 advise
         > call says: try the other driver
-          feedback_added Watchdog: The last iteration gave up: … item seven … try the other driver
+          feedback_added Watchdog: In the last iteration, the agent gave up: … item seven … try the other driver
         > iteration A->A gives-up
           call_started 2 advise
         > call says: try smaller
@@ -173,7 +173,7 @@ fn a_question_is_answered_by_the_principles_where_there_are_any() {
         > agent ready
         > agent asks
           not message_sent … principles
-          message_sent … say so in the usual way
+          message_sent … claim completion as described under
         ",
     );
 }
@@ -233,7 +233,7 @@ fn a_word_into_a_running_turn_that_never_got_there_reaches_the_next_iteration() 
           message_sent
         > agent finishes heard=0
         > surveyed B
-          feedback_added Watchdog: The last iteration repeated the same tool call
+          feedback_added Watchdog: In the last iteration, the agent repeated the same tool call
         ",
     );
 }
@@ -487,7 +487,7 @@ fn resuming_an_ended_run_resets_its_problems() {
         > iteration A->A gives-up
           run_finished max_iterations
         > crash
-        > go on with max_iterations 9
+        > continue with max_iterations 9
         > iteration A->A gives-up
         > call says: two
         > iteration A->A gives-up
@@ -511,7 +511,7 @@ fn advice_that_came_before_a_crash_is_reported_once() {
           feedback_added Watchdog: … try smaller
           call_started 2 council
         > crash
-        > go on
+        > continue
         > surveyed A
           not feedback_added Watchdog
           not call_started

@@ -160,7 +160,7 @@ impl PendingRequests {
             ["journal", "damaged"] => {
                 Input::JournalDamaged { why: "8192 bytes instead of 7311".to_owned() }
             }
-            ["go", "on", rest @ ..] => Input::Resume(salvage(rest, machine, *now)),
+            ["continue", rest @ ..] => Input::Resume(salvage(rest, machine, *now)),
             _ => panic!("a story has no words for `{line}`"),
         })
     }
@@ -436,7 +436,7 @@ fn control(words: &[&str], text: &str) -> Option<Control> {
 
 fn hook_answer(words: &[&str]) -> HookAnswer {
     match words {
-        ["goes", "on"] => HookAnswer::GoOn,
+        ["continues"] => HookAnswer::GoOn,
         ["skips"] => HookAnswer::Skip,
         ["aborts"] => HookAnswer::Abort { why: "exited with 2".to_owned() },
         ["fails"] => HookAnswer::Failed { why: "exited with 7".to_owned() },
@@ -482,7 +482,7 @@ fn salvage(words: &[&str], machine: &Machine, now: Now) -> ResumeData {
             resume_data.changes =
                 changes.into_iter().map(|change| (ChangeSource::Operator, change)).collect();
         }
-        other => panic!("a run cannot go on {other:?}"),
+        other => panic!("a run cannot continue {other:?}"),
     }
     resume_data
 }

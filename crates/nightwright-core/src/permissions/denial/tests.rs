@@ -175,7 +175,7 @@ fn the_advice_is_a_word_that_a_shell_reads_back() {
         "allow with --allowed-tools \"Bash(npm install:*)\""
     );
     assert_eq!(quoted("Bash(echo $(a) 'b')"), "'Bash(echo $(a) '\\''b'\\'')'");
-    assert!(advice(Some("Bash")).ends_with("which allows every command"));
+    assert!(advice(Some("Bash")).ends_with("which allows any command"));
     let refused =
         DeniedCommand { tool: "WebFetch".to_owned(), command: "http://x".to_owned(), rule: None };
     assert_eq!(

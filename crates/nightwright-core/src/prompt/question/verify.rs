@@ -131,15 +131,15 @@ is missing, for the next iteration.";
 const JUDGE_SHOWN: &str = "\
 Answer yes only if this evidence shows that every part of the goal is done. Passing checks and \
 matching changes are evidence; words alone are not. The changes are those of one run. Work from \
-before the run counts too, if checks or checked boxes show it. Answer no if any part of the goal \
+before the run counts too, if checks or ticked checkboxes show it. Answer no if any part of the goal \
 has no evidence, or if a test was weakened or disabled to pass. Then list what is missing, for the \
 next iteration.";
 
 const JUDGE_PLAN: &str = "\
-Answer yes only if the plan has an unchecked box for everything that the goal requires and the \
+Answer yes only if the plan has an unchecked checkbox for everything that the goal requires and the \
 project lacks. An agent that knows only the plan and the project must be able to implement it. \
-Answer no if a box is missing, is too vague to verify, or is checked although its work is not done. Then list \
-what is missing, for the next iteration.";
+Answer no if a checkbox is missing, is too vague to verify, or is ticked although its work is not \
+done. Then list what is missing, for the next iteration.";
 
 const SHAPED: &str = "\
 Answer with these fields. `verdict`: `yes` or `no`. `reason`: the decisive point, in one or two \
@@ -214,8 +214,8 @@ fn claimed(claim: &[EvidenceKind]) -> QuestionSection {
         .iter()
         .map(|kind| match kind {
             EvidenceKind::Status => "the status file says complete",
-            EvidenceKind::Todo => "every box of the checklist is checked",
-            EvidenceKind::Plan => "every box of the plan is checked",
+            EvidenceKind::Todo => "every checkbox of the checklist is checked",
+            EvidenceKind::Plan => "every checkbox of the plan is checked",
             EvidenceKind::Planned => "the plan is written",
             EvidenceKind::Promise => "the agent wrote the completion marker",
             EvidenceKind::Signal => {
@@ -251,7 +251,7 @@ fn status(status: Option<&StatusReport>, checklist: Option<Checklist>) -> String
         }
     }
     if let Some(Checklist { open, done }) = checklist {
-        lines.push(format!("boxes of the checklist: {done} checked, {open} unchecked"));
+        lines.push(format!("checkboxes: {done} checked, {open} unchecked"));
     }
     lines.join("\n")
 }
@@ -416,7 +416,7 @@ mod tests {
         };
         let found =
             TamperFinding { path: "tests/a.rs".to_owned(), what: "a test was deleted".to_owned() };
-        let blocker = blocker("the licence key");
+        let blocker = blocker("the license key");
         let question = verify_question(&VerificationCase {
             claim: &[EvidenceKind::Status, EvidenceKind::Promise],
             checks: &[check(CheckVerdict::Passed, "a lot of output")],

@@ -44,7 +44,7 @@ fn a_form_begins_where_a_word_does() {
 }
 
 #[test]
-fn a_colour_is_taken_out_and_what_ends_a_line_or_a_text_is_not() {
+fn a_color_is_taken_out_and_what_ends_a_line_or_a_text_is_not() {
     let known = ["hunter2hunter2"];
     for colour in ["\u{1b}[0m", "\u{1b}[01;31m", r"\u001b[K", r"\\u001B[38;5;9m"] {
         let text = format!("hunter2{colour}hunter2");
@@ -53,7 +53,7 @@ fn a_colour_is_taken_out_and_what_ends_a_line_or_a_text_is_not() {
     for seen in ["\u{2028}", r"\u2028", r"\u000a", r"\n", "\r", "\u{1b}", r"\u001b", "[0m"] {
         stays(&known, &[], &format!("hunter2{seen}hunter2"));
     }
-    // A colour sequence does not span strings.
+    // A color sequence does not span strings.
     stays(&known, &[], r#"["hunter2\u001b[1","Ahunter2"]"#);
 }
 

@@ -25,7 +25,7 @@ pub(in crate::run_report) struct Bar {
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_report) struct BarPart {
-    /// The CSS class that sets the colour.
+    /// The CSS class that sets the color.
     pub(in crate::run_report) class: &'static str,
     pub(in crate::run_report) name: &'static str,
     pub(in crate::run_report) value: u64,

@@ -27,7 +27,7 @@ const MIN_LABEL_WIDTH: f64 = 2.6;
 /// The height of a failure inside a mark, in percent of the lane.
 const TROUBLE: u32 = 45;
 
-/// The legend: the CSS class of a colour, the other classes that share it, and the text.
+/// The legend: the CSS class of a color, the other classes that share it, and the text.
 const LEGEND: [(&str, &[&str], &str); 12] = [
     ("work", &["agent"], "work"),
     ("accepted", &["passed"], "accepted, passed"),
@@ -68,7 +68,7 @@ struct TimelineMark {
     inside: Vec<TroubleMark>,
 }
 
-/// A failure inside a mark that has another colour or is wider.
+/// A failure inside a mark that has another color or is wider.
 #[derive(Clone, Debug)]
 struct TroubleMark {
     start: f64,
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_is_seen_in_marks_that_became_one_and_does_not_colour_the_rest() {
+    fn trouble_is_seen_in_marks_that_became_one_and_does_not_color_the_rest() {
         let class = |number: u64| if number % 10 == 3 { "trouble" } else { "agent" };
         let one = |number: u64| mark(length(number), length(number + 1), class(number));
         let kept = thinned((0..1_000).map(one).collect());

@@ -97,7 +97,7 @@ fn after_a_limit_the_next_step_raises_it() {
     assert_eq!(
         next(Outcome::MaxIterations { limit: 10 }),
         "raise the limit and continue: nightwright resume R --max-iterations 20\n\
-         see what was done: nightwright log R"
+         read the log: nightwright log R"
     );
     let limit = Duration::from_mins(90);
     assert!(next(Outcome::MaxDuration { limit }).contains("resume R --max-duration 180m"));
@@ -209,7 +209,7 @@ fn every_command_is_allowed_only_by_a_step_that_says_so() {
     assert!(!after(&["Bash(git push:*)"]).contains("--allowed-tools"));
     assert_eq!(
         after(&["Bash"]),
-        "or allow every command and continue: nightwright resume R --allowed-tools \"Bash\""
+        "or allow any command and continue: nightwright resume R --allowed-tools \"Bash\""
     );
     assert_eq!(
         after(&["Bash(a:*)", "WebFetch"]),
@@ -236,13 +236,13 @@ fn after_a_limit_the_next_step_also_allows_what_was_denied() {
             "raise the limit, allow the denied commands and continue: nightwright resume R \
              --max-iterations 2 --allowed-tools \"Bash(kubectl get:*)\"",
             "or only raise the limit and continue: nightwright resume R --max-iterations 2",
-            "see what was done: nightwright log R",
+            "read the log: nightwright log R",
         ]
     );
     let story = ViewStory::begun().denied("sh -c x", Some("Bash"));
     let steps = story.ends(Outcome::MaxIterations { limit: 1 }).steps();
     assert_eq!(steps[0], "raise the limit and continue: nightwright resume R --max-iterations 2");
-    assert!(steps[1].starts_with("or raise the limit, allow every command"), "{}", steps[1]);
+    assert!(steps[1].starts_with("or raise the limit, allow any command"), "{}", steps[1]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn detach(arguments: Vec<OsString>) -> Result<ExitCode, Failure> {
             let report: DetachReport = serde_json::from_slice(&report).map_err(|_| {
                 let text = one_line(&String::from_utf8_lossy(&report), MAX_REPORT_CHARS);
                 Failure::trouble(format!(
-                    "the run continues in the background, but its id is unknown: its process \
+                    "the run continues in the background, but its ID is unknown: its process \
                      reported `{text}`"
                 ))
                 .hint("run `nightwright status` to find it")

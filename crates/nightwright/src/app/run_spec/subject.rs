@@ -81,7 +81,7 @@ pub(super) fn goal(
 }
 
 pub(crate) fn no_goal() -> Failure {
-    Failure::usage("there is nothing to do: neither a task nor a goal was given")
+    Failure::usage("no task or goal given")
         .hint("name a task, or run `nightwright run \"make the tests pass\" -m 10` with your goal")
 }
 

@@ -16,7 +16,7 @@ use crate::workspace::root;
 #[derive(Clone, Debug, Default, Args)]
 #[group(skip)]
 pub(crate) struct ProjectArgs {
-    /// Project folder [default: the project around the current folder]
+    /// Project folder [default: the project that contains the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
 }

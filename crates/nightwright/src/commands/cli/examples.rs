@@ -95,7 +95,7 @@ pub(crate) const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("task reset", &[
         ("nightwright task reset migrate-api", "Remove state, status and notes"),
-        ("nightwright task reset migrate-api --todo --yes", "Also uncheck every box, without asking"),
+        ("nightwright task reset migrate-api --todo --yes", "Also uncheck all checkboxes, without asking"),
     ]),
     ("task archive", &[
         ("nightwright task archive migrate-api", "Archive a task as one file"),

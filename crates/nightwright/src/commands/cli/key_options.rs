@@ -148,7 +148,9 @@ fn parser(kind: ValueKind, option: &KeyOption) -> ValueParser {
         _ if option.is_value_optional() => {
             ValueParser::new(|text: &str| values::words(text).map(ConfigValue::Text))
         }
-        _ => ValueParser::new(move |text: &str| kind.parse_option(text)),
+        _ => ValueParser::new(move |text: &str| {
+            kind.parse_option(text).map_err(|allowed| values::expected(&allowed))
+        }),
     }
 }
 

@@ -26,8 +26,7 @@ use crate::store::seal;
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
 pub(crate) struct RunSelector {
-    /// Id of the run, the beginning of the id, or the name of its task [default: the active run,
-    /// otherwise the last one]
+    /// Run ID, a prefix of one, or a task name [default: the active or last run]
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
 

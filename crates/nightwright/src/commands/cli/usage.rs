@@ -181,7 +181,11 @@ fn shown(command: &Command) -> impl Iterator<Item = &Command> {
 
 fn unknown(within: &Command, word: &str, rest: &[String]) -> Failure {
     let name = crate::commands::man::full_name(within).replace('-', " ");
-    let failure = Failure::usage(format!("`{name}` has no command `{word}`"));
+    let typed = match name.split_once(' ') {
+        Some((_, group)) => format!("{group} {word}"),
+        None => word.to_owned(),
+    };
+    let failure = Failure::usage(format!("unknown command `{typed}`"));
     let own: Vec<_> = shown(within).map(Command::get_name).collect();
     let of_task = within.find_subcommand(TASK).into_iter().flat_map(shown).map(Command::get_name);
     match nearest(word, own.iter().copied().chain(of_task)) {

@@ -6,7 +6,12 @@ use crate::config::{self, FieldValue, Items, ValueKind};
 pub(crate) fn setting<T: FieldValue>(
     key: &'static str,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
-    move |text| config::parse_setting(key, text)
+    move |text| config::parse_setting(key, text).map_err(|allowed| expected(&allowed))
+}
+
+/// Describes the values that are allowed, for the error about another one.
+pub(crate) fn expected(allowed: &str) -> String {
+    format!("expected {allowed}")
 }
 
 /// Accepts any text that is not blank.
@@ -21,7 +26,7 @@ pub(crate) fn text(text: &str) -> Result<String, String> {
 /// run would be denied the same again.
 pub(crate) fn tool(text: &str) -> Result<String, String> {
     let tools = ValueKind::List(Items::Tools);
-    tools.parse_option(text).map(|_| text.to_owned())
+    tools.parse_option(text).map(|_| text.to_owned()).map_err(|allowed| expected(&allowed))
 }
 
 /// Accepts text for the agent. A list may begin with a dash, but a single word with a dash is a

@@ -117,8 +117,9 @@ fn user() -> Option<DoctorFinding> {
         return None;
     }
     let sandboxed = env::var_os("IS_SANDBOX").is_some_and(|value| value == "1");
-    let refuses = if sandboxed { "" } else { ", and refuses --dangerously-skip-permissions" };
-    let text = format!("root: the agent can change everything on this machine{refuses}");
+    let refuses =
+        if sandboxed { "" } else { ", and Claude Code refuses --dangerously-skip-permissions" };
+    let text = format!("running as root: the agent can change anything on this machine{refuses}");
     Some(DoctorFinding::warning("user", text).hint("run nightwright as another user"))
 }
 

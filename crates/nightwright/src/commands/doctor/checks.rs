@@ -178,12 +178,12 @@ fn found(result: &CheckResult, withheld: &[String]) -> DoctorFinding {
     let detail = if last.is_empty() { String::new() } else { format!(": {last}") };
     let finding = match verdict {
         CheckVerdict::Passed | CheckVerdict::Flaky => {
-            DoctorFinding::ok("checks", format!("`{command}` passes ({took})"))
+            DoctorFinding::ok("checks", format!("`{command}` passed ({took})"))
         }
         CheckVerdict::Failed { .. } => match baseline::cannot_run(result, withheld) {
             Some(why) => DoctorFinding::problem("checks", why),
             None => {
-                DoctorFinding::warning("checks", format!("`{command}` fails now ({took}){detail}"))
+                DoctorFinding::warning("checks", format!("`{command}` failed ({took}){detail}"))
             }
         },
         CheckVerdict::TimedOut => DoctorFinding::warning(

@@ -160,9 +160,9 @@ impl ChangeArgs {
             }
             AskPolicy::Allowed | AskPolicy::Never => {
                 eprint_safe(&format!(
-                    "Changed since this run began: {list}. The run keeps its own values{}.",
+                    "Changed since this run began: {list}. The run keeps the old values.{}",
                     match asking {
-                        AskPolicy::Allowed => "; --reload applies the new ones",
+                        AskPolicy::Allowed => " Add --reload to use the new ones.",
                         AskPolicy::Never => "",
                     }
                 ));

@@ -28,10 +28,11 @@ pub(super) fn drop_unsealed(folder: &RunDir) -> Result<Option<String>, Failure> 
     let length = match seal::compare(&folder.seal(), &path).map_err(unreadable)? {
         SealMatch::Intact { length } => length,
         SealMatch::Changed => {
-            return Err(refused(folder, "its journal differs from the one that was written"));
+            let why = format!("another process changed its journal `{}`", path.display());
+            return Err(refused(folder, &why));
         }
         SealMatch::Unsealed => {
-            return Err(refused(folder, "nothing vouches for its journal"));
+            return Err(refused(folder, "its seal is missing or unreadable"));
         }
     };
     let torn = journal.torn.map_or(0, |torn| torn.length);
@@ -42,8 +43,8 @@ pub(super) fn drop_unsealed(folder: &RunDir) -> Result<Option<String>, Failure> 
     }
     cut(folder, length).map_err(unreadable)?;
     Ok(Some(format!(
-        "removed {added} bytes at the end of the journal, which the run had not finished writing or \
-         another process had added"
+        "removed {added} bytes from the end of the journal: an incomplete write, or an addition by \
+         another process"
     )))
 }
 
@@ -61,8 +62,6 @@ fn cut(folder: &RunDir, length: u64) -> io::Result<()> {
 }
 
 fn refused(folder: &RunDir, why: &str) -> Failure {
-    Failure::trouble(format!("cannot resume run {}: {why}", folder.id())).hint(format!(
-        "another process changed `{}`; review the project, then start a new run",
-        folder.path().display()
-    ))
+    Failure::trouble(format!("cannot resume run {}: {why}", folder.id()))
+        .hint("review the project, then start a new run")
 }

@@ -107,7 +107,7 @@ fn read_goal(input: impl Read) -> Result<String, Failure> {
             .hint("put it into a file of the project, and name that file in a short goal"));
     }
     if text.trim().is_empty() {
-        return Err(Failure::usage("there is nothing to do: standard input is empty"));
+        return Err(Failure::usage("no goal given: standard input is empty"));
     }
     Ok(text)
 }

@@ -183,7 +183,7 @@ impl<'a> CaseEnv<'a> {
             let said = if complaint.is_empty() { "" } else { ", and it said: " };
             return Err(Shortfall::Missed(Mismatch {
                 expected: waiting_for.to_owned(),
-                seen: format!("it did not happen in time{}", last.unwrap_or_default()),
+                seen: format!("timed out{}", last.unwrap_or_default()),
                 ended: format!("nightwright killed it{said}{complaint}"),
             }));
         }
@@ -245,7 +245,7 @@ impl<'a> CaseEnv<'a> {
     /// namespace, or root.
     fn on_a_small_disk(&mut self) -> Result<Exit, Shortfall> {
         let Ok(unshare) = locate("unshare", env::var_os("PATH").as_deref()) else {
-            let why = "there is no `unshare` to make a small disk with";
+            let why = "`unshare` is not installed, so no test disk can be mounted";
             return Err(Shortfall::NotTested(why.to_owned()));
         };
         for way in ["-rm", "-m"] {
@@ -261,11 +261,11 @@ impl<'a> CaseEnv<'a> {
                 // A disk in a private namespace is not visible here.
                 let hidden = fs::read_dir(self.folder.join("state"))
                     .is_ok_and(|mut entries| entries.next().is_none());
-                let why = || "the small disk was not a separate disk".to_owned();
+                let why = || "the test disk is not a separate file system".to_owned();
                 return if hidden { Ok(exit) } else { Err(Shortfall::NotTested(why())) };
             }
         }
-        Err(Shortfall::NotTested(format!("no small disk can be made: {}", self.complaint())))
+        Err(Shortfall::NotTested(format!("cannot mount a test disk: {}", self.complaint())))
     }
 
     /// Returns the last line that any nightwright process wrote to standard error.

@@ -82,13 +82,8 @@ pub(super) static CASES: [SelftestCase; 13] = [
         include_str!("scripts/usage_limit.toml"),
         expectations::usage_limit,
     ),
-    case("crash", "crash of the agent", include_str!("scripts/crash.toml"), expectations::crash),
-    case(
-        "garbage",
-        "garbage in the stream",
-        include_str!("scripts/garbage.toml"),
-        expectations::garbage,
-    ),
+    case("crash", "agent crash", include_str!("scripts/crash.toml"), expectations::crash),
+    case("garbage", "invalid output", include_str!("scripts/garbage.toml"), expectations::garbage),
     case(
         "false-claim",
         "false claim of completion",
@@ -121,7 +116,7 @@ pub(super) static CASES: [SelftestCase; 13] = [
     // Needed if the disk's blocks are so large that there is enough space.
     case(
         "full-journal",
-        "no disk space for the journal",
+        "full disk (journal only)",
         include_str!("scripts/full_journal.toml"),
         expectations::full_journal,
     )
@@ -153,7 +148,7 @@ pub(super) fn chosen(names: &[String]) -> Result<Vec<&'static SelftestCase>, Fai
     let known = |name: &str| CASES.iter().any(|case| case.name == name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
         let all: Vec<_> = CASES.iter().map(|case| case.name).collect();
-        return Err(Failure::usage(format!("--only `{unknown}`: there is no such test"))
+        return Err(Failure::usage(format!("unknown test `{unknown}`"))
             .hint(format!("choose one of {}", all.join(", "))));
     }
     let wanted =

@@ -56,8 +56,8 @@ impl CaseResult {
             Err(Shortfall::NotTested(why)) => vec![("why", why.clone())],
             Err(Shortfall::Missed(Mismatch { expected, seen, ended })) => vec![
                 ("expected", expected.clone()),
-                ("seen", seen.clone()),
-                ("ended", ended.clone()),
+                ("actual", seen.clone()),
+                ("outcome", ended.clone()),
                 ("folder", self.folder.to_string_lossy().into_owned()),
             ],
         }
@@ -76,7 +76,7 @@ impl CaseResult {
         let mut shown = String::new();
         for (name, detail) in self.details() {
             // The outcome of the run may be the observation itself, which is already shown.
-            if !detail.is_empty() && (name != "ended" || detail != shown) {
+            if !detail.is_empty() && (name != "outcome" || detail != shown) {
                 let _ = writeln!(text, "    {name}: {}", display_safe(&detail));
             }
             shown = detail;
@@ -154,7 +154,7 @@ impl SelftestReport {
         };
         let all: Vec<_> = self.containment().into_iter().map(name).collect();
         let all = if all.is_empty() { "unknown".to_owned() } else { all.join(", ") };
-        format!("Containment: {all}. It took {:.0} s.", self.took.as_secs_f64())
+        format!("Containment: {all}")
     }
 
     /// Returns the names of the cases with this verdict in the JSON output.
@@ -165,7 +165,8 @@ impl SelftestReport {
 
     /// Returns the last line of the report.
     fn sum(&self) -> String {
-        let mut text = format!("{} of {} passed", self.names("passed").len(), self.cases.len());
+        let (passed, took) = (self.names("passed").len(), self.took.as_secs_f64());
+        let mut text = format!("{passed} of {} passed in {took:.0} s", self.cases.len());
         for (words, verdict) in [("failed", "failed"), ("not tested here", "not_tested")] {
             let names = self.names(verdict);
             if !names.is_empty() {
@@ -188,8 +189,8 @@ impl SelftestReport {
             "not_tested": self.names("not_tested").len(),
             "failed": self.names("failed").len(),
             "tests": self.cases.iter().map(CaseResult::json).collect::<Vec<_>>(),
-            "survivors_looked_for": self.watched,
-            "left": self.watched.then_some(&self.survivors),
+            "survivors_checked": self.watched,
+            "survivors": self.watched.then_some(&self.survivors),
             "containment": self.containment(),
             "seconds": seconds(self.took),
         })

@@ -221,11 +221,11 @@ fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
         lines.row("estimated end", &when(end, now));
     }
     if page.idle > 0 {
-        let limit = match page.idle_limit {
-            0 => String::new(),
-            limit => format!("; {limit} consecutive ones end the run"),
+        let idle = match page.idle_limit {
+            0 => count(page.idle, "consecutive iteration"),
+            limit => format!("{} of {}", page.idle, count(limit, "consecutive iteration")),
         };
-        lines.row("idle", &format!("{} consecutive{limit}", count(page.idle, "iteration")));
+        lines.row("idle", &idle);
     }
     if let Some(curve) = &page.failing_curve {
         let curve = lines.style.spelled(curve).into_owned();

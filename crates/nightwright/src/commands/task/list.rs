@@ -55,7 +55,7 @@ Fields of the --json objects:
   state         one of the states above
   iterations    {total, setup, execution}
   progress      {completed, total}: the items of the task as counted by its last run, otherwise the
-                boxes of its checklist; or null
+                checkboxes of its checklist; or null
   last_run      {id, outcome, proof, sentence, iterations, cost_usd, progress, started_at,
                 last_at}, or null; proof of a completed run: checks, model or none;
                 outcome and sentence are null until the run has ended, and if its journal cannot be

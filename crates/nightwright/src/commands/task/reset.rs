@@ -19,7 +19,7 @@ pub(super) struct ResetArgs {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// Also uncheck every box in TODO.md
+    /// Also uncheck all checkboxes in TODO.md
     #[arg(long)]
     todo: bool,
 
@@ -35,7 +35,7 @@ const AFTER_HELP: &str = "\
 The next run starts as if there had been no earlier runs.
 
 Removed:  NOTES.md, feedback.md, reports/, .status.json, .stop, and the counters in .state.json
-Kept:     INSTRUCTIONS.md, TODO.md (with its checked boxes, unless --todo is given), task.toml,
+Kept:     INSTRUCTIONS.md, TODO.md (with its ticked checkboxes, unless --todo is given), task.toml,
           .status-instructions.md, every other file, and the journals of earlier runs
 
 You cannot reset a task while a run works on it. Without a terminal, --yes is required.";
@@ -58,11 +58,11 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
     reset::reset(task, runs, todo)?;
     let removed = match files.as_slice() {
         [] => String::new(),
-        files => format!(", removed {}", files.join(", ")),
+        files => format!("; removed {}", files.join(", ")),
     };
     let checklist = match todo {
         reset::ChecklistReset::Keep => "",
-        reset::ChecklistReset::Open => " with every box unchecked",
+        reset::ChecklistReset::Open => " with every checkbox unchecked",
     };
     let kept = [(INSTRUCTIONS, ""), (TODO, checklist)]
         .into_iter()
@@ -77,7 +77,7 @@ pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
         Some(_) => format!("nightwright run {name}"),
         None => write_instructions(task),
     };
-    print_result(&format!("reset the task `{name}`: counters at 0{removed}{kept}\nnext: {next}"))?;
+    print_result(&format!("reset the task `{name}`{removed}{kept}\nnext: {next}"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -88,7 +88,7 @@ fn losses(files: &[&str], checked: usize) -> String {
         all.push(format!("remove {}", files.join(", ")));
     }
     if checked > 0 {
-        let noun = if checked == 1 { "box" } else { "boxes" };
+        let noun = if checked == 1 { "checkbox" } else { "checkboxes" };
         all.push(format!("uncheck {checked} {noun} in {TODO}"));
     }
     all.join(" and ")

@@ -154,7 +154,7 @@ fn checklist_status(task: &Task, known: &[String]) -> Option<ChecklistStatus> {
 /// Formats the progress of a checklist in one line.
 fn progress(ChecklistStatus { done, open, next }: &ChecklistStatus) -> String {
     let all = done.saturating_add(*open);
-    let noun = if all == 1 { "box" } else { "boxes" };
+    let noun = if all == 1 { "checkbox" } else { "checkboxes" };
     let next = match next.as_deref() {
         Some(next) if !next.is_empty() => format!("; next: {next}"),
         Some(_) | None => String::new(),

@@ -26,9 +26,10 @@ pub(super) struct TemplateArgs {
 
 const AFTER_HELP: &str = "\
 A template is a folder with INSTRUCTIONS.md and, if the task has them, task.toml and TODO.md with \
-every box unchecked. Templates of a project are in `.nightwright/templates`; your own templates, for \
-all projects, are in `$XDG_CONFIG_HOME/nightwright/templates` (`~/.config/nightwright/templates`). If \
-both have a template of the same name, nightwright uses the one of the project.";
+every checkbox unchecked. Templates of a project are in `.nightwright/templates`; your own \
+templates, for all projects, are in `$XDG_CONFIG_HOME/nightwright/templates` \
+(`~/.config/nightwright/templates`). If both have a template of the same name, nightwright uses the \
+one of the project.";
 
 #[derive(Clone, Debug, Subcommand)]
 enum TemplateCommand {

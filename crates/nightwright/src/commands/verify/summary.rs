@@ -64,7 +64,7 @@ impl VerifyVerdict {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn dollars<S: Serializer>(cost: &Usd, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(cost.dollars())
 }

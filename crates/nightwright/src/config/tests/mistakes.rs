@@ -17,7 +17,7 @@ fn mistakes(text: &str) -> String {
 #[test]
 fn an_unknown_key_is_shown_with_the_nearest_one() {
     assert_snapshot!(mistakes("# mine\n[limits]\nmax_iteration = 5\n"), @r#"
-    there is no key `limits.max_iteration`
+    unknown key `limits.max_iteration`
      --> .nightwright/config.toml:3:1
       |
     3 | max_iteration = 5
@@ -59,7 +59,7 @@ fn all_mistakes_of_a_file_are_shown_at_once() {
     1 | delay = "soon"
       |         ^^^^^^ this is not allowed
 
-    error: there is no key `limit`
+    error: unknown key `limit`
      --> .nightwright/config.toml:3:2
       |
     3 | [limit]
@@ -125,7 +125,7 @@ fn invalid_addresses_are_reported_one_by_one_and_hidden() {
     5 | kind = "mail"
       |        ^^^^^^ this is not allowed
 
-    error: there is no key `notify.event`
+    error: unknown key `notify.event`
      --> .nightwright/config.toml:9:1
       |
     9 | event = **

@@ -101,7 +101,7 @@ impl Reader<'_> {
             return self.leave(rule.path.clone(), why, path.to_owned());
         }
         if let Some(other) = rule.unless.as_ref().filter(|other| self.view.has_file(other)) {
-            let why = format!("`{other}` takes its place");
+            let why = format!("replaced by `{other}`");
             return self.leave(rule.path.clone(), &why, path.to_owned());
         }
         if let Some(why) = unusable(self.view, path) {
@@ -322,7 +322,7 @@ impl Reader<'_> {
             } else {
                 paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ")
             };
-            self.import.notes.push(format!("left {named}: {why}"));
+            self.import.notes.push(format!("not imported: {named} ({why})"));
         }
         self.import
     }

@@ -114,8 +114,8 @@ fn instructions(title: &str, about: &str, stories: &[UserStory]) -> String {
     let mut parts = vec![format!("# {title}")];
     parts.extend((!about.is_empty()).then(|| about.to_owned()));
     parts.push(
-        "## How to work\n\nThe stories below are in order. Their boxes are in `TODO.md`: check one \
-         when all of its criteria hold."
+        "## How to work\n\nThe stories below are in order. Their checkboxes are in `TODO.md`: check \
+         one when all of its criteria hold."
             .to_owned(),
     );
     for story in stories {

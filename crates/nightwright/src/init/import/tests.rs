@@ -67,7 +67,7 @@ fn fresher_brings_its_prompts_its_limits_and_its_words_for_the_agent() {
     note: `.fresher/PROMPT.empty.md` is empty
     note: `FRESHER_MODE` of `.fresher/config.sh`: the mode is part of the command: `nightwright plan` or `nightwright build`
     note: `FRESHER_DANGEROUS_PERMISSIONS` of `.fresher/config.sh`: the permission bypass is not imported; set `agent.permissions = "bypass"` if you need it
-    note: left `IMPLEMENTATION_PLAN.md`: `nightwright plan` and `nightwright build` use it as it is
+    note: not imported: `IMPLEMENTATION_PLAN.md` (`nightwright plan` and `nightwright build` use it as it is)
     "#);
     let task = text(&import, ".nightwright/tasks/fresher-building/task.toml");
     assert_eq!(task, "# Imported from `.fresher/PROMPT.building.md`.\n\nmode = \"build\"\n");
@@ -83,7 +83,7 @@ fn the_newer_configuration_of_fresher_is_read_too() {
     .fresher/config.toml -> .nightwright/config.toml: model.name = "opus"
     commands.test = "cargo test"
     note: skipped `fresher.max_turns = many` of `.fresher/config.toml`: it must be a whole number from 1 to 1000000
-    note: left `.fresher/config.sh`: `.fresher/config.toml` takes its place
+    note: not imported: `.fresher/config.sh` (replaced by `.fresher/config.toml`)
     "#);
 }
 
@@ -115,7 +115,7 @@ fn claude_iterate_brings_a_task_for_each_workspace() {
     note: skipped `mode = 3` of `claude-iterate/workspaces/odd/.metadata.json`: it must be one of loop, iterative
     note: there are no instructions for `claude-iterate/workspaces/odd/TODO.md` yet
     note: `status` of `claude-iterate/workspaces/migrate api/.metadata.json`: this task was completed
-    note: left `claude-iterate/workspaces/README.md`: nightwright does not use it
+    note: not imported: `claude-iterate/workspaces/README.md` (nightwright does not use it)
     "#);
     assert_snapshot!(text(&import, ".nightwright/tasks/migrate-api/task.toml"), @r#"
     # Imported from `claude-iterate/workspaces/migrate api/INSTRUCTIONS.md`.
@@ -194,7 +194,7 @@ fn stories_become_instructions_and_boxes() {
 
     ## How to work
 
-    The stories below are in order. Their boxes are in `TODO.md`: check one when all of its criteria hold.
+    The stories below are in order. Their checkboxes are in `TODO.md`: check one when all of its criteria hold.
 
     ## US-001: Store it safely
 

@@ -14,7 +14,7 @@ pub(super) fn on_edit(error: &str) -> Advice {
     if says("not found in file") {
         Advice {
             likely: "the text was changed already, or its whitespace differs",
-            tip: "read the file again and take the text from there",
+            tip: "read the file again and copy the text from it",
         }
     } else if says("replace_all") && says("matches") {
         Advice {
@@ -34,7 +34,7 @@ pub(super) fn on_edit(error: &str) -> Advice {
     } else {
         Advice {
             likely: "the text was changed already, its whitespace differs, or it is not unique",
-            tip: "read the file again and take the text from there, with the lines around it",
+            tip: "read the file again and copy the text from it, with the lines around it",
         }
     }
 }

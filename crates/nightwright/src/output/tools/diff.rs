@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changes_has_a_colour() {
+    fn only_what_changes_has_a_color() {
         let text = shown(ColorChoice::Always, "a\nb", "a\nc");
         assert_eq!(text, "  a\n\u{1b}[31m- b\u{1b}[0m\n\u{1b}[32m+ c\u{1b}[0m\n");
     }

@@ -444,7 +444,7 @@ mod tests {
                 "<tool_use_error>String to replace not found in file.\nString: nope</tool_use_error>",
                 "❌ failed\n│ String to replace not found in file.\n│ String: nope\n\
                  likely: the text was changed already, or its whitespace differs\n\
-                 tip: read the file again and take the text from there\n",
+                 tip: read the file again and copy the text from it\n",
             ),
         ];
         for (tool, text, expected) in cases {

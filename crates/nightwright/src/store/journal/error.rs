@@ -68,7 +68,7 @@ pub enum JournalError {
     #[error("`{}` was truncated while it was being read", path.display())]
     CutBack { path: PathBuf },
     /// Another process changed the file while this process was writing it.
-    #[error("the journal `{}` was changed by another process: {change}", path.display())]
+    #[error("another process changed the journal `{}`: {change}", path.display())]
     Changed { path: PathBuf, change: JournalChange },
     /// Events could not be recorded.
     #[error(transparent)]
@@ -131,7 +131,7 @@ pub enum JournalChange {
     #[error("{found} bytes instead of {expected}")]
     Length { expected: u64, found: u64 },
     /// The path names another file.
-    #[error("another file has its name")]
+    #[error("the file was replaced")]
     Replaced,
     /// The path names nothing.
     #[error("the file was deleted")]

@@ -110,7 +110,7 @@ fn a_forged_end_reaches_no_hook_and_no_notification_and_a_plain_reader_accepts_i
 fn a_journal_that_was_truncated_replaced_removed_or_overwritten_ends_the_run() {
     for (harm, says) in [
         ("truncate -s 0 FILE", "0 bytes instead of"),
-        ("cp FILE x && mv x FILE", "another file has its name"),
+        ("cp FILE x && mv x FILE", "the file was replaced"),
         ("rm FILE", "the file was deleted"),
         ("printf X | dd of=FILE bs=1 seek=40 conv=notrunc", "recorded events were overwritten"),
     ] {
@@ -143,7 +143,7 @@ fn a_journal_that_was_changed_after_a_crash_is_not_resumed() {
                 }
                 fs::write(path(env), bytes).unwrap();
             },
-            "its journal differs from the one that was written",
+            "another process changed its journal",
         ),
         (
             |env| {
@@ -151,14 +151,14 @@ fn a_journal_that_was_changed_after_a_crash_is_not_resumed() {
                 let lines: Vec<_> = text.lines().collect();
                 fs::write(path(env), lines[..3].join("\n") + "\n").unwrap();
             },
-            "its journal differs from the one that was written",
+            "another process changed its journal",
         ),
         (
             |env| {
                 let seals = env.runs()[0].ancestors().nth(2).unwrap().join("seals");
                 fs::remove_dir_all(seals).unwrap();
             },
-            "nothing vouches for its journal",
+            "its seal is missing or unreadable",
         ),
     ];
     for (harm, says) in harms {
@@ -169,7 +169,11 @@ fn a_journal_that_was_changed_after_a_crash_is_not_resumed() {
         // The journal itself is good: without the comparison, the machine would continue.
         let machine = Machine::resume(&env.journal());
         assert_eq!(machine.refusal(&[], ResumePolicy::IfUnfinished), None);
-        env.run(&["resume"]).exits(1).says(&["cannot resume run ", says, "hint: another process"]);
+        env.run(&["resume"]).exits(1).says(&[
+            "cannot resume run ",
+            says,
+            "hint: review the project",
+        ]);
         assert_eq!(fs::read(path(&env)).unwrap(), before);
         let status = env.run(&["status"]).exits(0);
         let warned = format!("{}{}", status.out, status.err).contains("another process changed");
@@ -190,7 +194,12 @@ fn events_that_were_added_after_a_crash_do_not_count_and_an_untouched_run_is_res
         }
         env.file("go", "");
         let resumed = env.run(&["resume"]).exits(0);
-        assert_eq!(resumed.err.contains("another process had added"), forge, "{}", resumed.err);
+        assert_eq!(
+            resumed.err.contains("an addition by another process"),
+            forge,
+            "{}",
+            resumed.err
+        );
         assert_eq!(run_outcome(&env.journal()), "max_iterations");
     }
 }

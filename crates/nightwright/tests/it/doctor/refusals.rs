@@ -168,7 +168,7 @@ fn checks_are_run_once_when_asked_for_in_the_environment_of_a_run() {
     assert!(grade == "ok" && text.contains("passes"), "{text}");
     // A check that fails now may pass in the morning.
     let (grade, text) = graded(&run("echo 2 of 14 fail; false").exits(0), "checks");
-    assert!(grade == "warning" && text.contains("fails now") && text.contains("2 of 14"), "{text}");
+    assert!(grade == "warning" && text.contains("failed") && text.contains("2 of 14"), "{text}");
     let (grade, text) = graded(&run("no-such-program --test").exits(1), "checks");
     assert!(grade == "problem" && text.contains("cannot run"), "{text}");
     // Nothing is run unless it is asked for, and nothing is left.

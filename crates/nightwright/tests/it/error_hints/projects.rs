@@ -139,8 +139,8 @@ fn principles_are_written_and_shown_by_the_hint() {
     let line = env.command_of(&output, "run `nightwright principles` to write it");
     env.paste_elsewhere(&(line + " --preset startup")).exits(0);
     let output = env.elsewhere(&["principles", "--preset", "startup"]).exits(1);
-    let hint = "show it: nightwright principles --show; replace it with `--yes`: the old one is kept \
-                as `{}`";
+    let hint = "run `nightwright principles --show` to print it, or add `--yes` to replace it \
+                (the old file is kept as `{}`)";
     assert!(!env.paste_elsewhere(&env.command_of(&output, hint)).exits(0).out.is_empty());
 }
 

@@ -204,5 +204,5 @@ fn a_special_file_in_place_of_an_output_does_not_block() {
     fs::remove_file(&output).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&output).status().unwrap();
     assert!(made.success());
-    env.run(&["log", "--raw"]).exits(1).says(&["there is no output"]);
+    env.run(&["log", "--raw"]).exits(1).says(&["has no raw output"]);
 }

@@ -79,9 +79,9 @@ fn the_boxes_of_the_list_are_counted_and_the_next_one_is_named() {
     };
     let text = "- [x] one\n- [ ] two\u{1b}[31m\n- [ ] three\n";
     let line = list(text).unwrap();
-    assert!(line.starts_with("checklist     1 of 3 boxes checked; next: two"), "{line:?}");
+    assert!(line.starts_with("checklist     1 of 3 checkboxes checked; next: two"), "{line:?}");
     assert!(!line.contains('\u{1b}'), "{line:?}");
-    assert_eq!(list("- [x] one\n").unwrap(), "checklist     1 of 1 box checked");
+    assert_eq!(list("- [x] one\n").unwrap(), "checklist     1 of 1 checkbox checked");
     assert_eq!(list("only words\n"), None);
 }
 
@@ -139,7 +139,7 @@ fn a_task_that_ran_is_shown_with_its_last_run() {
     folder        [hermit]/project/.nightwright/tasks/a
     files         INSTRUCTIONS.md (20 bytes)
                   TODO.md (10 bytes)
-    checklist     0 of 1 box checked; next: one
+    checklist     0 of 1 checkbox checked; next: one
     last run      [run]: Reached maximum iterations (3)
                   3 iterations, $0.00, began 2026-11-16T07:00:00Z, ended 2026-11-16T07:04:00Z
     run folder    [hermit]/state/[project]/runs/[run]
@@ -178,7 +178,7 @@ fn the_last_line_says_what_to_do_next() {
     next: if the run crashed, resume it: nightwright resume [run]
     next: review the changes, then archive the task: nightwright task archive a
     next: Blocked: a password; provide what the agent needs, then continue: nightwright resume [run]
-    next: continue where it stopped: nightwright resume [run]
+    next: resume the run: nightwright resume [run]
     next: fix the cause of the failure, then continue: nightwright resume [run]
     ");
 }

@@ -113,14 +113,14 @@ fn boxes_are_not_unchecked_without_asking() {
     let list = ".nightwright/tasks/a/TODO.md";
     env.file(list, "- [x] one\n- [ ] two\n- [X] three\n");
     env.run(&["task", "reset", "a", "--todo"]).exits(2).says(&[
-        "error: resetting the task `a` would uncheck 2 boxes in TODO.md\n",
+        "error: resetting the task `a` would uncheck 2 checkboxes in TODO.md\n",
         "nightwright task reset a --todo --yes",
     ]);
     assert_eq!(env.read(list), "- [x] one\n- [ ] two\n- [X] three\n");
     env.file(".nightwright/tasks/a/NOTES.md", "notes");
     env.run(&["task", "reset", "a", "--todo"])
         .exits(2)
-        .says(&["would remove NOTES.md and uncheck 2 boxes in TODO.md"]);
+        .says(&["would remove NOTES.md and uncheck 2 checkboxes in TODO.md"]);
     env.run(&["task", "reset", "a", "--todo", "--yes"]).exits(0);
     assert_eq!(env.read(list), "- [ ] one\n- [ ] two\n- [ ] three\n");
     // With nothing to lose there is nothing to ask.
@@ -131,21 +131,18 @@ fn boxes_are_not_unchecked_without_asking() {
 fn a_reset_names_only_files_that_exist_and_a_next_step_that_works() {
     let env = with_task();
     let reset = || env.run(&["task", "reset", "a"]).exits(0).out;
-    assert_eq!(
-        reset(),
-        "reset the task `a`: counters at 0; kept INSTRUCTIONS.md\nnext: nightwright run a\n"
-    );
+    assert_eq!(reset(), "reset the task `a`; kept INSTRUCTIONS.md\nnext: nightwright run a\n");
     env.file(".nightwright/tasks/a/TODO.md", "- [ ] one\n");
     assert_eq!(
         reset(),
-        "reset the task `a`: counters at 0; kept INSTRUCTIONS.md and TODO.md\n\
+        "reset the task `a`; kept INSTRUCTIONS.md and TODO.md\n\
          next: nightwright run a\n"
     );
     fs::remove_file(env.project().join(".nightwright/tasks/a/TODO.md")).unwrap();
     fs::remove_file(env.project().join(".nightwright/tasks/a/INSTRUCTIONS.md")).unwrap();
     assert_eq!(
         reset(),
-        "reset the task `a`: counters at 0\nnext: write `.nightwright/tasks/a/INSTRUCTIONS.md` \
+        "reset the task `a`\nnext: write `.nightwright/tasks/a/INSTRUCTIONS.md` \
          yourself, or with the agent: nightwright task setup a\n"
     );
 }

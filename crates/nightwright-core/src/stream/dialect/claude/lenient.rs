@@ -89,7 +89,7 @@ impl LenientNumber {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "the cast saturates, and no count is beyond nine million thousand million"
+            reason = "the cast saturates, and no count exceeds 9 x 10^15"
         )]
         self.0.filter(|number| *number >= 0.0).map(|number| number as u64)
     }

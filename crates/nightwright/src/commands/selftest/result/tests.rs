@@ -36,7 +36,7 @@ fn the_json_counts_untested_cases_separately() {
         report
             .show(false)
             .unwrap()
-            .ends_with("0 of 2 passed; not tested here: full-disk, full-journal\n")
+            .ends_with("0 of 2 passed in 2 s; not tested here: full-disk, full-journal\n")
     );
 }
 
@@ -59,19 +59,19 @@ fn a_missing_search_for_survivors_is_stated_in_text_and_json() {
     let unwatched = SelftestReport { watched: false, ..report(vec![case("false-claim", Ok(()))]) };
     let text = unwatched.show(false).unwrap();
     assert!(text.contains("\nCannot look for surviving processes: "), "{text}");
-    assert!(text.ends_with("1 of 1 passed; surviving processes unknown\n"), "{text}");
+    assert!(text.ends_with("1 of 1 passed in 2 s; surviving processes unknown\n"), "{text}");
     let json = unwatched.json();
-    assert_eq!((&json["survivors_looked_for"], &json["left"]), (&json!(false), &Value::Null));
+    assert_eq!((&json["survivors_checked"], &json["survivors"]), (&json!(false), &Value::Null));
     let watched = report(vec![case("false-claim", Ok(()))]);
     assert!(!watched.show(false).unwrap().to_lowercase().contains("surviv"));
     let json = watched.json();
-    assert_eq!((&json["survivors_looked_for"], &json["left"]), (&json!(true), &json!([])));
+    assert_eq!((&json["survivors_checked"], &json["survivors"]), (&json!(true), &json!([])));
 }
 
 #[test]
 fn no_result_is_credited_to_a_control_group() {
     let text = report(vec![case("false-claim", Ok(()))]).show(false).unwrap();
-    let words = "Containment: guard (cgroups are available, but no test depends on them).";
+    let words = "Containment: guard (cgroups are available, but no test depends on them)\n";
     assert!(text.contains(words), "{text}");
 }
 
@@ -80,8 +80,8 @@ fn a_failure_shows_the_outcome_of_the_run_unless_that_is_what_was_seen() {
     let text =
         |seen, ended| report(vec![case("false-claim", missed(seen, ended))]).show(false).unwrap();
     let shown = text("no claim", "`failed`, exit code 1, and it printed: no space left");
-    assert!(shown.contains("    seen: no claim\n    ended: `failed`, exit code 1"), "{shown}");
+    assert!(shown.contains("    actual: no claim\n    outcome: `failed`, exit code 1"), "{shown}");
     assert!(shown.contains("no space left"), "{shown}");
     let shown = text("no event, exit code 1", "no event, exit code 1");
-    assert!(!shown.contains("ended:"), "{shown}");
+    assert!(!shown.contains("outcome:"), "{shown}");
 }
